@@ -1,0 +1,1 @@
+"""haclusterd: a high-availability failover cluster manager."""

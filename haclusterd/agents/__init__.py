@@ -1,0 +1,1 @@
+"""SDK for agents written in Python; stands alone."""

@@ -1,0 +1,1 @@
+"""REST, event stream, metrics."""

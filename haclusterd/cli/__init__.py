@@ -1,0 +1,1 @@
+"""The crm command line."""

@@ -1,0 +1,1 @@
+"""Composition roots: pick adapters, run."""

@@ -1,0 +1,1 @@
+"""Sans-I/O brains: (state, event, now) to effects."""

@@ -1,0 +1,1 @@
+"""The nouns: frozen values, no behaviour beyond validity."""

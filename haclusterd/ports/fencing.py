@@ -1,0 +1,65 @@
+"""Execution of fence agents.
+
+Contract (agents-and-fencing.md §3.1-3.3): parameters travel on standard input, never in an argument vector or a log; the
+agent runs in its own process group and is killed at its timeout, which is a failure; `done` is called once, on the main
+loop, whatever happens.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class FenceCall:
+    """One call of one fence agent."""
+
+    key: str
+    agent: str
+    """The agent's file name, as `fence_ipmilan`."""
+    action: str
+    """off, on, reboot, status, monitor, list, metadata."""
+    parameters: Mapping[str, str]
+    """Everything for standard input except `action`, with the target already filled in."""
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class FenceCallResult:
+    """How it ended: exit code 0 is success; for `status` 0 is on and 2 is off; for `monitor` 0 and 2 are healthy."""
+
+    key: str
+    exit_code: int
+    timed_out: bool
+    reason: str
+    """The last line of standard error, or what kept the agent from running."""
+    output: str
+
+
+class FenceAgents(Protocol):
+    """This node's hands for fence agents."""
+
+    def call(self, call: FenceCall, done: Callable[[FenceCallResult], None]) -> None:
+        """Run the agent; deliver its result on the main loop."""
+        ...
+
+    def exists(self, agent: str) -> bool:
+        """Tell whether the agent is installed here and may be used (`fence_local` only where development is allowed)."""
+        ...
+
+    def metadata(self, agent: str, done: Callable[["FenceMetadata | None"], None]) -> None:
+        """Read the agent's metadata; None when there is no such agent."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FenceMetadata:
+    """What a fence agent's metadata says that matters here."""
+
+    agent: str
+    actions: frozenset[str]
+    parameters: frozenset[str]
+    automatic_on: bool
+    on_target: bool
+    host_argument: str | None
+    """`plug` or `port` when the agent has that parameter, else None."""

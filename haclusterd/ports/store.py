@@ -1,0 +1,109 @@
+"""The replicated log: what is asked of Raft.
+
+The store knows bytes. What they mean is injected as a `StateMachine`, which the store calls in log order, exactly once
+per index and process life, on the Raft thread. Results cross to the main loop as immutable `StoreEvent`s in order.
+
+Contract (each point has a test in tests/simulation and tests/unit/adapters):
+
+* An entry is reported `Applied` only after it is on stable storage on a majority (Raft §5.3, §5.4.2).
+* What was reported `Applied` anywhere is never lost or changed, whatever processes are killed (raft.md guards 1-8).
+* At start the machine is restored from the newest snapshot and the committed journal suffix is applied again: the main
+  loop must not act on what it sees before its own process's `Join` (safety.md §1).
+* `propose` promises nothing: an accepted proposal may be lost or be applied much later. The proposer repeats it under
+  the same request id; the state machine makes the repetition harmless.
+* `StateMachine.appended` sees every entry before this node acknowledges it to anybody, and after a restart every entry
+  of the journal that is not yet applied, before the node says anything to anybody (safety.md §2, "Withdrawal").
+* An I/O error on journal or snapshot ends the process (exit code 75); damage found at start refuses to start with
+  `StoreDamaged`, naming the file, the offset and the way to recover.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from haclusterd.model.ids import NodeName, Term
+
+
+class StoreDamaged(Exception):
+    """The data on disk cannot be trusted; the message says where, and how to recover."""
+
+
+class StoreRefused(Exception):
+    """The store must not run here: data directory in use, foreign identity, unsupported library version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """One committed entry was folded into the state; `outcome` is what `StateMachine.apply` returned."""
+
+    index: int
+    term: Term
+    outcome: object
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The whole state was replaced, by the snapshot at start or by one from the leader."""
+
+    index: int
+    outcome: object
+    """What `StateMachine.restore` returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeadershipChanged:
+    """Who leads, as far as this node knows; never a licence to act (guard 11)."""
+
+    term: Term
+    leader: NodeName | None
+    is_self: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VoterLinks:
+    """Which voters this node's Raft transport is connected to now."""
+
+    connected: tuple[NodeName, ...]
+
+
+StoreEvent = Applied | Restored | LeadershipChanged | VoterLinks
+
+
+class StateMachine(Protocol):
+    """What the log means. Called on the Raft thread only. No method may raise, block, or touch clock, chance or I/O."""
+
+    def appended(self, entry: bytes) -> None:
+        """See an entry that this node is about to acknowledge."""
+        ...
+
+    def apply(self, index: int, term: Term, entry: bytes) -> object:
+        """Fold a committed entry into the state and return an immutable outcome for the main loop."""
+        ...
+
+    def snapshot(self) -> Callable[[], bytes]:
+        """Return a function that encodes the state as it is now; it may run later and on another thread."""
+        ...
+
+    def restore(self, data: bytes) -> object:
+        """Replace the state by what `snapshot` encoded; return an immutable outcome. Raises ValueError when unreadable."""
+        ...
+
+
+class Store(Protocol):
+    """This node's end of the replicated log, seen from the main loop."""
+
+    def start(self, deliver: Callable[[StoreEvent], None]) -> None:
+        """Begin; events are delivered on the main loop, in order."""
+        ...
+
+    def propose(self, entry: bytes) -> bool:
+        """Ask for `entry` to be appended; False when too much is in flight (try again later)."""
+        ...
+
+    def transfer_leadership(self, to: NodeName) -> None:
+        """Ask Raft, as leader, to hand over to `to`; nothing happens otherwise."""
+        ...
+
+    def stop(self) -> None:
+        """End; nothing is delivered afterwards."""
+        ...

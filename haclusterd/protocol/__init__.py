@@ -1,0 +1,1 @@
+"""Framed, versioned messages."""

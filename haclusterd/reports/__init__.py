@@ -1,0 +1,1 @@
+"""What can be told to a user, as coded values."""

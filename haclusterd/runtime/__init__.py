@@ -1,0 +1,1 @@
+"""The shell that turns events into steps and effects into port calls."""

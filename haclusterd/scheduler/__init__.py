@@ -1,0 +1,1 @@
+"""(cib, now) to transition graph and its reasons."""

@@ -1,0 +1,1 @@
+"""A world for the runtime on a virtual clock."""
