@@ -1,0 +1,122 @@
+"""The CIB: the one replicated noun, configuration and status (architecture: "One replicated noun").
+
+A `Cib` is an immutable value; `cib.apply` makes the next one from it and shares what did not change. Liveness is never
+read from here alone: a node is online when the CIB says so *and* its running incarnation is heard (safety.md §6).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from haclusterd.model.configuration import Configuration
+from haclusterd.model.fencing import DeviceProof, FenceOrder, FencingRecord
+from haclusterd.model.history import ResourceHistory
+from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
+from haclusterd.model.instants import WallTime
+from haclusterd.model.orders import Order
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A node of the cluster and where its peers reach it."""
+
+    name: NodeName
+    addresses: tuple[tuple[str, int], ...]
+    """Raft transport, host and TCP port; the pacer uses the same numbers over UDP."""
+    is_voter: bool = True
+    is_witness: bool = False
+    """Votes, but never runs resources."""
+
+
+class NodeState(StrEnum):
+    """What the cluster last decided about a node."""
+
+    UNSEEN = "unseen"
+    """A member that has not joined since the cluster was formed."""
+    ONLINE = "online"
+    LOST = "lost"
+    """Declared lost; whatever ran there may still run until its fencing is recorded."""
+    FENCED = "fenced"
+    LEFT = "left"
+    """Left cleanly, with everything stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """What is known of one node."""
+
+    name: NodeName
+    state: NodeState = NodeState.UNSEEN
+    incarnation: Incarnation | None = None
+    """The newest that joined."""
+    since: WallTime = WallTime(0)
+    """When `state` was entered."""
+    detail: str = ""
+    """Why it is lost."""
+    fenced_incarnation: Incarnation | None = None
+    """The newest incarnation whose death is recorded."""
+    is_leaving: bool = False
+    """It asked to be drained."""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """Transient node attributes; gone when the node reboots."""
+    histories: Mapping[ResourceId, ResourceHistory] = field(default_factory=dict)
+    probed: frozenset[ResourceId] = frozenset()
+    """Resources that a probe of this incarnation found not running, and that have no history here."""
+    unverified: frozenset[ResourceId] = frozenset()
+    """Resources whose history was made by an earlier incarnation of this boot, or whose last action's outcome is
+    unknown: they count as possibly active until a probe has answered."""
+    orders: Mapping[OrderKey, Order] = field(default_factory=dict)
+    """Open orders."""
+    last_call_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DesignatedController:
+    """Who may issue orders: the Raft leader of `term`, once it has committed its first command."""
+
+    node: NodeName
+    incarnation: Incarnation
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything that is not configured."""
+
+    controller: DesignatedController | None = None
+    nodes: Mapping[NodeName, NodeStatus] = field(default_factory=dict)
+    fence_orders: Mapping[FenceKey, FenceOrder] = field(default_factory=dict)
+    fencing_history: tuple[FencingRecord, ...] = ()
+    """Newest last, bounded."""
+    proofs: Mapping[str, DeviceProof] = field(default_factory=dict)
+    """By `device/target`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationVersion:
+    """Who changed the configuration last."""
+
+    epoch: int = 0
+    author: str = ""
+    at: WallTime = WallTime(0)
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cib:
+    """Configuration and status of one cluster, after one log entry."""
+
+    cluster_uuid: str = ""
+    cluster_name: str = ""
+    members: Mapping[NodeName, Member] = field(default_factory=dict)
+    configuration: Configuration = field(default_factory=Configuration)
+    version: ConfigurationVersion = field(default_factory=ConfigurationVersion)
+    status: Status = field(default_factory=Status)
+    index: int = 0
+    """The log index of the entry that made this value."""
+    requests: Mapping[str, tuple[RequestId, ...]] = field(default_factory=dict)
+    """By proposer: the newest request ids that had their effect, newest last, bounded."""
+
+    def voters(self) -> tuple[NodeName, ...]:
+        """Return the members that vote, in order of name."""
+        return tuple(sorted(name for name, member in self.members.items() if member.is_voter))

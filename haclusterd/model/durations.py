@@ -1,0 +1,34 @@
+"""Durations as users write them: `10`, `10s`, `500ms`, `2min`, `1h`, `PT30S` (Pacemaker Explained, "Time")."""
+
+import re
+
+_PLAIN = re.compile(r"\s*(\d+)\s*([a-zA-Z]*)\s*\Z")
+_UNITS_MS = {
+    "": 1000, "s": 1000, "sec": 1000, "ms": 1, "msec": 1, "m": 60_000, "min": 60_000,
+    "h": 3_600_000, "hr": 3_600_000, "d": 86_400_000,
+}  # fmt: skip
+_ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?\Z")
+_ISO_MS = (604_800_000, 86_400_000, 3_600_000, 60_000, 1000)
+
+
+def parse(text: str) -> int:
+    """Return milliseconds; raise ValueError when it is not a duration."""
+    plain = _PLAIN.match(text)
+    if plain:
+        unit = plain.group(2).lower()
+        if unit in ("us", "usec"):
+            return int(plain.group(1)) // 1000
+        if unit in _UNITS_MS:
+            return int(plain.group(1)) * _UNITS_MS[unit]
+    iso = _ISO.match(text.strip())
+    if iso and any(iso.groups()):
+        return sum(int(part) * unit for part, unit in zip(iso.groups(), _ISO_MS, strict=True) if part)
+    raise ValueError(f"not a duration: {text!r} (write it like 30s, 500ms, 2min)")
+
+
+def render(span_ms: int) -> str:
+    """Write milliseconds in the largest unit that keeps them whole."""
+    for unit, size in (("h", 3_600_000), ("min", 60_000), ("s", 1000)):
+        if span_ms and span_ms % size == 0:
+            return f"{span_ms // size}{unit}"
+    return "0s" if span_ms == 0 else f"{span_ms}ms"

@@ -1,0 +1,93 @@
+"""Fencing: orders to fence, what became of them, and how far a device is proven (safety.md §5)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId, Term
+from haclusterd.model.instants import WallTime
+
+
+class FenceAction(StrEnum):
+    """What is asked of a fence device."""
+
+    OFF = "off"
+    ON = "on"
+    REBOOT = "reboot"
+
+
+class FenceState(StrEnum):
+    """Where a fence order stands."""
+
+    OPEN = "open"
+    """Ordered; the agent may be running."""
+    AGENT_SUCCEEDED = "agent-succeeded"
+    """The agent said ok; the target must now stay silent before that is believed."""
+
+
+class FenceOutcome(StrEnum):
+    """How a fence order ended."""
+
+    FENCED = "fenced"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    LIED = "lied"
+    """The agent said ok, but the target was heard afterwards."""
+    UNKNOWN = "unknown"
+    """Whoever ran the agent is gone."""
+    CONFIRMED = "confirmed"
+    """A person said that the node is down."""
+
+
+@dataclass(frozen=True, slots=True)
+class FenceOrder:
+    """One attempt to fence one incarnation of one node with one device, by one executor."""
+
+    key: FenceKey
+    target: NodeName
+    target_incarnation: Incarnation | None
+    """None: the member never joined."""
+    action: FenceAction
+    device: ResourceId
+    executor: NodeName
+    executor_incarnation: Incarnation
+    dc_term: Term
+    timeout_ms: int
+    attempt: int
+    issued_at: WallTime
+    reason: str
+    state: FenceState = FenceState.OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class FencingRecord:
+    """A fence order that ended."""
+
+    key: FenceKey
+    target: NodeName
+    target_incarnation: Incarnation | None
+    action: FenceAction
+    device: ResourceId | None
+    executor: NodeName | None
+    outcome: FenceOutcome
+    detail: str
+    issued_at: WallTime
+    ended_at: WallTime
+    reason: str
+
+
+class ProofState(StrEnum):
+    """How far it is known that a device can fence a node."""
+
+    UNTESTED = "untested"
+    TESTED = "tested"
+    FAILING = "failing"
+    LIED = "lied"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceProof:
+    """The newest evidence about one device and one target."""
+
+    state: ProofState
+    at: WallTime
+    detail: str = ""

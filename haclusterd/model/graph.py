@@ -1,0 +1,110 @@
+"""The transition graph: what must be done, in which order, and why (Pacemaker Development, "Scheduler")."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName, ExitCode
+
+
+class ActionKind(StrEnum):
+    """What kind of hand an action needs."""
+
+    RESOURCE = "resource"
+    FENCE = "fence"
+    PSEUDO = "pseudo"
+    """Nobody acts; it is done when its inputs are (for example: a group has started)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphAction:
+    """One action with what must be done before it."""
+
+    id: int
+    kind: ActionKind
+    name: str
+    """An `ActionName`, a fence action, or a pseudo-action's word."""
+    resource: ResourceId | None
+    node: NodeName | None
+    """Where it is executed; for a fence action, its target."""
+    inputs: tuple[int, ...] = ()
+    """Ids of the actions that must have succeeded first."""
+    interval_ms: int = 0
+    agent: AgentReference | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    meta: Mapping[str, str] = field(default_factory=dict)
+    timeout_ms: int = 20_000
+    start_delay_ms: int = 0
+    target_exit_code: ExitCode = ExitCode.OK
+    digest: str = ""
+    devices: tuple[str, ...] = ()
+    reason: str = ""
+    priority: int = 0
+    target_incarnation: Incarnation | None = None
+    """For a fence action: which life of the node must end."""
+    is_probe: bool = False
+
+    @property
+    def key(self) -> str:
+        """Name the action as Pacemaker does: `db_start_0`."""
+        if self.kind is ActionKind.FENCE:
+            return f"stonith-{self.node}-{self.name}"
+        return f"{self.resource}_{self.name}_{self.interval_ms}"
+
+    def is_named(self, action: ActionName) -> bool:
+        """Tell whether it is that action of a resource."""
+        return self.kind is ActionKind.RESOURCE and self.name == action
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionGraph:
+    """Actions by id; inputs form a directed graph without cycles."""
+
+    actions: Mapping[int, GraphAction] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreAddend:
+    """One named part of a node's score for a resource."""
+
+    score: int
+    source: str
+    """Which constraint, stickiness, failure or rule of the cluster it comes from, for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeScore:
+    """A node's score for a resource, as a sum of named addends."""
+
+    node: NodeName
+    score: int
+    addends: tuple[ScoreAddend, ...]
+    is_eligible: bool
+    """Whether the node could run it at all now (online, not standby, score not negative)."""
+    objection: str = ""
+    """Why not, when not eligible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What the scheduler decided for one primitive."""
+
+    resource: ResourceId
+    now_on: tuple[NodeName, ...]
+    next_on: NodeName | None
+    scores: tuple[NodeScore, ...] = ()
+    verdict: str = ""
+    """Why there, or why nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What `schedule` answers."""
+
+    graph: TransitionGraph
+    placements: Mapping[ResourceId, Placement]
+    warnings: tuple[str, ...] = ()
+    recheck_at: WallTime | None = None
+    """When time alone may change the answer (a failure expires, a rule begins)."""

@@ -1,0 +1,74 @@
+"""What is known of operations that ran: results, fail counts (Pacemaker Explained, "Status")."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from haclusterd.model.ids import AgentReference, OrderKey, ResourceId
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ExecutionStatus, ExitCode
+
+
+def operation_key(operation: str, interval_ms: int) -> str:
+    """Name one operation of a resource, as `monitor_10000`."""
+    return f"{operation}_{interval_ms}"
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRecord:
+    """The newest result of one operation of one resource on one node."""
+
+    operation: str
+    interval_ms: int
+    call_id: int
+    """Grows with every execution on a node; the newest of several records is the one with the highest."""
+    exit_code: ExitCode
+    status: ExecutionStatus
+    target_exit_code: ExitCode
+    run_at: WallTime
+    changed_at: WallTime
+    """When (exit code, status, reason) last changed."""
+    executed_ms: int = 0
+    queued_ms: int = 0
+    exit_reason: str = ""
+    digest: str = ""
+    """Of the parameters it ran with; a different one now means that the resource must be restarted or reloaded."""
+    order: OrderKey | None = None
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether it did not end as its order expected."""
+        if self.status in (ExecutionStatus.PENDING, ExecutionStatus.CANCELLED):
+            return False
+        return self.status is not ExecutionStatus.DONE or self.exit_code is not self.target_exit_code
+
+
+@dataclass(frozen=True, slots=True)
+class FailCount:
+    """How often one operation failed since it was last forgiven."""
+
+    operation: str
+    interval_ms: int
+    count: int
+    """INFINITY when one failure is fatal."""
+    failed_at: WallTime
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceHistory:
+    """Everything recorded of one resource on one node."""
+
+    resource: ResourceId
+    agent: AgentReference
+    records: Mapping[str, OperationRecord] = field(default_factory=dict)
+    """By `operation_key`."""
+    fail_counts: Mapping[str, FailCount] = field(default_factory=dict)
+    """By `operation_key`."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """What the newest successful start ran with: a stop needs it when the configuration has changed or is gone."""
+    devices: tuple[str, ...] = ()
+    """Devices claimed by the newest start."""
+
+
+def ordered_records(history: ResourceHistory) -> list[OperationRecord]:
+    """Return the records, oldest first."""
+    return sorted(history.records.values(), key=lambda record: (record.call_id, record.operation, record.interval_ms))

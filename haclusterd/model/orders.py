@@ -1,0 +1,81 @@
+"""Orders: the intent that is committed before any hand moves (safety.md §1).
+
+An order names the incarnation that may execute it. From its commit until its terminal record (a result, "not begun",
+"unknown", or the recorded fencing of that incarnation) an activating order counts as possibly active on its node.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId, Term
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCode
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One action of one resource, for one incarnation of one node, to be executed at most once."""
+
+    key: OrderKey
+    node: NodeName
+    incarnation: Incarnation
+    dc_term: Term
+    resource: ResourceId
+    action: ActionName
+    interval_ms: int
+    agent: AgentReference
+    parameters: Mapping[str, str]
+    meta: Mapping[str, str]
+    """For the agent's OCF_RESKEY_CRM_meta_*."""
+    timeout_ms: int
+    deadline_ms: int
+    """An activating order that has not begun this long after its receipt never begins."""
+    target_exit_code: ExitCode
+    devices: tuple[str, ...] = ()
+    digest: str = ""
+    start_delay_ms: int = 0
+    reason: str = ""
+    issued_at: WallTime = WallTime(0)
+    transition: int = 0
+    """Which transition of its DC's term it belongs to."""
+    is_voided: bool = False
+    """Its DC no longer wants it; only the executor's answer ends it."""
+    is_probe: bool = False
+
+    @property
+    def is_activating(self) -> bool:
+        """Whether it can make the resource active."""
+        return self.action in ACTIVATING
+
+
+class ResultKind(StrEnum):
+    """What a result says about its order."""
+
+    FINISHED = "finished"
+    """The action ran and ended."""
+    NOT_BEGUN = "not-begun"
+    """The action never ran and never will."""
+    UNKNOWN = "unknown"
+    """The action may have run, wholly or in part; a probe must find out."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationResult:
+    """The terminal record of an order, or a changed answer of a recurring monitor (`order` is then its monitor's)."""
+
+    kind: ResultKind
+    order: OrderKey | None
+    resource: ResourceId
+    operation: str
+    interval_ms: int
+    exit_code: ExitCode
+    status: ExecutionStatus
+    call_id: int
+    run_at: WallTime
+    executed_ms: int = 0
+    queued_ms: int = 0
+    exit_reason: str = ""
+    target_exit_code: ExitCode = ExitCode.OK
+    output: Mapping[str, str] = field(default_factory=dict)
+    """`stdout` and `stderr` tails, for the event log; never stored in the CIB."""

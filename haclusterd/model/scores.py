@@ -1,0 +1,36 @@
+"""Scores: integers that saturate at ±INFINITY (Pacemaker Explained, "Constraints": infinity math)."""
+
+import re
+
+INFINITY = 1_000_000
+
+_NUMBER = re.compile(r"[+-]?\d+\Z")
+_WORDS = {"infinity": INFINITY, "inf": INFINITY, "mandatory": INFINITY, "advisory": 0}
+
+
+def add(left: int, right: int) -> int:
+    """Add two scores: -INFINITY wins over everything, INFINITY over the rest."""
+    if left <= -INFINITY or right <= -INFINITY:
+        return -INFINITY
+    if left >= INFINITY or right >= INFINITY:
+        return INFINITY
+    return max(-INFINITY, min(INFINITY, left + right))
+
+
+def parse(text: str) -> int:
+    """Read a score as users write it (`100`, `-inf`, `INFINITY`, `mandatory`); raise ValueError otherwise."""
+    word = text.strip()
+    if _NUMBER.match(word):
+        return max(-INFINITY, min(INFINITY, int(word)))
+    sign = -1 if word.startswith("-") else 1
+    value = _WORDS.get(word.lstrip("+-").lower())
+    if value is None or len(word) - len(word.lstrip("+-")) > 1:
+        raise ValueError(f"not a score: {text!r}")
+    return sign * value
+
+
+def render(score: int) -> str:
+    """Write a score as Pacemaker does."""
+    if score >= INFINITY:
+        return "INFINITY"
+    return "-INFINITY" if score <= -INFINITY else str(score)
