@@ -1,1 +1,1 @@
-"""The replicated state machine."""
+"""The replicated state machine: commands, `apply`, changes, codec."""

@@ -1,0 +1,247 @@
+"""Everything that can change the CIB: a closed union of frozen values.
+
+A command carries whatever its effect depends on: ids, times and random choices are its proposer's. Adding or changing
+one needs a codec case, an upgrade file and a note in docs/design.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from haclusterd.model.cluster import Member
+from haclusterd.model.configuration import AttributeSet, Constraint, NodeEntry, Resource
+from haclusterd.model.fencing import DeviceProof, FenceOrder, FenceOutcome
+from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
+from haclusterd.model.instants import WallTime
+from haclusterd.model.orders import OperationResult, Order
+
+
+@dataclass(frozen=True, slots=True)
+class FormCluster:
+    """The first command of a cluster: who it is and who belongs to it."""
+
+    cluster_uuid: str
+    cluster_name: str
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DcElected:
+    """The first command of a new Raft leader; only after it may it issue orders."""
+
+    node: NodeName
+    incarnation: Incarnation
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A daemon has started (or came back after losing its lease) and is ready for orders."""
+
+    node: NodeName
+    incarnation: Incarnation
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLeave:
+    """A daemon wants to be drained, so that it can leave."""
+
+    node: NodeName
+    incarnation: Incarnation
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A daemon has stopped everything and leaves."""
+
+    node: NodeName
+    incarnation: Incarnation
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Nobody in the DC's quorum hears a node's incarnation, or its brain is gone for too long."""
+
+    node: NodeName
+    incarnation: Incarnation | None
+    """None: a member that has never joined."""
+    dc_term: Term
+    reason: str
+    ages_ms: Mapping[NodeName, int] = field(default_factory=dict)
+    """How long ago each voter of the quorum heard it."""
+
+
+@dataclass(frozen=True, slots=True)
+class IssueOrders:
+    """The DC's intent; refused when its term is not the CIB's."""
+
+    dc_term: Term
+    orders: tuple[Order, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VoidOrders:
+    """The DC no longer wants these orders; the executors answer for what they have begun."""
+
+    dc_term: Term
+    keys: tuple[OrderKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordResults:
+    """What an executor did."""
+
+    node: NodeName
+    incarnation: Incarnation
+    results: tuple[OperationResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IssueFence:
+    """The DC's intent to fence."""
+
+    order: FenceOrder
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFenceAgent:
+    """What the fence agent answered; success is believed only after `Fenced`."""
+
+    key: FenceKey
+    outcome: FenceOutcome
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """An incarnation is dead: its fence agent succeeded and nobody heard it since, or a person confirms it."""
+
+    node: NodeName
+    incarnation: Incarnation | None
+    key: FenceKey | None
+    outcome: FenceOutcome
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFenceFailure:
+    """A fence order ended without success: the agent failed, lied, or is gone with its executor."""
+
+    key: FenceKey
+    outcome: FenceOutcome
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordProof:
+    """New evidence about a fence device."""
+
+    device: ResourceId
+    target: NodeName
+    proof: DeviceProof
+
+
+@dataclass(frozen=True, slots=True)
+class PutNode:
+    """Add or replace what is configured about a node."""
+
+    entry: NodeEntry
+
+
+@dataclass(frozen=True, slots=True)
+class PutResource:
+    """Add or replace a resource."""
+
+    resource: Resource
+
+
+@dataclass(frozen=True, slots=True)
+class PutConstraint:
+    """Add or replace a constraint."""
+
+    constraint: Constraint
+
+
+@dataclass(frozen=True, slots=True)
+class PutSets:
+    """Replace all blocks of one kind: `properties`, `resource_defaults` or `operation_defaults`."""
+
+    section: str
+    sets: tuple[AttributeSet, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove an object of one kind (`node`, `resource`, `constraint`)."""
+
+    kind: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arrange:
+    """Put the objects of one kind into this order (all their ids are named)."""
+
+    kind: str
+    ids: tuple[str, ...]
+
+
+Edit = PutNode | PutResource | PutConstraint | PutSets | Delete | Arrange
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeConfiguration:
+    """One atomic change of the configuration, made against version `expected_epoch`."""
+
+    expected_epoch: int
+    edits: tuple[Edit, ...]
+    author: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUp:
+    """Forget failures (and with `reprobe` the whole history) of a resource, or of all, on a node, or on all."""
+
+    resource: ResourceId | None
+    node: NodeName | None
+    reprobe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetTransientAttribute:
+    """Set or (None) delete a node attribute that a reboot forgets."""
+
+    node: NodeName
+    name: str
+    value: str | None
+
+
+Command = (
+    FormCluster
+    | DcElected
+    | Join
+    | RequestLeave
+    | Leaving
+    | Lost
+    | IssueOrders
+    | VoidOrders
+    | RecordResults
+    | IssueFence
+    | RecordFenceAgent
+    | Fenced
+    | RecordFenceFailure
+    | RecordProof
+    | ChangeConfiguration
+    | CleanUp
+    | SetTransientAttribute
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A command with who proposed it, when, and under which request id."""
+
+    request: RequestId
+    proposer: NodeName
+    at: WallTime
+    command: Command
