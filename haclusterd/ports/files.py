@@ -28,7 +28,10 @@ class Files(Protocol):
         ...
 
     def replace(self, name: str, data: bytes) -> None:
-        """Replace the content atomically and durably (temporary file, fsync, rename, fsync of the directory)."""
+        """Replace the content atomically and durably (temporary file, fsync, rename, fsync of the directory).
+
+        May be called on a worker thread, for another name than those in use on the Raft thread at that time.
+        """
         ...
 
     def remove(self, name: str) -> None:

@@ -13,6 +13,7 @@ Contract (each point has a test in tests/simulation and tests/unit/adapters):
   the same request id; the state machine makes the repetition harmless.
 * `StateMachine.appended` sees every entry before this node acknowledges it to anybody, and after a restart every entry
   of the journal that is not yet applied, before the node says anything to anybody (safety.md §2, "Withdrawal").
+  What it saw of an entry that can never be committed is taken back by `StateMachine.removed`.
 * An I/O error on journal or snapshot ends the process (exit code 75); damage found at start refuses to start with
   `StoreDamaged`, naming the file, the offset and the way to recover.
 """
@@ -76,6 +77,13 @@ class StateMachine(Protocol):
         """See an entry that this node is about to acknowledge."""
         ...
 
+    def removed(self, entry: bytes) -> None:
+        """Take back an appended, never applied entry: another leader's entry stands in its place for ever (Raft §5.3).
+
+        Without this a deposed leader would keep a withdrawal that was never decided.
+        """
+        ...
+
     def apply(self, index: int, term: Term, entry: bytes) -> object:
         """Fold a committed entry into the state and return an immutable outcome for the main loop."""
         ...
@@ -85,7 +93,10 @@ class StateMachine(Protocol):
         ...
 
     def restore(self, data: bytes) -> object:
-        """Replace the state by what `snapshot` encoded; return an immutable outcome. Raises ValueError when unreadable."""
+        """Replace the state by what `snapshot` encoded; return an immutable outcome. Raises ValueError when unreadable.
+
+        Whatever `appended` showed before counts no more; entries that are kept behind the snapshot are shown again.
+        """
         ...
 
 
@@ -93,7 +104,7 @@ class Store(Protocol):
     """This node's end of the replicated log, seen from the main loop."""
 
     def start(self, deliver: Callable[[StoreEvent], None]) -> None:
-        """Begin; events are delivered on the main loop, in order."""
+        """Begin; events are delivered on the main loop, in order. Raises StoreDamaged or StoreRefused."""
         ...
 
     def propose(self, entry: bytes) -> bool:

@@ -1,0 +1,82 @@
+"""What a Raft node must be told, and the timers that follow from node-timeout.
+
+Everything here is plain data, made at the composition root or by a test. Invariant: all timers derive from the one number
+the administrator sets, so that no two of them can contradict each other (safety.md §7).
+"""
+
+from dataclasses import dataclass
+
+from haclusterd.model.ids import NodeName
+
+MAX_ENTRY_BYTES = 64 * 1024
+"""Largest entry that can be proposed (safety.md §7)."""
+
+MAX_SNAPSHOT_BYTES = 64 * 1024 * 1024
+"""Largest snapshot file; twice the limit of the encoded state, so that the state's own check speaks first."""
+
+MAX_FRAME_BYTES = 1024 * 1024
+"""Largest message on the wire."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaftTimers:
+    """The times of one Raft node, in milliseconds."""
+
+    tick_ms: int
+    election_min_ms: int
+    election_max_ms: int
+    append_ms: int
+    """Between two heartbeats of a leader."""
+    fallback_ms: int
+    """A leader that was not answered by a majority for this long steps down, before another can be elected."""
+    ping_ms: int
+    """Between two pings of the transport on an idle link."""
+    silence_ms: int
+    """A link on which nothing came for this long is closed."""
+
+    @staticmethod
+    def derive(node_timeout_ms: int) -> "RaftTimers":
+        """Derive all timers from node-timeout (safety.md §7).
+
+        fallback < election minimum - 2 ticks - round trip, with a tenth of the minimum allowed for the round trip.
+        """
+        minimum = min(750, max(150, node_timeout_ms // 4))
+        tick = minimum // 25
+        return RaftTimers(
+            tick_ms=tick,
+            election_min_ms=minimum,
+            election_max_ms=2 * minimum,
+            append_ms=minimum // 5,
+            fallback_ms=minimum - 2 * tick - minimum // 10 - 1,
+            ping_ms=minimum // 2,
+            silence_ms=4 * minimum,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RaftSettings:
+    """Identity, voters, timers and limits of one Raft node."""
+
+    cluster: str
+    """The cluster's uuid, as text."""
+    node: NodeName
+    voters: tuple[NodeName, ...]
+    """Every voter, this node included."""
+    timers: RaftTimers
+    snapshot_every: int = 1000
+    """Applied entries between two snapshots."""
+    retained_entries: int = 200
+    """Entries kept in the journal behind a snapshot, so that a slow voter need not receive the whole state."""
+    in_flight_max: int = 512
+    """Entries a leader appends before the oldest of them is applied; more proposals wait."""
+    waiting_max: int = 256
+    """Proposals that wait for a leader, or for room in flight; more are refused."""
+
+    def __post_init__(self) -> None:
+        assert self.node in self.voters
+        assert len(set(self.voters)) == len(self.voters)
+
+    @property
+    def peers(self) -> tuple[NodeName, ...]:
+        """The other voters, in a fixed order."""
+        return tuple(sorted(voter for voter in self.voters if voter != self.node))
