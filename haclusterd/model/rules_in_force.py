@@ -1,0 +1,68 @@
+"""Which safety rules are in force: all of them, always, except where the simulator proves that one is needed.
+
+Each rule of safety.md was written against a concrete way to lose data. A rule that can be switched off without being
+missed by any scenario is either not implemented or not needed. So the simulator runs each rule's scenario a second time
+without it and demands that a checker objects (docs/design/0004-rules-and-scenarios.md). The real entry points have no
+way to hand in anything but `ALL_RULES`.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SafetyRules:
+    """One boolean for each rule; True: in force."""
+
+    own_join_first: bool = True
+    """An executor considers orders only after it has applied its own process's Join (safety.md §1)."""
+    order_names_incarnation: bool = True
+    """An executor runs only orders that carry its own incarnation (safety.md §1)."""
+    lease_before_exec: bool = True
+    """A start, promote or migrate begins only under a fresh lease (safety.md §1, §2)."""
+    order_still_open_before_exec: bool = True
+    """Just before the exec the order must still be open and not voided in the newest applied CIB (safety.md §1)."""
+    order_deadline: bool = True
+    """An activating order that has not begun by its deadline after receipt never begins (safety.md §1)."""
+    open_orders_possibly_active: bool = True
+    """An open order to start, voided or not, counts as active until its terminal record (safety.md §1)."""
+    refuse_old_term: bool = True
+    """`apply` refuses orders of another term than the designated controller's (safety.md §1)."""
+    close_orders_of_older_incarnations: bool = True
+    """`Lost` refuses results of, and `Fenced` and `Join` end, orders of older incarnations in the same `apply`."""
+    adopt_running_agents: bool = True
+    """A new incarnation of the same boot runs nothing on a resource whose recorded agent still runs (safety.md §1)."""
+    order_at_most_once: bool = True
+    """An order that was begun is never begun again, whoever restarts (safety.md §1)."""
+    echo_send_time: bool = True
+    """A lease counts from the send time of the echoed heartbeat, not from the echo's arrival (safety.md §2)."""
+    withdraw_echo: bool = True
+    """A voter stops echoing a node before it acknowledges the entry that declares it lost (safety.md §2)."""
+    rebuild_withdrawn_set: bool = True
+    """A restarted voter echoes nobody until the withdrawn set is rebuilt from its journal (safety.md §2)."""
+    stop_on_lease_end: bool = True
+    """A node without a lease stops its resources by itself (safety.md §4)."""
+    silence_clocks_restart_after_stall: bool = True
+    """After an own stall all silence clocks start anew (safety.md §4)."""
+    lost_needs_whole_quorum: bool = True
+    """A node is lost only when no voter in the DC's quorum hears it (safety.md §4)."""
+    dc_needs_fresh_lease: bool = True
+    """Only a DC whose own lease is fresh declares a node lost (safety.md §4)."""
+    fence_before_recovery: bool = True
+    """Nothing of a lost node is recovered before its fencing is recorded (architecture: decision 5)."""
+    heard_after_fence_is_a_lie: bool = True
+    """A node that is heard after its fence agent ended was not fenced (safety.md §5)."""
+    join_held_while_fencing: bool = True
+    """A Join is held while a fence order on the node is unfinished (safety.md §5)."""
+    reboot_clears_history: bool = True
+    """A Join with a new boot id clears what the old boot ran (safety.md §6)."""
+    unverified_is_probed: bool = True
+    """After a daemon's restart in the same boot everything is probed before any order (safety.md §6)."""
+    unseen_is_fenced: bool = True
+    """A member not seen since the cluster formed is fenced before what may run there starts (safety.md §6)."""
+    safe_mode_after_crash_loop: bool = True
+    """The third crash of the controller at one index leads to safe mode (safety.md §4)."""
+    raising_apply_is_a_refusal: bool = True
+    """A command whose `apply` raises is recorded as a refusal on every node (safety.md §4)."""
+
+
+ALL_RULES = SafetyRules()
