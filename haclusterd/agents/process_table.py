@@ -1,0 +1,84 @@
+"""What /proc says of processes: identity, family and marks.
+
+A process is identified by its id together with its start time, because ids are used again. This room only reads; it
+must never kill, and it imports nothing but `os`, so that agents which use it start fast.
+"""
+
+from __future__ import annotations
+
+import os
+
+ORDER_MARK = "HACLUSTERD_ORDER"
+"""In the environment of an agent: the key of the action that it runs. Services must not carry it."""
+NODE_MARK = "HACLUSTERD_NODE"
+"""In the environment of agents and services: the node they run for. Several nodes may share one kernel."""
+LOCAL_CLUSTER_MARK = "HACLUSTERD_LOCAL_CLUSTER"
+"""In the environment of everything that belongs to a node of a local development cluster: which cluster."""
+INSTANCE_MARK = "OCF_RESOURCE_INSTANCE"
+
+
+class ProcessStat:
+    """One line of /proc/PID/stat (proc(5)), its fields from the state on; `start_time` is in ticks since boot."""
+
+    __slots__ = ("group", "parent", "pid", "session", "start_time", "state")
+
+    def __init__(self, pid: int, fields: list[bytes]) -> None:
+        self.pid = pid
+        self.state = fields[0].decode()
+        self.parent = int(fields[1])
+        self.group = int(fields[2])
+        self.session = int(fields[3])
+        self.start_time = int(fields[19])
+
+    @property
+    def is_dead(self) -> bool:
+        """Tell whether it is a zombie or on its way out: it runs no code any more."""
+        return self.state in "ZXx"
+
+
+def read_stat(pid: int) -> ProcessStat | None:
+    """Return what the kernel says of a process; None when there is none."""
+    data = _read(f"/proc/{pid}/stat")
+    if not data:
+        return None
+    return ProcessStat(pid, data[data.rindex(b")") + 2 :].split())
+
+
+def is_running(pid: int, start_time: int) -> bool:
+    """Tell whether that very process still runs code."""
+    stat = read_stat(pid)
+    return stat is not None and stat.start_time == start_time and not stat.is_dead
+
+
+def read_marks(pid: int) -> dict[str, str]:
+    """Return the environment a process was given; empty for one that is gone, a zombie, or not ours to read."""
+    marks: dict[str, str] = {}
+    for item in _read(f"/proc/{pid}/environ").split(b"\0"):
+        name, equals, value = item.partition(b"=")
+        if equals:
+            marks.setdefault(name.decode("utf-8", "replace"), value.decode("utf-8", "replace"))
+    return marks
+
+
+def read_arguments(pid: int) -> list[str]:
+    """Return a process's argument vector; empty for one that is gone."""
+    data = _read(f"/proc/{pid}/cmdline")
+    return [item.decode("utf-8", "surrogateescape") for item in data.split(b"\0")[:-1]]
+
+
+def list_pids() -> list[int]:
+    """Return the ids of all processes visible here."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def boot_id() -> str:
+    """Return the kernel's boot id."""
+    return _read("/proc/sys/kernel/random/boot_id").decode().strip()
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except OSError:
+        return b""

@@ -1,0 +1,50 @@
+"""Real programs under a real loop: every wait is for a condition, with a deadline."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from haclusterd.adapters.clock_boottime import BoottimeClock
+from haclusterd.agents.process_table import list_pids, read_marks
+
+
+@pytest.fixture
+async def clock() -> BoottimeClock:
+    return BoottimeClock(asyncio.get_running_loop())
+
+
+@pytest.fixture
+def until() -> Callable[..., object]:
+    async def wait(condition: Callable[[], object], deadline_s: float = 10) -> None:
+        end = time.monotonic() + deadline_s
+        while not condition():
+            assert time.monotonic() < end, "the condition never held"
+            await asyncio.sleep(0.005)
+
+    return wait
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Callable[..., Path]:
+    def write(name: str, text: str) -> Path:
+        path = tmp_path / name
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o755)
+        os.write(descriptor, text.encode())
+        os.close(descriptor)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def mark(tmp_path: Path) -> Iterator[str]:
+    """A value for the environment variable TEST_MARK; everything that carries it is killed at the end."""
+    value = str(tmp_path)
+    yield value
+    for pid in list_pids():
+        if read_marks(pid).get("TEST_MARK") == value:
+            os.kill(pid, 9)

@@ -1,0 +1,293 @@
+"""Programs start, end and are killed as agents-and-fencing.md §1.1-1.3 says."""
+
+import asyncio
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from haclusterd.adapters.clock_boottime import BoottimeClock
+from haclusterd.adapters.processes import Ended, Ending, Hooks, Processes, Program
+from haclusterd.agents.process_table import is_running, list_pids, read_marks, read_stat
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+class Starter:
+    """Starts programs and collects what becomes of them."""
+
+    def __init__(self, clock: BoottimeClock, mark: str) -> None:
+        self.processes = Processes(clock, asyncio.get_running_loop())
+        self.environment = {"PATH": PATH, "TEST_MARK": mark}
+
+    def begin(self, *arguments: object, timeout_ms: int = 20_000, stdin: bytes = b"", **hooks):
+        ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+        program = Program(tuple(map(str, arguments)), self.environment, timeout_ms, stdin)
+        running = self.processes.start(program, Hooks(ended.set_result, **hooks))
+        return running, ended
+
+    async def run(self, *arguments: object, **options) -> Ended:
+        return await self.begin(*arguments, **options)[1]
+
+
+@pytest.fixture
+async def starter(clock: BoottimeClock, mark: str) -> Starter:
+    return Starter(clock, mark)
+
+
+async def test_exit_code_and_output(starter: Starter) -> None:
+    result = await starter.run("/bin/sh", "-c", "echo out; echo err >&2; exit 7")
+    assert (result.ending, result.number, result.stdout, result.stderr) == (Ending.EXITED, 7, "out\n", "err\n")
+
+
+async def test_a_signal_is_told_apart_from_an_exit(starter: Starter) -> None:
+    result = await starter.run("/bin/sh", "-c", "kill -SEGV $$")
+    assert (result.ending, result.number) == (Ending.SIGNALLED, signal.SIGSEGV)
+
+
+@pytest.mark.parametrize("arguments", [["/no/such/agent"], ["/etc/passwd/agent"]])
+async def test_what_is_not_there_is_told_by_errno(starter: Starter, arguments: list[str]) -> None:
+    result = await starter.run(*arguments)
+    assert result.ending is Ending.NOT_STARTED
+    assert result.number in {2, 20}
+
+
+async def test_stdin_is_given_and_ends(starter: Starter) -> None:
+    result = await starter.run("/bin/cat", stdin=b"action=off\npassword=s3cret\n")
+    assert result.stdout == "action=off\npassword=s3cret\n"
+
+
+async def test_stdin_is_empty_otherwise(starter: Starter) -> None:
+    assert (await starter.run("/bin/cat")).stdout == ""
+
+
+async def test_a_grandchild_that_holds_stdout_does_not_delay_completion(starter: Starter) -> None:
+    begun = time.monotonic()
+    result = await starter.run("/bin/sh", "-c", "sleep 30 & echo started")
+    assert result.stdout == "started\n"
+    assert time.monotonic() - begun < 5
+
+
+async def test_a_service_that_goes_on_writing_lives_and_costs_no_memory(
+    starter: Starter, tmp_path: Path, until
+) -> None:
+    code = tmp_path / "errno"
+    writer = f"""python3 -S -c '
+import os, time
+while True:
+    try: os.write(1, b"x" * 4096)
+    except OSError as error:
+        open("{code}", "w").write(str(error.errno)); time.sleep(30)
+' & echo started"""
+    result = await starter.run("/bin/sh", "-c", writer)
+    assert result.ending is Ending.EXITED
+    await until(lambda: code.exists() and code.read_text() == "1")
+
+
+async def test_the_timeout_kills_the_whole_group_and_not_a_daemon(starter: Starter, tmp_path: Path, until) -> None:
+    pids = tmp_path / "pids"
+    begun = time.monotonic()
+    result = await starter.run(
+        "/bin/sh", "-c", f"sleep 61 & echo $! >>{pids}; setsid sleep 62 & echo $! >>{pids}; sleep 63", timeout_ms=1000
+    )
+    assert result.ending is Ending.TIMED_OUT
+    assert not result.still_alive
+    assert 1.0 <= time.monotonic() - begun < 4
+    helper, daemon = map(int, pids.read_text().split())
+    await until(lambda: (read_stat(helper) is None or read_stat(helper).is_dead))
+    assert read_stat(daemon) is not None
+
+
+async def test_an_agent_that_ignores_signals_is_killed_all_the_same(starter: Starter) -> None:
+    result = await starter.run("/bin/sh", "-c", "trap '' TERM INT HUP; while :; do sleep 1; done", timeout_ms=500)
+    assert result.ending is Ending.TIMED_OUT
+
+
+async def test_kill_ends_it_now(starter: Starter, until) -> None:
+    running, ended = starter.begin("/bin/sleep", "60")
+    await until(lambda: running.is_executing)
+    starter.processes.kill(running)
+    assert (await ended).ending is Ending.KILLED
+
+
+async def test_killed_before_it_forks_it_never_runs(starter: Starter, tmp_path: Path) -> None:
+    touched = tmp_path / "touched"
+    gone = asyncio.Event()
+    running, ended = starter.begin("/usr/bin/touch", touched, gone=gone.set)
+    starter.processes.kill(running)
+    assert (await ended).ending is Ending.KILLED
+    await asyncio.wait_for(gone.wait(), 10)
+    assert not touched.exists() or (await ended).executed_ms > 0
+
+
+async def test_huge_output_is_cut_in_the_middle(starter: Starter) -> None:
+    result = await starter.run("/bin/sh", "-c", "echo begin; yes | head -c 20000000; echo end")
+    assert result.stdout.startswith("begin\n")
+    assert result.stdout.endswith("end\n")
+    assert "bytes left out]" in result.stdout
+    assert len(result.stdout) < 64 * 1024 + 100
+
+
+async def test_endless_output_is_dropped_while_the_program_runs(starter: Starter, until) -> None:
+    running, ended = starter.begin("/bin/sh", "-c", "echo begin; head -c 3000000 /dev/zero; sleep 60")
+    sizes: set[int] = set()
+
+    def was_cut() -> bool:
+        size = os.fstat(running.outputs[0].write_end).st_size if running.outputs else 0
+        sizes.add(size)
+        return size == 0 and max(sizes) >= 3_000_000
+
+    await until(was_cut)
+    starter.processes.kill(running)
+    assert (await ended).stdout.startswith("begin\n")
+
+
+async def test_a_redirect_to_dev_stderr_leaves_readable_text(starter: Starter) -> None:
+    result = await starter.run("/bin/sh", "-c", "echo one >&2; echo two > /dev/stderr; echo three >&2")
+    assert result.stderr.splitlines()[-2:] == ["two", "three"]
+    assert "\0" not in result.stderr
+
+
+async def test_the_child_gets_a_plain_environment_and_its_own_group(starter: Starter) -> None:
+    leak = os.open("/dev/null", os.O_RDONLY)
+    os.set_inheritable(leak, bool(leak))
+    old = os.umask(0o077)
+    try:
+        result = await starter.run(
+            "/bin/sh", "-c", "umask; pwd; cat /proc/self/oom_score_adj; ls /proc/$$/fd | tr '\\n' ' '; echo; "
+            "cut -d' ' -f5 /proc/$$/stat; echo $$; grep SigBlk /proc/$$/status; nice"
+        )  # fmt: skip
+    finally:
+        os.umask(old)
+        os.close(leak)
+    umask, cwd, oom, descriptors, group, pid, blocked, nice = result.stdout.splitlines()
+    assert (umask, cwd, oom, nice) == ("0022", "/", "0", "0")
+    assert descriptors.split() == ["0", "1", "2"]
+    assert group == pid
+    assert blocked.split()[1] == "0" * 16
+
+
+async def test_sigpipe_is_deadly_again(starter: Starter) -> None:
+    result = await starter.run("/bin/sh", "-c", "grep SigIgn /proc/$$/status")
+    ignored = int(result.stdout.split()[1], 16)
+    assert not ignored & 1 << signal.SIGPIPE - 1
+
+
+async def test_the_daemons_oom_score_is_not_inherited(starter: Starter) -> None:
+    own = Path("/proc/self/oom_score_adj")
+    old = own.read_text()
+    own.write_text("300")
+    try:
+        result = await starter.run("/bin/sh", "-c", "sleep 0.2; cat /proc/self/oom_score_adj")
+    finally:
+        own.write_text(old)
+    assert result.stdout == "0\n"
+
+
+def lease(path: Path) -> int:
+    """Hold a write lease: whoever opens the file, and so an exec of it, waits until the lease is given back."""
+    descriptor = os.open(path, os.O_RDWR)
+    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    return descriptor
+
+
+def give_back(descriptor: int) -> None:
+    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    os.close(descriptor)
+
+
+@pytest.fixture
+def ignored_sigio():
+    old = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGIO, old)
+
+
+async def test_a_stuck_exec_delays_only_itself(
+    starter: Starter, script: Callable[..., Path], ignored_sigio: None
+) -> None:
+    stuck = script("stuck", "#!/bin/sh\nexit 3\n")
+    held = lease(stuck)
+    lag = 0.0
+
+    async def watch_loop() -> None:
+        nonlocal lag
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0.005)
+            lag = max(lag, time.monotonic() - before - 0.005)
+
+    watcher = asyncio.create_task(watch_loop())
+    running, ended = starter.begin(stuck)
+    deadline = time.monotonic() + 5
+    rounds = 0
+    while time.monotonic() < deadline:
+        begun = time.monotonic()
+        assert (await starter.run("/bin/true")).number == 0
+        assert time.monotonic() - begun < 1
+        rounds += 1
+    assert running.pid is not None
+    assert not ended.done()
+    assert not running.is_executing
+    give_back(held)
+    assert (await ended).number == 3
+    watcher.cancel()
+    assert rounds > 20
+    assert lag < 0.5
+
+
+async def test_a_stuck_exec_ends_at_its_timeout(
+    starter: Starter, script: Callable[..., Path], ignored_sigio: None, until
+) -> None:
+    stuck = script("stuck", "#!/bin/sh\nexit 3\n")
+    held = lease(stuck)
+    gone = asyncio.Event()
+    running, ended = starter.begin(stuck, timeout_ms=700, gone=gone.set)
+    result = await ended
+    assert result.ending is Ending.TIMED_OUT
+    await asyncio.wait_for(gone.wait(), 10)
+    assert running.pid is not None
+    assert read_stat(running.pid) is None
+    give_back(held)
+
+
+async def test_what_must_be_recorded_first_prevents_the_start(starter: Starter, tmp_path: Path) -> None:
+    def full() -> None:
+        raise OSError(28, "No space left on device")
+
+    touched = tmp_path / "touched"
+    result = await starter.run("/usr/bin/touch", touched, before=full)
+    assert (result.ending, result.number) == (Ending.NOT_STARTED, 28)
+    assert not touched.exists()
+
+
+async def test_hooks_are_told_of_the_process(starter: Starter) -> None:
+    told: list[tuple[int, int]] = []
+    running, ended = starter.begin("/bin/true", forked=lambda pid, start: told.append((pid, start)))
+    await ended
+    assert told[0][0] == running.pid
+    assert told[0][1] > 0
+
+
+async def test_many_at_once_leave_nothing_behind(starter: Starter, mark: str) -> None:
+    descriptors = len(os.listdir("/proc/self/fd"))
+    results = await asyncio.gather(*(starter.run("/bin/sh", "-c", f"exit {n}") for n in range(100)))
+    assert [result.number for result in results] == list(range(100))
+    assert len(os.listdir("/proc/self/fd")) <= descriptors + 1
+    assert not [pid for pid in list_pids() if read_marks(pid).get("TEST_MARK") == mark]
+
+
+async def test_adopted_process_is_seen_to_end(starter: Starter, until) -> None:
+    running, _ended = starter.begin("/bin/sleep", "60")
+    await until(lambda: running.is_executing)
+    other = Processes(starter.processes._clock, asyncio.get_running_loop())
+    gone = asyncio.Event()
+    start_time = read_stat(running.pid).start_time
+    assert other.adopt(running.pid, start_time, starter.processes._clock.now() + 300, gone.set)
+    await asyncio.wait_for(gone.wait(), 10)
+    assert not is_running(running.pid, start_time)
+    assert not other.adopt(running.pid, start_time, starter.processes._clock.now(), gone.set)
