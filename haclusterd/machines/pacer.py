@@ -1,0 +1,388 @@
+"""The pacer's brain: whom to send what, who was heard, and until when this node holds its lease.
+
+Invariant (safety.md §2): the published lease is never later than s + L, where s is when this node sent a heartbeat that
+a majority of the voters has echoed, by this node's own clock. When an echo arrives plays no part: a late echo gives no
+life. A voter that withholds its echo from X from some moment on therefore bounds every later lease of X.
+
+It must never echo a node that is withdrawn, nor anybody before the withdrawn set is known; never take a recorded
+datagram for a sign of life; never judge who is lost (the membership machine of the DC does, with ages as its evidence).
+
+Driving it: every event carries `now`. Between events call `tick` at `wake_at`; any event more than T/4 after that tells
+the machine that it was itself stopped. For a tick read the clock first and the page then, and hand over no heartbeat
+between that reading and the tick, so that an echo never names a heartbeat that came after the withdrawn set was read.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from haclusterd.model.ids import NodeName
+from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
+from haclusterd.model.pacer import (
+    NO_LEASE,
+    BrainState,
+    HeardAge,
+    HeardNode,
+    Heartbeat,
+    HeldLease,
+    PacerReport,
+    PacerSettings,
+    PageReading,
+    PeerAddress,
+    Receipt,
+)
+
+MINIMUM_PERIOD_MS = 50
+PERIODS_PER_TIMEOUT = 10
+STALL_SHARE = 4
+"""A stop of more than T / STALL_SHARE is an own stall (safety.md §4)."""
+HUNG_SHARE = 4
+"""A brain that has not stamped for brain-timeout / HUNG_SHARE is called hung, since its last stamp."""
+ANSWER_SPACING_MS = 10
+"""Least time between a heartbeat and one sent before its turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendHeartbeat:
+    """Send a heartbeat to one address of a peer: its `address_index`-th, from the listen address of the same place."""
+
+    peer: NodeName
+    address_index: int
+    heartbeat: Heartbeat
+
+
+@dataclass(frozen=True, slots=True)
+class PublishLease:
+    """Write the lease into the page."""
+
+    lease: HeldLease
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Tell the brain what is heard."""
+
+    report: PacerReport
+
+
+Effect = SendHeartbeat | PublishLease | Report
+
+
+def heartbeat_period_ms(node_timeout_ms: int) -> int:
+    """Return h = max(50 ms, T/10) (safety.md §2)."""
+    return max(MINIMUM_PERIOD_MS, node_timeout_ms // PERIODS_PER_TIMEOUT)
+
+
+def lease_ms(node_timeout_ms: int) -> int:
+    """Return L = T (safety.md §2)."""
+    return node_timeout_ms
+
+
+def majority_newest(votes: Iterable[Instant | None], voter_count: int) -> Instant | None:
+    """Return the majority-th newest of the voters' newest echoes; None while fewer than a majority have echoed."""
+    newest_first = sorted((vote for vote in votes if vote is not None), reverse=True)
+    majority = voter_count // 2 + 1
+    return newest_first[majority - 1] if len(newest_first) >= majority else None
+
+
+@dataclass(slots=True)
+class _Peer:
+    """What is known of one peer."""
+
+    address: PeerAddress
+    proved_at: Instant
+    """Only a heartbeat that has seen one of ours sent since then may come from a newer incarnation."""
+    newest: Heartbeat | None = None
+    """The newest heartbeat of the incarnation that has proved itself."""
+    heard_at: Instant | None = None
+    silent_since: Instant | None = None
+    """`heard_at`, or the end of an own stall after it."""
+    is_overdue: bool = False
+    seen: Receipt | None = None
+    """Its newest heartbeat, of whatever incarnation: what we send back so that it can prove itself."""
+    vote: Instant | None = None
+    """Our newest heartbeat that it echoed; its restart does not undo what it has echoed."""
+
+    def hear(self, heartbeat: Heartbeat, now: Instant) -> bool:
+        """Take an accepted heartbeat; return whether it changes more than ages."""
+        old = self.newest
+        is_same = old is not None and old.incarnation == heartbeat.incarnation and old.brain is heartbeat.brain
+        is_news = self.is_overdue or not is_same
+        self.newest = heartbeat
+        self.heard_at = now
+        self.silent_since = now
+        self.is_overdue = False
+        return is_news
+
+    def falls_overdue(self, node_timeout_ms: int, now: Instant) -> bool:
+        """Return whether its silence has reached T since this was last asked."""
+        if self.is_overdue or self.silent_since is None:
+            return False
+        self.is_overdue = elapsed_ms(self.silent_since, now) >= node_timeout_ms
+        return self.is_overdue
+
+    def reported(self, now: Instant) -> HeardNode:
+        newest = self.newest
+        return HeardNode(
+            name=self.address.name,
+            incarnation=newest.incarnation if newest else None,
+            age_ms=None if self.silent_since is None else elapsed_ms(self.silent_since, now),
+            brain=newest.brain if newest else BrainState.RESTARTING,
+            brain_since_ms=newest.brain_since_ms if newest else 0,
+            hears=MappingProxyType({heard.node: heard.age_ms for heard in newest.heard} if newest else {}),
+            heard_at=self.heard_at,
+            hears_token=MappingProxyType({heard.node: heard.token for heard in newest.heard} if newest else {}),
+        )
+
+
+class PacerMachine:
+    """One node's pacer. `inherited` is the lease that the page shows of an earlier life of the pacer, if any.
+
+    A pacer that restarts goes on with that lease if its brain is still the one that holds it: the voters' echoes that
+    gave it are as true as before. With another brain it begins with none.
+    """
+
+    def __init__(self, now: Instant, inherited: HeldLease | None = None) -> None:
+        self._started_at = now
+        self._settings: PacerSettings | None = None
+        self._peers: dict[NodeName, _Peer] = {}
+        self._next_send_at = NEVER
+        self._sent_at: Instant | None = None
+        self._own_vote: Instant | None = None
+        self._lease = inherited
+        self._lease_floor = NO_LEASE
+        self._stalled_at: Instant | None = None
+        self._is_brain_connected = False
+        self._brain_gone_at = now
+        self._brain = BrainState.RESTARTING
+        self._brain_since = now
+        self._brain_seen_alive_at: Instant | None = None
+        self._page = PageReading()
+
+    @property
+    def wake_at(self) -> Instant:
+        """When `tick` is due; NEVER before there are settings."""
+        if self._settings is None:
+            return NEVER
+        timeout_ms = self._settings.node_timeout_ms
+        overdue = (
+            after(peer.silent_since, timeout_ms)
+            for peer in self._peers.values()
+            if peer.silent_since is not None and not peer.is_overdue
+        )
+        return min(self._next_send_at, *overdue, NEVER)
+
+    # Events
+
+    def configured(self, settings: PacerSettings, now: Instant) -> tuple[Effect, ...]:
+        """Take the settings of a brain that is there. What is known of peers that stay is kept."""
+        self._notice(now)
+        old = self._settings
+        self._settings = settings
+        self._is_brain_connected = True
+        if old is None or old.incarnation != settings.incarnation:
+            self._begin_incarnation(settings, now)
+        peers = {}
+        for address in sorted(settings.peers, key=lambda peer: peer.name):
+            peer = self._peers.get(address.name) or _Peer(address, proved_at=self._started_at)
+            peer.address = address
+            peers[address.name] = peer
+        self._peers = peers
+        self._next_send_at = now
+        return self._lease_changes()
+
+    def brain_gone(self, now: Instant) -> None:
+        """Note that the brain's process has ended or left."""
+        self._notice(now)
+        self._is_brain_connected = False
+        self._brain_gone_at = now
+
+    def heartbeat_received(self, peer: NodeName, heartbeat: Heartbeat, now: Instant) -> tuple[Effect, ...]:
+        """Take an authentic datagram of a peer; one that is old, repeated or unproved has no effect but an answer."""
+        self._notice(now)
+        known = self._peers.get(peer)
+        if self._settings is None or known is None or heartbeat.sender != peer:
+            return ()
+        if not self._is_acceptable(known, heartbeat, now):
+            return ()
+        is_news = known.hear(heartbeat, now)
+        self._count_vote(known, heartbeat.echo, now)
+        return (*self._lease_changes(), *((self._report(now),) if is_news else ()))
+
+    def tick(self, page: PageReading, now: Instant) -> tuple[Effect, ...]:
+        """Send what is due. `page` was read after `now`."""
+        self._notice(now)
+        settings = self._settings
+        if settings is None:
+            return ()
+        self._page = page
+        is_news = self._observe_brain(settings, now)
+        for peer in self._peers.values():
+            is_news |= peer.falls_overdue(settings.node_timeout_ms, now)
+        is_new_instant = self._sent_at is None or now > self._sent_at
+        if not is_new_instant or not (is_news or now >= self._next_send_at):
+            return (self._report(now),) if is_news else ()
+        sent = self._send(settings, now)
+        return (*sent, *self._lease_changes(), self._report(now))
+
+    def may_feed(self, now: Instant) -> bool:
+        """Return whether the watchdog may be fed now, judged by the page as of the newest tick (safety.md §2).
+
+        It may with a valid lease and a brain seen alive within brain-timeout, or when the node is proven empty.
+        """
+        if self._page.is_empty:
+            return True
+        if self._settings is None or self._lease is None or self._brain_seen_alive_at is None:
+            return False
+        is_verdict_young = elapsed_ms(self._brain_seen_alive_at, now) < self._settings.brain_timeout_ms
+        return is_verdict_young and now < self._lease.until
+
+    # Lease
+
+    def _begin_incarnation(self, settings: PacerSettings, now: Instant) -> None:
+        """Drop the lease, unless this very incarnation holds it, and every vote: they were for another life."""
+        self._lease_floor = NO_LEASE
+        if self._lease is not None and self._lease.token == settings.incarnation.token:
+            self._lease_floor = min(self._lease.until, after(now, lease_ms(settings.node_timeout_ms)))
+        self._own_vote = None
+        for peer in self._peers.values():
+            peer.vote = None
+        self._brain_gone_at = now
+
+    def _count_vote(self, peer: _Peer, echo: Receipt | None, now: Instant) -> None:
+        settings = self._settings
+        if settings is None or echo is None or echo.token != settings.incarnation.token or echo.sent_at > now:
+            return
+        peer.vote = echo.sent_at if peer.vote is None else max(peer.vote, echo.sent_at)
+
+    def _lease_until(self, settings: PacerSettings) -> Instant:
+        votes = [peer.vote for peer in self._peers.values() if peer.address.is_voter]
+        if settings.is_voter:
+            votes.append(self._own_vote)
+        newest = majority_newest(votes, len(votes))
+        if newest is None:
+            return self._lease_floor
+        return max(self._lease_floor, after(newest, lease_ms(settings.node_timeout_ms)))
+
+    def _lease_changes(self) -> tuple[Effect, ...]:
+        settings = self._settings
+        if settings is None:
+            return ()
+        lease = HeldLease(settings.incarnation.token, self._lease_until(settings))
+        if lease == self._lease:
+            return ()
+        self._lease = lease
+        return (PublishLease(lease),)
+
+    # Sending
+
+    def _may_echo(self, node: NodeName, settings: PacerSettings) -> bool:
+        """Return whether this node votes for a node's lease (safety.md §2, withdrawal)."""
+        is_known = self._page.known_by == settings.incarnation.token
+        return settings.is_voter and is_known and node not in self._page.withdrawn
+
+    def _send(self, settings: PacerSettings, now: Instant) -> list[Effect]:
+        self._sent_at = now
+        self._next_send_at = after(now, heartbeat_period_ms(settings.node_timeout_ms))
+        if self._may_echo(settings.node, settings):
+            self._own_vote = now
+        heard = tuple(
+            HeardAge(name, peer.newest.incarnation.token, elapsed_ms(peer.silent_since, now))
+            for name, peer in self._peers.items()
+            if peer.newest is not None and peer.silent_since is not None
+        )
+        effects: list[Effect] = []
+        for name, peer in self._peers.items():
+            heartbeat = Heartbeat(
+                sender=settings.node,
+                receiver=name,
+                incarnation=settings.incarnation,
+                sent_at=now,
+                brain=self._brain,
+                brain_since_ms=elapsed_ms(self._brain_since, now),
+                echo=self._echo(peer, settings),
+                seen=peer.seen,
+                heard=heard,
+            )
+            effects.extend(SendHeartbeat(name, index, heartbeat) for index in range(len(peer.address.addresses)))
+        return effects
+
+    def _echo(self, peer: _Peer, settings: PacerSettings) -> Receipt | None:
+        if peer.newest is None or not self._may_echo(peer.address.name, settings):
+            return None
+        return Receipt(peer.newest.incarnation.token, peer.newest.sent_at)
+
+    # Hearing
+
+    def _is_acceptable(self, peer: _Peer, heartbeat: Heartbeat, now: Instant) -> bool:
+        """Return whether a heartbeat is newer than all before it, and of a life that has proved itself.
+
+        A new life is answered at once, so that it is known after one round trip.
+        """
+        newest = peer.newest
+        if newest is not None and newest.incarnation == heartbeat.incarnation:
+            is_newer = heartbeat.sent_at > newest.sent_at
+            if is_newer:
+                peer.seen = Receipt(heartbeat.incarnation.token, heartbeat.sent_at)
+            return is_newer
+        is_proved = self._is_proof(heartbeat.seen, peer)
+        if is_proved or peer.seen is None or peer.seen.token != heartbeat.incarnation.token:
+            self._send_early(now)
+        if is_proved:
+            peer.proved_at = now
+        peer.seen = Receipt(heartbeat.incarnation.token, heartbeat.sent_at)
+        return is_proved
+
+    def _is_proof(self, seen: Receipt | None, peer: _Peer) -> bool:
+        """Return whether the writer has seen a heartbeat of our present life that its older life cannot have seen."""
+        settings = self._settings
+        if settings is None or seen is None:
+            return False
+        return seen.token == settings.incarnation.token and seen.sent_at >= peer.proved_at
+
+    def _send_early(self, now: Instant) -> None:
+        earliest = now if self._sent_at is None else max(now, after(self._sent_at, ANSWER_SPACING_MS))
+        self._next_send_at = min(self._next_send_at, earliest)
+
+    def _notice(self, now: Instant) -> None:
+        """Find an own stall: after it the peers' silence counts from now, since it was ours (safety.md §4)."""
+        settings = self._settings
+        if settings is None or elapsed_ms(self.wake_at, now) * STALL_SHARE <= settings.node_timeout_ms:
+            return
+        self._stalled_at = now
+        self._next_send_at = now
+        for peer in self._peers.values():
+            if peer.silent_since is not None:
+                peer.silent_since = now
+                peer.is_overdue = False
+
+    def _report(self, now: Instant) -> Report:
+        nodes = tuple(peer.reported(now) for peer in self._peers.values())
+        return Report(PacerReport(reported_at=now, stalled_at=self._stalled_at, nodes=nodes))
+
+    # The own brain
+
+    def _observe_brain(self, settings: PacerSettings, now: Instant) -> bool:
+        """Judge the brain by its stamps; return whether the verdict changed."""
+        stamped_at = min(self._page.main_stamped_at, self._page.raft_stamped_at)
+        state = self._judge_brain(stamped_at, settings, now)
+        if state is BrainState.ALIVE:
+            self._brain_seen_alive_at = stamped_at
+        if state is self._brain:
+            return False
+        if state is BrainState.ALIVE:
+            self._brain_since = now
+        elif self._brain is BrainState.ALIVE:
+            self._brain_since = self._not_before_stall(self._brain_seen_alive_at or now)
+        self._brain = state
+        return True
+
+    def _judge_brain(self, stamped_at: Instant, settings: PacerSettings, now: Instant) -> BrainState:
+        if not self._is_brain_connected or stamped_at <= self._brain_gone_at:
+            return BrainState.RESTARTING
+        silence_ms = elapsed_ms(self._not_before_stall(stamped_at), now)
+        return BrainState.HUNG if silence_ms * HUNG_SHARE > settings.brain_timeout_ms else BrainState.ALIVE
+
+    def _not_before_stall(self, instant: Instant) -> Instant:
+        """Return from when the brain's silence counts: what stopped this process may have stopped the brain too."""
+        return instant if self._stalled_at is None else max(instant, self._stalled_at)

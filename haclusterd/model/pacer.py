@@ -1,0 +1,150 @@
+"""What pacers say to each other, to their brain, and hear from it.
+
+Invariant: values only. A token is the random half of an incarnation, 16 lower-case hexadecimal digits; it names one
+life of one daemon. An instant inside a value is on the clock of the node that wrote it and is compared only there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.instants import Instant
+
+NO_LEASE = Instant(0)
+"""What is published when this node holds no lease: an instant that is always past."""
+
+
+NO_STAMP = Instant(0)
+
+
+class BrainState(StrEnum):
+    """What a pacer says of its own brain."""
+
+    ALIVE = "alive"
+    RESTARTING = "restarting"
+    """The brain is gone, or is there again and has not yet shown life."""
+    HUNG = "hung"
+    """The brain's process is there; its main loop or its Raft thread stopped stamping."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """One heartbeat of the reader, as its receiver saw it: whose life sent it, and when by that sender's own clock."""
+
+    token: str
+    sent_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class HeardAge:
+    """How long ago a pacer heard one node."""
+
+    node: NodeName
+    token: str
+    """The incarnation that was heard."""
+    age_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """What one pacer tells another, once per heartbeat period on every link."""
+
+    sender: NodeName
+    receiver: NodeName
+    incarnation: Incarnation
+    """The sender's."""
+    sent_at: Instant
+    """On the sender's clock; it rises with every heartbeat of an incarnation and so is the sequence number too."""
+    brain: BrainState
+    brain_since_ms: int
+    """ALIVE: since it became so. Otherwise: since it was last alive."""
+    echo: Receipt | None
+    """The sender's vote for the receiver's lease (safety.md §2); None when it withholds it."""
+    seen: Receipt | None
+    """The receiver's newest heartbeat, vote or not. It proves that this heartbeat is not an old recording."""
+    heard: tuple[HeardAge, ...]
+    """Every node that the sender has heard, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageReading:
+    """What the brain says through the shared page, read at one moment, after the clock."""
+
+    known_by: str | None = None
+    """The token of the brain incarnation that has said that its withdrawn set is complete; None: nobody did."""
+    withdrawn: frozenset[NodeName] = frozenset()
+    """Nodes that get no echo, in whatever incarnation, this node included."""
+    main_stamped_at: Instant = NO_STAMP
+    raft_stamped_at: Instant = NO_STAMP
+    is_empty: bool = False
+    """This node is proven to run nothing that it manages."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLease:
+    """A lease, and the life of this node's daemon to which it was given."""
+
+    token: str
+    until: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class HeardNode:
+    """What is known of one peer, at the report's instant."""
+
+    name: NodeName
+    incarnation: Incarnation | None
+    """The incarnation its heartbeats carry; None before the first."""
+    age_ms: int | None
+    """Its silence in milliseconds: since its newest authentic heartbeat, or since an own stall (safety.md §4),
+    whichever is later. None: never heard."""
+    brain: BrainState
+    brain_since_ms: int
+    """ALIVE: how long it has been so. Otherwise: how long ago it was last alive. As its newest heartbeat says."""
+    hears: Mapping[NodeName, int]
+    """Heard ages of all nodes as that peer reports them, in ms, at the sending of its newest heartbeat."""
+    heard_at: Instant | None = None
+    """When its newest heartbeat came, by this node's clock; an own stall does not move it."""
+    hears_token: Mapping[NodeName, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Which incarnation each age in `hears` belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class PacerReport:
+    """Everything heard, as of `reported_at` on this node's clock."""
+
+    reported_at: Instant
+    stalled_at: Instant | None
+    """When this node's pacer last found that it had itself been stopped for more than T/4 (safety.md §4)."""
+    nodes: tuple[HeardNode, ...]
+    """Every configured peer, by name."""
+    errors: tuple[str, ...] = ()
+    """What the pacer cannot do at present, for people: a port in use, an address that is no address."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerAddress:
+    """Where a peer's pacer listens, and the key that both ends hold."""
+
+    name: NodeName
+    addresses: tuple[tuple[str, int], ...]
+    """Numeric IPv4 or IPv6 address and UDP port, one for each link; no names, since looking one up may block."""
+    key: bytes = field(repr=False)
+    """At least 16 random bytes, the same at both ends of this pair and nowhere else."""
+    is_voter: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PacerSettings:
+    """What the brain tells its pacer at start and when it changes."""
+
+    node: NodeName
+    incarnation: Incarnation
+    is_voter: bool
+    listen: tuple[tuple[str, int], ...]
+    """Numeric addresses and UDP ports, one for each link; link number k is sent on from the k-th of them."""
+    peers: tuple[PeerAddress, ...]
+    node_timeout_ms: int
+    brain_timeout_ms: int

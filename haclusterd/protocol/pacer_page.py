@@ -1,0 +1,184 @@
+"""The memory page that a brain and its pacer share: where each word lies and who writes it.
+
+Invariant: a word is 8 bytes, aligned, and has one writer, so that a reader in another process sees an old or a new
+value and never half of one. Words that belong together are ordered by their writer, and each method says how. A page of
+zeros is the safe beginning: no lease, nobody alive, withdrawals not known. Nothing here may wait or lock.
+
+The same class lies over a mapped file and over a plain `bytearray`.
+"""
+
+import hashlib
+from collections.abc import Iterable
+
+from haclusterd.model.ids import NodeName
+from haclusterd.model.instants import Instant
+from haclusterd.model.pacer import NO_LEASE, HeldLease, PageReading
+
+PAGE_SIZE = 4096
+WORD_SIZE = 8
+MAGIC = int.from_bytes(b"haPage\x00\x01", "big")
+"""The last byte is the layout's version."""
+
+_MAGIC_WORD = 0
+_LEASE_UNTIL = 1
+"""Pacer."""
+_LEASE_TOKEN = 2
+"""Pacer: the incarnation that holds the lease."""
+_PACER_STAMP = 3
+"""Pacer."""
+_MAIN_STAMP = 4
+"""Brain, main loop."""
+_RAFT_STAMP = 5
+"""Brain, Raft thread."""
+_IS_EMPTY = 6
+"""Brain, main loop."""
+_KNOWN_BY = 7
+"""Brain: the incarnation whose withdrawn set is complete."""
+_FIRST_SLOT = 8
+WITHDRAWN_SLOTS = 256
+"""Brain: keys of withdrawn nodes, 0 where free."""
+_PAGE_WORDS = PAGE_SIZE // WORD_SIZE
+
+
+def node_key(node: NodeName) -> int:
+    """Return the 64 bits that stand for a node in the page; never 0."""
+    return int.from_bytes(hashlib.sha256(node.encode()).digest()[:WORD_SIZE], "big") or 1
+
+
+def token_word(token: str) -> int:
+    """Return an incarnation's token as a word; the token of 16 zeros is refused, it would read as nobody."""
+    word = int(token, 16)
+    assert 0 < word < 2**64, token
+    return word
+
+
+def _token(word: int) -> str | None:
+    return f"{word:016x}" if word else None
+
+
+class PacerPage:
+    """A page over any writable buffer of PAGE_SIZE bytes that is aligned to 8."""
+
+    def __init__(self, buffer: bytearray | memoryview) -> None:
+        view = memoryview(buffer)
+        assert view.nbytes >= PAGE_SIZE
+        self._words = view[:PAGE_SIZE].cast("B").cast("Q")
+
+    def release(self) -> None:
+        """Let go of the buffer; the page must not be used afterwards."""
+        self._words.release()
+
+    def is_formatted(self) -> bool:
+        """Return whether the page has this layout."""
+        return self._words[_MAGIC_WORD] == MAGIC
+
+    # The pacer's words
+
+    def format(self) -> None:
+        """Make it the safe beginning. The magic comes last: a reader that sees it sees the rest as well."""
+        for word in range(_PAGE_WORDS):
+            self._words[word] = 0
+        self._words[_MAGIC_WORD] = MAGIC
+
+    def publish_lease(self, lease: HeldLease) -> None:
+        """Publish until when an incarnation holds the lease.
+
+        For another incarnation than before, the old lease is taken away before the new name is put on it.
+        """
+        token = token_word(lease.token)
+        if self._words[_LEASE_TOKEN] != token:
+            self._words[_LEASE_UNTIL] = NO_LEASE
+            self._words[_LEASE_TOKEN] = token
+        self._words[_LEASE_UNTIL] = lease.until
+
+    def held_lease(self) -> HeldLease | None:
+        """Return the lease last published and whose it is; None when there never was one."""
+        token = _token(self._words[_LEASE_TOKEN])
+        return None if token is None else HeldLease(token, Instant(self._words[_LEASE_UNTIL]))
+
+    def stamp_pacer(self, now: Instant) -> None:
+        """Say that the pacer is alive."""
+        self._words[_PACER_STAMP] = now
+
+    def pacer_stamped_at(self) -> Instant:
+        """Return when the pacer was last alive; 0 for never."""
+        return Instant(self._words[_PACER_STAMP])
+
+    def read(self, nodes: Iterable[NodeName]) -> PageReading:
+        """Return what the brain says; of `nodes`, which are withdrawn. Call it after reading the clock.
+
+        The set counts as known only when the same brain vouches for it before and after it is read: a brain that begins
+        revokes first and clears then, and one that ends its rebuilding fills first and vouches then.
+        """
+        words = self._words
+        known_by = words[_KNOWN_BY]
+        withdrawn = set(self._slots())
+        if words[_KNOWN_BY] != known_by:
+            known_by = 0
+        return PageReading(
+            known_by=_token(known_by),
+            withdrawn=frozenset(node for node in nodes if node_key(node) in withdrawn),
+            main_stamped_at=Instant(words[_MAIN_STAMP]),
+            raft_stamped_at=Instant(words[_RAFT_STAMP]),
+            is_empty=words[_IS_EMPTY] != 0,
+        )
+
+    # The brain's words
+
+    def begin_brain(self) -> None:
+        """Revoke what an earlier brain said of its withdrawn set, forget that set and end its signs of life.
+
+        Nobody is echoed after the first word. The empty flag stays: a brain that comes back has started nothing yet.
+        """
+        self._words[_KNOWN_BY] = 0
+        self._words[_MAIN_STAMP] = 0
+        self._words[_RAFT_STAMP] = 0
+        for slot in range(_FIRST_SLOT, _FIRST_SLOT + WITHDRAWN_SLOTS):
+            self._words[slot] = 0
+
+    def lease_until(self, token: str) -> Instant:
+        """Return until when this incarnation holds the lease; NO_LEASE when another one does."""
+        if self._words[_LEASE_TOKEN] != token_word(token):
+            return NO_LEASE
+        return Instant(self._words[_LEASE_UNTIL])
+
+    def stamp_main(self, now: Instant) -> None:
+        """Say that the main loop is alive."""
+        self._words[_MAIN_STAMP] = now
+
+    def stamp_raft(self, now: Instant) -> None:
+        """Say that the Raft thread is alive."""
+        self._words[_RAFT_STAMP] = now
+
+    def set_empty(self, *, is_empty: bool) -> None:
+        """Say whether this node is proven to run nothing that it manages."""
+        self._words[_IS_EMPTY] = int(is_empty)
+
+    def withdraw(self, node: NodeName) -> None:
+        """Put a node among the withdrawn; harmless when it is there.
+
+        Raises OverflowError when WITHDRAWN_SLOTS others are; then the withdrawn set is no longer known, so that nobody
+        is echoed.
+        """
+        key = node_key(node)
+        slots = self._slots()
+        if key in slots:
+            return
+        if 0 not in slots:
+            self.say_known(None)
+            raise OverflowError(f"more than {WITHDRAWN_SLOTS} nodes withdrawn")
+        self._words[_FIRST_SLOT + slots.index(0)] = key
+
+    def reinstate(self, node: NodeName) -> None:
+        """Take a node out of the withdrawn; harmless when it is not there."""
+        slots = self._slots()
+        key = node_key(node)
+        if key in slots:
+            self._words[_FIRST_SLOT + slots.index(key)] = 0
+
+    def say_known(self, token: str | None) -> None:
+        """Say for which incarnation of the brain the withdrawn set is complete; None revokes it."""
+        self._words[_KNOWN_BY] = 0 if token is None else token_word(token)
+
+    def _slots(self) -> list[int]:
+        return self._words[_FIRST_SLOT : _FIRST_SLOT + WITHDRAWN_SLOTS].tolist()
