@@ -1,0 +1,76 @@
+"""All timers that follow from the two numbers an administrator sets (safety.md §2, §3, §7).
+
+Invariant: every timer derives from node-timeout and brain-timeout, so that no two of them can contradict each other.
+"""
+
+from dataclasses import dataclass
+
+DEFAULT_NODE_TIMEOUT_MS = 2000
+DEFAULT_BRAIN_TIMEOUT_MS = 10_000
+
+CLOCK_RATE_PERCENT = 1
+"""How far the rates of two nodes' clocks may differ (safety.md §2)."""
+WATCHDOG_RESERVE_MS = 1000
+"""Between a watchdog's expiry and the silence of the machine: pretimeout, panic path (safety.md §2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Derived timers, in milliseconds."""
+
+    node_timeout_ms: int
+    """A host that was not heard for this long is lost."""
+    brain_timeout_ms: int
+    """A heard host whose daemon was away for this long is lost."""
+    heartbeat_ms: int
+    """Between two heartbeats of a pacer."""
+    lease_ms: int
+    """How long after the sending of an echoed heartbeat a node may go on."""
+    stall_ms: int
+    """After an own standstill longer than this, silence is counted anew."""
+    election_min_ms: int
+    election_max_ms: int
+    append_ms: int
+    """Between two Raft heartbeats of a leader."""
+    tick_ms: int
+    """Resolution of the Raft timers."""
+    fallback_ms: int
+    """A leader that a majority did not answer for this long steps down."""
+    one_way_ms: int
+    """A node that others hear and the DC does not is decided upon after this long."""
+    unseen_wait_ms: int
+    """A member that was not seen for this long after the cluster formed is fenced."""
+
+
+def derive(node_timeout_ms: int, brain_timeout_ms: int = DEFAULT_BRAIN_TIMEOUT_MS) -> Timing:
+    """Derive all timers.
+
+    The fallback stays below election minimum - 2 ticks - round trip, a tenth of the minimum being left for the round trip.
+    """
+    minimum = min(750, max(150, node_timeout_ms // 4))
+    tick = minimum // 25
+    return Timing(
+        node_timeout_ms=node_timeout_ms,
+        brain_timeout_ms=brain_timeout_ms,
+        heartbeat_ms=max(50, node_timeout_ms // 10),
+        lease_ms=node_timeout_ms,
+        stall_ms=node_timeout_ms // 4,
+        election_min_ms=minimum,
+        election_max_ms=2 * minimum,
+        append_ms=minimum // 5,
+        tick_ms=tick,
+        fallback_ms=minimum - 2 * tick - minimum // 10 - 1,
+        one_way_ms=3 * node_timeout_ms,
+        unseen_wait_ms=max(10_000, 5 * node_timeout_ms),
+    )
+
+
+def watchdog_wait_ms(timing: Timing, watchdog_timeout_ms: int) -> int:
+    """Return how long survivors wait, after a loss is committed, before a watchdog counts as having fenced the node."""
+    span = timing.lease_ms + 2 * watchdog_timeout_ms
+    return span + -(-span * 2 * CLOCK_RATE_PERCENT // 100) + WATCHDOG_RESERVE_MS
+
+
+def longest_round_trip_ms(timing: Timing) -> int:
+    """Return the longest round trip between voters at which the lease holds: L >= 3h + RTT (safety.md §2)."""
+    return timing.lease_ms - 3 * timing.heartbeat_ms
