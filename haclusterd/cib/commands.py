@@ -71,6 +71,16 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestFence:
+    """A person wants a node fenced: it is declared lost, whatever it says."""
+
+    node: NodeName
+    incarnation: Incarnation | None
+    author: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class IssueOrders:
     """The DC's intent; refused when its term is not the CIB's."""
 
@@ -223,6 +233,7 @@ Command = (
     | RequestLeave
     | Leaving
     | Lost
+    | RequestFence
     | IssueOrders
     | VoidOrders
     | RecordResults

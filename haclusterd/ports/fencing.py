@@ -5,35 +5,12 @@ agent runs in its own process group and is killed at its timeout, which is a fai
 loop, whatever happens.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-
-@dataclass(frozen=True, slots=True)
-class FenceCall:
-    """One call of one fence agent."""
-
-    key: str
-    agent: str
-    """The agent's file name, as `fence_ipmilan`."""
-    action: str
-    """off, on, reboot, status, monitor, list, metadata."""
-    parameters: Mapping[str, str]
-    """Everything for standard input except `action`, with the target already filled in."""
-    timeout_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class FenceCallResult:
-    """How it ended: exit code 0 is success; for `status` 0 is on and 2 is off; for `monitor` 0 and 2 are healthy."""
-
-    key: str
-    exit_code: int
-    timed_out: bool
-    reason: str
-    """The last line of standard error, or what kept the agent from running."""
-    output: str
+from haclusterd.model.agent_calls import FenceCall as FenceCall
+from haclusterd.model.agent_calls import FenceCallResult as FenceCallResult
 
 
 class FenceAgents(Protocol):

@@ -1,0 +1,81 @@
+"""The one way the CIB changes: `apply(cib, envelope)`, pure and total.
+
+Every node folds the same entries through this function and must come to the same value, so it reads nothing but its
+arguments. A refused command is an answer, equal everywhere, never an exception; an exception in a handler is a bug, and
+is turned into a refusal so that one poisoned entry cannot stop every node at once (safety.md §4).
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from haclusterd.cib import apply_configuration, apply_fencing, apply_membership, apply_orders, commands
+from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, RefusalCode
+from haclusterd.cib.verdict import Entry, Verdict
+from haclusterd.model.cluster import Cib
+from haclusterd.model.ids import RequestId, Term
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+
+REMEMBERED_REQUESTS = 128
+"""How many request ids of one proposer are kept: more than it can have in flight."""
+
+_Handler = Callable[[Cib, Any, Entry], Verdict]
+
+_HANDLERS: dict[type, _Handler] = {
+    commands.FormCluster: apply_membership.form_cluster,
+    commands.DcElected: apply_membership.dc_elected,
+    commands.Join: apply_membership.join,
+    commands.RequestLeave: apply_membership.request_leave,
+    commands.Leaving: apply_membership.leaving,
+    commands.Lost: apply_membership.lost,
+    commands.RequestFence: apply_membership.request_fence,
+    commands.SetTransientAttribute: apply_membership.set_transient_attribute,
+    commands.IssueOrders: apply_orders.issue_orders,
+    commands.VoidOrders: apply_orders.void_orders,
+    commands.RecordResults: apply_orders.record_results,
+    commands.CleanUp: apply_orders.clean_up,
+    commands.IssueFence: apply_fencing.issue_fence,
+    commands.RecordFenceAgent: apply_fencing.record_fence_agent,
+    commands.Fenced: apply_fencing.fenced,
+    commands.RecordFenceFailure: apply_fencing.record_fence_failure,
+    commands.RecordProof: apply_fencing.record_proof,
+    commands.ChangeConfiguration: apply_configuration.change_configuration,
+}
+
+
+def apply(
+    cib: Cib, envelope: commands.Envelope, *, index: int, term: Term, rules: SafetyRules = ALL_RULES
+) -> Applied:
+    """Fold one committed command, which stands at `index` and was appended in Raft term `term`."""
+    known = cib.requests.get(envelope.proposer, ())
+    if envelope.request in known:
+        return Applied(replace(cib, index=index), envelope, is_repetition=True)
+    entry = Entry(at=envelope.at, proposer=envelope.proposer, index=index, term=term, rules=rules)
+    verdict = _verdict(cib, envelope.command, entry)
+    requests = {**cib.requests, envelope.proposer: _remember(known, envelope.request)}
+    after = replace(verdict.cib, index=index, requests=requests)
+    changes = verdict.changes
+    if verdict.refusal is not None:
+        text = f"{type(envelope.command).__name__} by {envelope.proposer}: {verdict.refusal.text}"
+        changes = (Change(ChangeKind.REFUSED, envelope.proposer, None, text),)
+    return Applied(after, envelope, changes, verdict.refusal)
+
+
+def unreadable(cib: Cib, *, index: int, detail: str) -> Applied:
+    """Answer for an entry that the codec refused: it has no effect, and says so."""
+    refusal = Refusal(RefusalCode.UNREADABLE, detail)
+    return Applied(replace(cib, index=index), None, (Change(ChangeKind.REFUSED, None, None, detail),), refusal)
+
+
+def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
+    try:
+        return _HANDLERS[type(command)](cib, command, entry)
+    except Exception as bug:
+        if not entry.rules.raising_apply_is_a_refusal:
+            raise
+        detail = f"internal error in apply: {type(bug).__name__}"
+        return Verdict(cib, (), Refusal(RefusalCode.INTERNAL_ERROR, detail))
+
+
+def _remember(known: tuple[RequestId, ...], request: RequestId) -> tuple[RequestId, ...]:
+    return (*known[-(REMEMBERED_REQUESTS - 1) :], request)

@@ -1,0 +1,165 @@
+"""`apply` for the life cycle of fencing (safety.md §5)."""
+
+from dataclasses import replace
+
+from haclusterd.cib import commands
+from haclusterd.cib.changes import ChangeKind, RefusalCode
+from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_status
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus, Status
+from haclusterd.model.fencing import (
+    DeviceProof,
+    FenceAction,
+    FenceOrder,
+    FenceOutcome,
+    FenceState,
+    FencingRecord,
+    ProofState,
+)
+from haclusterd.model.ids import FenceKey, NodeName, ResourceId
+from haclusterd.model.instants import WallTime
+
+REMEMBERED_FENCINGS = 100
+
+_PROOF = {
+    FenceOutcome.FENCED: ProofState.TESTED,
+    FenceOutcome.FAILED: ProofState.FAILING,
+    FenceOutcome.TIMEOUT: ProofState.FAILING,
+    FenceOutcome.LIED: ProofState.LIED,
+}
+
+
+def proof_key(device: ResourceId, target: NodeName) -> str:
+    """Name the evidence about one device and one target."""
+    return f"{device}/{target}"
+
+
+def issue_fence(cib: Cib, command: commands.IssueFence, entry: Entry) -> Verdict:
+    """Commit the intent to fence one incarnation of a lost node."""
+    order = command.order
+    refusal = _objection(cib, order, entry)
+    if refusal is not None:
+        return refusal
+    text = f"{order.target} is to be fenced ({order.action}) with {order.device} by {order.executor}: {order.reason}"
+    orders = {**cib.status.fence_orders, order.key: order}
+    return accept(
+        with_status(cib, replace(cib.status, fence_orders=orders)),
+        change(ChangeKind.FENCING_ORDERED, text, node=order.target, resource=order.device),
+    )
+
+
+def _objection(cib: Cib, order: FenceOrder, entry: Entry) -> Verdict | None:
+    controller = cib.status.controller
+    if entry.rules.refuse_old_term and (controller is None or controller.term != order.dc_term):
+        return refuse(cib, RefusalCode.OLD_TERM, f"term {order.dc_term} is not the DC's")
+    if any(known.target == order.target for known in cib.status.fence_orders.values()):
+        return refuse(cib, RefusalCode.FENCING_IN_FLIGHT, f"{order.target} is being fenced already")
+    if order.action is FenceAction.ON:
+        return None
+    target = cib.status.nodes.get(order.target)
+    if target is None or target.state is not NodeState.LOST or target.incarnation != order.target_incarnation:
+        return refuse(cib, RefusalCode.OLD_INCARNATION, f"that incarnation of {order.target} is not lost")
+    executor = cib.status.nodes.get(order.executor)
+    if executor is None or executor.incarnation != order.executor_incarnation:
+        return refuse(cib, RefusalCode.OLD_INCARNATION, f"that incarnation of {order.executor} is over")
+    return None
+
+
+def record_fence_agent(cib: Cib, command: commands.RecordFenceAgent, entry: Entry) -> Verdict:
+    """Record the fence agent's answer; a success must still be confirmed by silence."""
+    order = cib.status.fence_orders.get(command.key)
+    if order is None:
+        return refuse(cib, RefusalCode.UNKNOWN_KEY, f"no fence order {command.key} is open")
+    if command.outcome is not FenceOutcome.FENCED:
+        return _failed(cib, order, command.outcome, command.detail, entry.at)
+    waiting = replace(order, state=FenceState.AGENT_SUCCEEDED)
+    orders = {**cib.status.fence_orders, order.key: waiting}
+    text = f"{order.device} reports that {order.target} is {order.action}; waiting for its silence"
+    return accept(
+        with_status(cib, replace(cib.status, fence_orders=orders)),
+        change(ChangeKind.FENCING_AGENT_SUCCEEDED, text, node=order.target, resource=order.device),
+    )
+
+
+def fenced(cib: Cib, command: commands.Fenced, entry: Entry) -> Verdict:
+    """Record that an incarnation is dead; only now may anything of it be recovered."""
+    order = cib.status.fence_orders.get(command.key) if command.key is not None else None
+    if command.key is not None and order is None:
+        return refuse(cib, RefusalCode.UNKNOWN_KEY, f"no fence order {command.key} is open")
+    target = cib.status.nodes.get(command.node)
+    if target is None:
+        return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{command.node} is not a member of this cluster")
+    record = FencingRecord(
+        key=command.key or FenceKey(f"manual-{entry.index}"),
+        target=command.node,
+        target_incarnation=command.incarnation,
+        action=order.action if order is not None else FenceAction.OFF,
+        device=order.device if order is not None else None,
+        executor=order.executor if order is not None else entry.proposer,
+        outcome=command.outcome,
+        detail=command.detail,
+        issued_at=order.issued_at if order is not None else entry.at,
+        ended_at=entry.at,
+        reason=order.reason if order is not None else command.detail,
+    )
+    status = _with_record(cib.status, record, entry.at)
+    if target.state is NodeState.LOST and target.incarnation == command.incarnation:
+        dead = NodeStatus(
+            target.name,
+            state=NodeState.FENCED,
+            incarnation=target.incarnation,
+            since=entry.at,
+            detail=target.detail,
+            fenced_incarnation=command.incarnation,
+        )
+        status = replace(status, nodes={**status.nodes, target.name: dead})
+    text = f"{command.node} is fenced" + (f" ({command.detail})" if command.detail else "")
+    return accept(with_status(cib, status), change(ChangeKind.NODE_FENCED, text, node=command.node))
+
+
+def record_fence_failure(cib: Cib, command: commands.RecordFenceFailure, entry: Entry) -> Verdict:
+    """Record that a fence order ended without success."""
+    order = cib.status.fence_orders.get(command.key)
+    if order is None:
+        return refuse(cib, RefusalCode.UNKNOWN_KEY, f"no fence order {command.key} is open")
+    return _failed(cib, order, command.outcome, command.detail, entry.at)
+
+
+def _failed(cib: Cib, order: FenceOrder, outcome: FenceOutcome, detail: str, at: WallTime) -> Verdict:
+    record = FencingRecord(
+        key=order.key,
+        target=order.target,
+        target_incarnation=order.target_incarnation,
+        action=order.action,
+        device=order.device,
+        executor=order.executor,
+        outcome=outcome,
+        detail=detail,
+        issued_at=order.issued_at,
+        ended_at=at,
+        reason=order.reason,
+    )
+    text = f"fencing of {order.target} with {order.device} ended: {outcome}" + (f" ({detail})" if detail else "")
+    return accept(
+        with_status(cib, _with_record(cib.status, record, at)),
+        change(ChangeKind.FENCING_FAILED, text, node=order.target, resource=order.device),
+    )
+
+
+def _with_record(status: Status, record: FencingRecord, at: WallTime) -> Status:
+    orders = {key: order for key, order in status.fence_orders.items() if key != record.key}
+    history = (*status.fencing_history, record)[-REMEMBERED_FENCINGS:]
+    proofs = dict(status.proofs)
+    proof = _PROOF.get(record.outcome)
+    if proof is not None and record.device is not None:
+        proofs[proof_key(record.device, record.target)] = DeviceProof(proof, at, record.detail)
+    return replace(status, fence_orders=orders, fencing_history=history, proofs=proofs)
+
+
+def record_proof(cib: Cib, command: commands.RecordProof, entry: Entry) -> Verdict:
+    """Record new evidence about a device."""
+    proofs = {**cib.status.proofs, proof_key(command.device, command.target): command.proof}
+    text = f"{command.device} for {command.target}: {command.proof.state}"
+    return accept(
+        with_status(cib, replace(cib.status, proofs=proofs)),
+        change(ChangeKind.DEVICE_PROVEN, text, node=command.target, resource=command.device),
+    )

@@ -1,0 +1,174 @@
+"""`apply` for who belongs to the cluster and who is there (safety.md §1, §4, §6)."""
+
+from dataclasses import replace
+
+from haclusterd.cib import commands
+from haclusterd.cib.activity import possibly_active
+from haclusterd.cib.changes import ChangeKind, RefusalCode
+from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_status
+from haclusterd.model.cluster import Cib, DesignatedController, NodeState, NodeStatus
+from haclusterd.model.history import ResourceHistory
+from haclusterd.model.ids import Incarnation, NodeName, ResourceId
+
+
+def form_cluster(cib: Cib, command: commands.FormCluster, entry: Entry) -> Verdict:
+    """Make the cluster; every member is unseen until it joins."""
+    if cib.cluster_uuid:
+        return refuse(cib, RefusalCode.ALREADY_FORMED, f"the cluster is formed already ({cib.cluster_uuid})")
+    members = {member.name: member for member in sorted(command.members, key=lambda member: member.name)}
+    nodes = {name: NodeStatus(name, since=entry.at) for name in members}
+    formed = replace(
+        cib,
+        cluster_uuid=command.cluster_uuid,
+        cluster_name=command.cluster_name,
+        members=members,
+        status=replace(cib.status, nodes=nodes),
+    )
+    text = f"cluster {command.cluster_name} formed with {', '.join(members)}"
+    return accept(formed, change(ChangeKind.CLUSTER_FORMED, text))
+
+
+def dc_elected(cib: Cib, command: commands.DcElected, entry: Entry) -> Verdict:
+    """Make the new leader the DC; an entry that outlived its own term is refused."""
+    current = cib.status.controller
+    is_newer = current is None or command.term > current.term
+    if entry.rules.refuse_old_term and (command.term != entry.term or not is_newer):
+        return refuse(cib, RefusalCode.OLD_TERM, f"term {command.term} is over")
+    controller = DesignatedController(command.node, command.incarnation, command.term)
+    return accept(
+        with_status(cib, replace(cib.status, controller=controller)),
+        change(ChangeKind.DC_ELECTED, f"{command.node} is DC in term {command.term}", node=command.node),
+    )
+
+
+def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
+    """Take a node in under a new incarnation; what its older incarnations left is closed in the same step."""
+    status = cib.status.nodes.get(command.node)
+    if status is None:
+        return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{command.node} is not a member of this cluster")
+    if status.incarnation == command.incarnation and status.state is NodeState.ONLINE:
+        return accept(cib)
+    if command.incarnation in (status.incarnation, status.fenced_incarnation):
+        text = f"incarnation {command.incarnation} of {command.node} is over ({status.state}); join under a new one"
+        return refuse(cib, RefusalCode.OLD_INCARNATION, text)
+    is_being_fenced = any(order.target == command.node for order in cib.status.fence_orders.values())
+    if is_being_fenced and entry.rules.join_held_while_fencing:
+        return refuse(cib, RefusalCode.HELD_FENCING_IN_FLIGHT, f"{command.node} is being fenced; its join is held")
+    is_same_boot = status.incarnation is not None and status.incarnation.boot_id == command.incarnation.boot_id
+    if is_same_boot or not entry.rules.reboot_clears_history:
+        joined = _restarted(status, entry)
+    else:
+        joined = NodeStatus(status.name, fenced_incarnation=status.fenced_incarnation)
+    joined = replace(joined, state=NodeState.ONLINE, incarnation=command.incarnation, since=entry.at)
+    manner = "restarted" if is_same_boot else "joined"
+    return accept(
+        with_node(cib, joined), change(ChangeKind.NODE_JOINED, f"{command.node} {manner}", node=command.node)
+    )
+
+
+def _restarted(status: NodeStatus, entry: Entry) -> NodeStatus:
+    """Return the status of a node whose daemon is new and whose services may live on: nothing is certain any more."""
+    histories = dict(status.histories)
+    for order in status.orders.values():
+        if order.resource not in histories:
+            histories[order.resource] = ResourceHistory(order.resource, order.agent, parameters=order.parameters)
+    unverified: frozenset[ResourceId] = frozenset(histories)
+    return replace(
+        status,
+        detail="",
+        is_leaving=False,
+        histories={resource: _without_recurring(history) for resource, history in histories.items()},
+        probed=frozenset() if entry.rules.unverified_is_probed else status.probed,
+        unverified=unverified if entry.rules.unverified_is_probed else frozenset(),
+        orders={},
+    )
+
+
+def _without_recurring(history: ResourceHistory) -> ResourceHistory:
+    """Forget the recurring monitors: the daemon that ran them is gone."""
+    records = {key: record for key, record in history.records.items() if record.interval_ms == 0}
+    return replace(history, records=records)
+
+
+def request_leave(cib: Cib, command: commands.RequestLeave, entry: Entry) -> Verdict:
+    """Begin to drain a node."""
+    status = _of_incarnation(cib, command.node, command.incarnation)
+    if status is None or status.state is not NodeState.ONLINE:
+        return refuse(cib, RefusalCode.OLD_INCARNATION, f"{command.node} is not online in that incarnation")
+    if status.is_leaving:
+        return accept(cib)
+    return accept(
+        with_node(cib, replace(status, is_leaving=True)),
+        change(ChangeKind.NODE_LEAVING, f"{command.node} is leaving", node=command.node),
+    )
+
+
+def leaving(cib: Cib, command: commands.Leaving, entry: Entry) -> Verdict:
+    """Let a node go, when nothing may be active there any more."""
+    status = _of_incarnation(cib, command.node, command.incarnation)
+    if status is None or status.state is not NodeState.ONLINE:
+        return refuse(cib, RefusalCode.OLD_INCARNATION, f"{command.node} is not online in that incarnation")
+    remaining = sorted(
+        resource
+        for resource in possibly_active(status)
+        if resource not in status.histories or status.histories[resource].agent.standard != "stonith"
+    )
+    if remaining:
+        return refuse(cib, RefusalCode.STILL_ACTIVE, f"{', '.join(remaining)} may still be active on {command.node}")
+    left = NodeStatus(
+        status.name,
+        state=NodeState.LEFT,
+        incarnation=status.incarnation,
+        since=entry.at,
+        fenced_incarnation=status.fenced_incarnation,
+    )
+    return accept(with_node(cib, left), change(ChangeKind.NODE_LEFT, f"{command.node} left", node=command.node))
+
+
+def lost(cib: Cib, command: commands.Lost, entry: Entry) -> Verdict:
+    """Declare an incarnation lost; whatever may be active there stays so until its fencing is recorded."""
+    controller = cib.status.controller
+    if entry.rules.refuse_old_term and (controller is None or controller.term != command.dc_term):
+        return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")
+    return _declare_lost(cib, command.node, command.incarnation, command.reason, entry)
+
+
+def request_fence(cib: Cib, command: commands.RequestFence, entry: Entry) -> Verdict:
+    """Declare a node lost because a person wants it fenced."""
+    reason = f"fencing requested by {command.author}" + (f": {command.reason}" if command.reason else "")
+    return _declare_lost(cib, command.node, command.incarnation, reason, entry)
+
+
+def _declare_lost(
+    cib: Cib, node: NodeName, incarnation: Incarnation | None, reason: str, entry: Entry
+) -> Verdict:
+    status = _of_incarnation(cib, node, incarnation)
+    if status is None:
+        return refuse(cib, RefusalCode.OLD_INCARNATION, f"that incarnation of {node} is over")
+    if status.state not in (NodeState.ONLINE, NodeState.UNSEEN):
+        return refuse(cib, RefusalCode.WRONG_NODE_STATE, f"{node} is {status.state}")
+    orders = {key: replace(order, is_voided=True) for key, order in status.orders.items()}
+    gone = replace(status, state=NodeState.LOST, since=entry.at, detail=reason, is_leaving=False, orders=orders)
+    return accept(with_node(cib, gone), change(ChangeKind.NODE_LOST, f"{node} is lost: {reason}", node=node))
+
+
+def set_transient_attribute(cib: Cib, command: commands.SetTransientAttribute, entry: Entry) -> Verdict:
+    """Set or delete a node attribute that a reboot forgets."""
+    status = cib.status.nodes.get(command.node)
+    if status is None:
+        return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{command.node} is not a member of this cluster")
+    attributes = {name: value for name, value in status.attributes.items() if name != command.name}
+    if command.value is not None:
+        attributes[command.name] = command.value
+    if attributes == status.attributes:
+        return accept(cib)
+    what = f"{command.name} deleted" if command.value is None else f"{command.name}={command.value}"
+    return accept(
+        with_node(cib, replace(status, attributes=attributes)),
+        change(ChangeKind.ATTRIBUTE_CHANGED, f"{command.node}: {what}", node=command.node),
+    )
+
+
+def _of_incarnation(cib: Cib, node: NodeName, incarnation: Incarnation | None) -> NodeStatus | None:
+    status = cib.status.nodes.get(node)
+    return status if status is not None and status.incarnation == incarnation else None

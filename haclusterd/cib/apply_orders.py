@@ -1,0 +1,271 @@
+"""`apply` for orders and their results (safety.md §1)."""
+
+from dataclasses import replace
+
+from haclusterd.cib import commands
+from haclusterd.cib.activity import starting_elsewhere, unfenced_holders
+from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
+from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_nodes
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key
+from haclusterd.model.ids import NodeName
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import OperationResult, Order, ResultKind
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.scores import INFINITY, add
+
+
+def issue_orders(cib: Cib, command: commands.IssueOrders, entry: Entry) -> Verdict:
+    """Commit the DC's intent, all of it or nothing."""
+    controller = cib.status.controller
+    if entry.rules.refuse_old_term and (controller is None or controller.term != command.dc_term):
+        return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")
+    nodes: dict[NodeName, NodeStatus] = {}
+    changes: list[Change] = []
+    for order in command.orders:
+        status = nodes.get(order.node) or cib.status.nodes.get(order.node)
+        refusal = _objection(cib, status, order, entry)
+        if refusal is not None or status is None:
+            return Verdict(cib, (), refusal)
+        nodes[order.node] = replace(status, orders={**status.orders, order.key: order})
+        text = f"{_words(order)} on {order.node}: {order.reason}"
+        changes.append(change(ChangeKind.ORDER_ISSUED, text, node=order.node, resource=order.resource))
+    return accept(with_nodes(cib, nodes), *changes)
+
+
+def _objection(cib: Cib, status: NodeStatus | None, order: Order, entry: Entry) -> Refusal | None:
+    if status is None:
+        return Refusal(RefusalCode.NOT_A_MEMBER, f"{order.node} is not a member of this cluster")
+    if status.state is not NodeState.ONLINE:
+        return Refusal(RefusalCode.WRONG_NODE_STATE, f"{order.node} is {status.state}")
+    if status.incarnation != order.incarnation and entry.rules.order_names_incarnation:
+        return Refusal(RefusalCode.OLD_INCARNATION, f"that incarnation of {order.node} is over")
+    if order.key in status.orders:
+        return Refusal(RefusalCode.DUPLICATE_KEY, f"order {order.key} is known already")
+    if order.action is not ActionName.START:
+        return None
+    return _start_objection(cib, order, entry)
+
+
+def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
+    """Refuse a start that could make a second copy, whatever the scheduler thought."""
+    is_fencing_enabled = ClusterProperties(cib.configuration).boolean("fencing-enabled")
+    holders = unfenced_holders(cib, order.resource) if entry.rules.fence_before_recovery else ()
+    if holders and is_fencing_enabled:
+        text = f"{order.resource} may be active on {', '.join(holders)}, lost and not fenced"
+        return Refusal(RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE, text)
+    starting = starting_elsewhere(cib, order.resource, order.node) if entry.rules.open_orders_possibly_active else ()
+    if starting:
+        text = f"{order.resource} is being started on {', '.join(starting)}"
+        return Refusal(RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE, text)
+    return None
+
+
+def void_orders(cib: Cib, command: commands.VoidOrders, entry: Entry) -> Verdict:
+    """Mark orders as no longer wanted; they stay open until their executor answers."""
+    controller = cib.status.controller
+    if entry.rules.refuse_old_term and (controller is None or controller.term != command.dc_term):
+        return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")
+    wanted = frozenset(command.keys)
+    nodes: dict[NodeName, NodeStatus] = {}
+    changes: list[Change] = []
+    for name, status in cib.status.nodes.items():
+        voided = {
+            key: replace(order, is_voided=True)
+            for key, order in status.orders.items()
+            if key in wanted and not order.is_voided
+        }
+        if not voided:
+            continue
+        kept = {key: order for key, order in status.orders.items() if key not in voided}
+        stays = voided if entry.rules.open_orders_possibly_active else {}
+        nodes[name] = replace(status, orders={**kept, **stays})
+        changes.extend(
+            change(ChangeKind.ORDER_VOIDED, f"{_words(order)} on {name} voided", node=name, resource=order.resource)
+            for order in voided.values()
+        )
+    return accept(with_nodes(cib, nodes), *changes)
+
+
+def record_results(cib: Cib, command: commands.RecordResults, entry: Entry) -> Verdict:
+    """Record what an executor did; only the node's present incarnation is believed."""
+    status = cib.status.nodes.get(command.node)
+    is_older = status is not None and status.incarnation != command.incarnation
+    if status is None or (is_older and entry.rules.close_orders_of_older_incarnations):
+        return refuse(cib, RefusalCode.OLD_INCARNATION, f"that incarnation of {command.node} is over")
+    if status.state not in (NodeState.ONLINE, NodeState.LOST):
+        return refuse(cib, RefusalCode.WRONG_NODE_STATE, f"{command.node} is {status.state}")
+    changes: list[Change] = []
+    is_start_fatal = ClusterProperties(cib.configuration).boolean("start-failure-is-fatal")
+    for result in command.results:
+        status, happened = _record(status, result, is_start_fatal=is_start_fatal)
+        changes.extend(happened)
+    return accept(with_node(cib, status), *changes)
+
+
+def _record(
+    status: NodeStatus, result: OperationResult, *, is_start_fatal: bool
+) -> tuple[NodeStatus, list[Change]]:
+    order = status.orders.get(result.order) if result.order is not None else None
+    what = f"{result.operation} of {result.resource} on {status.name}"
+    if result.order is not None:
+        status = replace(status, orders={key: item for key, item in status.orders.items() if key != result.order})
+    if result.kind is ResultKind.NOT_BEGUN:
+        text = f"{what} was not begun: {result.exit_reason}"
+        return status, [change(ChangeKind.ORDER_NOT_BEGUN, text, node=status.name, resource=result.resource)]
+    known = status.histories.get(result.resource)
+    if known is None and order is None:
+        return status, []
+    history = known if known is not None else _new_history(order)
+    status = replace(status, last_call_id=max(status.last_call_id, result.call_id))
+    if result.kind is ResultKind.UNKNOWN:
+        status = replace(
+            status,
+            histories={**status.histories, result.resource: history},
+            unverified=status.unverified | {result.resource},
+            probed=status.probed - {result.resource},
+        )
+        text = f"the outcome of {what} is unknown: {result.exit_reason}"
+        return status, [change(ChangeKind.OUTCOME_UNKNOWN, text, node=status.name, resource=result.resource)]
+    return _record_finished(status, history, order, result, is_start_fatal=is_start_fatal)
+
+
+def _new_history(order: Order | None) -> ResourceHistory:
+    assert order is not None
+    return ResourceHistory(order.resource, order.agent, parameters=order.parameters)
+
+
+def _record_finished(
+    status: NodeStatus, history: ResourceHistory, order: Order | None, result: OperationResult, *, is_start_fatal: bool
+) -> tuple[NodeStatus, list[Change]]:
+    key = operation_key(result.operation, result.interval_ms)
+    record = _as_record(history, order, result, key)
+    is_probe = result.operation == ActionName.MONITOR and result.interval_ms == 0
+    history = _with_record(history, order, record, key)
+    if record.is_failure and not (is_probe and record.exit_code in (ExitCode.OK, ExitCode.PROMOTED)):
+        history = _with_failure(history, record, key, is_fatal=is_start_fatal and record.operation == ActionName.START)
+    is_nothing_left = is_probe and record.exit_code is ExitCode.NOT_RUNNING and not history.fail_counts
+    histories = {name: item for name, item in status.histories.items() if name != result.resource}
+    if not is_nothing_left:
+        histories[result.resource] = history
+    is_conclusive = is_probe or result.operation in (ActionName.START, ActionName.STOP)
+    updated = replace(
+        status,
+        histories=histories,
+        probed=status.probed | {result.resource} if is_nothing_left else status.probed - {result.resource},
+        unverified=status.unverified - {result.resource} if is_conclusive else status.unverified,
+    )
+    return updated, [_told(status.name, record, result)]
+
+
+def _as_record(
+    history: ResourceHistory, order: Order | None, result: OperationResult, key: str
+) -> OperationRecord:
+    previous = history.records.get(key)
+    is_same = previous is not None and (previous.exit_code, previous.status, previous.exit_reason) == (
+        result.exit_code,
+        result.status,
+        result.exit_reason,
+    )
+    return OperationRecord(
+        operation=result.operation,
+        interval_ms=result.interval_ms,
+        call_id=result.call_id,
+        exit_code=result.exit_code,
+        status=result.status,
+        target_exit_code=result.target_exit_code,
+        run_at=result.run_at,
+        changed_at=previous.changed_at if previous is not None and is_same else result.run_at,
+        executed_ms=result.executed_ms,
+        queued_ms=result.queued_ms,
+        exit_reason=result.exit_reason,
+        digest=order.digest if order is not None else previous.digest if previous is not None else "",
+        order=result.order,
+    )
+
+
+def _with_record(
+    history: ResourceHistory, order: Order | None, record: OperationRecord, key: str
+) -> ResourceHistory:
+    """Keep the records that still say something: a start, stop or probe supersedes what came before it."""
+    if record.operation == ActionName.CANCEL:
+        name = operation_key(ActionName.MONITOR, record.interval_ms)
+        return replace(history, records={known: item for known, item in history.records.items() if known != name})
+    if record.status is ExecutionStatus.CANCELLED:
+        return history
+    is_over = record.operation == ActionName.STOP and not record.is_failure
+    is_fresh = record.operation == ActionName.START or is_over
+    is_probe = record.operation == ActionName.MONITOR and record.interval_ms == 0
+    if is_fresh or (is_probe and record.exit_code is ExitCode.NOT_RUNNING):
+        records = {key: record}
+    else:
+        records = {**history.records, key: record}
+    history = replace(history, records=records)
+    if record.operation == ActionName.START and order is not None:
+        history = replace(history, agent=order.agent, parameters=order.parameters, devices=order.devices)
+    return history
+
+
+def _with_failure(history: ResourceHistory, record: OperationRecord, key: str, *, is_fatal: bool) -> ResourceHistory:
+    known = history.fail_counts.get(key)
+    is_final = is_fatal or record.operation == ActionName.STOP
+    count = INFINITY if is_final else add(known.count if known is not None else 0, 1)
+    failure = FailCount(record.operation, record.interval_ms, count, record.run_at)
+    return replace(history, fail_counts={**history.fail_counts, key: failure})
+
+
+def _told(node: NodeName, record: OperationRecord, result: OperationResult) -> Change:
+    what = f"{record.operation} of {result.resource} on {node}"
+    reason = f": {record.exit_reason}" if record.exit_reason else ""
+    is_finding = record.operation == ActionName.MONITOR and record.interval_ms == 0
+    if is_finding and record.exit_code is ExitCode.NOT_RUNNING:
+        text = f"{result.resource} is not running on {node}"
+        return change(ChangeKind.OPERATION_SUCCEEDED, text, node=node, resource=result.resource)
+    if is_finding and record.exit_code is ExitCode.OK:
+        text = f"{result.resource} is running on {node}"
+        return change(ChangeKind.OPERATION_SUCCEEDED, text, node=node, resource=result.resource)
+    if record.is_failure:
+        text = f"{what} failed: {record.exit_code.name.lower()} ({record.status}){reason}"
+        return change(ChangeKind.OPERATION_FAILED, text, node=node, resource=result.resource)
+    text = f"{what} succeeded in {record.executed_ms} ms"
+    return change(ChangeKind.OPERATION_SUCCEEDED, text, node=node, resource=result.resource)
+
+
+def clean_up(cib: Cib, command: commands.CleanUp, entry: Entry) -> Verdict:
+    """Forget failures; what they said about is probed again."""
+    nodes: dict[NodeName, NodeStatus] = {}
+    for name, status in cib.status.nodes.items():
+        if command.node not in (None, name) or status.state is not NodeState.ONLINE:
+            continue
+        updated = _forgiven(status, command)
+        if updated != status:
+            nodes[name] = updated
+    if not nodes:
+        return accept(cib)
+    what = command.resource or "all resources"
+    text = f"failures of {what} forgotten on {', '.join(sorted(nodes))}"
+    return accept(with_nodes(cib, nodes), change(ChangeKind.FAILURES_FORGOTTEN, text, resource=command.resource))
+
+
+def _forgiven(status: NodeStatus, command: commands.CleanUp) -> NodeStatus:
+    histories = dict(status.histories)
+    unverified = set(status.unverified)
+    probed = status.probed
+    for resource, history in status.histories.items():
+        if command.resource not in (None, resource):
+            continue
+        failed = [key for key, record in history.records.items() if record.is_failure]
+        if not (failed or history.fail_counts or command.reprobe):
+            continue
+        records = {key: record for key, record in history.records.items() if key not in failed}
+        histories[resource] = replace(history, records=records, fail_counts={})
+        unverified.add(resource)
+    if command.reprobe:
+        probed = frozenset() if command.resource is None else probed - {command.resource}
+    return replace(status, histories=histories, unverified=frozenset(unverified), probed=probed)
+
+
+def _words(order: Order) -> str:
+    if order.action is ActionName.MONITOR and order.interval_ms == 0:
+        return f"probe of {order.resource}"
+    return f"{order.action} of {order.resource}"

@@ -1,0 +1,88 @@
+"""What one applied command changed, as values for watchers, logs and the history.
+
+Changes only wake; every decision reads the whole CIB (architecture: "Level, not edge").
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from haclusterd.cib.commands import Envelope
+from haclusterd.model.cluster import Cib
+from haclusterd.model.ids import NodeName, ResourceId
+
+
+class ChangeKind(StrEnum):
+    """What happened."""
+
+    CLUSTER_FORMED = "cluster-formed"
+    DC_ELECTED = "dc-elected"
+    NODE_JOINED = "node-joined"
+    NODE_LEAVING = "node-leaving"
+    NODE_LEFT = "node-left"
+    NODE_LOST = "node-lost"
+    NODE_FENCED = "node-fenced"
+    FENCING_ORDERED = "fencing-ordered"
+    FENCING_AGENT_SUCCEEDED = "fencing-agent-succeeded"
+    FENCING_FAILED = "fencing-failed"
+    ORDER_ISSUED = "order-issued"
+    ORDER_VOIDED = "order-voided"
+    ORDER_NOT_BEGUN = "order-not-begun"
+    OUTCOME_UNKNOWN = "outcome-unknown"
+    OPERATION_SUCCEEDED = "operation-succeeded"
+    OPERATION_FAILED = "operation-failed"
+    CONFIGURATION_CHANGED = "configuration-changed"
+    FAILURES_FORGOTTEN = "failures-forgotten"
+    ATTRIBUTE_CHANGED = "attribute-changed"
+    DEVICE_PROVEN = "device-proven"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that happened, in words a person can read."""
+
+    kind: ChangeKind
+    node: NodeName | None
+    resource: ResourceId | None
+    text: str
+
+
+class RefusalCode(StrEnum):
+    """Why a command had no effect."""
+
+    ALREADY_FORMED = "already-formed"
+    NOT_A_MEMBER = "not-a-member"
+    OLD_TERM = "old-term"
+    OLD_INCARNATION = "old-incarnation"
+    HELD_FENCING_IN_FLIGHT = "held-fencing-in-flight"
+    WRONG_NODE_STATE = "wrong-node-state"
+    STILL_ACTIVE = "still-active"
+    POSSIBLY_ACTIVE_ELSEWHERE = "possibly-active-elsewhere"
+    DUPLICATE_KEY = "duplicate-key"
+    UNKNOWN_KEY = "unknown-key"
+    FENCING_IN_FLIGHT = "fencing-in-flight"
+    CONFIGURATION_CONFLICT = "configuration-conflict"
+    BAD_EDIT = "bad-edit"
+    UNREADABLE = "unreadable"
+    INTERNAL_ERROR = "internal-error"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A command that had no effect, equally on every node."""
+
+    code: RefusalCode
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The CIB after one entry, and what the entry did."""
+
+    cib: Cib
+    envelope: Envelope | None
+    """None for an entry that could not be read."""
+    changes: tuple[Change, ...] = ()
+    refusal: Refusal | None = None
+    is_repetition: bool = False
+    """The request had had its effect before."""

@@ -1,0 +1,62 @@
+"""What the handlers of `apply` share: the entry they judge by, and the answer they give."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
+from haclusterd.model.cluster import Cib, NodeStatus, Status
+from haclusterd.model.ids import NodeName, ResourceId, Term
+from haclusterd.model.instants import WallTime
+from haclusterd.model.rules_in_force import SafetyRules
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a command stands in the log, and when its proposer made it."""
+
+    at: WallTime
+    proposer: NodeName
+    index: int
+    term: Term
+    rules: SafetyRules
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The CIB after a command, what changed, or why nothing did."""
+
+    cib: Cib
+    changes: tuple[Change, ...] = ()
+    refusal: Refusal | None = None
+
+
+def refuse(cib: Cib, code: RefusalCode, text: str) -> Verdict:
+    """Leave the CIB as it is, and say why."""
+    return Verdict(cib, (), Refusal(code, text))
+
+
+def accept(cib: Cib, *changes: Change) -> Verdict:
+    """Answer with a new CIB."""
+    return Verdict(cib, changes)
+
+
+def change(
+    kind: ChangeKind, text: str, *, node: NodeName | None = None, resource: ResourceId | None = None
+) -> Change:
+    """Say what happened."""
+    return Change(kind, node, resource, text)
+
+
+def with_status(cib: Cib, status: Status) -> Cib:
+    """Replace the status."""
+    return replace(cib, status=status)
+
+
+def with_node(cib: Cib, node: NodeStatus) -> Cib:
+    """Replace one node's status."""
+    return with_nodes(cib, {node.name: node})
+
+
+def with_nodes(cib: Cib, nodes: Mapping[NodeName, NodeStatus]) -> Cib:
+    """Replace several nodes' status."""
+    return with_status(cib, replace(cib.status, nodes={**cib.status.nodes, **nodes}))
