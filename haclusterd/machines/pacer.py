@@ -31,11 +31,9 @@ from haclusterd.model.pacer import (
     PeerAddress,
     Receipt,
 )
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.model.timing import DEFAULT_NODE_TIMEOUT_MS, Timing, derive
 
-MINIMUM_PERIOD_MS = 50
-PERIODS_PER_TIMEOUT = 10
-STALL_SHARE = 4
-"""A stop of more than T / STALL_SHARE is an own stall (safety.md §4)."""
 HUNG_SHARE = 4
 """A brain that has not stamped for brain-timeout / HUNG_SHARE is called hung, since its last stamp."""
 ANSWER_SPACING_MS = 10
@@ -66,16 +64,6 @@ class Report:
 
 
 Effect = SendHeartbeat | PublishLease | Report
-
-
-def heartbeat_period_ms(node_timeout_ms: int) -> int:
-    """Return h = max(50 ms, T/10) (safety.md §2)."""
-    return max(MINIMUM_PERIOD_MS, node_timeout_ms // PERIODS_PER_TIMEOUT)
-
-
-def lease_ms(node_timeout_ms: int) -> int:
-    """Return L = T (safety.md §2)."""
-    return node_timeout_ms
 
 
 def majority_newest(votes: Iterable[Instant | None], voter_count: int) -> Instant | None:
@@ -139,12 +127,15 @@ class PacerMachine:
     """One node's pacer. `inherited` is the lease that the page shows of an earlier life of the pacer, if any.
 
     A pacer that restarts goes on with that lease if its brain is still the one that holds it: the voters' echoes that
-    gave it are as true as before. With another brain it begins with none.
+    gave it are as true as before. With another brain it begins with none. `rules` are all in force, except in the
+    simulator.
     """
 
-    def __init__(self, now: Instant, inherited: HeldLease | None = None) -> None:
+    def __init__(self, now: Instant, inherited: HeldLease | None = None, rules: SafetyRules = ALL_RULES) -> None:
+        self._rules = rules
         self._started_at = now
         self._settings: PacerSettings | None = None
+        self._timing: Timing = derive(DEFAULT_NODE_TIMEOUT_MS)
         self._peers: dict[NodeName, _Peer] = {}
         self._next_send_at = NEVER
         self._sent_at: Instant | None = None
@@ -164,9 +155,8 @@ class PacerMachine:
         """When `tick` is due; NEVER before there are settings."""
         if self._settings is None:
             return NEVER
-        timeout_ms = self._settings.node_timeout_ms
         overdue = (
-            after(peer.silent_since, timeout_ms)
+            after(peer.silent_since, self._timing.node_timeout_ms)
             for peer in self._peers.values()
             if peer.silent_since is not None and not peer.is_overdue
         )
@@ -179,6 +169,7 @@ class PacerMachine:
         self._notice(now)
         old = self._settings
         self._settings = settings
+        self._timing = derive(settings.node_timeout_ms, settings.brain_timeout_ms)
         self._is_brain_connected = True
         if old is None or old.incarnation != settings.incarnation:
             self._begin_incarnation(settings, now)
@@ -216,9 +207,9 @@ class PacerMachine:
         if settings is None:
             return ()
         self._page = page
-        is_news = self._observe_brain(settings, now)
+        is_news = self._observe_brain(now)
         for peer in self._peers.values():
-            is_news |= peer.falls_overdue(settings.node_timeout_ms, now)
+            is_news |= peer.falls_overdue(self._timing.node_timeout_ms, now)
         is_new_instant = self._sent_at is None or now > self._sent_at
         if not is_new_instant or not (is_news or now >= self._next_send_at):
             return (self._report(now),) if is_news else ()
@@ -234,7 +225,7 @@ class PacerMachine:
             return True
         if self._settings is None or self._lease is None or self._brain_seen_alive_at is None:
             return False
-        is_verdict_young = elapsed_ms(self._brain_seen_alive_at, now) < self._settings.brain_timeout_ms
+        is_verdict_young = elapsed_ms(self._brain_seen_alive_at, now) < self._timing.brain_timeout_ms
         return is_verdict_young and now < self._lease.until
 
     # Lease
@@ -243,7 +234,7 @@ class PacerMachine:
         """Drop the lease, unless this very incarnation holds it, and every vote: they were for another life."""
         self._lease_floor = NO_LEASE
         if self._lease is not None and self._lease.token == settings.incarnation.token:
-            self._lease_floor = min(self._lease.until, after(now, lease_ms(settings.node_timeout_ms)))
+            self._lease_floor = min(self._lease.until, after(now, self._timing.lease_ms))
         self._own_vote = None
         for peer in self._peers.values():
             peer.vote = None
@@ -253,7 +244,8 @@ class PacerMachine:
         settings = self._settings
         if settings is None or echo is None or echo.token != settings.incarnation.token or echo.sent_at > now:
             return
-        peer.vote = echo.sent_at if peer.vote is None else max(peer.vote, echo.sent_at)
+        given_at = echo.sent_at if self._rules.echo_send_time else now
+        peer.vote = given_at if peer.vote is None else max(peer.vote, given_at)
 
     def _lease_until(self, settings: PacerSettings) -> Instant:
         votes = [peer.vote for peer in self._peers.values() if peer.address.is_voter]
@@ -262,7 +254,7 @@ class PacerMachine:
         newest = majority_newest(votes, len(votes))
         if newest is None:
             return self._lease_floor
-        return max(self._lease_floor, after(newest, lease_ms(settings.node_timeout_ms)))
+        return max(self._lease_floor, after(newest, self._timing.lease_ms))
 
     def _lease_changes(self) -> tuple[Effect, ...]:
         settings = self._settings
@@ -278,12 +270,13 @@ class PacerMachine:
 
     def _may_echo(self, node: NodeName, settings: PacerSettings) -> bool:
         """Return whether this node votes for a node's lease (safety.md §2, withdrawal)."""
-        is_known = self._page.known_by == settings.incarnation.token
-        return settings.is_voter and is_known and node not in self._page.withdrawn
+        is_known = self._page.known_by == settings.incarnation.token or not self._rules.rebuild_withdrawn_set
+        is_withdrawn = node in self._page.withdrawn and self._rules.withdraw_echo
+        return settings.is_voter and is_known and not is_withdrawn
 
     def _send(self, settings: PacerSettings, now: Instant) -> list[Effect]:
         self._sent_at = now
-        self._next_send_at = after(now, heartbeat_period_ms(settings.node_timeout_ms))
+        self._next_send_at = after(now, self._timing.heartbeat_ms)
         if self._may_echo(settings.node, settings):
             self._own_vote = now
         heard = tuple(
@@ -346,13 +339,12 @@ class PacerMachine:
 
     def _notice(self, now: Instant) -> None:
         """Find an own stall: after it the peers' silence counts from now, since it was ours (safety.md §4)."""
-        settings = self._settings
-        if settings is None or elapsed_ms(self.wake_at, now) * STALL_SHARE <= settings.node_timeout_ms:
+        if elapsed_ms(self.wake_at, now) <= self._timing.stall_ms:
             return
         self._stalled_at = now
         self._next_send_at = now
         for peer in self._peers.values():
-            if peer.silent_since is not None:
+            if peer.silent_since is not None and self._rules.silence_clocks_restart_after_stall:
                 peer.silent_since = now
                 peer.is_overdue = False
 
@@ -362,10 +354,10 @@ class PacerMachine:
 
     # The own brain
 
-    def _observe_brain(self, settings: PacerSettings, now: Instant) -> bool:
+    def _observe_brain(self, now: Instant) -> bool:
         """Judge the brain by its stamps; return whether the verdict changed."""
         stamped_at = min(self._page.main_stamped_at, self._page.raft_stamped_at)
-        state = self._judge_brain(stamped_at, settings, now)
+        state = self._judge_brain(stamped_at, now)
         if state is BrainState.ALIVE:
             self._brain_seen_alive_at = stamped_at
         if state is self._brain:
@@ -377,11 +369,11 @@ class PacerMachine:
         self._brain = state
         return True
 
-    def _judge_brain(self, stamped_at: Instant, settings: PacerSettings, now: Instant) -> BrainState:
+    def _judge_brain(self, stamped_at: Instant, now: Instant) -> BrainState:
         if not self._is_brain_connected or stamped_at <= self._brain_gone_at:
             return BrainState.RESTARTING
         silence_ms = elapsed_ms(self._not_before_stall(stamped_at), now)
-        return BrainState.HUNG if silence_ms * HUNG_SHARE > settings.brain_timeout_ms else BrainState.ALIVE
+        return BrainState.HUNG if silence_ms * HUNG_SHARE > self._timing.brain_timeout_ms else BrainState.ALIVE
 
     def _not_before_stall(self, instant: Instant) -> Instant:
         """Return from when the brain's silence counts: what stopped this process may have stopped the brain too."""
