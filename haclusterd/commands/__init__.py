@@ -1,1 +1,1 @@
-"""The administrator's verbs, pure."""
+"""What an administrator can do: pure verbs, equal live and offline."""

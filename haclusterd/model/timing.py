@@ -45,7 +45,7 @@ class Timing:
 def derive(node_timeout_ms: int, brain_timeout_ms: int = DEFAULT_BRAIN_TIMEOUT_MS) -> Timing:
     """Derive all timers.
 
-    The fallback stays below election minimum - 2 ticks - round trip, a tenth of the minimum being left for the round trip.
+    The fallback stays below election minimum - 2 ticks - round trip; a tenth of the minimum is left for the round trip.
     """
     minimum = min(750, max(150, node_timeout_ms // 4))
     tick = minimum // 25

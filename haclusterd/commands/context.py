@@ -1,0 +1,121 @@
+"""What a verb may look at: the CIB, the moment, who asks, and what only a running daemon knows.
+
+Invariant: a verb sees nothing but its context and its arguments. Offline there is no `live`; everything else is equal.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from haclusterd.cib.changes import Change
+from haclusterd.model.cluster import Cib
+from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.instants import WallTime
+
+NO_TERM = Term(0)
+UNKNOWN_TIME = WallTime(0)
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterFacts:
+    """One parameter that an agent declares."""
+
+    is_required: bool = False
+    is_unique: bool = False
+    is_reloadable: bool = False
+    is_private: bool = False
+    content_type: str = "string"
+    default: str | None = None
+    shortdesc: str = ""
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFacts:
+    """What an installed agent says of itself."""
+
+    version: str = ""
+    shortdesc: str = ""
+    parameters: Mapping[str, ParameterFacts] = field(default_factory=dict)
+    action_timeouts_ms: Mapping[str, int | None] = field(default_factory=dict)
+    """By action's name; None: no advice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened, as the log has it."""
+
+    index: int
+    at: WallTime
+    change: Change
+    reason: str = ""
+    """Why, when the command or order carried a reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionProgress:
+    """The transition that the DC is walking now."""
+
+    number: int
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeardFrom:
+    """What this node's pacer knows of a peer now."""
+
+    age_ms: int | None
+    """None: never heard."""
+    brain: str = "alive"
+    """alive, restarting or hung."""
+    brain_since_ms: int = 0
+    round_trip_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveView:
+    """What the answering daemon knows beside the CIB, at one moment."""
+
+    node: NodeName
+    """Who answers."""
+    leader: NodeName | None = None
+    """The Raft leader, as far as this node knows."""
+    term: Term = NO_TERM
+    has_quorum: bool = False
+    connected_voters: tuple[NodeName, ...] = ()
+    """Voters that this node's Raft reaches, itself included."""
+    lease_remaining_ms: int | None = None
+    """None: no lease."""
+    heard: Mapping[NodeName, HeardFrom] = field(default_factory=dict)
+    stale_ms: int = 0
+    """How old this replica may be; 0: as new as the leader's, within a heartbeat."""
+    safe_mode: str = ""
+    """Why there is no controller; empty: there is one."""
+    scheduler_error: str = ""
+    """The newest crash or overrun of the scheduler; empty: none."""
+    held_joins: Mapping[NodeName, str] = field(default_factory=dict)
+    """Nodes that want to join and are not let in, with why."""
+    transition: TransitionProgress | None = None
+    started_at: WallTime = UNKNOWN_TIME
+    """When this daemon started."""
+    events: tuple[Event, ...] = ()
+    """The newest events, oldest first."""
+    pacer_errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Everything a verb decides from."""
+
+    cib: Cib
+    now: WallTime
+    author: str
+    """Who asks, as `user@host`."""
+    reason: str = ""
+    """Why, in the asker's words."""
+    live: LiveView | None = None
+    """None: offline, on a state file."""
+    agents: Mapping[str, AgentFacts] | None = None
+    """By `str(AgentReference)`, every agent installed here; None: not known."""
+    is_forced: bool = False
+    """Warnings that refuse are accepted; safety rules are not touched by this."""

@@ -1,0 +1,47 @@
+"""What a verb answers: what to tell, what to propose, what to show, and what to wait for.
+
+Invariant: an outcome with an error proposes nothing. The caller proposes `commands` in order and stops at the first
+that is refused; with waiting it asks `until` after every change of the CIB, and then does what `afterwards` says.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from haclusterd.cib.commands import Command
+from haclusterd.commands.context import LiveView
+from haclusterd.model.cluster import Cib
+from haclusterd.model.json_value import Json
+from haclusterd.reports.items import ReportItem, has_errors
+
+Condition = Callable[[Cib, LiveView | None], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer of a verb."""
+
+    reports: tuple[ReportItem, ...] = ()
+    commands: tuple[Command, ...] = ()
+    data: Json = None
+    """For rendering and for `-o json`; an object with `schema`."""
+    until: Condition | None = None
+    """True once what was asked for is so; pure, and cheap enough to be asked at every change."""
+    waiting_for: str = ""
+    """What `until` waits for, for a progress line."""
+    waits_by_default: bool = False
+    afterwards: "Callable[[Cib, bool], Outcome] | None" = None
+    """Asked once when the waiting has ended, with whether `until` came true; its commands are proposed and its reports
+    told. It is asked also when the client has gone away."""
+    exit_status: int | None = None
+    """Of a successful verb whose status is an answer; None: 0."""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether any report is an error."""
+        return has_errors(self.reports)
+
+
+def refusal(*reports: ReportItem) -> Outcome:
+    """Answer that nothing is done."""
+    assert has_errors(reports)
+    return Outcome(reports=reports)

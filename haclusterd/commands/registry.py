@@ -1,0 +1,41 @@
+"""The table of verbs: what the control socket, REST and tests may call, and who may.
+
+Invariant: `run` is the only way in. It never raises for what a caller sends; it answers with reports.
+"""
+
+from collections.abc import Mapping
+
+from haclusterd.commands import cluster, configure, history, node, resource, status
+from haclusterd.commands.arguments import MAX_SHOWN, check
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.verb import Verb
+from haclusterd.model.json_value import Json
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import report
+from haclusterd.reports.suggestions import did_you_mean
+
+VERBS: Mapping[str, Verb] = {
+    verb.name: verb
+    for level in (status.VERBS, configure.VERBS, node.VERBS, resource.VERBS, cluster.VERBS, history.VERBS)
+    for verb in level
+}
+
+
+def find(name: str) -> Verb | None:
+    """Return a verb of the table."""
+    return VERBS.get(name)
+
+
+def run(name: str, arguments: Mapping[str, Json], context: Context) -> Outcome:
+    """Check the arguments and ask the verb."""
+    verb = find(name)
+    if verb is None:
+        shown = name[:MAX_SHOWN]
+        return refusal(report(Code.UNKNOWN_VERB, verb=repr(shown), remedy=did_you_mean(shown, VERBS)))
+    checked, objections = check(name, verb.arguments, arguments)
+    if objections:
+        return refusal(*objections)
+    outcome = verb.function(context, checked)
+    assert not (outcome.is_refused and outcome.commands), name
+    return outcome
