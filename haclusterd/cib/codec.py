@@ -1,0 +1,194 @@
+"""The one spelling of commands and of the CIB in bytes: in the journal, in snapshots, between nodes.
+
+Equal values have equal bytes, on every node and in every process: compact JSON in UTF-8, in the order of `wire`. A
+document starts with its format number (how to read it) and its feature level (which fields and types it may hold). A
+node refuses what is newer than itself, whole: leaving out what one does not know would make two nodes differ.
+
+An envelope is one object. A CIB is a sequence of lines, each `[address, value]` with a value small enough that no call
+into the JSON library works on more than about 256 KiB: such a call stops every other thread of the process for as long
+as it lasts. Reading puts the values back at their addresses and then reads the whole by its type.
+
+Nothing here may raise on any bytes except `CodecError`. A new field or type raises `FEATURE_LEVEL`; files of every
+released level are kept in tests/upgrade.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, cast
+
+from haclusterd.cib.commands import Envelope
+from haclusterd.cib.wire import CodecError, FieldShape, fields_of, shape_of, write_fields
+from haclusterd.model.cluster import Cib, NodeStatus, Status
+from haclusterd.model.configuration import Configuration
+
+__all__ = [
+    "FEATURE_LEVEL",
+    "FORMAT",
+    "CodecError",
+    "decode_cib",
+    "decode_envelope",
+    "digest",
+    "encode_cib",
+    "encode_envelope",
+    "iter_fragments",
+]
+
+FORMAT: Final = 1
+FEATURE_LEVEL: Final = 1
+
+_ITEMS_PER_LINE: Final = 1000
+
+_ENVELOPE = shape_of(Envelope)
+_CIB = shape_of(Cib)
+
+_SPREAD: Final[Mapping[type, frozenset[str]]] = {
+    Cib: frozenset({"members", "configuration", "status", "requests"}),
+    Configuration: frozenset({"nodes", "resources", "constraints"}),
+    Status: frozenset({"nodes", "fence_orders", "fencing_history", "proofs"}),
+    NodeStatus: frozenset({"attributes", "histories", "probed", "unverified", "orders"}),
+}
+"""Fields whose parts stand on lines of their own; all others are small."""
+
+_FIELDS: Final = {kind: fields_of(kind) for kind in _SPREAD}
+
+_encoder = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"))
+
+
+def encode_envelope(envelope: Envelope) -> bytes:
+    """Return the canonical bytes of a command and its proposer."""
+    document = {"format": FORMAT, "level": FEATURE_LEVEL, "envelope": _ENVELOPE.write(envelope)}
+    return _encoder.encode(document).encode()
+
+
+def decode_envelope(data: bytes) -> Envelope:
+    """Read what `encode_envelope` wrote; raise CodecError for everything else."""
+    document = _parse(data)
+    _check_version(document, {"format", "level", "envelope"})
+    return cast(Envelope, _ENVELOPE.read(document["envelope"]))
+
+
+def encode_cib(cib: Cib) -> bytes:
+    """Return the canonical bytes of a CIB."""
+    return b"".join(iter_fragments(cib))
+
+
+def iter_fragments(cib: Cib) -> Iterator[bytes]:
+    """Yield the canonical bytes of a CIB line by line, so that other threads run in between."""
+    yield _encoder.encode({"format": FORMAT, "level": FEATURE_LEVEL}).encode() + b"\n"
+    yield from _value_lines(cib)
+
+
+def decode_cib(data: bytes) -> Cib:
+    """Read what `encode_cib` wrote; raise CodecError for everything else."""
+    lines = _lines(data)
+    _check_version(_parse(next(lines, b"")), {"format", "level"})
+    root: dict[str, Any] = {}
+    for number, line in enumerate(lines, start=2):
+        try:
+            _graft(root, _parse(line))
+        except CodecError as error:
+            raise error.under(f"line {number}") from None
+    return cast(Cib, _CIB.read(root))
+
+
+def digest(cib: Cib) -> str:
+    """Return the SHA-256 of a CIB's canonical bytes, in hexadecimal digits; which version wrote them does not count."""
+    total = hashlib.sha256()
+    for fragment in _value_lines(cib):
+        total.update(fragment)
+    return total.hexdigest()
+
+
+def _parse(data: bytes) -> Any:
+    try:
+        return json.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise CodecError(f"no JSON: {error}"[:200]) from None
+
+
+def _check_version(document: object, names: set[str]) -> None:
+    if type(document) is not dict or document.keys() != names:
+        raise CodecError(f"expected an object of {', '.join(sorted(names))}")
+    found = document["format"], document["level"]
+    if type(found[0]) is not int or type(found[1]) is not int or found[1] < 1:
+        raise CodecError("format and level are no positive integers")
+    if found[0] != FORMAT or found[1] > FEATURE_LEVEL:
+        known = f"format {FORMAT} up to level {FEATURE_LEVEL}"
+        raise CodecError(f"written in format {found[0]}, level {found[1]}; this version reads {known}")
+
+
+def _value_lines(cib: Cib) -> Iterator[bytes]:
+    for address, value in _spread((), cib):
+        yield _encoder.encode([address, value]).encode() + b"\n"
+
+
+def _lines(data: bytes) -> Iterator[bytes]:
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start)
+        if end < 0:
+            raise CodecError("the last line is cut off")
+        yield data[start:end]
+        start = end + 1
+
+
+def _spread(address: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    apart = _SPREAD[type(value)]
+    table = _FIELDS[type(value)]
+    yield address, write_fields(value, (entry for entry in table if entry.name not in apart))
+    for entry in table:
+        if entry.name in apart:
+            yield from _spread_field((*address, entry.name), entry, entry.get(value))
+
+
+def _spread_field(address: tuple[str, ...], entry: FieldShape, part: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if type(part) in _SPREAD:
+        yield from _spread(address, part)
+    elif part == entry.default:
+        return
+    elif isinstance(part, Mapping):
+        for name, item in part.items():
+            if type(item) in _SPREAD:
+                yield from _spread((*address, name), item)
+            else:
+                ((step, written),) = entry.shape.write({name: item}).items()
+                yield (*address, step), written
+    else:
+        items = entry.shape.write(part)
+        for start in range(0, len(items), _ITEMS_PER_LINE):
+            yield address, items[start : start + _ITEMS_PER_LINE]
+
+
+def _graft(root: dict[str, Any], line: object) -> None:
+    if type(line) is not list or len(line) != 2 or type(line[0]) is not list:
+        raise CodecError("expected an address and a value")
+    address, value = line
+    if not all(type(step) is str for step in address):
+        raise CodecError("an address is made of text")
+    if not address:
+        if root or type(value) is not dict:
+            raise CodecError("the root is an object and comes first")
+        root.update(value)
+        return
+    _place(_parent(root, address), address[-1], value)
+
+
+def _parent(root: dict[str, Any], address: list[str]) -> dict[str, Any]:
+    place = root
+    for step in address[:-1]:
+        inner = place.setdefault(step, {})
+        if type(inner) is not dict:
+            raise CodecError(f"{step!r:.40} holds no parts")
+        place = inner
+    return place
+
+
+def _place(parent: dict[str, Any], name: str, value: Any) -> None:
+    present = parent.get(name)
+    if present is None and name not in parent:
+        parent[name] = value
+    elif type(present) is list and type(value) is list:
+        present.extend(value)
+    else:
+        raise CodecError(f"{name!r:.40} is there twice")
