@@ -1,97 +1,280 @@
-"""The one table of report codes, with the exit status of `crm` for each (Pacemaker's numbers, `crm_error --list`).
+"""The one table of everything a user can be told: code, message, default severity, exit status, usual remedy.
 
-A code is for ever: programs look at it. Rooms add their rows here.
+A code is part of the interface (scripts and tests look at it): it is never renamed or given another meaning. Templates
+name their parameters; `items.report` insists on exactly those. Whoever needs a new message adds a row here.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
+from string import Formatter
+
+from haclusterd.reports.exit_codes import ExitStatus
+
+
+class Severity(StrEnum):
+    """How grave a message is: an error refuses the whole change, a warning does not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
 
 
 class Code(StrEnum):
-    """Identity of a report."""
+    """What a message says, for programs."""
 
-    # Requests
-    USAGE = "USAGE"
+    # reading text
+    SYNTAX = "SYNTAX"
+    EXPECTED = "EXPECTED"
+    UNEXPECTED = "UNEXPECTED"
+    UNCLOSED_QUOTE = "UNCLOSED_QUOTE"
+    UNKNOWN_KEYWORD = "UNKNOWN_KEYWORD"
+    NOT_YET = "NOT_YET"
+    BAD_ID = "BAD_ID"
+    BAD_VALUE = "BAD_VALUE"
+    BAD_CHARACTER = "BAD_CHARACTER"
+    DUPLICATE_NAME = "DUPLICATE_NAME"
+    UNKNOWN_KEY = "UNKNOWN_KEY"
+    MISSING_KEY = "MISSING_KEY"
+    WRONG_TYPE = "WRONG_TYPE"
+    UNDEFINED_VARIABLE = "UNDEFINED_VARIABLE"
+    TOO_LARGE = "TOO_LARGE"
+    # what is configured, as a whole
+    DUPLICATE_ID = "DUPLICATE_ID"
+    EXISTS = "EXISTS"
+    UNKNOWN_RESOURCE = "UNKNOWN_RESOURCE"
+    UNKNOWN_NODE = "UNKNOWN_NODE"
+    NODE_NOT_A_MEMBER = "NODE_NOT_A_MEMBER"
+    UNKNOWN_CONSTRAINT = "UNKNOWN_CONSTRAINT"
+    UNKNOWN_OBJECT = "UNKNOWN_OBJECT"
+    UNKNOWN_PROPERTY = "UNKNOWN_PROPERTY"
+    UNKNOWN_META = "UNKNOWN_META"
+    UNKNOWN_OPERATION_ATTRIBUTE = "UNKNOWN_OPERATION_ATTRIBUTE"
+    UNKNOWN_AGENT = "UNKNOWN_AGENT"
+    UNKNOWN_PARAMETER = "UNKNOWN_PARAMETER"
+    MISSING_PARAMETER = "MISSING_PARAMETER"
+    MEMBER_NOT_A_PRIMITIVE = "MEMBER_NOT_A_PRIMITIVE"
+    MEMBER_TWICE = "MEMBER_TWICE"
+    MEMBER_OF_TWO_GROUPS = "MEMBER_OF_TWO_GROUPS"
+    GROUP_EMPTY = "GROUP_EMPTY"
+    EQUAL_INTERVALS = "EQUAL_INTERVALS"
+    OPERATION_TWICE = "OPERATION_TWICE"
+    INTERVAL_OF_ONE_SHOT = "INTERVAL_OF_ONE_SHOT"
+    TIMEOUT_TOO_SHORT = "TIMEOUT_TOO_SHORT"
+    TIMEOUT_TOO_LONG = "TIMEOUT_TOO_LONG"
+    TIMEOUT_BELOW_ADVICE = "TIMEOUT_BELOW_ADVICE"
+    NO_MONITOR = "NO_MONITOR"
+    CONSTRAINT_WITH_ITSELF = "CONSTRAINT_WITH_ITSELF"
+    CONSTRAINT_INSIDE_GROUP = "CONSTRAINT_INSIDE_GROUP"
+    ORDER_CYCLE = "ORDER_CYCLE"
+    COLOCATION_CONTRADICTION = "COLOCATION_CONTRADICTION"
+    LOCATION_NO_EFFECT = "LOCATION_NO_EFFECT"
+    NO_NODE_ALLOWED = "NO_NODE_ALLOWED"
+    FENCING_DISABLED = "FENCING_DISABLED"
+    NODE_NOT_COVERED = "NODE_NOT_COVERED"
+    FENCE_DEVICE_IN_GROUP = "FENCE_DEVICE_IN_GROUP"
+    # what an administrator asks for
     UNKNOWN_VERB = "UNKNOWN_VERB"
     UNKNOWN_ARGUMENT = "UNKNOWN_ARGUMENT"
     MISSING_ARGUMENT = "MISSING_ARGUMENT"
     BAD_ARGUMENT = "BAD_ARGUMENT"
+    USAGE = "USAGE"
+    AMBIGUOUS = "AMBIGUOUS"
     NOT_PERMITTED = "NOT_PERMITTED"
     NOT_OFFLINE = "NOT_OFFLINE"
+    NO_SUCH_NODE = "NO_SUCH_NODE"
+    NO_SUCH_RESOURCE = "NO_SUCH_RESOURCE"
+    HAS_DEPENDANTS = "HAS_DEPENDANTS"
+    NOT_ACTIVE = "NOT_ACTIVE"
     UNSAFE = "UNSAFE"
     NOTHING_TO_DO = "NOTHING_TO_DO"
-
-    # Names
-    UNKNOWN_NODE = "UNKNOWN_NODE"
-    UNKNOWN_RESOURCE = "UNKNOWN_RESOURCE"
-    UNKNOWN_OBJECT = "UNKNOWN_OBJECT"
-    UNKNOWN_AGENT = "UNKNOWN_AGENT"
-    UNKNOWN_PROPERTY = "UNKNOWN_PROPERTY"
-    DUPLICATE_ID = "DUPLICATE_ID"
-
-    # Texts and configurations
+    CONFIGURATION_CHANGED = "CONFIGURATION_CHANGED"
+    REQUESTED = "REQUESTED"
+    MOVED = "MOVED"
+    MOVE_KEPT = "MOVE_KEPT"
+    MOVE_WITHDRAWN = "MOVE_WITHDRAWN"
+    MOVE_HAS_NO_EFFECT = "MOVE_HAS_NO_EFFECT"
+    NO_DEVICE = "NO_DEVICE"
+    # how a request went
     NO_INPUT = "NO_INPUT"
+    INPUT_OUTPUT = "INPUT_OUTPUT"
     UNREADABLE = "UNREADABLE"
-    SYNTAX = "SYNTAX"
-    NOT_YET = "NOT_YET"
-    BAD_VALUE = "BAD_VALUE"
-    BAD_ID = "BAD_ID"
-    DANGLING_REFERENCE = "DANGLING_REFERENCE"
-    CONFIGURATION_INVALID = "CONFIGURATION_INVALID"
-    CONFIGURATION_CONFLICT = "CONFIGURATION_CONFLICT"
-    HAS_DEPENDANTS = "HAS_DEPENDANTS"
-    NO_EFFECT = "NO_EFFECT"
-
-    # The cluster
     NOT_RUNNING = "NOT_RUNNING"
     DISCONNECTED = "DISCONNECTED"
     NO_QUORUM = "NO_QUORUM"
     TRY_AGAIN = "TRY_AGAIN"
+    CONFLICT = "CONFLICT"
     REFUSED = "REFUSED"
     TIMEOUT = "TIMEOUT"
     OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
     STALE = "STALE"
-    NO_FENCING = "NO_FENCING"
-    SCHEDULER = "SCHEDULER"
-    INPUT_OUTPUT = "INPUT_OUTPUT"
-    INTERNAL = "INTERNAL"
-
-    # What a verb did
-    CHANGED = "CHANGED"
-    MOVE_KEPT = "MOVE_KEPT"
-    MOVE_WITHDRAWN = "MOVE_WITHDRAWN"
+    SCHEDULER_FAILED = "SCHEDULER_FAILED"
+    DRY_RUN = "DRY_RUN"
 
 
-EXIT_STATUS: dict[Code, int] = {
-    Code.USAGE: 64,
-    Code.UNKNOWN_VERB: 64,
-    Code.UNKNOWN_ARGUMENT: 64,
-    Code.MISSING_ARGUMENT: 64,
-    Code.BAD_ARGUMENT: 2,
-    Code.NOT_PERMITTED: 77,
-    Code.NOT_OFFLINE: 69,
-    Code.UNSAFE: 107,
-    Code.UNKNOWN_NODE: 68,
-    Code.UNKNOWN_RESOURCE: 105,
-    Code.UNKNOWN_OBJECT: 105,
-    Code.UNKNOWN_AGENT: 78,
-    Code.UNKNOWN_PROPERTY: 78,
-    Code.DUPLICATE_ID: 108,
-    Code.NO_INPUT: 66,
-    Code.UNREADABLE: 65,
-    Code.SYNTAX: 65,
-    Code.NOT_YET: 65,
-    Code.BAD_VALUE: 78,
-    Code.BAD_ID: 78,
-    Code.DANGLING_REFERENCE: 78,
-    Code.CONFIGURATION_INVALID: 78,
-    Code.CONFIGURATION_CONFLICT: 103,
-    Code.HAS_DEPENDANTS: 107,
-    Code.NOT_RUNNING: 69,
-    Code.DISCONNECTED: 102,
-    Code.NO_QUORUM: 106,
-    Code.TRY_AGAIN: 75,
-    Code.TIMEOUT: 124,
-    Code.OUTCOME_UNKNOWN: 112,
-    Code.INPUT_OUTPUT: 74,
-}
-"""Exit status of a request that was refused with this code; codes not named here are 1, "failed"."""
+@dataclass(frozen=True, slots=True)
+class CodeRow:
+    """What belongs to one code."""
+
+    template: str
+    exit_status: ExitStatus
+    remedy: str = ""
+    """May use the template's parameters."""
+    severity: Severity = Severity.ERROR
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The parameters that the template and the remedy use."""
+        texts = (self.template, self.remedy)
+        return frozenset(name for text in texts for _, name, _, _ in Formatter().parse(text) if name)
+
+
+_DATA = ExitStatus.DATA
+_CONFIGURATION = ExitStatus.CONFIGURATION
+_WARNING = Severity.WARNING
+
+CODES: dict[Code, CodeRow] = {
+    Code.SYNTAX: CodeRow("{problem}", _DATA),
+    Code.EXPECTED: CodeRow("{construct}: expected {expected}, near <{found}>", _DATA),
+    Code.UNEXPECTED: CodeRow("{construct}: unexpected <{found}>", _DATA),
+    Code.UNCLOSED_QUOTE: CodeRow("a quote is opened with {quote} and never closed", _DATA, "close it with {quote}"),
+    Code.UNKNOWN_KEYWORD: CodeRow("unknown keyword {word}", _DATA),
+    Code.NOT_YET: CodeRow("{construct} is not supported yet", _DATA, "remove it; nothing of this text was used"),
+    Code.BAD_ID: CodeRow(
+        "{id!r} cannot be an id", _DATA, "begin with a letter or _, go on with letters, digits, '.', '-' and '_'"
+    ),
+    Code.BAD_VALUE: CodeRow("{name}: {problem}", ExitStatus.BAD_VALUE),
+    Code.BAD_CHARACTER: CodeRow("{name} contains the character {character}", _DATA, "remove it"),
+    Code.DUPLICATE_NAME: CodeRow("{name} is given twice", _DATA, "remove one of the two"),
+    Code.UNKNOWN_KEY: CodeRow("{where}: unknown key {key}", _DATA),
+    Code.MISSING_KEY: CodeRow("{where}: {key} is missing", _DATA, "add {key}: ..."),
+    Code.WRONG_TYPE: CodeRow("{name} must be {expected}, not {found}", _DATA),
+    Code.UNDEFINED_VARIABLE: CodeRow(
+        "variable {name} is not defined", _DATA, "define {name}, or write $${{ for a literal ${{"
+    ),
+    Code.TOO_LARGE: CodeRow("{what} is larger than {limit}", _DATA, "split it"),
+    Code.DUPLICATE_ID: CodeRow("{id} is defined twice", _CONFIGURATION, "give one of them another id"),
+    Code.EXISTS: CodeRow(
+        "{kind} {id} exists already", ExitStatus.EXISTS, "choose another id, or replace it with: configure load update"
+    ),
+    Code.UNKNOWN_RESOURCE: CodeRow("{where}: there is no resource {id}", _CONFIGURATION, "define {id}"),
+    Code.UNKNOWN_NODE: CodeRow("{where}: there is no node {node}", _CONFIGURATION, "define the node {node}"),
+    Code.NODE_NOT_A_MEMBER: CodeRow(
+        "node {node} is configured, but no member of the cluster", _CONFIGURATION, "let it join the cluster",
+        severity=_WARNING,
+    ),
+    Code.UNKNOWN_CONSTRAINT: CodeRow("there is no constraint {id}", ExitStatus.NO_SUCH_OBJECT),
+    Code.UNKNOWN_OBJECT: CodeRow("there is no object {id}", ExitStatus.NO_SUCH_OBJECT),
+    Code.UNKNOWN_PROPERTY: CodeRow("unknown cluster property {name}", _CONFIGURATION),
+    Code.UNKNOWN_META: CodeRow("{where}: unknown meta-attribute {name}", _CONFIGURATION),
+    Code.UNKNOWN_OPERATION_ATTRIBUTE: CodeRow("{where}: unknown operation attribute {name}", _CONFIGURATION),
+    Code.UNKNOWN_AGENT: CodeRow("{where}: there is no agent {agent}", _CONFIGURATION, "install it or correct the name"),
+    Code.UNKNOWN_PARAMETER: CodeRow("{where}: agent {agent} has no parameter {name}", _CONFIGURATION),
+    Code.MISSING_PARAMETER: CodeRow(
+        "{where}: agent {agent} requires parameter {name}", _CONFIGURATION, "add {name}=..."
+    ),
+    Code.MEMBER_NOT_A_PRIMITIVE: CodeRow(
+        "group {group}: member {id} is not a primitive", _CONFIGURATION, "a group is made of primitives only"
+    ),
+    Code.MEMBER_TWICE: CodeRow("group {group}: {id} is a member twice", _CONFIGURATION, "name it once"),
+    Code.MEMBER_OF_TWO_GROUPS: CodeRow(
+        "{id} is a member of group {first} and of group {second}", _CONFIGURATION, "remove it from one of them"
+    ),
+    Code.GROUP_EMPTY: CodeRow("group {group} has no members", _CONFIGURATION, "name at least one primitive"),
+    Code.EQUAL_INTERVALS: CodeRow(
+        "{resource}: two monitors have the interval {interval}", _CONFIGURATION,
+        "give them different intervals, as in 10s and 11s",
+    ),
+    Code.OPERATION_TWICE: CodeRow("{resource}: operation {operation} is given twice", _CONFIGURATION, "remove one"),
+    Code.INTERVAL_OF_ONE_SHOT: CodeRow(
+        "{resource}: operation {operation} cannot recur (interval {interval})", _CONFIGURATION, "write interval=0"
+    ),
+    Code.TIMEOUT_TOO_SHORT: CodeRow(
+        "{where}: a timeout of {timeout} ends every action at once", _CONFIGURATION, "write seconds, as in timeout=20s"
+    ),
+    Code.TIMEOUT_TOO_LONG: CodeRow(
+        "{where}: a timeout of {timeout} delays recovery that long", _CONFIGURATION, "lower it", severity=_WARNING
+    ),
+    Code.TIMEOUT_BELOW_ADVICE: CodeRow(
+        "{where}: timeout {timeout} is below the agent's advice {advice}", _CONFIGURATION, "raise it to {advice}",
+        severity=_WARNING,
+    ),
+    Code.NO_MONITOR: CodeRow(
+        "{resource} has no recurring monitor: its failures are not noticed", _CONFIGURATION,
+        "add: op monitor interval=10s timeout=20s", severity=_WARNING,
+    ),
+    Code.CONSTRAINT_WITH_ITSELF: CodeRow(
+        "constraint {id} relates {resource} to itself", _CONFIGURATION, "name two resources"
+    ),
+    Code.CONSTRAINT_INSIDE_GROUP: CodeRow(
+        "constraint {id} contradicts the order of group {group}: {first} comes before {then}", _CONFIGURATION,
+        "remove the constraint, or change the order of the members",
+    ),
+    Code.ORDER_CYCLE: CodeRow(
+        "mandatory orders go round in a circle: {circle}", _CONFIGURATION, "remove one of: {constraints}"
+    ),
+    Code.COLOCATION_CONTRADICTION: CodeRow(
+        "{dependent} must and must not run with {primary}: {constraints}", _CONFIGURATION, "remove one of them"
+    ),
+    Code.LOCATION_NO_EFFECT: CodeRow(
+        "location {id} is overruled by location {other} for the same resource and node", _CONFIGURATION,
+        "remove one of them", severity=_WARNING,
+    ),
+    Code.NO_NODE_ALLOWED: CodeRow(
+        "{resource} is banned from every node", _CONFIGURATION, "remove one of: {constraints}", severity=_WARNING
+    ),
+    Code.FENCING_DISABLED: CodeRow(
+        "fencing is disabled: resources of a lost node are not recovered", _CONFIGURATION,
+        "set fencing-enabled=true and configure a fence device", severity=_WARNING,
+    ),
+    Code.NODE_NOT_COVERED: CodeRow(
+        "NO FAILOVER for {node}: no fencing device", _CONFIGURATION,
+        "configure a fence device for {node}", severity=_WARNING,
+    ),
+    Code.FENCE_DEVICE_IN_GROUP: CodeRow(
+        "fence device {id} is a member of group {group}", _CONFIGURATION, "take it out of the group"
+    ),
+    Code.UNKNOWN_VERB: CodeRow("there is no command {verb}", ExitStatus.USAGE),
+    Code.UNKNOWN_ARGUMENT: CodeRow("{verb}: unknown argument {name}", ExitStatus.USAGE),
+    Code.MISSING_ARGUMENT: CodeRow("{verb}: {name} is missing: {meaning}", ExitStatus.USAGE),
+    Code.BAD_ARGUMENT: CodeRow("{name}: {problem}", ExitStatus.BAD_VALUE),
+    Code.USAGE: CodeRow("{problem}", ExitStatus.USAGE),
+    Code.AMBIGUOUS: CodeRow("{word} is ambiguous: {choices}", ExitStatus.AMBIGUOUS, "write more of it"),
+    Code.NOT_PERMITTED: CodeRow("{verb} needs the permission {permission}", ExitStatus.NOT_PERMITTED),
+    Code.NOT_OFFLINE: CodeRow("{what} needs a running cluster", ExitStatus.UNAVAILABLE, "leave out --cib-file"),
+    Code.NO_SUCH_NODE: CodeRow("there is no node {node}", ExitStatus.UNKNOWN_NODE),
+    Code.NO_SUCH_RESOURCE: CodeRow("there is no resource {resource}", ExitStatus.NO_SUCH_OBJECT),
+    Code.HAS_DEPENDANTS: CodeRow("{id} is used by: {dependants}", ExitStatus.UNSAFE, "delete those too: --cascade"),
+    Code.NOT_ACTIVE: CodeRow("{resource} is not running anywhere", ExitStatus.FAILED),
+    Code.UNSAFE: CodeRow("{problem}", ExitStatus.UNSAFE, "if that is what you want: --force"),
+    Code.NOTHING_TO_DO: CodeRow("nothing to do: {state}", ExitStatus.OK, severity=Severity.INFO),
+    Code.CONFIGURATION_CHANGED: CodeRow("{what}", ExitStatus.OK, severity=Severity.INFO),
+    Code.REQUESTED: CodeRow("{what}", ExitStatus.OK, severity=Severity.INFO),
+    Code.MOVED: CodeRow("{resource} runs on {node}; constraint {constraint} removed", ExitStatus.OK,
+                        severity=Severity.INFO),
+    Code.MOVE_KEPT: CodeRow("constraint {constraint} is kept: {why}", ExitStatus.OK, "crm resource clear {resource}",
+                            severity=_WARNING),
+    Code.MOVE_WITHDRAWN: CodeRow("{resource} did not come to run {where} in time; constraint {constraint} removed",
+                                 ExitStatus.TIMEOUT, "crm resource why {resource}"),
+    Code.MOVE_HAS_NO_EFFECT: CodeRow("{resource} would not run on {node}: {why}", ExitStatus.UNSAFE,
+                                     "remove the cause, or move it nevertheless with --force"),
+    Code.NO_DEVICE: CodeRow("no fencing device for {node}", ExitStatus.UNSAFE, "configure a fence device for {node}"),
+    Code.NO_INPUT: CodeRow("cannot read {file}: {problem}", ExitStatus.NO_INPUT),
+    Code.INPUT_OUTPUT: CodeRow("{what}: {problem}", ExitStatus.IO),
+    Code.UNREADABLE: CodeRow("{what} cannot be read: {problem}", ExitStatus.DATA),
+    Code.NOT_RUNNING: CodeRow("no daemon answers on {socket}: {problem}", ExitStatus.UNAVAILABLE,
+                              "start it: systemctl start haclusterd; or name its socket: --socket, HACLUSTERD_SOCKET"),
+    Code.DISCONNECTED: CodeRow("the daemon closed the connection", ExitStatus.DISCONNECTED,
+                               "look at what it did: crm history events"),
+    Code.NO_QUORUM: CodeRow("no quorum: {connected} of {total} voters reachable; missing: {missing}",
+                            ExitStatus.NO_QUORUM, "bring a missing voter back"),
+    Code.TRY_AGAIN: CodeRow("not now: {problem}", ExitStatus.TRY_AGAIN, "try again"),
+    Code.CONFLICT: CodeRow("the configuration was changed meanwhile, by {author}: version {version}",
+                           ExitStatus.OUTDATED, "look at it, then repeat the change"),
+    Code.REFUSED: CodeRow("refused: {problem}", ExitStatus.FAILED),
+    Code.TIMEOUT: CodeRow("not reached in {seconds} s: {what}", ExitStatus.TIMEOUT, "crm status"),
+    Code.OUTCOME_UNKNOWN: CodeRow("it is not known whether this took effect: {problem}", ExitStatus.INDETERMINATE,
+                                  "look before you repeat it: crm history events"),
+    Code.STALE: CodeRow("this copy may be {age} old", ExitStatus.OK, severity=_WARNING),
+    Code.SCHEDULER_FAILED: CodeRow("the scheduler failed: {problem}", ExitStatus.FAILED),
+    Code.DRY_RUN: CodeRow("nothing was changed (--dry-run)", ExitStatus.OK, severity=Severity.INFO),
+}  # fmt: skip

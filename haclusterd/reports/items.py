@@ -1,68 +1,94 @@
-"""A coded report: what a person is told, with where, and what to do about it.
+"""What a user is told about: coded messages, each with a place and a remedy.
 
-Invariant: tests and programs look at `code`; people read `message` and `remedy`. Nothing below the command line prints.
+A report is a value: whoever finds a fault makes one and goes on looking, so that all faults are told at once; only the
+command line and the API turn it into text. Tests look at codes and parameters, never at prose. Nothing here prints.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
-from haclusterd.reports.codes import Code
-
-
-class Severity(StrEnum):
-    """How bad it is. An ERROR refuses the whole request."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    INFO = "info"
+from haclusterd.reports.codes import CODES, Code, Severity
+from haclusterd.reports.exit_codes import ExitStatus
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where in a text; lines and columns count from 1, 0 is unknown."""
+    """Where in a text; lines and columns count from 1, in characters. Column 0: the line as a whole."""
 
-    source: str
-    line: int = 0
+    file: str
+    line: int
     column: int = 0
 
     def __str__(self) -> str:
-        return ":".join([self.source, *(str(part) for part in (self.line, self.column) if part)])
+        return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
 class ReportItem:
-    """One thing to tell."""
+    """One message to the user."""
 
-    severity: Severity
     code: Code
-    message: str
-    remedy: str = ""
-    """What to do, as a sentence or a command."""
-    subject: str = ""
-    """The id or name that it is about."""
+    severity: Severity
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Fills the code's template; every name of the template is there."""
     place: Place | None = None
+    remedy: str = ""
+    """What to do about it; empty: nothing."""
+
+    @property
+    def message(self) -> str:
+        """The code's template, filled in."""
+        return CODES[self.code].template.format_map(self.parameters)
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        """What a program ends with when this is its gravest message."""
+        return CODES[self.code].exit_status if self.severity is Severity.ERROR else ExitStatus.OK
 
 
-def error(
-    code: Code, message: str, *, remedy: str = "", subject: str = "", place: Place | None = None
+def report(
+    code: Code,
+    /,
+    *,
+    place: Place | None = None,
+    remedy: str | None = None,
+    severity: Severity | None = None,
+    **parameters: object,
 ) -> ReportItem:
-    """Make an error."""
-    return ReportItem(Severity.ERROR, code, message, remedy, subject, place)
+    """Make a report with the code's own severity and remedy where none are given; parameters become text."""
+    row = CODES[code]
+    texts = {name: str(value) for name, value in parameters.items()}
+    assert set(texts) == row.names, f"{code}: {sorted(texts)} given, {sorted(row.names)} wanted"
+    return ReportItem(
+        code=code,
+        severity=row.severity if severity is None else severity,
+        parameters=texts,
+        place=place,
+        remedy=row.remedy.format_map(texts) if remedy is None else remedy,
+    )
 
 
-def warning(
-    code: Code, message: str, *, remedy: str = "", subject: str = "", place: Place | None = None
-) -> ReportItem:
-    """Make a warning."""
-    return ReportItem(Severity.WARNING, code, message, remedy, subject, place)
+def has_errors(items: Iterable[ReportItem]) -> bool:
+    """Tell whether anything was refused."""
+    return any(item.severity is Severity.ERROR for item in items)
 
 
-def info(code: Code, message: str, *, remedy: str = "", subject: str = "") -> ReportItem:
-    """Make a piece of information."""
-    return ReportItem(Severity.INFO, code, message, remedy, subject)
+def exit_status(items: Iterable[ReportItem], *, is_strict: bool = False) -> ExitStatus:
+    """Return what a program should end with: the first error's status.
+
+    With `is_strict` a warning without any error is FAILED (cli.md §3.6, `verify --strict`).
+    """
+    listed = tuple(items)
+    for item in listed:
+        if item.severity is Severity.ERROR:
+            return item.exit_status
+    has_warnings = any(item.severity is Severity.WARNING for item in listed)
+    return ExitStatus.FAILED if is_strict and has_warnings else ExitStatus.OK
 
 
-def has_errors(reports: Iterable[ReportItem]) -> bool:
-    """Tell whether anything refuses the request."""
-    return any(report.severity is Severity.ERROR for report in reports)
+def in_reading_order(items: Iterable[ReportItem]) -> tuple[ReportItem, ...]:
+    """Sort by file, line and column; what has no place comes last, as found."""
+    listed = list(enumerate(items))
+    nowhere = Place("\U0010ffff", 0)
+    listed.sort(key=lambda pair: (pair[1].place or nowhere, pair[0]))
+    return tuple(item for _, item in listed)

@@ -1,0 +1,57 @@
+"""Ids for what a user did not name: blocks of attributes, operations (cli.md §4.5).
+
+Both readers and both writers use these, so that a text without ids and the configuration it makes belong together: a
+writer leaves ids out exactly when reading the text again makes the same ones.
+"""
+
+from collections.abc import Sequence
+
+from haclusterd.model import durations
+from haclusterd.model.configuration import Operation
+
+DEFAULT_SET_IDS = {
+    "properties": "cib-bootstrap-options",
+    "resource_defaults": "rsc-options",
+    "operation_defaults": "op-options",
+}
+
+
+def allocate(wanted: Sequence[tuple[str | None, str]]) -> list[str]:
+    """Give each of (given id or None, id to generate) an id; the second of equal generated ids ends in -2."""
+    taken = {given for given, _ in wanted if given is not None}
+    ids: list[str] = []
+    for given, base in wanted:
+        chosen, number = (base, 1) if given is None else (given, 0)
+        while given is None and chosen in taken:
+            number += 1
+            chosen = f"{base}-{number}"
+        taken.add(chosen)
+        ids.append(chosen)
+    return ids
+
+
+def block_base(owner: str, section: str) -> str:
+    """Return the id of an owner's first block; sections: params, meta, utilization, attributes."""
+    suffix = {
+        "params": "instance_attributes",
+        "attributes": "instance_attributes",
+        "meta": "meta_attributes",
+        "utilization": "utilization",
+    }[section]
+    return f"{owner}-{suffix}"
+
+
+def operation_base(resource: str, action: str, interval_ms: int) -> str:
+    """Return the id of an operation, as in `web-monitor-10s`."""
+    return f"{resource}-{action}-{durations.render(interval_ms) if interval_ms else 0}"
+
+
+def are_natural(ids: Sequence[str], bases: Sequence[str]) -> bool:
+    """Tell whether reading the owners without ids would make exactly these ids."""
+    return list(ids) == allocate([(None, base) for base in bases])
+
+
+def natural_operations(resource: str, operations: Sequence[Operation]) -> bool:
+    """Tell whether a resource's operations need no ids in the text."""
+    bases = [operation_base(resource, operation.name, operation.interval_ms) for operation in operations]
+    return are_natural([operation.id for operation in operations], bases)

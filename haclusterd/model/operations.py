@@ -1,0 +1,48 @@
+"""The table of an operation's attributes, beside the one of properties (Pacemaker Explained, "Operation Properties").
+
+What stands in this table is an attribute of the operation itself; every other name in an `op` is a parameter that the
+agent gets for this operation only, as OCF_CHECK_LEVEL is.
+"""
+
+from collections.abc import Mapping
+
+from haclusterd.model.properties import Row, ValueType
+
+OPERATION_ATTRIBUTES: tuple[Row, ...] = (
+    Row("interval", ValueType.DURATION, "0", "How often it recurs; 0: only when needed."),
+    Row("timeout", ValueType.DURATION, "20s", "How long it may take.", minimum=1),
+    Row("on-fail", ValueType.CHOICE, "restart", "What to do when it fails.",
+        choices=("ignore", "block", "stop", "restart", "fence", "standby")),
+    Row("role", ValueType.CHOICE, "Started", "In which role it recurs.", choices=("Started", "Stopped")),
+    Row("start-delay", ValueType.DURATION, "0", "How long to wait before it runs for the first time."),
+    Row("enabled", ValueType.BOOLEAN, "true", "Whether it recurs at all."),
+    Row("requires", ValueType.CHOICE, "fencing", "What must be before it may run.",
+        choices=("nothing", "quorum", "fencing")),
+)  # fmt: skip
+
+DEFAULTABLE = ("timeout", "on-fail", "start-delay", "enabled", "requires")
+"""The attributes that operation defaults may give."""
+
+RECURRING = frozenset({"monitor"})
+"""The only actions that may have an interval."""
+
+ROLES = ("Started", "Stopped", "Promoted", "Unpromoted")
+_OLD_ROLES = {"master": "Promoted", "slave": "Unpromoted"}
+
+_BY_NAME: Mapping[str, Row] = {row.name: row for row in OPERATION_ATTRIBUTES}
+
+
+def operation_row(name: str) -> Row | None:
+    """Return the row of an operation's attribute."""
+    return _BY_NAME.get(name)
+
+
+def read_role(text: str) -> str:
+    """Read a role in any case, old names too; raise ValueError otherwise."""
+    word = text.strip().lower()
+    for role in ROLES:
+        if role.lower() == word:
+            return role
+    if word in _OLD_ROLES:
+        return _OLD_ROLES[word]
+    raise ValueError(f"{text!r} is not one of: {', '.join(ROLES)}")

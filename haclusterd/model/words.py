@@ -1,0 +1,17 @@
+"""Which texts may be attribute names and values, the same in every format.
+
+A name must be writable in crm syntax (no `=`, no space, no leading `$` or `@`); a value must survive a line of text and
+an environment variable: no control characters but the tab, no unpaired surrogates.
+"""
+
+import re
+
+ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9_#][A-Za-z0-9_.#:/@+-]*\Z")
+
+_BAD = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+
+
+def bad_character(value: str) -> str | None:
+    """Return the first character that a value cannot have, written out; None when there is none."""
+    found = _BAD.search(value)
+    return f"U+{ord(found.group()):04X}" if found else None

@@ -1,0 +1,55 @@
+"""Reports as text for people and as JSON for programs (cli.md §5). The text is never parsed by anything."""
+
+from collections.abc import Iterable, Sequence
+
+from haclusterd.reports.codes import Severity
+from haclusterd.reports.items import ReportItem, exit_status
+
+
+def render(item: ReportItem) -> str:
+    """Write one report on one line: level, place, message, remedy."""
+    place = f"{item.place}: " if item.place else ""
+    remedy = f" ({item.remedy})" if item.remedy else ""
+    return _printable(f"{item.severity.upper()}: {place}{item.message}{remedy}")
+
+
+def _printable(text: str) -> str:
+    """Escape what could steer a terminal or break the line: parameters are the user's own words."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def render_all(items: Iterable[ReportItem]) -> str:
+    """Write one report a line; empty text for none."""
+    return "".join(render(item) + "\n" for item in items)
+
+
+def to_json(item: ReportItem) -> dict[str, object]:
+    """Return one report as JSON values."""
+    shown: dict[str, object] = {
+        "code": str(item.code),
+        "severity": str(item.severity),
+        "message": item.message,
+        "parameters": dict(sorted(item.parameters.items())),
+    }
+    if item.place:
+        shown["place"] = {"file": item.place.file, "line": item.place.line, "column": item.place.column}
+    if item.remedy:
+        shown["remedy"] = item.remedy
+    return shown
+
+
+def error_to_json(items: Sequence[ReportItem]) -> dict[str, object]:
+    """Return the object that a failed command prints: the first error heads it, `details` has every report.
+
+    There must be an error among them.
+    """
+    first = next(item for item in items if item.severity is Severity.ERROR)
+    return {
+        "error": {
+            "code": str(first.code),
+            "exit": int(exit_status(items)),
+            "message": first.message,
+            "hint": first.remedy,
+            "details": [to_json(item) for item in items],
+        }
+    }
