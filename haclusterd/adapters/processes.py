@@ -230,6 +230,9 @@ class Processes:
             number = error.errno or 0
             self._post(lambda: self._not_started(running, number))
             return
+        except ValueError:  # A NUL, or a name that no environment can carry.
+            self._post(lambda: self._not_started(running, errno.EINVAL))
+            return
         self._post(lambda: self._executing(running))
 
     def _forked_on_thread(self, running: RunningProgram, pid: int) -> None:

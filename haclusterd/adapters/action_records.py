@@ -1,0 +1,141 @@
+"""Actions in progress, on disk: how a later incarnation of this boot finds what an earlier one began (safety.md §1).
+
+One small file for each action in the runtime directory: written before the exec, completed with the process id right
+after the fork, removed when no process is left. Nothing is synced: the files mean something in this boot only.
+
+Invariant: whatever an earlier incarnation started and still runs is found here, by process id and start time or, when
+the daemon died before it could write them, by the mark in the agent's environment.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from haclusterd.agents.process_table import (
+    ORDER_MARK,
+    is_running,
+    list_pids,
+    read_arguments,
+    read_marks,
+    read_stat,
+)
+from haclusterd.model.ids import Incarnation, ResourceId
+from haclusterd.model.instants import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRecord:
+    """One action that was about to begin, or began."""
+
+    key: str
+    resource: ResourceId
+    action: str
+    incarnation: Incarnation
+    path: str
+    begun: Instant
+    deadline: Instant
+    pid: int | None = None
+    start_time: int | None = None
+
+
+class ActionRecords:
+    """The records in one directory. All methods block briefly on the file system; any thread may call them."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def write(self, record: ActionRecord) -> None:
+        """Write or replace a record, atomically. Raises OSError."""
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._path(record.key)
+        temporary = path.with_suffix(".new")
+        temporary.write_text(json.dumps(_to_json(record)))
+        os.replace(temporary, path)
+
+    def remove(self, key: str) -> None:
+        """Forget an action; nothing happens when it is not known."""
+        with suppress(OSError):
+            self._path(key).unlink()
+
+    def read_all(self) -> tuple[ActionRecord, ...]:
+        """Return all records, ordered by begin and key. What is not a whole record is removed."""
+        records = []
+        with suppress(FileNotFoundError):
+            for path in self._directory.iterdir():
+                try:
+                    if path.suffix != ".json":
+                        raise ValueError("a replacement that was never put in place")
+                    records.append(_from_json(json.loads(path.read_text())))
+                except (OSError, ValueError, KeyError, TypeError):
+                    with suppress(OSError):
+                        path.unlink()
+        return tuple(sorted(records, key=lambda record: (record.begun, record.key)))
+
+    def _path(self, key: str) -> Path:
+        return self._directory / (hashlib.sha256(key.encode()).hexdigest()[:32] + ".json")
+
+
+def find_process(record: ActionRecord) -> ActionRecord | None:
+    """Return the record with the process that runs its action; None when no process does.
+
+    A service inherits its agent's environment, mark included, so the mark alone is not enough: the agent is the one
+    whose arguments end with its path and action; a subshell of it has the same, so it is the oldest.
+    """
+    if record.pid is not None and record.start_time is not None:
+        return record if _is_there(record.pid, record.start_time) else None
+    found = []
+    for pid in list_pids():
+        if read_marks(pid).get(ORDER_MARK) == record.key and read_arguments(pid)[-2:] == [record.path, record.action]:
+            stat = read_stat(pid)
+            if stat is not None:
+                found.append((stat.start_time, pid))
+    if not found:
+        return None
+    start_time, pid = min(found)
+    return replace(record, pid=pid, start_time=start_time)
+
+
+def _is_there(pid: int, start_time: int) -> bool:
+    stat = read_stat(pid)
+    if stat is not None and stat.start_time == start_time and stat.parent == os.getpid():
+        return True  # Perhaps a zombie; it is ours to reap.
+    return is_running(pid, start_time)
+
+
+def _to_json(record: ActionRecord) -> dict[str, object]:
+    return {
+        "key": record.key,
+        "resource": record.resource,
+        "action": record.action,
+        "incarnation": str(record.incarnation),
+        "path": record.path,
+        "begun": record.begun,
+        "deadline": record.deadline,
+        "pid": record.pid,
+        "start_time": record.start_time,
+    }
+
+
+def _from_json(data: Mapping[str, object]) -> ActionRecord:
+    pid, start_time = data["pid"], data["start_time"]
+    return ActionRecord(
+        key=str(data["key"]),
+        resource=ResourceId(str(data["resource"])),
+        action=str(data["action"]),
+        incarnation=Incarnation.parse(str(data["incarnation"])),
+        path=str(data["path"]),
+        begun=Instant(_integer(data["begun"])),
+        deadline=Instant(_integer(data["deadline"])),
+        pid=None if pid is None else _integer(pid),
+        start_time=None if start_time is None else _integer(start_time),
+    )
+
+
+def _integer(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"not an integer: {value!r}")
+    return value

@@ -1,0 +1,121 @@
+"""Meta-data of resource agents and fence agents: XML from foreign programs, read with care.
+
+Agents write warnings before the XML, a DOCTYPE, no version; all that is tolerated. An entity declaration is not: it
+serves no agent, and entity expansion can fill the memory. Nothing outside the text is ever fetched.
+"""
+
+import re
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+from haclusterd.model.ids import AgentReference
+from haclusterd.ports.agents import ActionMetadata, AgentMetadata, ParameterMetadata
+from haclusterd.ports.fencing import FenceMetadata
+
+UNIT_MS = {"": 1000, "ms": 1, "msec": 1, "s": 1000, "sec": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
+DURATION = re.compile(r"\s*(\d+)\s*([a-z]*)\s*\Z")
+TRUE = frozenset({"1", "true", "yes", "on", "required"})
+
+
+class MetadataError(ValueError):
+    """The text is not an agent's meta-data; the message says why."""
+
+
+def read_agent_metadata(text: str, agent: AgentReference) -> AgentMetadata:
+    """Read a resource agent's meta-data (OCF Resource Agent API 1.1). Raises MetadataError."""
+    root = _parse(text)
+    parameters = [_parameter(element) for element in root.iterfind("./parameters/parameter")]
+    actions: dict[str, ActionMetadata] = {}
+    for element in root.iterfind("./actions/action"):
+        # Several monitors may be advised, for depths and roles: the first one names the defaults.
+        actions.setdefault(element.get("name", ""), _action(element))
+    return AgentMetadata(
+        agent=agent,
+        version=(root.findtext("./version") or "1.0").strip(),
+        shortdesc=_text(root, "shortdesc") or root.get("shortdesc", ""),
+        longdesc=_text(root, "longdesc"),
+        parameters={parameter.name: parameter for parameter in parameters if parameter.name},
+        actions={name: action for name, action in actions.items() if name},
+    )
+
+
+def read_fence_metadata(text: str, agent: str) -> FenceMetadata:
+    """Read a fence agent's metadata (FenceAgentAPI). Raises MetadataError."""
+    root = _parse(text)
+    actions = list(root.iterfind("./actions/action"))
+    parameters = frozenset(element.get("name", "") for element in root.iterfind("./parameters/parameter"))
+    on = [element for element in actions if element.get("name") == "on"]
+    return FenceMetadata(
+        agent=agent,
+        actions=frozenset(element.get("name", "") for element in actions),
+        parameters=parameters,
+        automatic_on=any(_is_true(element.get("automatic")) for element in on),
+        on_target=any(_is_true(element.get("on_target")) for element in on),
+        host_argument="plug" if "plug" in parameters else "port" if "port" in parameters else None,
+    )
+
+
+def read_duration_ms(text: str | None) -> int | None:
+    """Read `20`, `20s`, `1min`, `500ms`; a plain number is seconds. None when it is none of these."""
+    match = DURATION.match((text or "").lower())
+    if match is None or match[2] not in UNIT_MS:
+        return None
+    return int(match[1]) * UNIT_MS[match[2]]
+
+
+def _parse(text: str) -> Element:
+    builder = TreeBuilder()
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.data
+    parser.EntityDeclHandler = _refuse_entity
+    begin = text.find("<")
+    end = text.rfind(">")
+    if begin < 0:
+        raise MetadataError("it printed no XML")
+    try:
+        parser.Parse(text[begin : end + 1], True)  # noqa: FBT003
+        root = builder.close()
+    except (expat.ExpatError, AssertionError) as error:
+        raise MetadataError(f"not XML: {error}") from error
+    if root.tag != "resource-agent":
+        raise MetadataError(f"the root element is <{root.tag}>, not <resource-agent>")
+    return root
+
+
+def _refuse_entity(*_declaration: object) -> None:
+    raise MetadataError("it declares entities")
+
+
+def _parameter(element: Element) -> ParameterMetadata:
+    content = element.find("content")
+    return ParameterMetadata(
+        name=element.get("name", ""),
+        is_required=_is_true(element.get("required")),
+        is_unique=_is_true(element.get("unique")) or bool(element.get("unique-group")),
+        is_reloadable=_is_true(element.get("reloadable")),
+        is_private=_is_true(element.get("private")),
+        content_type="string" if content is None else content.get("type", "string"),
+        default=None if content is None else content.get("default"),
+        shortdesc=_text(element, "shortdesc"),
+        options=tuple(option.get("value", "") for option in element.iterfind("./content/option")),
+    )
+
+
+def _action(element: Element) -> ActionMetadata:
+    known = {"name", "timeout", "interval"}
+    return ActionMetadata(
+        name=element.get("name", ""),
+        timeout_ms=read_duration_ms(element.get("timeout")),
+        interval_ms=read_duration_ms(element.get("interval")),
+        attributes={name: value for name, value in sorted(element.items()) if name not in known},
+    )
+
+
+def _text(element: Element, child: str) -> str:
+    return " ".join((element.findtext(f"./{child}") or "").split())
+
+
+def _is_true(value: str | None) -> bool:
+    return (value or "").lower() in TRUE

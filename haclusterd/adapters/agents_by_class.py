@@ -1,0 +1,71 @@
+"""One AgentRunner made of several: each agent class has its own.
+
+It routes by the class in the agent's name and keeps nothing but who runs which key. A class that nobody handles here is
+"not installed", never an error of the program.
+"""
+
+from collections.abc import Callable, Mapping
+
+from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.ports.agents import AdoptedAction, AgentCall, AgentMetadata, AgentResult, AgentRunner
+from haclusterd.ports.clock import Clock
+
+
+class AgentsByClass:
+    """AgentRunner for every class in `runners` (`ocf`, `stonith`, ...)."""
+
+    def __init__(self, clock: Clock, runners: Mapping[str, AgentRunner]) -> None:
+        self._clock = clock
+        self._runners = dict(runners)
+        self._by_key: dict[str, AgentRunner] = {}
+
+    def run(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
+        """Execute the action; deliver its result on the main loop."""
+        runner = self._runners.get(call.agent.standard)
+        if runner is None:
+            reason = f"agent class {call.agent.standard!r} is not supported here"
+            code, status = int(ExitCode.NOT_INSTALLED), ExecutionStatus.NOT_INSTALLED
+            result = AgentResult(call.key, code, status, reason, "", "", 0, 0)
+            self._clock.call_soon(lambda: done(result))
+            return
+
+        def ended(result: AgentResult) -> None:
+            self._by_key.pop(call.key, None)
+            done(result)
+
+        self._by_key[call.key] = runner
+        runner.run(call, ended)
+
+    def kill(self, key: str) -> None:
+        """End the action's process group now; its result is CANCELLED."""
+        runner = self._by_key.get(key)
+        if runner is not None:
+            runner.kill(key)
+
+    def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:
+        """Find what earlier incarnations of this boot left running."""
+        return tuple(action for name in sorted(self._runners) for action in self._runners[name].adopt(ended))
+
+    def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
+        """Watch the service processes of an active resource."""
+        for name in sorted(self._runners):
+            self._runners[name].watch(resource, instance, died)
+
+    def unwatch(self, resource: ResourceId) -> None:
+        """Stop watching."""
+        for name in sorted(self._runners):
+            self._runners[name].unwatch(resource)
+
+    def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
+        """Read an agent's meta-data; None when there is no such agent or class."""
+        runner = self._runners.get(agent.standard)
+        if runner is None:
+            self._clock.call_soon(lambda: done(None))
+        else:
+            runner.metadata(agent, done)
+
+    def exists(self, agent: AgentReference) -> bool:
+        """Tell whether the agent is installed here."""
+        runner = self._runners.get(agent.standard)
+        return runner is not None and runner.exists(agent)

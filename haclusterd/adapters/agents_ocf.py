@@ -1,0 +1,416 @@
+"""Resource agents of class ocf.
+
+Invariants (agents-and-fencing.md §1.1-1.9): the argument vector is the agent's path and the action, everything else is
+environment; before the exec the action is recorded; a resource's next action waits for processes of the last one that
+SIGKILL did not end at once, and fails when they do not go.
+
+This room never judges an exit code: what was expected is the scheduler's and the executor's business.
+"""
+
+import asyncio
+import errno
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from signal import Signals
+
+from haclusterd.adapters.action_records import ActionRecord, ActionRecords, find_process
+from haclusterd.adapters.agent_metadata import MetadataError, read_agent_metadata
+from haclusterd.adapters.processes import Ended, Ending, Hooks, Processes, Program, RunningProgram
+from haclusterd.adapters.service_watch import ServiceWatch
+from haclusterd.agents.process_table import LOCAL_CLUSTER_MARK, NODE_MARK, ORDER_MARK
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
+from haclusterd.model.instants import Instant, after, elapsed_ms
+from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.ports.agents import AdoptedAction, AgentCall, AgentMetadata, AgentResult
+from haclusterd.ports.clock import Clock, Timer
+
+EXIT_REASON_PREFIX = "ocf-exit-reason:"
+FEATURE_SET = "3.19.0"
+"""Which Pacemaker's environment the agents are promised: it selects code paths in ocf-shellfuncs."""
+OWN_PROVIDER = "haclusterd"
+METADATA_TIMEOUT_MS = 30_000
+METADATA_LIMIT = 1024 * 1024
+UNDYING_PATIENCE_MS = 5000
+"""How long a resource's next action waits for killed processes of the one before."""
+PIDLESS_SEARCHES = 10
+PIDLESS_PERIOD_MS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDirectories:
+    """Where agents are, and what surrounds them."""
+
+    shipped: Path | None = None
+    """Agents of provider `haclusterd` that come with the program."""
+    ocf_root: Path = Path("/usr/lib/ocf")
+    search: tuple[Path, ...] = ()
+    """OCF_RA_PATH: directories of PROVIDER/TYPE, searched first; empty: OCF_ROOT/resource.d."""
+    shims: Path = Path("/usr/lib/haclusterd/shims")
+    """HA_SBIN_DIR, and the first entry of PATH: the cluster's tools as agents see them."""
+    own_environment: Mapping[str, str] = field(default_factory=dict)
+    """What this daemon's own environment hands down, as the mark of a local development cluster."""
+
+    def candidates(self, agent: AgentReference) -> Iterable[Path]:
+        """Yield the paths where the agent may be, first choice first."""
+        if agent.standard != "ocf" or not agent.provider or not _is_plain(agent.provider) or not _is_plain(agent.type):
+            return
+        for root in self.search or (self.ocf_root / "resource.d",):
+            yield root / agent.provider / agent.type
+        if agent.provider == OWN_PROVIDER and self.shipped is not None:
+            yield self.shipped / agent.type
+
+    def find(self, agent: AgentReference) -> Path | None:
+        """Return the agent's file, executable or not; None when there is none."""
+        return next((path for path in self.candidates(agent) if path.is_file()), None)
+
+
+def own_marks(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what of this daemon's environment its agents must carry too."""
+    return {name: value for name, value in environment.items() if name == LOCAL_CLUSTER_MARK}
+
+
+class OcfAgents:
+    """AgentRunner for class ocf."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        runtime_directory: Path,
+        node: NodeName,
+        incarnation: Incarnation,
+        directories: AgentDirectories,
+    ) -> None:
+        self._clock = clock
+        self._loop = loop
+        self._node = node
+        self._incarnation = incarnation
+        self._directories = directories
+        self._state_directory = runtime_directory / "agent-state"
+        self._records = ActionRecords(runtime_directory / "actions")
+        self._processes = Processes(clock, loop)
+        self._running: dict[str, RunningProgram | None] = {}
+        self._undying: dict[ResourceId, set[str]] = {}
+        self._waiting: dict[ResourceId, list[_Waiting]] = {}
+        self._metadata: dict[AgentReference, tuple[tuple[str, int, int], AgentMetadata]] = {}
+        self._watch = ServiceWatch(clock, loop, node, self._running.keys)
+
+    # AgentRunner
+
+    def run(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
+        """Execute the action; deliver its result on the main loop."""
+        waiting = _Waiting(call, done, self._clock.now())
+        self._running[call.key] = None
+        if self._undying.get(call.resource):
+            waiting.timer = self._clock.call_at(
+                after(waiting.asked_at, UNDYING_PATIENCE_MS), lambda: self._give_up(waiting)
+            )
+            self._waiting.setdefault(call.resource, []).append(waiting)
+        else:
+            self._start(waiting)
+
+    def kill(self, key: str) -> None:
+        """End the action's process group now; its result is CANCELLED."""
+        running = self._running.get(key)
+        if running is not None:
+            self._processes.kill(running)
+            return
+        for waiting in [item for queue in self._waiting.values() for item in queue if item.call.key == key]:
+            self._drop(waiting, ExecutionStatus.CANCELLED, "cancelled before it began")
+
+    def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:
+        """Find what earlier incarnations of this boot left running; see the port."""
+        self._forget_other_boots()
+        adopted = []
+        processes = set()
+        for record in self._records.read_all():
+            found = find_process(record)
+            if record.pid is None and found is None:
+                # It may be between fork and exec, where nothing tells it from the daemon that died.
+                self._undying.setdefault(record.resource, set()).add(record.key)
+                self._search(record, ended, PIDLESS_SEARCHES)
+                is_there = True
+            else:
+                is_there = found is not None and self._take_over(found, ended)
+                if found is not None and found.pid is not None:
+                    processes.add(found.pid)
+            if not is_there:
+                self._records.remove(record.key)
+            adopted.append(AdoptedAction(record.key, record.resource, record.action, record.deadline, is_there))
+        self._processes.reap_inherited(frozenset(processes))
+        return tuple(adopted)
+
+    def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
+        """Watch the service processes of an active resource."""
+        self._watch.watch(resource, instance, died)
+
+    def unwatch(self, resource: ResourceId) -> None:
+        """Stop watching."""
+        self._watch.unwatch(resource)
+
+    def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
+        """Read an agent's meta-data (cached by path, mtime and size); None when there is no such agent."""
+        path = self._directories.find(agent)
+        try:
+            status = path.stat() if path is not None else None
+        except OSError:
+            status = None
+        if status is None:
+            self._clock.call_soon(lambda: done(None))
+            return
+        version = (str(path), status.st_mtime_ns, status.st_size)
+        cached = self._metadata.get(agent)
+        if cached is not None and cached[0] == version:
+            self._clock.call_soon(lambda: done(cached[1]))
+            return
+
+        def ended(result: Ended) -> None:
+            try:
+                metadata = read_agent_metadata(result.stdout, agent)
+            except MetadataError:
+                done(None)
+                return
+            self._metadata[agent] = version, metadata
+            done(metadata)
+
+        environment = self._base_environment(agent)
+        program = Program((str(path), "meta-data"), environment, METADATA_TIMEOUT_MS, output_limit=METADATA_LIMIT)
+        self._processes.start(program, Hooks(ended))
+
+    def exists(self, agent: AgentReference) -> bool:
+        """Tell whether the agent is installed here."""
+        path = self._directories.find(agent)
+        return path is not None and os.access(path, os.X_OK)
+
+    # One action
+
+    def _start(self, waiting: "_Waiting") -> None:
+        call = waiting.call
+        path = self._directories.find(call.agent)
+        if path is None:
+            reason = f"{call.agent} is not installed on {self._node}"
+            self._drop(waiting, ExecutionStatus.NOT_INSTALLED, reason, ExitCode.NOT_INSTALLED)
+            return
+        now = self._clock.now()
+        record = ActionRecord(
+            key=call.key,
+            resource=call.resource,
+            action=call.action,
+            incarnation=self._incarnation,
+            path=str(path),
+            begun=now,
+            deadline=after(now, call.timeout_ms),
+        )
+
+        def before() -> None:
+            self._state_directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+            self._records.write(record)
+
+        def ended(ended: Ended) -> None:
+            if ended.still_alive:
+                self._undying.setdefault(call.resource, set()).add(call.key)
+            else:
+                self._running.pop(call.key, None)
+            result = _to_result(call, ended)
+            waiting.done(replace(result, queued_ms=result.queued_ms + elapsed_ms(waiting.asked_at, now)))
+
+        self._watch.note_begun(call.key)
+        self._running[call.key] = self._processes.start(
+            Program((str(path), call.action), self._environment(call), call.timeout_ms),
+            Hooks(
+                ended=ended,
+                before=before,
+                forked=lambda pid, start: self._records.write(replace(record, pid=pid, start_time=start)),
+                gone=lambda: self._gone(call.resource, call.key),
+            ),
+        )
+
+    def _gone(self, resource: ResourceId, key: str) -> None:
+        self._running.pop(key, None)
+        self._records.remove(key)
+        undying = self._undying.get(resource, set())
+        undying.discard(key)
+        if not undying:
+            self._undying.pop(resource, None)
+            for waiting in self._waiting.pop(resource, []):
+                waiting.cancel_timer()
+                self._start(waiting)
+
+    def _give_up(self, waiting: "_Waiting") -> None:
+        reason = "processes of an earlier action do not die (uninterruptible sleep?)"
+        self._drop(waiting, ExecutionStatus.ERROR, reason)
+
+    def _drop(
+        self, waiting: "_Waiting", status: ExecutionStatus, reason: str, code: ExitCode = ExitCode.ERROR
+    ) -> None:
+        """Deliver a result for an action that never began."""
+        call = waiting.call
+        waiting.cancel_timer()
+        self._running.pop(call.key, None)
+        queue = self._waiting.get(call.resource, [])
+        if waiting in queue:
+            queue.remove(waiting)
+        queued_ms = elapsed_ms(waiting.asked_at, self._clock.now())
+        result = AgentResult(call.key, int(code), status, reason, "", "", queued_ms, 0)
+        self._clock.call_soon(lambda: waiting.done(result))
+
+    # Adoption
+
+    def _forget_other_boots(self) -> None:
+        """Drop what belongs to another boot: records, and the agents' state files, as a real /run would be empty."""
+        for record in self._records.read_all():
+            if record.incarnation.boot_id != self._incarnation.boot_id:
+                self._records.remove(record.key)
+        stamp = self._state_directory.parent / "boot-id"
+        if not stamp.exists() or stamp.read_text() != self._incarnation.boot_id:
+            shutil.rmtree(self._state_directory, ignore_errors=True)
+            stamp.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            stamp.write_text(self._incarnation.boot_id)
+
+    def _take_over(self, record: ActionRecord, ended: Callable[[str], None]) -> bool:
+        assert record.pid is not None
+        assert record.start_time is not None
+
+        def gone() -> None:
+            self._gone(record.resource, record.key)
+            ended(record.key)
+
+        is_there = self._processes.adopt(record.pid, record.start_time, record.deadline, gone)
+        if is_there:
+            self._undying.setdefault(record.resource, set()).add(record.key)
+            self._running[record.key] = None
+        return is_there
+
+    def _search(self, record: ActionRecord, ended: Callable[[str], None], searches: int) -> None:
+        found = find_process(record)
+        if found is not None and self._take_over(found, ended):
+            return
+        if searches == 0:
+            self._gone(record.resource, record.key)
+            ended(record.key)
+            return
+        again = after(self._clock.now(), PIDLESS_PERIOD_MS)
+        self._clock.call_at(again, lambda: self._search(record, ended, searches - 1))
+
+    # Environment
+
+    def _base_environment(self, agent: AgentReference) -> dict[str, str]:
+        directories = self._directories
+        path = [str(directories.shims), "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
+        path.append(os.path.dirname(os.path.realpath(sys.executable)))
+        return {
+            "PATH": ":".join(path),
+            "LANG": "C.UTF-8",
+            "SHELL": "/bin/bash",
+            "OCF_ROOT": str(directories.ocf_root),
+            "OCF_RA_VERSION_MAJOR": "1",
+            "OCF_RA_VERSION_MINOR": "1",
+            "OCF_EXIT_REASON_PREFIX": EXIT_REASON_PREFIX,
+            "OCF_RESOURCE_TYPE": agent.type,
+            "OCF_RESOURCE_PROVIDER": agent.provider or "",
+            "HA_SBIN_DIR": str(directories.shims),
+            "HA_RSCTMP": str(self._state_directory),
+            "HA_LOGFACILITY": "none",
+            "HA_logfacility": "none",
+            "HA_use_logd": "no",
+            "HA_debug": "0",
+            **directories.own_environment,
+            NODE_MARK: self._node,
+        }
+
+    def _environment(self, call: AgentCall) -> dict[str, str]:
+        environment = self._base_environment(call.agent)
+        environment[ORDER_MARK] = call.key
+        environment["OCF_RESOURCE_INSTANCE"] = call.instance
+        environment["OCF_RESKEY_crm_feature_set"] = FEATURE_SET
+        environment["OCF_RESKEY_CRM_meta_timeout"] = str(call.timeout_ms)
+        environment["OCF_RESKEY_CRM_meta_on_node"] = self._node
+        environment["OCF_RESKEY_CRM_meta_on_node_uuid"] = self._node
+        for name, value in call.parameters.items():
+            environment[f"OCF_RESKEY_{name}"] = value
+        for name, value in call.meta.items():
+            environment[f"OCF_RESKEY_CRM_meta_{name.replace('-', '_')}"] = value
+        if call.check_level is not None:
+            environment["OCF_CHECK_LEVEL"] = call.check_level
+        return environment
+
+
+@dataclass(eq=False, slots=True)
+class _Waiting:
+    """An action asked for and not yet begun."""
+
+    call: AgentCall
+    done: Callable[[AgentResult], None]
+    asked_at: Instant
+    timer: Timer | None = None
+
+    def cancel_timer(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+
+
+def read_exit_reason(stderr: str) -> str:
+    """Return what follows the last `ocf-exit-reason:` that is followed by anything, up to the end of its line."""
+    lines = [line for line in stderr.splitlines() if EXIT_REASON_PREFIX in line]
+    reasons = [line.rpartition(EXIT_REASON_PREFIX)[2].strip() for line in lines]
+    return next((reason for reason in reversed(reasons) if reason), "")
+
+
+def describe_timeout(action: str, timeout_ms: int) -> str:
+    """Return the reason of an action that took too long."""
+    span = f"{timeout_ms // 1000}s" if timeout_ms % 1000 == 0 else f"{timeout_ms}ms"
+    return f"{action} did not complete within {span}"
+
+
+def _to_result(call: AgentCall, ended: Ended) -> AgentResult:
+    code, status, reason = _classify(call, ended)
+    return AgentResult(
+        key=call.key,
+        exit_code=code,
+        status=status,
+        exit_reason=reason,
+        stdout=ended.stdout,
+        stderr=ended.stderr,
+        queued_ms=ended.queued_ms,
+        executed_ms=ended.executed_ms,
+        still_alive=ended.still_alive,
+    )
+
+
+def _classify(call: AgentCall, ended: Ended) -> tuple[int, ExecutionStatus, str]:
+    match ended.ending:
+        case Ending.EXITED:
+            return ended.number, ExecutionStatus.DONE, read_exit_reason(ended.stderr)
+        case Ending.SIGNALLED:
+            return int(ExitCode.ERROR), ExecutionStatus.ERROR, f"interrupted by {_name_signal(ended.number)}"
+        case Ending.TIMED_OUT:
+            return int(ExitCode.ERROR), ExecutionStatus.TIMEOUT, describe_timeout(call.action, call.timeout_ms)
+        case Ending.KILLED:
+            return int(ExitCode.ERROR), ExecutionStatus.CANCELLED, "cancelled"
+        case Ending.NOT_STARTED:
+            return _classify_errno(call, ended.number)
+
+
+def _classify_errno(call: AgentCall, number: int) -> tuple[int, ExecutionStatus, str]:
+    reason = f"{call.agent}: {os.strerror(number)}"
+    if number in {errno.ENOENT, errno.ENOTDIR, errno.ENOEXEC}:
+        return int(ExitCode.NOT_INSTALLED), ExecutionStatus.NOT_INSTALLED, reason
+    if number in {errno.EACCES, errno.EPERM}:
+        return int(ExitCode.PERMISSIONS), ExecutionStatus.ERROR, reason
+    return int(ExitCode.ERROR), ExecutionStatus.ERROR, reason
+
+
+def _name_signal(number: int) -> str:
+    with suppress(ValueError):
+        return Signals(number).name
+    return f"signal {number}"
+
+
+def _is_plain(name: str) -> bool:
+    return bool(name) and "/" not in name and not name.startswith(".")

@@ -1,0 +1,240 @@
+"""Fence agents over their standard-input API (FenceAgentAPI; agents-and-fencing.md §3.1-3.2).
+
+Invariants: parameters travel on standard input only, never in an argument vector, an environment, a log or an error
+text; what an agent prints is cleaned of secret values before it is passed on. An agent that an earlier life of this
+daemon started is killed before a new one is: a late `off` would hit a node that has come back.
+
+`fence_local`, the power switch of local development clusters, exists only where the daemon's configuration allows
+development.
+"""
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from haclusterd.adapters.action_records import ActionRecord, ActionRecords, find_process
+from haclusterd.adapters.agent_metadata import MetadataError, read_agent_metadata, read_fence_metadata
+from haclusterd.adapters.processes import Ended, Ending, Hooks, Processes, Program, RunningProgram
+from haclusterd.agents.process_table import NODE_MARK, ORDER_MARK
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
+from haclusterd.model.instants import after
+from haclusterd.ports.agents import AgentMetadata
+from haclusterd.ports.clock import Clock
+from haclusterd.ports.fencing import FenceCall, FenceCallResult, FenceMetadata
+
+DEVELOPMENT_ONLY = frozenset({"fence_local"})
+AGENT_NAME = re.compile(r"fence_[A-Za-z0-9_.-]+\Z")
+METADATA_TIMEOUT_MS = 30_000
+METADATA_LIMIT = 1024 * 1024
+SECRET_NAME = re.compile(r"pass|secret|token|credential|private|_key\Z|\Akey\Z|community", re.IGNORECASE)
+SHORTEST_SECRET = 3
+"""Values shorter than this are not looked for in an agent's output: they would garble it and protect nothing."""
+
+
+class StdinFenceAgents:
+    """FenceAgents on this node."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        runtime_directory: Path,
+        node: NodeName,
+        incarnation: Incarnation,
+        directories: tuple[Path, ...],
+        allows_development: bool,
+        own_environment: Mapping[str, str],
+    ) -> None:
+        self._clock = clock
+        self._node = node
+        self._incarnation = incarnation
+        self._directories = directories
+        self._allows_development = allows_development
+        self._own_environment = dict(own_environment)
+        self._records = ActionRecords(runtime_directory / "fence-actions")
+        self._processes = Processes(clock, loop)
+        self._running: dict[str, RunningProgram] = {}
+        self._texts: dict[str, tuple[tuple[str, int, int], str]] = {}
+
+    def call(self, call: FenceCall, done: Callable[[FenceCallResult], None]) -> None:
+        """Run the agent; deliver its result on the main loop."""
+        path = self._find(call.agent)
+        problem = self._refuse(call, path)
+        if path is None or problem:
+            result = FenceCallResult(call.key, exit_code=1, timed_out=False, reason=problem, output="")
+            self._clock.call_soon(lambda: done(result))
+            return
+        now = self._clock.now()
+        record = ActionRecord(
+            key=call.key,
+            resource=ResourceId(""),
+            action=call.action,
+            incarnation=self._incarnation,
+            path=str(path),
+            begun=now,
+            deadline=after(now, call.timeout_ms),
+        )
+
+        def ended(ended: Ended) -> None:
+            self._running.pop(call.key, None)
+            done(_to_result(call, ended))
+
+        program = Program(
+            (str(path),),
+            {**self._environment(), ORDER_MARK: call.key},
+            call.timeout_ms,
+            stdin=write_stdin(call),
+        )
+        self._running[call.key] = self._processes.start(
+            program,
+            Hooks(
+                ended=ended,
+                before=lambda: self._records.write(record),
+                forked=lambda pid, start: self._records.write(replace(record, pid=pid, start_time=start)),
+                gone=lambda: self._records.remove(call.key),
+            ),
+        )
+
+    def cancel(self, key: str) -> None:
+        """Kill a running agent; its result is a failure."""
+        running = self._running.get(key)
+        if running is not None:
+            self._processes.kill(running)
+
+    def kill_left_over(self) -> tuple[str, ...]:
+        """Kill the agents that earlier incarnations of this boot left running; return their keys. Call once, first."""
+        keys = []
+        for record in self._records.read_all():
+            self._records.remove(record.key)
+            found = find_process(record) if record.incarnation.boot_id == self._incarnation.boot_id else None
+            if found is None or found.pid is None or found.start_time is None:
+                continue
+            if self._processes.adopt(found.pid, found.start_time, self._clock.now(), lambda: None):
+                keys.append(record.key)
+        return tuple(keys)
+
+    def exists(self, agent: str) -> bool:
+        """Tell whether the agent is installed here and may be used."""
+        path = self._find(agent)
+        return path is not None and os.access(path, os.X_OK)
+
+    def metadata(self, agent: str, done: Callable[[FenceMetadata | None], None]) -> None:
+        """Read the agent's metadata; None when there is no such agent."""
+
+        def read(text: str) -> None:
+            try:
+                metadata = read_fence_metadata(text, agent)
+            except MetadataError:
+                done(None)
+                return
+            done(metadata)
+
+        self._metadata_text(agent, read)
+
+    def agent_metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
+        """Read the same metadata as that of a resource agent, for resources of class stonith."""
+
+        def read(text: str) -> None:
+            try:
+                metadata = read_agent_metadata(text, agent)
+            except MetadataError:
+                done(None)
+                return
+            done(metadata)
+
+        self._metadata_text(agent.type, read)
+
+    def _metadata_text(self, agent: str, read: Callable[[str], None]) -> None:
+        path = self._find(agent)
+        try:
+            status = path.stat() if path is not None else None
+        except OSError:
+            status = None
+        if status is None:
+            self._clock.call_soon(lambda: read(""))
+            return
+        version = (str(path), status.st_mtime_ns, status.st_size)
+        cached = self._texts.get(agent)
+        if cached is not None and cached[0] == version:
+            self._clock.call_soon(lambda: read(cached[1]))
+            return
+
+        def ended(ended: Ended) -> None:
+            if ended.ending is Ending.EXITED and ended.number == 0:
+                self._texts[agent] = version, ended.stdout
+            read(ended.stdout)
+
+        program = Program(
+            (str(path),),
+            self._environment(),
+            METADATA_TIMEOUT_MS,
+            stdin=b"action=metadata\n",
+            output_limit=METADATA_LIMIT,
+        )
+        self._processes.start(program, Hooks(ended))
+
+    def _find(self, agent: str) -> Path | None:
+        if not AGENT_NAME.match(agent) or (agent in DEVELOPMENT_ONLY and not self._allows_development):
+            return None
+        return next((directory / agent for directory in self._directories if (directory / agent).is_file()), None)
+
+    def _refuse(self, call: FenceCall, path: Path | None) -> str:
+        if call.agent in DEVELOPMENT_ONLY and not self._allows_development:
+            return f"{call.agent} is for development only, and this daemon's configuration does not allow development"
+        if path is None:
+            return f"{call.agent} is not installed on {self._node}"
+        broken = sorted(name for name, value in call.parameters.items() if "\n" in name + value)
+        if broken:
+            return f"parameter {broken[0]!r} has a line break, which a fence agent cannot be given"
+        return ""
+
+    def _environment(self) -> dict[str, str]:
+        path = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
+        path.append(os.path.dirname(os.path.realpath(sys.executable)))
+        return {"PATH": ":".join(path), "LANG": "C.UTF-8", **self._own_environment, NODE_MARK: self._node}
+
+
+def write_stdin(call: FenceCall) -> bytes:
+    """Return what the agent reads: `key=value` lines; the action comes first."""
+    lines = [f"action={call.action}"]
+    lines += [f"{name}={value}" for name, value in sorted(call.parameters.items()) if name != "action"]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def hide_secrets(text: str, parameters: Mapping[str, str]) -> str:
+    """Return the text with the values of secret parameters replaced by `***`."""
+    secrets = {value for name, value in parameters.items() if SECRET_NAME.search(name)}
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= SHORTEST_SECRET:
+            text = text.replace(secret, "***")
+    return text
+
+
+def _to_result(call: FenceCall, ended: Ended) -> FenceCallResult:
+    return FenceCallResult(
+        key=call.key,
+        exit_code=ended.number if ended.ending is Ending.EXITED else 1,
+        timed_out=ended.ending is Ending.TIMED_OUT,
+        reason=hide_secrets(_describe(call, ended), call.parameters),
+        output=hide_secrets(ended.stdout, call.parameters),
+    )
+
+
+def _describe(call: FenceCall, ended: Ended) -> str:
+    match ended.ending:
+        case Ending.EXITED:
+            lines = [line.strip() for line in ended.stderr.splitlines() if line.strip()]
+            return lines[-1] if lines else ""
+        case Ending.SIGNALLED:
+            return f"interrupted by signal {ended.number}"
+        case Ending.TIMED_OUT:
+            return f"{call.action} did not complete within {call.timeout_ms}ms"
+        case Ending.KILLED:
+            return "cancelled"
+        case Ending.NOT_STARTED:
+            return f"{call.agent}: {os.strerror(ended.number)}"
