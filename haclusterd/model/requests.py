@@ -1,0 +1,63 @@
+"""A dialogue in verbs: what is asked of a cluster, and what is answered.
+
+Values only. Who asks is not said here: a daemon knows the user from the socket's credentials.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from haclusterd.model.json_value import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a request is to be carried out."""
+
+    wait_ms: int | None = None
+    """How long to wait for what was asked for; 0: not at all; None: as the verb does by default."""
+    dry_run: bool = False
+    force: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One verb with its arguments."""
+
+    id: str
+    """Chosen by the client, repeated in every answer."""
+    verb: str
+    arguments: Mapping[str, Json] = field(default_factory=dict)
+    options: Options = Options()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One report, as it is told to whoever asked."""
+
+    severity: str
+    """error, warning or info."""
+    code: str
+    message: str
+    remedy: str = ""
+    place: str = ""
+    """`FILE:LINE:COLUMN`, as far as it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Still waiting."""
+
+    id: str
+    text: str
+    elapsed_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The end of a request."""
+
+    id: str
+    exit: int
+    reports: tuple[Told, ...] = ()
+    data: Json = None

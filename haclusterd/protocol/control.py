@@ -1,0 +1,220 @@
+"""What `crm` and the daemon say to each other on the control socket.
+
+A frame is a length in 4 bytes (big-endian) and that many bytes of JSON, one object. A client sends requests; for each
+the daemon answers any number of `Progress` and then one `Response`, all with the request's id.
+
+Invariant: decoding is total. Whatever bytes come, the answer is a value or a `Malformed`, and nothing larger than
+MAX_FRAME_BYTES is ever collected.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Options, Progress, Request, Response, Told
+from haclusterd.reports.items import ReportItem
+
+VERSION = 1
+MAX_FRAME_BYTES = 8 * 1024 * 1024
+HEADER_BYTES = 4
+MAX_DEPTH = 32
+"""Of nested JSON values in a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """Bytes that are not what they should be, with why; the connection is not used any more."""
+
+    problem: str
+
+
+Message = Request | Progress | Response
+
+
+def told(item: ReportItem) -> Told:
+    """Tell a report."""
+    place = "" if item.place is None else str(item.place)
+    return Told(str(item.severity), str(item.code), item.message, item.remedy, place)
+
+
+class FrameBuffer:
+    """Collects bytes of one connection and cuts them into frames."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[bytes] | Malformed:
+        """Return the payloads that are complete now; after `Malformed` the buffer must not be used again."""
+        self._buffer += data
+        frames: list[bytes] = []
+        while len(self._buffer) >= HEADER_BYTES:
+            size = int.from_bytes(self._buffer[:HEADER_BYTES], "big")
+            if size > MAX_FRAME_BYTES:
+                return Malformed(f"a frame of {size} bytes is larger than {MAX_FRAME_BYTES}")
+            if len(self._buffer) < HEADER_BYTES + size:
+                break
+            frames.append(bytes(self._buffer[HEADER_BYTES : HEADER_BYTES + size]))
+            del self._buffer[: HEADER_BYTES + size]
+        return frames
+
+
+def encode(message: Message) -> bytes:
+    """Return a message as one frame. A response that is too large becomes one that says so."""
+    payload = _payload(message)
+    if len(payload) > MAX_FRAME_BYTES:
+        assert isinstance(message, Response), "only a response grows with the cluster"
+        problem = Told("error", "TOO_LARGE", f"the answer is larger than {MAX_FRAME_BYTES} bytes", "ask for less of it")
+        payload = _payload(Response(message.id, 1, (problem,)))
+    return len(payload).to_bytes(HEADER_BYTES, "big") + payload
+
+
+def _payload(message: Message) -> bytes:
+    return json.dumps(_as_json(message), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _as_json(message: Message) -> dict[str, Json]:
+    match message:
+        case Request():
+            options = message.options
+            return {
+                "v": VERSION, "kind": "request", "id": message.id, "verb": message.verb,
+                "arguments": message.arguments,
+                "options": {
+                    "wait_ms": options.wait_ms, "dry_run": options.dry_run, "force": options.force,
+                    "reason": options.reason,
+                },
+            }  # fmt: skip
+        case Progress():
+            return {
+                "v": VERSION, "kind": "progress", "id": message.id, "text": message.text,
+                "elapsed_ms": message.elapsed_ms,
+            }  # fmt: skip
+        case Response():
+            return {
+                "v": VERSION, "kind": "response", "id": message.id, "exit": message.exit,
+                "reports": [told_as_json(item) for item in message.reports], "data": message.data,
+            }  # fmt: skip
+
+
+def told_as_json(item: Told) -> dict[str, Json]:
+    """Return a told report as a JSON object."""
+    return {
+        "severity": item.severity, "code": item.code, "message": item.message, "remedy": item.remedy,
+        "place": item.place,
+    }  # fmt: skip
+
+
+class _BadFieldError(Exception):
+    """What is wrong with a message; never leaves this module."""
+
+
+def decode(payload: bytes) -> Message | Malformed:
+    """Read one frame's payload."""
+    try:
+        document = json.loads(payload.decode("utf-8"), parse_float=_refuse_number, parse_constant=_refuse_number)
+    except (ValueError, RecursionError) as error:
+        return Malformed(f"not JSON: {str(error)[:200]}")
+    try:
+        return _message(document)
+    except _BadFieldError as error:
+        return Malformed(str(error))
+
+
+def _refuse_number(text: str) -> int:
+    raise ValueError(f"{text[:20]} is not a whole number")
+
+
+def _message(document: Json) -> Message:
+    fields = _mapping(document, "message")
+    version = fields.get("v")
+    if version != VERSION or isinstance(version, bool):
+        raise _BadFieldError(f"this end speaks version {VERSION}, the other {str(version)[:20]!r}")
+    kind = fields.get("kind")
+    if kind == "request":
+        return _request(fields)
+    if kind == "progress":
+        return Progress(_text(fields, "id"), _text(fields, "text"), _integer(fields, "elapsed_ms"))
+    if kind == "response":
+        listed = fields.get("reports")
+        if isinstance(listed, str) or not isinstance(listed, Sequence):
+            raise _BadFieldError("reports must be a list")
+        reports = tuple(_told(_mapping(item, "report")) for item in listed)
+        return Response(_text(fields, "id"), _integer(fields, "exit"), reports, fields.get("data"))
+    raise _BadFieldError(f"unknown kind {str(kind)[:20]!r}")
+
+
+def _request(fields: Mapping[str, Json]) -> Request:
+    arguments = _mapping(fields.get("arguments", {}), "arguments")
+    _refuse_depth_and_surrogates(arguments)
+    options = _mapping(fields.get("options", {}), "options")
+    unknown = sorted(set(options) - {"wait_ms", "dry_run", "force", "reason"})
+    if unknown:
+        raise _BadFieldError(f"unknown option {unknown[0][:40]!r}")
+    wait_ms = None if options.get("wait_ms") is None else _integer(options, "wait_ms")
+    if wait_ms is not None and wait_ms < 0:
+        raise _BadFieldError("wait_ms must not be negative")
+    return Request(
+        id=_text(fields, "id"),
+        verb=_text(fields, "verb"),
+        arguments=arguments,
+        options=Options(wait_ms, _flag(options, "dry_run"), _flag(options, "force"), _text(options, "reason", "")),
+    )
+
+
+def _told(fields: Mapping[str, Json]) -> Told:
+    return Told(
+        _text(fields, "severity"), _text(fields, "code"), _text(fields, "message"), _text(fields, "remedy", ""),
+        _text(fields, "place", ""),
+    )  # fmt: skip
+
+
+def _mapping(value: Json, name: str) -> Mapping[str, Json]:
+    if not isinstance(value, Mapping):
+        raise _BadFieldError(f"{name} must be an object")
+    return value
+
+
+def _text(fields: Mapping[str, Json], name: str, default: str | None = None) -> str:
+    value = fields.get(name, default)
+    if not isinstance(value, str) or not _is_unicode(value):
+        raise _BadFieldError(f"{name} must be a text")
+    return value
+
+
+def _integer(fields: Mapping[str, Json], name: str) -> int:
+    value = fields.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > 2**53:
+        raise _BadFieldError(f"{name} must be a whole number")
+    return value
+
+
+def _flag(fields: Mapping[str, Json], name: str) -> bool:
+    value = fields.get(name, False)
+    if not isinstance(value, bool):
+        raise _BadFieldError(f"{name} must be true or false")
+    return value
+
+
+def _is_unicode(text: str) -> bool:
+    """Tell whether it can be written again: JSON's escapes can make half a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _refuse_depth_and_surrogates(arguments: Mapping[str, Json]) -> None:
+    pending: list[tuple[Json, int]] = [(arguments, 1)]
+    while pending:
+        value, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise _BadFieldError(f"arguments are nested deeper than {MAX_DEPTH}")
+        if isinstance(value, str):
+            if not _is_unicode(value):
+                raise _BadFieldError("arguments contain half a surrogate pair")
+        elif isinstance(value, Mapping):
+            pending += [(part, depth + 1) for pair in value.items() for part in pair]
+        elif isinstance(value, Sequence):
+            pending += [(part, depth + 1) for part in value]
