@@ -1,0 +1,274 @@
+"""Simulated resource agents: they take time, fail, hang and lie, and act on the facts of their host.
+
+An agent is a child of its host, not of the daemon's memory: it goes on when the brain is killed or stopped, and ends
+with the boot. How it will fare is drawn at its beginning; a scenario may write it down beforehand.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+from haclusterd.model.ids import AgentReference, NodeName, ResourceId
+from haclusterd.model.instants import Instant, after
+from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.ports.agents import ActionMetadata, AdoptedAction, AgentCall, AgentMetadata, AgentResult
+from haclusterd.simulator.hosts import Boot
+from haclusterd.simulator.truth import Holding, Truth
+from haclusterd.simulator.world import MS, Event, Life, World
+
+ACTIVATING = ("start", "promote", "migrate_to", "migrate_from")
+EXIT_NOTICE_US = 300
+"""From a process's exit to the daemon's event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """How one run of an agent goes."""
+
+    duration_ms: int
+    exit_code: int | None = None
+    """None: what the facts say (0, or 7 of a monitor that finds nothing)."""
+    has_effect: bool = True
+    """Whether a start or stop does what it is for."""
+    effect_at_percent: int = 60
+    """When in its run it does it."""
+    hangs: bool = False
+    """Never ends by itself; its effect, if any, still comes."""
+
+
+@dataclass(slots=True)
+class Manners:
+    """How agents behave when no scenario has said otherwise; durations in ms."""
+
+    start_ms: tuple[int, int] = (40, 200)
+    stop_ms: tuple[int, int] = (20, 120)
+    monitor_ms: tuple[int, int] = (5, 30)
+    failure: float = 0.0
+    """Share of starts, stops and monitors that fail."""
+    hang: float = 0.0
+
+
+@dataclass(slots=True)
+class _Written:
+    """A fate that a scenario has written down."""
+
+    resource: ResourceId
+    action: str
+    node: NodeName | None
+    fate: Fate
+    times: int
+
+
+class AgentFates:
+    """Decides how each run goes."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.manners = Manners()
+        self._chance = chance
+        self._written: list[_Written] = []
+
+    def write(self, resource: str, action: str, fate: Fate, *, node: str | None = None, times: int = 1_000_000) -> None:
+        """Say how the next `times` runs of an action go, on one node or on all."""
+        where = None if node is None else NodeName(node)
+        self._written.insert(0, _Written(ResourceId(resource), action, where, fate, times))
+
+    def forget(self) -> None:
+        """Drop everything that was written down."""
+        self._written.clear()
+
+    def draw(self, node: NodeName, call: AgentCall) -> Fate:
+        """Return how a run goes."""
+        for written in self._written:
+            is_meant = written.resource == call.resource and written.action == call.action
+            if is_meant and written.times > 0 and written.node in (None, node):
+                written.times -= 1
+                return written.fate
+        return self._usual(call.action)
+
+    def _usual(self, action: str) -> Fate:
+        manners, chance = self.manners, self._chance
+        span = {"start": manners.start_ms, "stop": manners.stop_ms}.get(action, manners.monitor_ms)
+        duration_ms = chance.randint(*span)
+        percent = chance.randint(5, 95)
+        if manners.hang and chance.random() < manners.hang:
+            return Fate(duration_ms, hangs=True, has_effect=chance.random() < 0.5, effect_at_percent=percent)
+        if manners.failure and chance.random() < manners.failure:
+            return Fate(duration_ms, ExitCode.ERROR, has_effect=chance.random() < 0.5, effect_at_percent=percent)
+        return Fate(duration_ms, effect_at_percent=percent)
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    """One agent at work, or the record of one that has ended and whose end nobody has taken note of."""
+
+    call: AgentCall
+    deadline: Instant
+    began_us: int
+    is_ended: bool = False
+    events: list[Event] = field(default_factory=list)
+    at_end: Callable[[ExecutionStatus, int], None] | None = None
+
+
+class HostAgents:
+    """All agents at work in one boot of a host."""
+
+    def __init__(self, world: World, truth: Truth, fates: AgentFates, node: NodeName, boot: Boot) -> None:
+        self._world = world
+        self._truth = truth
+        self._fates = fates
+        self.node = node
+        self._boot = boot
+
+    def begin(self, call: AgentCall, at_end: Callable[[ExecutionStatus, int], None]) -> None:
+        """Execute an agent; `at_end(status, exit code)` is called in the host's boot when it ends."""
+        fate = self._fates.draw(self.node, call)
+        deadline = after(self._boot.clock.now(), call.timeout_ms)
+        running = _Running(call, deadline, self._world.now_us, at_end=at_end)
+        self._boot.runtime[call.key] = running
+        self._truth.agent_begins(self.node, call)
+        if call.action in ACTIVATING and call.agent.standard != "stonith":
+            self._truth.start_begins(self.node, call.resource)
+        life = self._boot.life
+        if fate.has_effect:
+            effect_us = fate.duration_ms * MS * fate.effect_at_percent // 100
+            running.events.append(life.after(effect_us, lambda: self._take_effect(running)))
+        if not fate.hangs:
+            end_us = fate.duration_ms * MS
+            running.events.append(life.after(end_us, lambda: self._finish(running, fate)))
+
+    def kill(self, key: str, status: ExecutionStatus) -> None:
+        """SIGKILL to its process group."""
+        running = self._boot.runtime.get(key)
+        if isinstance(running, _Running) and not running.is_ended:
+            self._end(running, status, ExitCode.ERROR)
+
+    def records(self) -> list[_Running]:
+        """Return what the runtime directory shows."""
+        return [cast("_Running", record) for _, record in sorted(self._boot.runtime.items())]
+
+    def forget(self, key: str) -> None:
+        """Remove an action's record."""
+        self._boot.runtime.pop(key, None)
+
+    def _take_effect(self, running: _Running) -> None:
+        call = running.call
+        if call.agent.standard == "stonith":
+            return
+        if call.action in ACTIVATING:
+            self._truth.service_begins(self.node, call.resource)
+        elif call.action == "stop":
+            self._truth.service_ends(self.node, call.resource)
+
+    def _finish(self, running: _Running, fate: Fate) -> None:
+        code = fate.exit_code if fate.exit_code is not None else self._natural_code(running.call)
+        self._end(running, ExecutionStatus.DONE, code)
+
+    def _natural_code(self, call: AgentCall) -> int:
+        if call.action != "monitor":
+            return ExitCode.OK
+        if call.agent.standard == "stonith":
+            return ExitCode.OK
+        is_active = self._truth.is_active(self.node, call.resource)
+        return ExitCode.OK if is_active else ExitCode.NOT_RUNNING
+
+    def _end(self, running: _Running, status: ExecutionStatus, code: int) -> None:
+        running.is_ended = True
+        for event in running.events:
+            event.cancel()
+        call = running.call
+        self._world.record(f"{self.node} agent {call.resource} {call.action} ends {status} {code} ({call.key})")
+        if call.action in ACTIVATING and call.agent.standard != "stonith":
+            self._truth.start_ends(self.node, call.resource)
+        if running.at_end is not None:
+            running.at_end(status, code)
+
+
+class SimulatedAgents:
+    """The `AgentRunner` of one brain."""
+
+    def __init__(self, hosted: HostAgents, boot: Boot, life: Life, truth: Truth) -> None:
+        self._hosted = hosted
+        self._boot = boot
+        self._life = life
+        self._watched: dict[ResourceId, Callable[[ResourceId], None]] = {}
+        truth.when_service_ends.append(self._service_ended)
+        life.at_end(lambda: truth.when_service_ends.remove(self._service_ended))
+
+    def run(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
+        """See `AgentRunner.run`."""
+        began = self._boot.clock.now()
+
+        def ended(status: ExecutionStatus, code: int) -> None:
+            self._life.after(EXIT_NOTICE_US, lambda: deliver(status, code))
+
+        def deliver(status: ExecutionStatus, code: int) -> None:
+            timer.cancel()
+            self._hosted.forget(call.key)
+            executed_ms = self._boot.clock.now() - began
+            reason = "simulated failure" if code == ExitCode.ERROR else ""
+            done(AgentResult(call.key, code, status, reason, "", "", queued_ms=0, executed_ms=executed_ms))
+
+        self._hosted.begin(call, ended)
+        deadline_us = self._boot.clock.virtual_us(after(began, call.timeout_ms))
+        timer = self._life.at(deadline_us, lambda: self._hosted.kill(call.key, ExecutionStatus.TIMEOUT))
+
+    def kill(self, key: str) -> None:
+        """See `AgentRunner.kill`."""
+        self._hosted.kill(key, ExecutionStatus.CANCELLED)
+
+    def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:
+        """See `AgentRunner.adopt`."""
+        return tuple(self._adopt(running, ended) for running in self._hosted.records())
+
+    def _adopt(self, running: _Running, ended: Callable[[str], None]) -> AdoptedAction:
+        key = running.call.key
+
+        def notice() -> None:
+            self._hosted.forget(key)
+            ended(key)
+
+        if running.is_ended:
+            self._hosted.forget(key)
+        else:
+            running.at_end = lambda _status, _code: self._notice_later(notice)
+            deadline_us = self._boot.clock.virtual_us(running.deadline)
+            self._life.at(deadline_us, lambda: self._hosted.kill(key, ExecutionStatus.TIMEOUT))
+        return AdoptedAction(
+            key=key,
+            resource=running.call.resource,
+            action=running.call.action,
+            deadline=running.deadline,
+            is_running=not running.is_ended,
+        )
+
+    def _notice_later(self, notice: Callable[[], None]) -> None:
+        self._life.after(EXIT_NOTICE_US, notice)
+
+    def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:  # noqa: ARG002
+        """See `AgentRunner.watch`."""
+        self._watched[resource] = died
+
+    def unwatch(self, resource: ResourceId) -> None:
+        """See `AgentRunner.unwatch`."""
+        self._watched.pop(resource, None)
+
+    def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
+        """See `AgentRunner.metadata`."""
+        actions = {name: ActionMetadata(name) for name in ("start", "stop", "monitor", "meta-data")}
+        answer = AgentMetadata(agent, "1.1", str(agent), "", {}, actions) if self.exists(agent) else None
+        self._life.after(EXIT_NOTICE_US, lambda: done(answer))
+
+    def exists(self, agent: AgentReference) -> bool:
+        """See `AgentRunner.exists`."""
+        return agent.type != "missing"
+
+    def _service_ended(self, holding: Holding) -> None:
+        died = self._watched.get(holding.resource)
+        if died is not None and holding.node == self._hosted.node:
+            self._life.after(EXIT_NOTICE_US, lambda: self._tell(holding.resource))
+
+    def _tell(self, resource: ResourceId) -> None:
+        died = self._watched.get(resource)
+        if died is not None:
+            died(resource)

@@ -1,0 +1,89 @@
+"""A host's clocks: CLOCK_BOOTTIME, which starts at the boot and drifts, and a wall clock that jumps."""
+
+import random
+from collections.abc import Callable
+
+from haclusterd.model.instants import Instant, WallTime
+from haclusterd.simulator.world import MS, Event, Life, World
+
+MILLION = 1_000_000
+EPOCH_MS = 1_800_000_000_000
+"""What a right wall clock shows when virtual time begins."""
+
+
+class BootClock:
+    """CLOCK_BOOTTIME of one boot: it counts from `uptime_us` on and gains `drift_ppm` millionths."""
+
+    def __init__(self, world: World, *, uptime_us: int, drift_ppm: int) -> None:
+        self._world = world
+        self._began_us = world.now_us
+        self._uptime_us = uptime_us
+        self._drift_ppm = drift_ppm
+
+    def now(self) -> Instant:
+        """Return the milliseconds since the boot."""
+        return Instant(self._reading_us(self._world.now_us) // MS)
+
+    def virtual_us(self, when: Instant) -> int:
+        """Return the first virtual time at which this clock shows `when`."""
+        wanted_us = when * MS - self._uptime_us
+        guess = self._began_us + wanted_us * MILLION // (MILLION + self._drift_ppm) - 2
+        while self._reading_us(guess) < when * MS:
+            guess += 1
+        return guess
+
+    def _reading_us(self, virtual_us: int) -> int:
+        span = virtual_us - self._began_us
+        return self._uptime_us + span + span * self._drift_ppm // MILLION
+
+
+class WallClock:
+    """The wall clock of one host, which people and NTP may set."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.offset_ms = 0
+
+    def now(self) -> WallTime:
+        """Return the milliseconds since the epoch, as far as this host knows."""
+        return WallTime(EPOCH_MS + self._world.now_ms + self.offset_ms)
+
+
+class ProcessClock:
+    """The `Clock` of one process."""
+
+    def __init__(self, boot: BootClock, wall: WallClock, life: Life) -> None:
+        self._boot = boot
+        self._wall = wall
+        self._life = life
+
+    def now(self) -> Instant:
+        """Return this host's CLOCK_BOOTTIME."""
+        return self._boot.now()
+
+    def wall(self) -> WallTime:
+        """Return this host's wall clock."""
+        return self._wall.now()
+
+    def call_at(self, when: Instant, call: Callable[[], None]) -> Event:
+        """Call `call` at `when` or as soon as possible after it."""
+        return self._life.at(self._boot.virtual_us(when), call)
+
+    def call_soon(self, call: Callable[[], None]) -> None:
+        """Call `call` as soon as the present event is done."""
+        self._life.after(0, call)
+
+
+class SeededEntropy:
+    """The `Entropy` of one process."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+
+    def token(self) -> str:
+        """Return 16 random hexadecimal digits."""
+        return f"{self._chance.getrandbits(64) | 1:016x}"
+
+    def fraction(self) -> float:
+        """Return a number in [0, 1)."""
+        return self._chance.random()

@@ -1,0 +1,168 @@
+"""A host: power, boots, a disk, and the two processes that its systemd keeps running.
+
+A boot is a life: with it end its processes, agents, services and everything under /run. The disk stays.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from haclusterd.model.ids import NodeName
+from haclusterd.simulator.clocks import BootClock, WallClock
+from haclusterd.simulator.disks import Disk
+from haclusterd.simulator.truth import Truth
+from haclusterd.simulator.world import MS, SECOND, Life, World
+
+RESTART_DELAY_US = 200 * MS
+"""RestartSec of both units."""
+BOOT_TIME_US = 3 * SECOND
+"""From power to the first process."""
+PAGE_SIZE = 4096
+
+
+class Process(Protocol):
+    """One life of one daemon."""
+
+    @property
+    def life(self) -> Life:
+        """What its events belong to."""
+        ...
+
+    @property
+    def may_restart(self) -> bool:
+        """Whether systemd starts it again; False when it refused to run at all."""
+        ...
+
+
+class Boot:
+    """One boot of a host: its id, its clock, and what lives in memory file systems."""
+
+    def __init__(self, host: "Host", number: int) -> None:
+        self.boot_id = f"boot-{host.name}-{number}"
+        self.life = Life(host.world, self.boot_id)
+        self.clock = BootClock(host.world, uptime_us=BOOT_TIME_US, drift_ppm=host.drift_ppm)
+        self.page = bytearray(PAGE_SIZE)
+        self.runtime: dict[str, object] = {}
+        """The runtime directory: action records by key."""
+
+
+class Unit:
+    """One unit of a host's systemd: Restart=always."""
+
+    def __init__(self, host: "Host", name: str) -> None:
+        self._host = host
+        self.name = name
+        self.start: Callable[[Boot], Process] | None = None
+        """Makes the process."""
+        self.is_enabled = True
+        """False: a person has stopped it."""
+        self.process: Process | None = None
+        self.starts = 0
+
+    def launch(self, boot: Boot) -> None:
+        """Start the process in a boot, unless it is running or stopped by a person."""
+        if self.start is None or not self.is_enabled or not boot.life.is_alive or self.is_running:
+            return
+        self.starts += 1
+        process = self.start(boot)
+        self.process = process
+        if process.life.is_alive:
+            process.life.at_end(lambda: self._ended(boot, process))
+        else:
+            self._ended(boot, process)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a process, paused or not."""
+        return self.process is not None and self.process.life.is_alive
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        if self.process is not None:
+            self._host.world.record(f"{self._host.name} kill {self.name}")
+            self.process.life.end()
+
+    def pause(self) -> None:
+        """SIGSTOP."""
+        if self.process is not None:
+            self._host.world.record(f"{self._host.name} pause {self.name}")
+            self.process.life.pause()
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        if self.process is not None:
+            self._host.world.record(f"{self._host.name} resume {self.name}")
+            self.process.life.resume()
+
+    def disable(self) -> None:
+        """Stop it for good, without asking it."""
+        self.is_enabled = False
+        self.kill()
+
+    def enable(self) -> None:
+        """Start it again."""
+        self.is_enabled = True
+        if self._host.boot is not None:
+            self.launch(self._host.boot)
+
+    def _ended(self, boot: Boot, process: Process) -> None:
+        if process.may_restart and boot.life.is_alive:
+            boot.life.after(RESTART_DELAY_US, lambda: self.launch(boot))
+
+
+class Host:
+    """One machine."""
+
+    def __init__(self, world: World, truth: Truth, name: NodeName, *, drift_ppm: int = 0) -> None:
+        self.world = world
+        self.name = name
+        self.drift_ppm = drift_ppm
+        self.disk = Disk(world, name)
+        self.wall = WallClock(world)
+        self.boot: Boot | None = None
+        self.boots = 0
+        self.pacer = Unit(self, "pacer")
+        self.brain = Unit(self, "brain")
+        self._truth = truth
+
+    @property
+    def is_powered(self) -> bool:
+        """Whether it has power."""
+        return self.boot is not None
+
+    def power_on(self) -> None:
+        """Boot; the pacer starts first, the brain a little later."""
+        if self.boot is not None:
+            return
+        self.boots += 1
+        boot = Boot(self, self.boots)
+        self.boot = boot
+        self.world.record(f"{self.name} power on ({boot.boot_id})")
+        boot.life.after(5 * MS, lambda: self.pacer.launch(boot))
+        boot.life.after(50 * MS, lambda: self.brain.launch(boot))
+
+    def power_off(self) -> None:
+        """Cut the power: nobody is told, nothing is synced."""
+        boot, self.boot = self.boot, None
+        if boot is None:
+            return
+        self.world.record(f"{self.name} power off")
+        self._truth.host_dies(self.name)
+        boot.life.end()
+        self.disk.lose_power()
+
+    def reboot(self) -> None:
+        """Cut the power, and give it back."""
+        self.power_off()
+        self.world.after(BOOT_TIME_US, self.power_on)
+
+    def stall(self) -> None:
+        """Stop everything on it for a while, as a paused virtual machine whose clock goes on."""
+        if self.boot is not None:
+            self.world.record(f"{self.name} stalls")
+            self.boot.life.pause()
+
+    def go_on(self) -> None:
+        """End the stall."""
+        if self.boot is not None:
+            self.world.record(f"{self.name} goes on")
+            self.boot.life.resume()

@@ -1,0 +1,203 @@
+"""Virtual time: one heap of events, seeded chance, and the lives that events belong to.
+
+Time is an integer of microseconds that passes only from event to event. Equal instants keep the order in which they
+were asked for. An event that belongs to a life is dropped when that life has ended, and held back, in order, while it
+is paused: that is all that SIGKILL and SIGSTOP are here.
+"""
+
+import hashlib
+import heapq
+import random
+from collections.abc import Callable
+
+Call = Callable[[], None]
+
+MS = 1000
+SECOND = 1_000_000
+
+
+class SimulationStuck(Exception):  # noqa: N818 (a finding, named as people say it)
+    """Virtual time stands still: events make more events without end."""
+
+
+class Event:
+    """A call that will happen; `cancel` makes it not happen, and is harmless afterwards."""
+
+    __slots__ = ("call", "life")
+
+    def __init__(self, call: Call, life: "Life | None") -> None:
+        self.call: Call | None = call
+        self.life = life
+
+    def cancel(self) -> None:
+        """Drop the call."""
+        self.call = None
+
+
+class World:
+    """The clock behind all clocks."""
+
+    EVENTS_PER_INSTANT_MAX = 200_000
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.now_us = 0
+        self.after_each: list[Call] = []
+        """Called after every event that ran."""
+        self.events_run = 0
+        self._heap: list[tuple[int, int, Event]] = []
+        self._sequence = 0
+        self._digest = hashlib.sha256()
+        self._story: list[str] = []
+
+    @property
+    def now_ms(self) -> int:
+        """Return the virtual time in milliseconds."""
+        return self.now_us // MS
+
+    def chance(self, name: str) -> random.Random:
+        """Return a source of chance of its own, so that a new draw in one place moves no draw in another."""
+        return random.Random(f"{self.seed}/{name}")
+
+    def at(self, when_us: int, call: Call, life: "Life | None" = None) -> Event:
+        """Make `call` happen at `when_us`, or now when that is past."""
+        event = Event(call, life)
+        self._push(max(when_us, self.now_us), event)
+        return event
+
+    def after(self, span_us: int, call: Call, life: "Life | None" = None) -> Event:
+        """Make `call` happen after `span_us`."""
+        return self.at(self.now_us + span_us, call, life)
+
+    def record(self, line: str) -> None:
+        """Put a line into the story and its digest."""
+        text = f"{self.now_us} {line}"
+        self._digest.update(text.encode())
+        self._digest.update(b"\n")
+        self._story.append(text)
+
+    def story(self, newest: int | None = None) -> list[str]:
+        """Return the recorded lines, or the newest of them."""
+        return self._story if newest is None else self._story[-newest:]
+
+    def trace(self) -> str:
+        """Return the digest of everything recorded: equal runs have equal digests."""
+        return self._digest.hexdigest()
+
+    def run_until(self, when_us: int, is_done: Callable[[], bool] | None = None) -> bool:
+        """Run events up to `when_us`; stop early, and return True, when `is_done` holds after an event."""
+        if is_done is not None and is_done():
+            return True
+        heap = self._heap
+        at_this_instant = 0
+        while heap and heap[0][0] <= when_us:
+            when, _, event = heapq.heappop(heap)
+            at_this_instant = at_this_instant + 1 if when == self.now_us else 0
+            if at_this_instant > self.EVENTS_PER_INSTANT_MAX:
+                raise SimulationStuck(f"more than {at_this_instant} events at {self.now_us} us")
+            self.now_us = when
+            if self._run(event) and is_done is not None and is_done():
+                return True
+        self.now_us = when_us
+        return False
+
+    def _run(self, event: Event) -> bool:
+        call, life = event.call, event.life
+        if call is None:
+            return False
+        if life is not None and not life.admits(event):
+            return False
+        event.call = None
+        self.events_run += 1
+        call()
+        for check in self.after_each:
+            check()
+        return True
+
+    def _push(self, when_us: int, event: Event) -> None:
+        self._sequence += 1
+        heapq.heappush(self._heap, (when_us, self._sequence, event))
+
+
+class Life:
+    """A process, a thread, or the boot of a host: what its events end and stand still with.
+
+    A life within another one (`within`) ends and stands still with it too.
+    """
+
+    def __init__(self, world: World, name: str, within: "Life | None" = None) -> None:
+        self.world = world
+        self.name = name
+        self._within = within
+        self._is_ended = False
+        self._is_paused = False
+        self._held: list[Event] = []
+        self._inner: list[Life] = []
+        self._at_end: list[Call] = []
+        if within is not None:
+            within._inner.append(self)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether neither this life nor one around it has ended."""
+        return not self._is_ended and (self._within is None or self._within.is_alive)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is alive and not paused."""
+        return self.is_alive and not self._is_standing()
+
+    def at(self, when_us: int, call: Call) -> Event:
+        """Make `call` happen in this life."""
+        return self.world.at(when_us, call, self)
+
+    def after(self, span_us: int, call: Call) -> Event:
+        """Make `call` happen in this life after a span."""
+        return self.world.after(span_us, call, self)
+
+    def at_end(self, call: Call) -> None:
+        """Call `call` when the life ends, whatever ends it."""
+        self._at_end.append(call)
+
+    def admits(self, event: Event) -> bool:
+        """Tell whether an event may run now; it is held for later when the life is paused."""
+        if not self.is_alive:
+            return False
+        if self._is_standing():
+            self._held.append(event)
+            return False
+        return True
+
+    def end(self) -> None:
+        """End it and everything within it; none of its events happens any more."""
+        if self._is_ended:
+            return
+        for inner in list(self._inner):
+            inner.end()
+        self._is_ended = True
+        self._held.clear()
+        if self._within is not None:
+            self._within._inner.remove(self)
+        for call in self._at_end:
+            call()
+
+    def pause(self) -> None:
+        """Stop it between two events."""
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Let it go on: what was held happens now, in order."""
+        self._is_paused = False
+        self._release()
+
+    def _is_standing(self) -> bool:
+        return self._is_paused or (self._within is not None and self._within._is_standing())
+
+    def _release(self) -> None:
+        if self._is_standing():
+            return
+        held, self._held = self._held, []
+        for event in held:
+            self.world._push(self.world.now_us, event)
+        for inner in self._inner:
+            inner._release()
