@@ -4,7 +4,7 @@ The machines ask for calls and judge results; the adapters execute. Both know on
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
 from haclusterd.model.instants import Instant
@@ -24,8 +24,8 @@ class AgentCall:
     agent: AgentReference
     action: str
     """The agent's word for it: start, stop, monitor, meta-data, ..."""
-    parameters: Mapping[str, str]
-    """Instance parameters, for OCF_RESKEY_*."""
+    parameters: Mapping[str, str] = field(repr=False)
+    """Instance parameters, for OCF_RESKEY_*; some are secret, so none is ever printed."""
     meta: Mapping[str, str]
     """For OCF_RESKEY_CRM_meta_*, names with `-` or `_`; intervals and timeouts in ms."""
     timeout_ms: int
@@ -48,7 +48,8 @@ class AgentResult:
     queued_ms: int
     executed_ms: int
     still_alive: bool = False
-    """The processes did not die at SIGKILL (uninterruptible sleep)."""
+    """The processes were not gone when this was delivered, though SIGKILL was sent. The resource's next action waits for
+    them up to 5 s, and is an ERROR if they are still there (uninterruptible sleep)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class FenceCall:
     """The agent's file name, as `fence_ipmilan`."""
     action: str
     """off, on, reboot, status, monitor, list, metadata."""
-    parameters: Mapping[str, str]
+    parameters: Mapping[str, str] = field(repr=False)
     """Everything for standard input except `action`, with the target already filled in."""
     timeout_ms: int
 

@@ -6,7 +6,7 @@ loop, whatever happens.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from haclusterd.model.agent_calls import FenceCall as FenceCall
