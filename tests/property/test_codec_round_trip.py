@@ -1,5 +1,6 @@
 """What is encoded is decoded to the same value, whatever it is; what is not ours is refused, whatever it is."""
 
+import contextlib
 import json
 from typing import Any
 
@@ -21,9 +22,11 @@ _relaxed = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.dat
 @given(data=st.data())
 def test_every_command_survives(kind: type, data: st.DataObject) -> None:
     envelope = commands.Envelope(
-        data.draw(values_of(commands.RequestId)), data.draw(values_of(commands.NodeName)), data.draw(values_of(commands.WallTime)),
-        data.draw(values_of(kind)),
-    )  # fmt: skip
+        request=data.draw(values_of(commands.RequestId)),
+        proposer=data.draw(values_of(commands.NodeName)),
+        at=data.draw(values_of(commands.WallTime)),
+        command=data.draw(values_of(kind)),
+    )
     encoded = encode_envelope(envelope)
     assert decode_envelope(encoded) == envelope
     assert encode_envelope(decode_envelope(encoded)) == encoded
@@ -57,10 +60,8 @@ def _other_json(document: Any, draw: Any) -> Any:
 
 
 def _read_or_refuse(decode: Any, data: bytes) -> None:
-    try:
+    with contextlib.suppress(CodecError):
         decode(data)
-    except CodecError as error:
-        assert str(error)
 
 
 @settings(_relaxed, max_examples=300)
