@@ -48,8 +48,8 @@ class AgentResult:
     queued_ms: int
     executed_ms: int
     still_alive: bool = False
-    """The processes were not gone when this was delivered, though SIGKILL was sent. The resource's next action waits for
-    them up to 5 s, and is an ERROR if they are still there (uninterruptible sleep)."""
+    """The processes were not gone when this was delivered, though SIGKILL was sent. The resource's next action waits
+    for them up to 5 s, and is an ERROR if they are still there (uninterruptible sleep)."""
 
 
 @dataclass(frozen=True, slots=True)
