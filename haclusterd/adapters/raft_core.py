@@ -1,22 +1,60 @@
 """One Raft node without threads, sockets or clocks: everything it touches is injected.
 
-The real adapter drives it from a thread with TLS sockets and real files, the simulator on a virtual clock; both run this
-class. It joins the guarded library object (store_pysyncobj.py), journal, snapshot and state machine, and holds the
-barrier: nothing that reveals an unsynced entry, term or vote leaves before the sync (raft.md, guards 1-10 and 14).
+The real adapter drives it from a thread with TLS sockets and real files, the simulator on a virtual clock; both run
+this class. It joins the guarded library object (store_pysyncobj.py), journal, snapshot and state machine, and holds
+the barrier: nothing that shows an unsynced entry, term or vote leaves before the sync (docs/design/0002-store.md).
 
 It must never block, start a thread, read a clock or draw a random number by itself.
 """
 
+import logging
 import random
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from haclusterd.adapters.raft_frames import NO_OP, Message, decode_frame, encode_frame
+from haclusterd.adapters.raft_identity import REJOIN, Identity, mark_started, require_identity
+from haclusterd.adapters.raft_journal import (
+    FIRST_INDEX,
+    JOURNAL_NAME,
+    Journal,
+    LogEntry,
+    create_journal,
+    open_journal,
+)
 from haclusterd.adapters.raft_settings import RaftSettings
+from haclusterd.adapters.raft_snapshot import (
+    SNAPSHOT_NAME,
+    Snapshot,
+    decode_snapshot,
+    index_of,
+    load_snapshot,
+    write_snapshot,
+)
+from haclusterd.adapters.raft_snapshot_transfer import SnapshotReceiver, SnapshotSender
+from haclusterd.adapters.store_pysyncobj import GuardedSyncObj, require_supported_library
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
 from haclusterd.ports.files import Files
-from haclusterd.ports.store import StateMachine, StoreEvent
+from haclusterd.ports.store import (
+    Applied,
+    LeadershipChanged,
+    Restored,
+    StateMachine,
+    StoreDamaged,
+    StoreEvent,
+    StoreRefused,
+    VoterLinks,
+)
+
+HELD_MAX = 1024
+"""Messages held back for a sync; more are dropped, as a link may drop them."""
+JOURNAL_BYTES_MAX = 16 * 1024 * 1024
+"""Commands in the journal after which a snapshot is taken before its time."""
+
+_log = logging.getLogger(__name__)
 
 
 class Worker(Protocol):
@@ -25,8 +63,8 @@ class Worker(Protocol):
     def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
         """Run `work` elsewhere and later call `done(result)` on the Raft thread, never inside this call.
 
-        `work` does not raise. The simulator runs `work` and `done` together at the completion event: what a crash
-        prevents before it was never synced.
+        The simulator runs `work` and `done` together at the completion event: what a crash prevents before it was
+        never synced.
         """
         ...
 
@@ -48,8 +86,8 @@ class RaftStatus:
 class RaftCore:
     """One node of the replicated log.
 
-    Call `open` once, then `tick` whenever `due` has come (and at least every 100 ms), `receive` for every frame. All calls
-    come from one thread. After `fail` was called the core is dead: every call returns at once, nothing is sent any more.
+    Call `open` once, then `tick` whenever `due` has come (and at least every 100 ms), `receive` for every frame. All
+    calls come from one thread. After `fail` was called the core is dead: every call returns at once, nothing is sent.
     """
 
     def __init__(
@@ -68,47 +106,388 @@ class RaftCore:
     ) -> None:
         """Keep what is injected; nothing is read before `open`.
 
-        `send` hands one frame to the link of a connected peer, in order. `room` says how many entries may be
-        delivered now. `fail` ends the process (exit code 75) with a reason.
+        `send` hands one frame to the link of a connected peer, in order; it must not call back into a core. `room`
+        says how many entries may be delivered now. `fail` ends the process (exit code 75) with a reason.
         """
-        raise NotImplementedError
+        self._settings = settings
+        self._files = files
+        self._machine = machine
+        self.clock = clock
+        self.fraction = chance.random
+        self._worker = worker
+        self._send = send
+        self._deliver = deliver
+        self.room = room
+        self._fail = fail
+        self._is_dead = False
+        self._connected: set[NodeName] = set()
+        self._held: deque[tuple[NodeName, Message]] = deque()
+        self._snapshot_index = FIRST_INDEX
+        self._is_snapshot_job_running = False
+        self._senders: dict[NodeName, SnapshotSender] = {}
+        self._receiver = SnapshotReceiver()
+        self._incoming: tuple[NodeName, Snapshot] | None = None
+        self._is_incoming_durable = False
+        self._told_leadership: LeadershipChanged | None = None
+        self._told_links: tuple[NodeName, ...] | None = None
+        self._journal: Journal
+        self._raft: GuardedSyncObj
+
+    # Life.
 
     def open(self) -> None:
         """Lock and load the data; raise StoreDamaged or StoreRefused. Calls `restore` and `appended` on the machine."""
-        raise NotImplementedError
+        require_supported_library()
+        settings = self._settings
+        try:
+            self._files.lock()
+        except BlockingIOError:
+            raise StoreRefused(f"{self._files.describe('lock')}: another process uses this data directory") from None
+        identity = require_identity(self._files, settings.cluster, settings.node)
+        self._require_journal(identity)
+        snapshot = load_snapshot(self._files, settings.cluster)
+        ending = None if snapshot is None else (snapshot.index, int(snapshot.term))
+        self._journal = open_journal(self._files, settings.cluster, settings.node, ending)
+        mark_started(self._files, identity)
+        if snapshot is not None:
+            self._snapshot_index = snapshot.index
+            try:
+                outcome = self._machine.restore(snapshot.payload)
+            except ValueError as error:
+                raise StoreDamaged(f"{self._files.describe(SNAPSHOT_NAME)}: {error}. {REJOIN}") from error
+            self._deliver(Restored(snapshot.index, outcome))
+        for entry in self._journal.entries_from(self._snapshot_index + 1):
+            self.appended(entry)
+        self._raft = GuardedSyncObj(settings, self._journal, self, self._snapshot_index)
+
+    def _require_journal(self, identity: Identity) -> None:
+        if self._files.read(JOURNAL_NAME) is not None:
+            return
+        if identity.is_started or self._files.read(SNAPSHOT_NAME) is not None:
+            path = self._files.describe(JOURNAL_NAME)
+            raise StoreRefused(f"{path} is missing, but this node has voted and promised before (amnesia). {REJOIN}")
+        create_journal(self._files, self._settings.cluster, self._settings.node)
+
+    def stop(self) -> None:
+        """End: nothing is sent, written or delivered any more. What was not synced was promised to nobody."""
+        self._is_dead = True
 
     def tick(self) -> None:
         """Do what is due now: elections, heartbeats, commits, applying, snapshots."""
-        raise NotImplementedError
+        if self._is_dead:
+            return
+        self._raft.enter()
+        self._settle()
 
     def due(self) -> Instant:
         """Return the earliest instant at which `tick` would do something by itself."""
-        raise NotImplementedError
-
-    def receive(self, peer: NodeName, frame: bytes) -> bool:
-        """Handle one frame of a connected peer; False when it is not a valid message (close that link)."""
-        raise NotImplementedError
-
-    def peer_connected(self, peer: NodeName) -> None:
-        """A link to `peer` is up; frames to and from it are in order until `peer_disconnected`."""
-        raise NotImplementedError
-
-    def peer_disconnected(self, peer: NodeName) -> None:
-        """The link to `peer` is gone, with whatever was under way on it."""
-        raise NotImplementedError
-
-    def propose(self, entry: bytes) -> bool:
-        """Append `entry` as leader, or pass it to the leader; False when too much waits."""
-        raise NotImplementedError
-
-    def transfer_leadership(self, to: NodeName) -> None:
-        """As leader, ask `to` to campaign now, if it has the whole log."""
-        raise NotImplementedError
+        return Instant(self._raft.due_ms)
 
     def status(self) -> RaftStatus:
         """Describe the node."""
-        raise NotImplementedError
+        raft = self._raft
+        return RaftStatus(
+            term=Term(raft.term),
+            leader=raft.leader,
+            is_leader=raft.is_leader,
+            base_index=self._journal.base[0],
+            last_index=self._journal.last_index,
+            commit_index=raft.commit_index,
+            applied_index=raft.applied_index,
+            connected=tuple(sorted(self._connected)),
+        )
 
-    def stop(self) -> None:
-        """End: sync what is unsynced and release the files."""
-        raise NotImplementedError
+    # Links.
+
+    def peer_connected(self, peer: NodeName) -> None:
+        """A link to `peer` is up; frames to and from it are in order until `peer_disconnected`."""
+        if self._is_dead:
+            return
+        assert peer in self._settings.peers
+        self._raft.enter()
+        self._drop_link(peer)
+        self._connected.add(peer)
+        self._raft.connected(peer)
+        self._settle()
+
+    def peer_disconnected(self, peer: NodeName) -> None:
+        """The link to `peer` is gone, with whatever was under way on it."""
+        if self._is_dead:
+            return
+        self._raft.enter()
+        self._drop_link(peer)
+        self._raft.disconnected(peer)
+        self._settle()
+
+    def _drop_link(self, peer: NodeName) -> None:
+        self._connected.discard(peer)
+        self._senders.pop(peer, None)
+        self._held = deque(item for item in self._held if item[0] != peer)
+
+    def receive(self, peer: NodeName, frame: bytes) -> bool:
+        """Handle one frame of a connected peer; False when it is not a valid message (close that link)."""
+        if self._is_dead or peer not in self._connected:
+            return True
+        message = decode_frame(frame)
+        if message is None:
+            return False
+        self._raft.enter()
+        if message["type"] == "install_snapshot":
+            self._on_install_snapshot(peer, message)
+        elif message["type"] == "snapshot_received":
+            self._on_snapshot_received(peer, message)
+        else:
+            self._raft.handle(peer, message)
+        self._settle()
+        return True
+
+    # Requests.
+
+    def propose(self, entry: bytes) -> bool:
+        """Append `entry` as leader, or pass it to the leader; False when too much waits."""
+        if self._is_dead or len(self._raft.waiting) >= self._settings.waiting_max:
+            return False
+        self._raft.waiting.append(entry)
+        return True
+
+    def transfer_leadership(self, to: NodeName) -> None:
+        """As leader, ask `to` to campaign now, if it has the whole log."""
+        if not self._is_dead:
+            self._raft.enter()
+            self._raft.transfer(to)
+
+    # One step.
+
+    def _settle(self) -> None:
+        """Let the library do what follows from the event, then write and tell."""
+        if self._is_dead:
+            return
+        self._raft.step()
+        self._finish_incoming()
+        self._begin_sync()
+        self._tell()
+
+    def _begin_sync(self) -> None:
+        write = None if self._is_dead else self._journal.begin_write()
+        if write is not None:
+            self._worker.run(_catching(write), self._synced)
+
+    def _synced(self, result: object) -> None:
+        if self._is_dead or self._stop_on_error(JOURNAL_NAME, result):
+            return
+        self._raft.enter()
+        self._journal.written()
+        self._release_held()
+        self._raft.synced()
+        self._settle()
+
+    def _stop_on_error(self, name: str, result: object) -> bool:
+        if not isinstance(result, OSError):
+            return False
+        self.violated(f"{self._files.describe(name)}: {result}")
+        return True
+
+    def _tell(self) -> None:
+        if self._is_dead or self.room() == 0:
+            return
+        leader = self._raft.leader
+        leadership = LeadershipChanged(Term(self._raft.term), leader, self._raft.is_leader)
+        if leadership != self._told_leadership:
+            self._told_leadership = leadership
+            self._deliver(leadership)
+        links = tuple(sorted(self._connected))
+        if links != self._told_links:
+            self._told_links = links
+            self._deliver(VoterLinks(links))
+
+    # What the library asks (store_pysyncobj.Host).
+
+    def transmit(self, peer: NodeName, message: Message) -> None:
+        """Send, or hold back while term and vote are not synced."""
+        if self._is_dead or peer not in self._connected:
+            return
+        if self._journal.is_vote_synced and not self._held:
+            self._send(peer, encode_frame(message))
+        elif len(self._held) < HELD_MAX:
+            self._held.append((peer, message))
+
+    def _release_held(self) -> None:
+        if not self._journal.is_vote_synced:
+            return
+        held, self._held = self._held, deque()
+        for peer, message in held:
+            self._send(peer, encode_frame(message))
+
+    def appended(self, entry: LogEntry) -> None:
+        """Show an entry to the machine."""
+        if entry[0][0] != NO_OP:
+            self._machine.appended(entry[0][1:])
+
+    def removed(self, entries: Sequence[LogEntry]) -> None:
+        """Take back entries that can never be committed, newest first."""
+        for command, _, _ in reversed(entries):
+            if command[0] != NO_OP:
+                self._machine.removed(command[1:])
+
+    def apply(self, entry: LogEntry) -> None:
+        """Fold a committed entry into the state."""
+        command, index, term = entry
+        self._deliver(Applied(index, Term(term), self._machine.apply(index, Term(term), command[1:])))
+
+    def violated(self, what: str) -> None:
+        """Stop for ever: memory and disk, or this node and its peers, disagree."""
+        self._is_dead = True
+        _log.critical("the store stops: %s", what)
+        self._fail(what)
+
+    # Snapshots of this node.
+
+    def compact(self) -> None:
+        """Take a snapshot when enough was applied since the last one."""
+        applied = self._raft.applied_index
+        count = applied - self._snapshot_index
+        is_due = count >= self._settings.snapshot_every or (count > 0 and self._journal.size_bytes > JOURNAL_BYTES_MAX)
+        if not is_due or self._is_snapshot_job_running or self._incoming is not None:
+            return
+        self._is_snapshot_job_running = True
+        encode = self._machine.snapshot()
+        term = Term(self._journal.term_at(applied) or 0)
+        files, cluster = self._files, self._settings.cluster
+
+        def work() -> None:
+            write_snapshot(files, Snapshot(applied, term, encode()), cluster)
+
+        self._worker.run(_catching(work), lambda result: self._compacted(applied, result))
+
+    def _compacted(self, index: int, result: object) -> None:
+        self._is_snapshot_job_running = False
+        if self._is_dead or self._stop_on_error(SNAPSHOT_NAME, result):
+            return
+        self._raft.enter()
+        self._snapshot_index = index
+        keep = 0 if self._journal.size_bytes > JOURNAL_BYTES_MAX else self._settings.retained_entries
+        self._journal.compact(index - keep)
+        self._settle()
+
+    # Snapshots for a peer.
+
+    def send_snapshot(self, peer: NodeName) -> None:
+        """Send what the window allows of the newest snapshot; an empty chunk serves as heartbeat."""
+        sender = self._senders.get(peer)
+        now = self.clock()
+        if sender is None or sender.index < self._journal.base[0]:
+            image = self._files.read(SNAPSHOT_NAME)
+            assert image is not None
+            # The file may be newer than the last snapshot this thread was told of.
+            stuck_after_ms = self._settings.timers.election_max_ms
+            sender = SnapshotSender(index_of(image), image, stuck_after_ms=stuck_after_ms, now=now)
+            self._senders[peer] = sender
+        for offset, data in sender.chunks(now):
+            self.transmit(
+                peer,
+                {
+                    "type": "install_snapshot",
+                    "term": self._raft.term,
+                    "index": sender.index,
+                    "total": len(sender.image),
+                    "offset": offset,
+                    "data": data,
+                },
+            )
+
+    def _on_snapshot_received(self, peer: NodeName, message: Message) -> None:
+        sender = self._senders.get(peer)
+        if not self._raft.answered(peer, message["term"]) or sender is None or sender.index != message["index"]:
+            return
+        if sender.answered(message["offset"], self.clock()):
+            self.send_snapshot(peer)
+
+    # Snapshots from the leader.
+
+    def _on_install_snapshot(self, peer: NodeName, message: Message) -> None:
+        if not self._raft.follow(peer, message["term"]):
+            return
+        index, total = message["index"], message["total"]
+        if index <= self._raft.applied_index:
+            self._raft.acknowledge_installed(peer, index)
+            return
+        if self._incoming is None:
+            image = self._receiver.accept(peer, index, total, message["offset"], message["data"])
+            if image is not None:
+                self._take_image(peer, index, image)
+        held = total if self._incoming is not None else self._receiver.offset
+        self.transmit(
+            peer, {"type": "snapshot_received", "term": self._raft.term, "index": index, "offset": held}
+        )
+
+    def _take_image(self, peer: NodeName, index: int, image: bytes) -> None:
+        try:
+            snapshot = decode_snapshot(image, self._settings.cluster)
+        except ValueError as error:
+            _log.error("snapshot from %s refused: %s", peer, error)
+            return
+        if snapshot.index != index:
+            _log.error("snapshot from %s refused: it ends at entry %d, not at %d", peer, snapshot.index, index)
+            return
+        self._incoming = (peer, snapshot)
+        self._is_incoming_durable = False
+        self._write_incoming()
+
+    def _write_incoming(self) -> None:
+        """Write the leader's snapshot, when this node's own is not being written."""
+        if self._incoming is None or self._is_incoming_durable or self._is_snapshot_job_running:
+            return
+        if self._incoming[1].index <= self._raft.applied_index:
+            # Never replace a snapshot by an older one: the journal may begin behind it.
+            self._incoming = None
+            return
+        self._is_snapshot_job_running = True
+        snapshot, files, cluster = self._incoming[1], self._files, self._settings.cluster
+
+        def work() -> None:
+            write_snapshot(files, snapshot, cluster)
+
+        self._worker.run(_catching(work), self._incoming_written)
+
+    def _incoming_written(self, result: object) -> None:
+        self._is_snapshot_job_running = False
+        if self._is_dead or self._stop_on_error(SNAPSHOT_NAME, result):
+            return
+        self._raft.enter()
+        self._is_incoming_durable = True
+        self._settle()
+
+    def _finish_incoming(self) -> None:
+        """Replace the state by the leader's snapshot, once that is durable and the main loop has room."""
+        self._write_incoming()
+        if self._is_dead or self._incoming is None or not self._is_incoming_durable or self.room() == 0:
+            return
+        peer, snapshot = self._incoming
+        self._incoming = None
+        self._snapshot_index = max(self._snapshot_index, snapshot.index)
+        if snapshot.index <= self._raft.applied_index:
+            return
+        self._journal.install(snapshot.index, snapshot.term)
+        try:
+            outcome = self._machine.restore(snapshot.payload)
+        except ValueError as error:
+            self.violated(f"the snapshot of {peer} cannot be read: {error}")
+            return
+        self._raft.installed(snapshot.index)
+        self._deliver(Restored(snapshot.index, outcome))
+        for entry in self._journal.entries_from(snapshot.index + 1):
+            self.appended(entry)
+        if self._raft.leader == peer:
+            self._raft.acknowledge_installed(peer, snapshot.index)
+
+
+def _catching(work: Callable[[], object]) -> Callable[[], object]:
+    """Return `work` with the world's error as its result."""
+
+    def run() -> object:
+        try:
+            return work()
+        except OSError as error:
+            return error
+
+    return run

@@ -1,7 +1,7 @@
 """What a Raft node must be told, and the timers that follow from node-timeout.
 
-Everything here is plain data, made at the composition root or by a test. Invariant: all timers derive from the one number
-the administrator sets, so that no two of them can contradict each other (safety.md §7).
+Everything here is plain data, made at the composition root or by a test. Invariant: all timers derive from the one
+number the administrator sets, so that no two of them can contradict each other (safety.md §7).
 """
 
 from dataclasses import dataclass

@@ -1,11 +1,11 @@
 """Where the Raft thread and the main loop meet: two bounded queues of immutable values, and nothing else.
 
-`QueuePair` is the meeting point. `MainSide` is the `Store` that the main loop holds, `RaftSide` drives a `RaftCore` with
-what came over. Neither knows threads: both wake-ups are injected, so the simulator runs these very classes with a seeded
-interleaving, and `RaftThread` runs them with a real thread.
+`QueuePair` is the meeting point. `MainSide` is the `Store` that the main loop holds, `RaftSide` drives a `RaftCore`
+with what came over. Neither knows threads: both wake-ups are injected, so the simulator runs these very classes with a
+seeded interleaving, and `RaftThread` runs them with a real thread.
 
-Invariant: a deque of one queue is appended to by one side and popped by the other (each operation is atomic), and no other
-value is shared. Never call into the core from the main loop, or into the main loop from the Raft thread.
+Invariant: each deque is appended to by one side and popped by the other (each operation is atomic), and no other value
+is shared. Never call into the core from the main loop, or into the main loop from the Raft thread.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.ports.store import StoreEvent
 
 EVENTS_RESERVE = 16
-"""Slots that `room` does not offer, for events that cannot wait: a restored snapshot, a change of leader or of links."""
+"""Slots that `room` does not offer: for a restored snapshot, and changes of leader and of links."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,11 @@ from typing import Protocol
 from haclusterd.model.ids import NodeName, Term
 
 
-class StoreDamaged(Exception):
+class StoreDamaged(Exception):  # noqa: N818 (a finding, named as people say it)
     """The data on disk cannot be trusted; the message says where, and how to recover."""
 
 
-class StoreRefused(Exception):
+class StoreRefused(Exception):  # noqa: N818 (a finding, named as people say it)
     """The store must not run here: data directory in use, foreign identity, unsupported library version."""
 
 

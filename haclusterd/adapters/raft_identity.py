@@ -1,0 +1,82 @@
+"""Who this data directory belongs to.
+
+A voter that lost its disk but kept its name would vote and acknowledge a second time for what it promised before
+(raft.md S11: amnesia). So set-up writes an identity file once, the first start marks it as started, and from then on
+a missing journal is a reason to refuse. A directory without identity was wiped or never set up: it is refused too, and
+the node returns under a new name.
+
+It must never create an identity by itself.
+"""
+
+import json
+from dataclasses import dataclass
+
+from haclusterd.model.ids import NodeName
+from haclusterd.ports.files import Files
+from haclusterd.ports.store import StoreDamaged, StoreRefused
+
+IDENTITY_NAME = "identity"
+FORMAT = 1
+
+REJOIN = "Remove this node from the cluster and add the machine again under a new node name."
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The owner of a data directory."""
+
+    cluster: str
+    node: NodeName
+    is_started: bool
+    """Whether the store was ever opened here: from then on its journal must exist."""
+
+
+def create_identity(files: Files, cluster: str, node: NodeName) -> None:
+    """Write the identity of a new member at set-up; raises StoreRefused when the directory has one already."""
+    if files.read(IDENTITY_NAME) is not None:
+        raise StoreRefused(f"{files.describe(IDENTITY_NAME)} exists: this data directory belongs to a node already")
+    _write(files, Identity(cluster, node, is_started=False))
+
+
+def require_identity(files: Files, cluster: str, node: NodeName) -> Identity:
+    """Return the identity; raises StoreRefused when it is missing or another's, StoreDamaged when it is unreadable."""
+    data = files.read(IDENTITY_NAME)
+    path = files.describe(IDENTITY_NAME)
+    if data is None:
+        raise StoreRefused(f"{path} is missing: the data directory was never set up, or it was emptied. {REJOIN}")
+    identity = _read(data, path)
+    if identity.cluster != cluster:
+        raise StoreRefused(f"{path} is of cluster {identity.cluster}, this node is configured for cluster {cluster}")
+    if identity.node != node:
+        raise StoreRefused(f"{path} is of node {identity.node}, this node is configured as {node}")
+    return identity
+
+
+def mark_started(files: Files, identity: Identity) -> None:
+    """Remember durably that a journal exists from now on."""
+    if not identity.is_started:
+        _write(files, Identity(identity.cluster, identity.node, is_started=True))
+
+
+def _write(files: Files, identity: Identity) -> None:
+    document = {
+        "format": FORMAT,
+        "cluster": identity.cluster,
+        "node": identity.node,
+        "state": "started" if identity.is_started else "new",
+    }
+    files.replace(IDENTITY_NAME, (json.dumps(document) + "\n").encode())
+
+
+def _read(data: bytes, path: str) -> Identity:
+    try:
+        document = json.loads(data)
+        if document["format"] != FORMAT or document["state"] not in ("new", "started"):
+            raise ValueError("unknown format or state")
+        return Identity(
+            cluster=str(document["cluster"]),
+            node=NodeName(str(document["node"])),
+            is_started=document["state"] == "started",
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreDamaged(f"{path}: unreadable ({error}). {REJOIN}") from None

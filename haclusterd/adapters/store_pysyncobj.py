@@ -1,0 +1,677 @@
+"""PySyncObj 0.3.17 as a Raft core, guarded: the only room that imports it.
+
+The library keeps term, vote and commit index, elects, counts acknowledgements and falls back. What it does wrong as
+shipped (docs/design/0002-store.md) is replaced here, by overriding its private methods by their mangled names, so the
+version is pinned and every name is checked at start. Replaced: the follower's half of AppendEntries (Raft Fig. 2), the
+leader's replication, snapshots, applying, the command queue. Added: pre-vote (Raft thesis §9.6), one vote per peer and
+term, terms on acknowledgements.
+
+Invariant: no byte from disk or wire reaches pickle, sockets, files or clocks of the library: those names are replaced
+by ones that refuse, before the class is ever used.
+"""
+
+import threading
+import zlib
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, Protocol
+
+import pysyncobj.journal
+import pysyncobj.pickle
+import pysyncobj.serializer
+import pysyncobj.syncobj
+import pysyncobj.tcp_connection
+import pysyncobj.version
+from pysyncobj.config import SyncObjConf
+from pysyncobj.node import Node
+from pysyncobj.syncobj import SyncObj
+from pysyncobj.transport import Transport
+
+from haclusterd.adapters.raft_frames import NO_OP, REGULAR, Message
+from haclusterd.adapters.raft_journal import Journal, LogEntry
+from haclusterd.adapters.raft_progress import Progress
+from haclusterd.adapters.raft_settings import RaftSettings
+from haclusterd.model.ids import NodeName
+from haclusterd.ports.store import StoreRefused
+
+SUPPORTED_VERSION = "0.3.17"
+
+BATCH_BYTES = 256 * 1024
+"""Commands in one message."""
+WINDOW_BYTES = 2 * 1024 * 1024
+"""Commands sent to one peer and not yet acknowledged."""
+
+_METHODS = (
+    "_SyncObj__onMessageReceived",
+    "_SyncObj__sendAppendEntries",
+    "_SyncObj__applyLogEntries",
+    "_SyncObj__doApplyCommand",
+    "_SyncObj__generateRaftTimeout",
+    "_SyncObj__onBecomeLeader",
+    "_SyncObj__tryLogCompaction",
+    "_SyncObj__loadDumpFile",
+    "_SyncObj__setCurrentTerm",
+    "_SyncObj__setState",
+    "_SyncObj__getCurrentLogIndex",
+    "_SyncObj__getCurrentLogTerm",
+    "_SyncObj__onLeaderChanged",
+    "_checkCommandsToApply",
+    "_onTick",
+)
+_ATTRIBUTES = (
+    "_SyncObj__raftLog",
+    "_SyncObj__raftState",
+    "_SyncObj__raftLeader",
+    "_SyncObj__raftCurrentTerm",
+    "_SyncObj__raftCommitIndex",
+    "_SyncObj__raftLastApplied",
+    "_SyncObj__raftElectionDeadline",
+    "_SyncObj__raftMatchIndex",
+    "_SyncObj__lastResponseTime",
+    "_SyncObj__newAppendEntriesTime",
+    "_SyncObj__transferInProgress",
+    "_SyncObj__connectedNodes",
+    "_SyncObj__otherNodes",
+    "_SyncObj__selfNode",
+    "_SyncObj__votesCount",
+)
+_FOLLOWER, _LEADER = 0, 2
+
+
+class _Running(threading.local):
+    """The clock of the core that runs on this thread now: the library asks a module, not an object."""
+
+    clock: Callable[[], int] | None = None
+
+
+_running = _Running()
+
+
+def _monotonic() -> float:
+    assert _running.clock is not None
+    return _running.clock() / 1000
+
+
+class PickleRefused(Exception):  # noqa: N818 (a verdict, not an accident)
+    """Something tried to pickle or unpickle."""
+
+
+def _refuse_pickle(*_: object, **__: object) -> NoReturn:
+    raise PickleRefused("nothing is ever pickled or unpickled here")
+
+
+class _RefusedRandom:
+    random = staticmethod(_refuse_pickle)
+
+
+class _NullPoller:
+    def poll(self, timeout: float) -> None:
+        """Do nothing: the transport is not the library's."""
+
+
+def _guard_library() -> None:
+    library = pysyncobj.syncobj
+    library.monotonicTime = _monotonic
+    library.random = _RefusedRandom
+    library.createPoller = lambda _: _NullPoller()
+    library.PIPE_NOTIFIER_ENABLED = False
+    library.createJournal = lambda journal: journal
+    for name in ("load", "loads", "dump", "dumps"):
+        setattr(pysyncobj.pickle, name, _refuse_pickle)
+    pysyncobj.journal.loads = _refuse_pickle
+    pysyncobj.journal.dumps = _refuse_pickle
+
+
+_guard_library()
+
+
+def require_supported_library() -> None:
+    """Check the version and every private name that is used here; raises StoreRefused."""
+    version = pysyncobj.version.VERSION
+    if version != SUPPORTED_VERSION:
+        raise StoreRefused(f"pysyncobj {version} is installed, only {SUPPORTED_VERSION} is supported")
+    missing = [name for name in _METHODS if not callable(getattr(SyncObj, name, None))]
+    if missing:
+        raise StoreRefused(f"pysyncobj {version} lacks {', '.join(missing)}: this is not the release it claims to be")
+
+
+class Host(Protocol):
+    """What the guarded object asks of the core around it."""
+
+    def clock(self) -> int:
+        """Return the instant, in milliseconds."""
+        ...
+
+    def fraction(self) -> float:
+        """Return a random number in [0, 1)."""
+        ...
+
+    def transmit(self, peer: NodeName, message: Message) -> None:
+        """Send, or hold back until what the message shows is synced."""
+        ...
+
+    def appended(self, entry: LogEntry) -> None:
+        """An entry was added to the log."""
+        ...
+
+    def removed(self, entries: Sequence[LogEntry]) -> None:
+        """Entries were truncated."""
+        ...
+
+    def apply(self, entry: LogEntry) -> None:
+        """Apply a committed entry."""
+        ...
+
+    def room(self) -> int:
+        """Return how many entries may be applied now."""
+        ...
+
+    def compact(self) -> None:
+        """Take a snapshot when one is due."""
+        ...
+
+    def send_snapshot(self, peer: NodeName) -> None:
+        """Send some of the snapshot to a peer whose next entry is no longer in the log."""
+        ...
+
+    def violated(self, what: str) -> None:
+        """An invariant of Raft does not hold; end the process."""
+        ...
+
+
+class _VoterNode(Node):  # type: ignore[misc]
+    """A node whose hash does not depend on PYTHONHASHSEED: the library iterates over sets of them."""
+
+    def __hash__(self) -> int:
+        return zlib.crc32(self._id.encode())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _VoterNode) and self._id == other._id
+
+
+class _HostTransport(Transport):  # type: ignore[misc]
+    """The library's way out."""
+
+    ready = True
+
+    def __init__(self, host: Host, node: Node, others: list[Node]) -> None:
+        super().__init__(None, node, others)
+        self._host = host
+
+    def send(self, node: Node, message: Message) -> bool:
+        """Hand a message of the library to the host."""
+        self._host.transmit(node.id, message)
+        return True
+
+
+class GuardedSyncObj(SyncObj):  # type: ignore[misc]
+    """One Raft node; every call must come through `RaftCore`, which calls `enter` first."""
+
+    _SyncObj__raftElectionDeadline: float
+    _SyncObj__raftLeader: Any
+    _SyncObj__raftCurrentTerm: int
+    _SyncObj__raftCommitIndex: int
+    _SyncObj__raftLastApplied: int
+
+    def __init__(self, settings: RaftSettings, journal: Journal, host: Host, applied_index: int) -> None:
+        require_supported_library()
+        self._settings = settings
+        self._journal = journal
+        self._host = host
+        self._progress: dict[NodeName, Progress] = {}
+        self._voted: dict[NodeName, int] = {}
+        self._pre_voters: set[NodeName] = set()
+        self._campaign_term: int | None = None
+        self._heard_leader_ms = host.clock() - settings.timers.election_max_ms
+        self._verified: tuple[NodeName, int, int] | None = None
+        self.waiting: deque[bytes] = deque()
+        self.enter()
+        timers = settings.timers
+        node = _VoterNode(settings.node)
+        others = [_VoterNode(peer) for peer in settings.peers]
+        super().__init__(
+            node,
+            others,
+            SyncObjConf(
+                autoTick=False,
+                journalFile=journal,
+                fullDumpFile=None,
+                useFork=False,
+                appendEntriesUseBatch=False,
+                dynamicMembershipChange=False,
+                raftMinTimeout=timers.election_min_ms / 1000,
+                raftMaxTimeout=timers.election_max_ms / 1000,
+                appendEntriesPeriod=timers.append_ms / 1000,
+                leaderFallbackTimeout=timers.fallback_ms / 1000,
+                connectionTimeout=max(timers.silence_ms, timers.election_max_ms) / 1000,
+            ),
+            nodeClass=_VoterNode,
+            transport=_HostTransport(host, node, others),
+        )
+        missing = [name for name in _ATTRIBUTES if not hasattr(self, name)]
+        if missing:
+            raise StoreRefused(f"pysyncobj {SUPPORTED_VERSION} lacks {', '.join(missing)}")
+        self._SyncObj__raftLastApplied = applied_index
+
+    def enter(self) -> None:
+        """Make this node's clock the library's, on this thread."""
+        _running.clock = self._host.clock
+
+    # What the core asks.
+
+    @property
+    def term(self) -> int:
+        """The current term."""
+        return self._SyncObj__raftCurrentTerm
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this node believes to lead."""
+        return bool(self._SyncObj__raftState == _LEADER)
+
+    @property
+    def leader(self) -> NodeName | None:
+        """Who leads, as far as this node knows."""
+        node = self._SyncObj__raftLeader
+        return None if node is None else NodeName(node.id)
+
+    @property
+    def commit_index(self) -> int:
+        """The newest entry known to be committed."""
+        return self._SyncObj__raftCommitIndex
+
+    @property
+    def applied_index(self) -> int:
+        """The newest entry that was applied."""
+        return self._SyncObj__raftLastApplied
+
+    @property
+    def due_ms(self) -> int:
+        """When `step` has something to do by itself."""
+        if not self.is_leader:
+            return int(self._SyncObj__raftElectionDeadline * 1000) + 1
+        heartbeat = int(self._SyncObj__newAppendEntriesTime * 1000) + 1
+        answers = sorted(self._SyncObj__lastResponseTime.values(), reverse=True)
+        if not answers:
+            return heartbeat
+        # With the answers sorted, newest first, the one that completes the majority decides when to fall back.
+        decisive = answers[(len(answers) + 1) // 2 - 1]
+        return min(heartbeat, int(decisive * 1000) + self._settings.timers.fallback_ms)
+
+    def connected(self, peer: NodeName) -> None:
+        """A link is up: what was sent on an older one may be lost."""
+        node = _VoterNode(peer)
+        self._SyncObj__connectedNodes.add(node)
+        progress = self._progress.get(peer)
+        if self.is_leader and progress is not None:
+            progress.restart(self._SyncObj__raftMatchIndex[node] + 1)
+            self._probe_from_end(node, progress)
+
+    def disconnected(self, peer: NodeName) -> None:
+        """A link is gone."""
+        self._SyncObj__connectedNodes.discard(_VoterNode(peer))
+
+    def step(self) -> None:
+        """Do what is due."""
+        self._prepare_election()
+        self._onTick(0.0)
+
+    def handle(self, peer: NodeName, message: Message) -> None:
+        """Handle a message of a connected peer."""
+        self._SyncObj__onMessageReceived(_VoterNode(peer), message)
+
+    def synced(self) -> None:
+        """A write became durable: tell those who wait for it."""
+        if self.is_leader:
+            self._SyncObj__sendAppendEntries()
+        else:
+            self._acknowledge()
+
+    def installed(self, index: int) -> None:
+        """The state was replaced by a snapshot that ends at `index`, and the journal begins there."""
+        self._SyncObj__raftLastApplied = index
+        if self.commit_index < index:
+            self._SyncObj__raftCommitIndex = index
+            self._journal.setRaftCommitIndex(index)
+
+    def transfer(self, to: NodeName) -> None:
+        """Ask `to` to campaign, if this node leads and `to` has the whole log."""
+        if to != self._settings.node and to in self._settings.voters:
+            self.transferLeadership(_VoterNode(to))
+
+    # Elections.
+
+    def _SyncObj__generateRaftTimeout(self) -> float:  # noqa: N802
+        timers = self._settings.timers
+        span = timers.election_max_ms - timers.election_min_ms
+        return (timers.election_min_ms + span * self._host.fraction()) / 1000
+
+    def _prepare_election(self) -> None:
+        """Ask for pre-votes when the election timer has run out; the library campaigns only after a majority of them.
+
+        Without this a voter that was cut off would raise the term, and depose a healthy leader, at its return.
+        """
+        if self.is_leader or _monotonic() <= self._SyncObj__raftElectionDeadline:
+            return
+        if self._SyncObj__transferInProgress or self._campaign_term == self.term + 1:
+            self._campaign_term = None
+            return
+        self._SyncObj__raftElectionDeadline = _monotonic() + self._SyncObj__generateRaftTimeout()
+        self._SyncObj__raftLeader = None
+        self._pre_voters = {self._settings.node}
+        for peer in self._settings.peers:
+            self._host.transmit(
+                peer,
+                {
+                    "type": "request_pre_vote",
+                    "term": self.term + 1,
+                    "last_log_index": self._SyncObj__getCurrentLogIndex(),
+                    "last_log_term": self._SyncObj__getCurrentLogTerm(),
+                },
+            )
+        self._count_pre_votes()
+
+    def _on_request_pre_vote(self, node: Node, message: Message) -> None:
+        timers = self._settings.timers
+        own_log = (self._SyncObj__getCurrentLogTerm(), self._SyncObj__getCurrentLogIndex())
+        silence_ms = self._host.clock() - self._heard_leader_ms
+        is_leader_alive = self.is_leader or silence_ms < timers.election_min_ms - timers.append_ms
+        granted = (
+            message["term"] > self.term
+            and (message["last_log_term"], message["last_log_index"]) >= own_log
+            and not is_leader_alive
+        )
+        self._host.transmit(
+            node.id,
+            {"type": "response_pre_vote", "term": self.term, "asked_term": message["term"], "granted": granted},
+        )
+
+    def _on_response_pre_vote(self, node: Node, message: Message) -> None:
+        if message["term"] > self.term:
+            self._step_down(message["term"])
+        elif message["granted"] and message["asked_term"] == self.term + 1 and self._pre_voters:
+            self._pre_voters.add(node.id)
+            self._count_pre_votes()
+
+    def _count_pre_votes(self) -> None:
+        if not self.is_leader and 2 * len(self._pre_voters) > len(self._settings.voters):
+            self._pre_voters = set()
+            self._campaign_term = self.term + 1
+            self._SyncObj__raftElectionDeadline = 0
+
+    def _step_down(self, term: int) -> None:
+        self._SyncObj__setCurrentTerm(term, None)
+        self._SyncObj__setState(_FOLLOWER)
+        self._SyncObj__raftLeader = None
+        self._pre_voters = set()
+
+    def _SyncObj__onBecomeLeader(self) -> None:  # noqa: N802
+        last = self._journal.last_index
+        now_ms = self._host.clock()
+        self._progress = {peer: Progress(last + 1, moved_at_ms=now_ms) for peer in self._settings.peers}
+        self._verified = None
+        SyncObj._SyncObj__onBecomeLeader(self)
+
+    # Messages.
+
+    def _SyncObj__onMessageReceived(self, node: Node, message: Message) -> None:  # noqa: N802
+        kind = message["type"]
+        own = _OWN_MESSAGES.get(kind)
+        if own is not None:
+            own(self, node, message)
+        elif kind == "response_vote" and self._voted.get(node.id) == message["term"]:
+            return
+        else:
+            if kind == "response_vote":
+                self._voted[node.id] = message["term"]
+            SyncObj._SyncObj__onMessageReceived(self, node, message)
+
+    def _on_apply_command(self, _: Node, message: Message) -> None:
+        if self.is_leader and len(self.waiting) < self._settings.waiting_max:
+            self.waiting.append(message["command"])
+
+    # The follower's half.
+
+    def follow(self, peer: NodeName, term: int) -> bool:
+        """Accept `peer` as the leader of `term`; False when the term is over."""
+        node = _VoterNode(peer)
+        if term < self.term:
+            self._refuse(peer, next_index=self._journal.last_index + 1, refused_index=0)
+            return False
+        if term == self.term and self.is_leader:
+            self._host.violated(f"{peer} and {self._settings.node} both lead term {term}")
+            return False
+        if term > self.term:
+            self._SyncObj__transferInProgress = False
+            self._SyncObj__setCurrentTerm(term, None)
+        self._heard_leader_ms = self._host.clock()
+        self._pre_voters = set()
+        self._campaign_term = None
+        if not self._SyncObj__transferInProgress:
+            self._SyncObj__raftElectionDeadline = _monotonic() + self._SyncObj__generateRaftTimeout()
+        if self._SyncObj__raftLeader != node:
+            self._SyncObj__onLeaderChanged()
+            self._SyncObj__raftLeader = node
+        self._SyncObj__setState(_FOLLOWER)
+        return True
+
+    def _on_append_entries(self, node: Node, message: Message) -> None:
+        peer = NodeName(node.id)
+        if not self.follow(peer, message["term"]):
+            return
+        previous = message["prevLogIdx"]
+        base_index = self._journal.base[0]
+        if previous > self._journal.last_index:
+            self._refuse(peer, next_index=self._journal.last_index + 1, refused_index=previous)
+            return
+        # What lies below the base is covered by a snapshot, so it is committed and agrees with any leader's log.
+        if previous >= base_index and self._journal.term_at(previous) != message["prevLogTerm"]:
+            hint = self._first_of_term(previous)
+            if self._remove_from(previous):
+                self._refuse(peer, next_index=hint, refused_index=previous)
+            return
+        if not self._take_entries(message["entries"]):
+            return
+        verified = max(previous + len(message["entries"]), base_index)
+        # Raft Fig. 2: nothing behind the last entry of this message is known to agree with the leader's log.
+        committed = min(message["commit_index"], verified)
+        if committed > self.commit_index:
+            self._SyncObj__raftCommitIndex = committed
+            self._journal.setRaftCommitIndex(committed)
+        self._verified = (peer, self.term, verified)
+        self._acknowledge()
+
+    def _take_entries(self, entries: Sequence[Sequence[Any]]) -> bool:
+        """Add what is new; entries that are here already stay, with all behind them (a message may come twice)."""
+        for command, index, term in entries:
+            own_term = self._journal.term_at(index)
+            if index <= self._journal.base[0] or own_term == term:
+                continue
+            if own_term is not None and not self._remove_from(index):
+                return False
+            self._add(command, index, term)
+        return True
+
+    def _remove_from(self, index: int) -> bool:
+        if index <= self.commit_index:
+            self._host.violated(f"the leader's log disagrees with the committed entry {index}")
+            return False
+        self._host.removed(self._journal.truncate(index))
+        return True
+
+    def _add(self, command: bytes, index: int, term: int) -> None:
+        self._journal.add(command, index, term)
+        self._host.appended((command, index, term))
+
+    def _first_of_term(self, index: int) -> int:
+        """Return the first entry of the term of the entry at `index`: where it is worth to compare next."""
+        term = self._journal.term_at(index)
+        while index > self.commit_index + 1 and self._journal.term_at(index - 1) == term:
+            index -= 1
+        return index
+
+    def _acknowledge(self) -> None:
+        """Tell the leader how much of its log is here and synced; the rest follows after the sync."""
+        if self._verified is None or self._verified[1] != self.term:
+            return
+        leader, term, verified = self._verified
+        self._host.transmit(
+            leader,
+            {
+                "type": "next_node_idx",
+                "term": term,
+                "next_node_idx": min(verified, self._journal.synced_index) + 1,
+                "success": True,
+                "refused_index": 0,
+            },
+        )
+
+    def acknowledge_installed(self, peer: NodeName, index: int) -> None:
+        """Tell the leader that all up to `index` is here."""
+        self._verified = (peer, self.term, index)
+        self._acknowledge()
+
+    def _refuse(self, peer: NodeName, *, next_index: int, refused_index: int) -> None:
+        self._host.transmit(
+            peer,
+            {
+                "type": "next_node_idx",
+                "term": self.term,
+                "next_node_idx": next_index,
+                "success": False,
+                "refused_index": refused_index,
+            },
+        )
+
+    # The leader's half.
+
+    def answered(self, peer: NodeName, term: int) -> bool:
+        """Note a sign of life of a follower; False when it is not for the leader of this term."""
+        if term > self.term:
+            self._step_down(term)
+        if not self.is_leader or term != self.term:
+            return False
+        self._SyncObj__lastResponseTime[_VoterNode(peer)] = _monotonic()
+        return True
+
+    def _on_next_node_idx(self, node: Node, message: Message) -> None:
+        if not self.answered(node.id, message["term"]):
+            return
+        progress = self._progress[node.id]
+        match = self._SyncObj__raftMatchIndex[node]
+        next_index = message["next_node_idx"]
+        if message["success"]:
+            acknowledged = next_index - 1
+            if match <= acknowledged <= self._journal.last_index and (acknowledged > match or progress.is_probing):
+                self._SyncObj__raftMatchIndex[node] = acknowledged
+                progress.acknowledged(acknowledged, self._host.clock())
+                self._replicate(node, is_heartbeat=False)
+        elif message["refused_index"] > match:
+            progress.restart(max(match + 1, min(next_index, message["refused_index"])))
+            self._replicate(node, is_heartbeat=True)
+
+    def _SyncObj__sendAppendEntries(self) -> None:  # noqa: N802
+        self._SyncObj__newAppendEntriesTime = _monotonic() + self._settings.timers.append_ms / 1000
+        for peer in self._settings.peers:
+            node = _VoterNode(peer)
+            if node in self._SyncObj__connectedNodes:
+                self._replicate(node, is_heartbeat=True)
+
+    def _probe_from_end(self, node: Node, progress: Progress) -> None:
+        """Begin to compare at the end of the log when nothing is known, as at an election."""
+        if self._SyncObj__raftMatchIndex[node] == 0:
+            progress.next = self._journal.synced_index + 1
+
+    def _replicate(self, node: Node, *, is_heartbeat: bool) -> None:
+        """Send what the peer lacks and the window allows, but nothing that is not synced here."""
+        progress = self._progress[node.id]
+        self._unstick(node, progress)
+        if progress.next <= self._journal.base[0]:
+            self._host.send_snapshot(node.id)
+            return
+        is_sent = False
+        while not progress.is_probing and progress.in_flight_bytes < WINDOW_BYTES:
+            entries = self._batch(progress.next)
+            if not entries:
+                break
+            self._send_append(node, progress.next - 1, entries)
+            progress.sent(entries[-1][1], sum(len(entry[0]) for entry in entries))
+            is_sent = True
+        if is_heartbeat and not is_sent:
+            self._send_append(node, min(progress.next - 1, self._journal.synced_index), [])
+
+    def _unstick(self, node: Node, progress: Progress) -> None:
+        """Send again what a peer did not acknowledge for long: a link may have lost it."""
+        now_ms = self._host.clock()
+        if not progress.in_flight:
+            progress.moved_at_ms = now_ms
+        elif now_ms - progress.moved_at_ms > self._settings.timers.election_max_ms:
+            progress.restart(self._SyncObj__raftMatchIndex[node] + 1)
+            progress.moved_at_ms = now_ms
+
+    def _batch(self, index: int) -> list[LogEntry]:
+        """Return synced entries from `index` on, at least one if there is one."""
+        first = self._journal.base[0]
+        size, end = 0, index
+        while end <= self._journal.synced_index and size < BATCH_BYTES:
+            size += len(self._journal[end - first][0])
+            end += 1
+        return self._journal[index - first : end - first]
+
+    def _send_append(self, node: Node, previous: int, entries: list[LogEntry]) -> None:
+        self._host.transmit(
+            node.id,
+            {
+                "type": "append_entries",
+                "term": self.term,
+                "commit_index": self.commit_index,
+                "prevLogIdx": previous,
+                "prevLogTerm": self._journal.term_at(previous),
+                "entries": entries,
+            },
+        )
+
+    def _checkCommandsToApply(self) -> None:  # noqa: N802
+        if self.is_leader:
+            while self.waiting and self._journal.last_index - self.applied_index < self._settings.in_flight_max:
+                self._add(bytes((REGULAR,)) + self.waiting.popleft(), self._journal.last_index + 1, self.term)
+        elif self._SyncObj__raftLeader in self._SyncObj__connectedNodes:
+            while self.waiting:
+                self._host.transmit(self._SyncObj__raftLeader.id, _command(self.waiting.popleft()))
+
+    # Applying, snapshots.
+
+    def _SyncObj__applyLogEntries(self) -> bool:  # noqa: N802
+        """Apply what is committed and synced here, as far as the main loop has room; return whether anything was."""
+        applied = self.applied_index
+        until = min(self.commit_index, self._journal.synced_index, applied + self._host.room())
+        if until <= applied:
+            return False
+        first = self._journal.base[0]
+        for entry in self._journal[applied + 1 - first : until + 1 - first]:
+            self._SyncObj__raftLastApplied = entry[1]
+            if entry[0][0] != NO_OP:
+                self._host.apply(entry)
+        return True
+
+    def _SyncObj__tryLogCompaction(self) -> None:  # noqa: N802
+        self._host.compact()
+
+    def _SyncObj__doApplyCommand(self, *_: object) -> NoReturn:  # noqa: N802
+        raise AssertionError("entries are applied by __applyLogEntries")
+
+    def _SyncObj__loadDumpFile(self, *_: object) -> NoReturn:  # noqa: N802
+        raise AssertionError("snapshots are loaded by RaftCore")
+
+
+def _command(entry: bytes) -> Message:
+    return {"type": "apply_command", "command": entry}
+
+
+_OWN_MESSAGES: dict[str, Callable[[GuardedSyncObj, Node, Message], None]] = {
+    "request_pre_vote": GuardedSyncObj._on_request_pre_vote,
+    "response_pre_vote": GuardedSyncObj._on_response_pre_vote,
+    "append_entries": GuardedSyncObj._on_append_entries,
+    "next_node_idx": GuardedSyncObj._on_next_node_idx,
+    "apply_command": GuardedSyncObj._on_apply_command,
+}
