@@ -1,8 +1,8 @@
 """Power switches and the fence agents that ask them.
 
 A switch does what it is asked after a while; or not; or says so without doing it; or does it after the agent has given
-up. The agent is a child of the host that runs it: it goes on when the brain there is killed, and a request that has left
-the host is carried out whatever becomes of the host.
+up. The agent is a child of the host that runs it: it goes on when the brain there is killed, and a request that has
+left the host is carried out whatever becomes of the host.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,0 +1,401 @@
+"""What must never be, checked at every event at which it could come to be.
+
+Each checker is one rule of safety.md, judged by the facts of the hosts and by the log, never by what the code under test
+believes of itself. A checker only looks; what it finds ends the run as a `Violation`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from haclusterd.cib import codec
+from haclusterd.cib.changes import Applied
+from haclusterd.cib.commands import DcElected, Fenced, IssueOrders, Lost
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.history import OperationRecord, ordered_records
+from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Term
+from haclusterd.model.instants import Instant
+from haclusterd.model.ocf import ACTIVATING, ActionName, ExitCode
+from haclusterd.model.orders import Order
+from haclusterd.ports.agents import AgentCall
+from haclusterd.simulator.world import World
+
+
+class Violation(Exception):  # noqa: N818 (a verdict, not an accident)
+    """A rule was broken; `rule` is the checker's name."""
+
+    def __init__(self, rule: str, text: str) -> None:
+        super().__init__(f"{rule}: {text}")
+        self.rule = rule
+
+
+class Scene(Protocol):
+    """What checkers may ask of the simulated cluster."""
+
+    world: World
+
+    def incarnation_at(self, node: NodeName) -> Incarnation | None:
+        """Return the incarnation of the brain that runs there now."""
+        ...
+
+    def applied_at(self, node: NodeName) -> Cib | None:
+        """Return the newest CIB that the main loop of the brain there was shown."""
+        ...
+
+    def lease_left_ms(self, node: NodeName) -> int:
+        """Return how long the lease there is still valid, by the page; negative when it is over."""
+        ...
+
+    def boot_runs(self, node: NodeName, boot_id: str) -> bool:
+        """Tell whether that boot of that host still goes on."""
+        ...
+
+
+@dataclass(slots=True)
+class Log:
+    """The replicated log as seen from outside: what any replica applied first."""
+
+    newest: Cib = field(default_factory=Cib)
+    """The CIB with the highest index that was applied anywhere."""
+    digests: dict[int, str] = field(default_factory=dict)
+    orders: dict[OrderKey, Order] = field(default_factory=dict)
+    """Every order that was ever accepted."""
+    lost_at_us: dict[tuple[NodeName, Incarnation], int] = field(default_factory=dict)
+    fenced: set[tuple[NodeName, Incarnation | None]] = field(default_factory=set)
+
+
+class Checker:
+    """One rule; the methods are called at the moment itself."""
+
+    def __init__(self, scene: Scene, log: Log) -> None:
+        self.scene = scene
+        self.log = log
+
+    def object_to(self, text: str) -> None:
+        """End the run."""
+        raise Violation(type(self).__name__, text)
+
+    def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
+        """Other nodes than before hold, or may hold, a resource."""
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """An agent is being executed."""
+
+    def first_applied(self, applied: Applied) -> None:
+        """An entry was applied for the first time anywhere; `log` does not know it yet."""
+
+    def applied(self, node: NodeName, index: int, digest: str) -> None:
+        """A replica applied an entry, or was restored to one."""
+
+    def lease_published(self, node: NodeName, incarnation: Incarnation, until: Instant, until_us: int) -> None:
+        """A pacer published a lease that ends at `until_us` of virtual time."""
+
+
+class NeverTwoActive(Checker):
+    """No resource is, or may be, active on two nodes (safety.md §1)."""
+
+    def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
+        """See `Checker`."""
+        if len(holders) > 1:
+            self.object_to(f"{resource} is, or may be, active on {' and '.join(holders)}")
+
+
+class NoRecoveryBeforeFence(Checker):
+    """Nothing that a lost or unseen node may hold starts elsewhere before its fencing is recorded (decision 5)."""
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """See `Checker`."""
+        if call.action not in ACTIVATING or call.agent.standard == "stonith":
+            return
+        for name, status in self.log.newest.status.nodes.items():
+            if name != node and may_hold(status, call.resource):
+                self.object_to(f"{call.resource} starts on {node}, but {name} is {status.state} and may hold it")
+
+
+def may_hold(status: NodeStatus, resource: ResourceId) -> bool:
+    """Tell whether a node that does not answer may hold a resource, by the log alone."""
+    if status.state is not NodeState.LOST:
+        return False
+    if resource in status.unverified:
+        return True
+    if any(order.resource == resource and order.action in ACTIVATING for order in status.orders.values()):
+        return True
+    history = status.histories.get(resource)
+    return history is not None and _leaves_active(ordered_records(history))
+
+
+def _leaves_active(records: list[OperationRecord]) -> bool:
+    for record in reversed(records):
+        if record.operation == ActionName.STOP:
+            return record.is_failure
+        if record.operation == ActionName.MONITOR:
+            return record.exit_code is not ExitCode.NOT_RUNNING
+        if record.operation == ActionName.START:
+            return record.exit_code is not ExitCode.NOT_RUNNING
+    return False
+
+
+class UnseenIsFenced(Checker):
+    """Nothing starts while a member that was never seen may run it (safety.md §6)."""
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """See `Checker`."""
+        if call.action not in ACTIVATING or call.agent.standard == "stonith":
+            return
+        for name, status in self.log.newest.status.nodes.items():
+            if name != node and status.state is NodeState.UNSEEN:
+                self.object_to(f"{call.resource} starts on {node}, but nobody knows what {name} runs")
+
+
+def order_key(call: AgentCall, log: Log) -> OrderKey | None:
+    """Return whose order a call executes; a recurring monitor's runs are numbered after a dot."""
+    for key in (call.key, call.key.rpartition(".")[0]):
+        if OrderKey(key) in log.orders:
+            return OrderKey(key)
+    return None
+
+
+class OrdersRunOnce(Checker):
+    """An order is executed at most once, whoever restarts (safety.md §1)."""
+
+    def __init__(self, scene: Scene, log: Log) -> None:
+        super().__init__(scene, log)
+        self._begun: set[str] = set()
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """See `Checker`."""
+        if call.key in self._begun:
+            self.object_to(f"{call.key} ({call.action} of {call.resource}) begins a second time, on {node}")
+        self._begun.add(call.key)
+
+
+class OrdersRunByTheirIncarnation(Checker):
+    """An order is executed only by the incarnation that it names (safety.md §1)."""
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """See `Checker`."""
+        incarnation = self.scene.incarnation_at(node)
+        key = order_key(call, self.log)
+        if key is None:
+            if call.action in ACTIVATING:
+                self.object_to(f"{call.action} of {call.resource} begins on {node} without an order ({call.key})")
+            return
+        order = self.log.orders[key]
+        if order.node != node or order.incarnation != incarnation:
+            self.object_to(f"{key} is for {order.node} {order.incarnation}, but runs on {node} {incarnation}")
+
+
+class NothingOfReplayRuns(Checker):
+    """Nothing is executed before the process has applied its own Join (safety.md §1)."""
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """See `Checker`."""
+        if order_key(call, self.log) is None:
+            return
+        cib = self.scene.applied_at(node)
+        status = None if cib is None else cib.status.nodes.get(node)
+        if status is None or status.incarnation != self.scene.incarnation_at(node):
+            self.object_to(f"{call.key} begins on {node} before its own Join was applied")
+
+
+class OrdersAreOpenWhenBegun(Checker):
+    """An activating order is open and not voided in the node's newest applied CIB when it begins (safety.md §1)."""
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """See `Checker`."""
+        key = order_key(call, self.log)
+        cib = self.scene.applied_at(node)
+        if key is None or cib is None or call.action not in ACTIVATING:
+            return
+        order = cib.status.nodes[node].orders.get(key)
+        if order is None or order.is_voided:
+            self.object_to(f"{key} ({call.action} of {call.resource}) begins on {node}, but it is not open")
+
+
+class StartsNeedALease(Checker):
+    """An activating action begins only under a fresh lease (safety.md §1, §2)."""
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """See `Checker`."""
+        if call.action in ACTIVATING and self.scene.lease_left_ms(node) <= 0:
+            self.object_to(f"{call.action} of {call.resource} begins on {node}, which holds no lease")
+
+
+class LeaseEndsAfterLoss(Checker):
+    """A lost incarnation's lease ends within L of the commit of its loss (safety.md §2)."""
+
+    def __init__(self, scene: Scene, log: Log, lease_ms: Callable[[], int]) -> None:
+        super().__init__(scene, log)
+        self._lease_ms = lease_ms
+
+    def lease_published(self, node: NodeName, incarnation: Incarnation, until: Instant, until_us: int) -> None:
+        """See `Checker`."""
+        lost_us = self.log.lost_at_us.get((node, incarnation))
+        if lost_us is None or until <= 0:
+            return
+        # Half a heartbeat's quantum of a millisecond clock on both ends, and the clock's own rate error.
+        bound_us = lost_us + self._lease_ms() * 1000 * 102 // 100 + 2000
+        if until_us > bound_us:
+            late_ms = (until_us - bound_us) // 1000
+            self.object_to(f"{node} {incarnation} was lost, yet its lease reaches {late_ms} ms too far")
+
+
+class CibsAgree(Checker):
+    """Equal index, equal CIB: nothing applied anywhere is ever lost or changed (Raft §5.4.3)."""
+
+    def applied(self, node: NodeName, index: int, digest: str) -> None:
+        """See `Checker`."""
+        known = self.log.digests.setdefault(index, digest)
+        if known != digest:
+            self.object_to(f"{node} differs from an earlier replica at index {index}")
+
+
+class OneControllerPerTerm(Checker):
+    """One node acts as DC in one term, and only it issues orders (safety.md §1)."""
+
+    def __init__(self, scene: Scene, log: Log) -> None:
+        super().__init__(scene, log)
+        self._acting: dict[Term, tuple[NodeName, Incarnation]] = {}
+
+    def first_applied(self, applied: Applied) -> None:
+        """See `Checker`."""
+        envelope = applied.envelope
+        if envelope is None or applied.refusal is not None or applied.is_repetition:
+            return
+        command = envelope.command
+        if isinstance(command, DcElected):
+            acting = self._acting.setdefault(command.term, (command.node, command.incarnation))
+            if acting != (command.node, command.incarnation):
+                self.object_to(f"{acting[0]} and {command.node} are both DC in term {command.term}")
+        elif isinstance(command, IssueOrders):
+            acting_node = self._acting.get(command.dc_term, (None, None))[0]
+            if acting_node != envelope.proposer:
+                self.object_to(f"{envelope.proposer} issues orders in term {command.dc_term} of {acting_node}")
+
+
+class OrdersFollowTheirTerm(Checker):
+    """No order of an older term than the designated controller's is accepted (safety.md §1)."""
+
+    def first_applied(self, applied: Applied) -> None:
+        """See `Checker`."""
+        envelope = applied.envelope
+        if envelope is None or applied.refusal is not None or applied.is_repetition:
+            return
+        command, controller = envelope.command, applied.cib.status.controller
+        if isinstance(command, IssueOrders | Lost) and (controller is None or controller.term != command.dc_term):
+            self.object_to(f"{type(command).__name__} of term {command.dc_term} accepted under {controller}")
+
+
+class LostNodesAreSilent(Checker):
+    """Whoever is declared lost is not alive and heard by everybody (safety.md §4)."""
+
+    def __init__(self, scene: Scene, log: Log, is_well: Callable[[NodeName], bool]) -> None:
+        super().__init__(scene, log)
+        self._is_well = is_well
+
+    def first_applied(self, applied: Applied) -> None:
+        """See `Checker`."""
+        envelope = applied.envelope
+        if envelope is None or applied.refusal is not None or not isinstance(envelope.command, Lost):
+            return
+        node = envelope.command.node
+        if self._is_well(node):
+            self.object_to(f"{node} is declared lost, but nothing was ever wrong with it: {envelope.command.reason}")
+
+
+class FencedNodesAreDead(Checker):
+    """What is recorded as fenced is dead (safety.md §5)."""
+
+    def __init__(self, scene: Scene, log: Log) -> None:
+        super().__init__(scene, log)
+        self.excused: set[NodeName] = set()
+        """Targets of a device that lies while nobody can hear the target: no program could know."""
+
+    def first_applied(self, applied: Applied) -> None:
+        """See `Checker`."""
+        envelope = applied.envelope
+        if envelope is None or applied.refusal is not None or not isinstance(envelope.command, Fenced):
+            return
+        command = envelope.command
+        incarnation = command.incarnation
+        if command.outcome is not FenceOutcome.FENCED or incarnation is None or command.node in self.excused:
+            return
+        if self.scene.boot_runs(command.node, incarnation.boot_id):
+            self.object_to(f"{command.node} {incarnation} is recorded as fenced, but it is alive")
+
+
+class Checkers:
+    """All checkers of one run, and the log they share."""
+
+    def __init__(self, scene: Scene, *, lease_ms: Callable[[], int], is_well: Callable[[NodeName], bool]) -> None:
+        self.log = Log()
+        self._scene = scene
+        self.fenced_nodes_are_dead = FencedNodesAreDead(scene, self.log)
+        self.all: list[Checker] = [
+            NeverTwoActive(scene, self.log),
+            NoRecoveryBeforeFence(scene, self.log),
+            UnseenIsFenced(scene, self.log),
+            OrdersRunOnce(scene, self.log),
+            OrdersRunByTheirIncarnation(scene, self.log),
+            NothingOfReplayRuns(scene, self.log),
+            OrdersAreOpenWhenBegun(scene, self.log),
+            StartsNeedALease(scene, self.log),
+            LeaseEndsAfterLoss(scene, self.log, lease_ms),
+            CibsAgree(scene, self.log),
+            OneControllerPerTerm(scene, self.log),
+            OrdersFollowTheirTerm(scene, self.log),
+            LostNodesAreSilent(scene, self.log, is_well),
+            self.fenced_nodes_are_dead,
+        ]
+
+    def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
+        """See `Witness`."""
+        for checker in self.all:
+            checker.holders_changed(resource, holders)
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """See `Witness`."""
+        for checker in self.all:
+            checker.agent_begins(node, call)
+
+    def lease_published(self, node: NodeName, incarnation: Incarnation, until: Instant, until_us: int) -> None:
+        """A pacer published a lease."""
+        for checker in self.all:
+            checker.lease_published(node, incarnation, until, until_us)
+
+    def applied(self, node: NodeName, applied: Applied) -> None:
+        """A replica applied an entry."""
+        index = applied.cib.index
+        digest = codec.digest(applied.cib)
+        is_first = index not in self.log.digests
+        for checker in self.all:
+            checker.applied(node, index, digest)
+        if is_first:
+            for checker in self.all:
+                checker.first_applied(applied)
+            self._note(applied)
+
+    def restored(self, node: NodeName, cib: Cib) -> None:
+        """A replica was restored from a snapshot."""
+        digest = codec.digest(cib)
+        for checker in self.all:
+            checker.applied(node, cib.index, digest)
+        if cib.index > self.log.newest.index:
+            self.log.newest = cib
+
+    def _note(self, applied: Applied) -> None:
+        log = self.log
+        if applied.cib.index > log.newest.index:
+            log.newest = applied.cib
+        if applied.envelope is None or applied.refusal is not None or applied.is_repetition:
+            return
+        match applied.envelope.command:
+            case IssueOrders(orders=orders):
+                log.orders.update({order.key: order for order in orders})
+            case Lost(node=node, incarnation=incarnation) if incarnation is not None:
+                log.lost_at_us.setdefault((node, incarnation), self._scene.world.now_us)
+            case Fenced(node=node, incarnation=incarnation):
+                log.fenced.add((node, incarnation))
+            case _:
+                pass

@@ -1,0 +1,231 @@
+"""The pacer process of a host, and the brain's end of it, on a virtual clock.
+
+Invariant: the machine, the heartbeat's bytes and the shared page are those of production; only the socket, the wire and
+the clock are simulated. The two rules of the pacer that a scenario may switch off are switched off here, by a careless
+machine, and nowhere else.
+"""
+
+from collections.abc import Callable, Sequence
+
+from haclusterd.machines.pacer import Effect, PacerMachine, PublishLease, Report, SendHeartbeat
+from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.instants import NEVER, Instant
+from haclusterd.model.pacer import NO_LEASE, Heartbeat, HeldLease, PacerReport, PacerSettings, Receipt
+from haclusterd.model.rules_in_force import SafetyRules
+from haclusterd.protocol import heartbeat as heartbeats
+from haclusterd.protocol.pacer_page import PacerPage
+from haclusterd.simulator.hosts import Boot, Host
+from haclusterd.simulator.network import Datagrams
+from haclusterd.simulator.world import Event, Life, World
+
+SOCKET_US = 150
+"""From one end of the socket between brain and pacer to the other."""
+
+LeasePublished = Callable[[NodeName, Incarnation, Instant], None]
+
+
+class CarelessMachine(PacerMachine):
+    """A pacer that breaks the rules that are not in force."""
+
+    def __init__(self, rules: SafetyRules, now: Instant, inherited: HeldLease | None) -> None:
+        super().__init__(now, inherited)
+        self._rules = rules
+
+    def _count_vote(self, peer: object, echo: Receipt | None, now: Instant) -> None:
+        if not self._rules.echo_send_time and echo is not None:
+            echo = Receipt(echo.token, now)
+        super()._count_vote(peer, echo, now)  # type: ignore[arg-type]
+
+    def _notice(self, now: Instant) -> None:
+        if self._rules.silence_clocks_restart_after_stall:
+            super()._notice(now)
+
+
+class PacerProcess:
+    """One life of a host's pacer."""
+
+    may_restart = True
+
+    def __init__(
+        self, host: Host, boot: Boot, datagrams: Datagrams, rules: SafetyRules, lease_published: LeasePublished
+    ) -> None:
+        self.life = Life(host.world, f"pacer of {host.name}", boot.life)
+        self.page = PacerPage(boot.page)
+        inherited = self.page.held_lease() if self.page.is_formatted() else None
+        if not self.page.is_formatted():
+            self.page.format()
+        self._host = host
+        self._boot = boot
+        self._datagrams = datagrams
+        self._lease_published = lease_published
+        self._machine = CarelessMachine(rules, boot.clock.now(), inherited)
+        self._settings: PacerSettings | None = None
+        self._keys: dict[NodeName, bytes] = {}
+        self._nodes: tuple[NodeName, ...] = ()
+        self._brain: SimulatedPacer | None = None
+        self._timer: Event | None = None
+        self._timer_at = NEVER
+        datagrams.listen(host.name, self.life, self._received)
+
+    def connect(self, brain: "SimulatedPacer", settings: PacerSettings) -> None:
+        """Take a brain's settings; it is told what is heard from now on."""
+        self._brain = brain
+        self._settings = settings
+        self._keys = {peer.name: peer.key for peer in settings.peers}
+        self._nodes = (settings.node, *(peer.name for peer in settings.peers))
+        self._perform(self._machine.configured(settings, self._boot.clock.now()))
+
+    def disconnect(self, brain: "SimulatedPacer") -> None:
+        """The brain is gone."""
+        if self._brain is brain:
+            self._brain = None
+            self._machine.brain_gone(self._boot.clock.now())
+            self._arm()
+
+    def _received(self, source: NodeName, data: bytes) -> None:
+        if self._settings is None:
+            return
+        heartbeat = heartbeats.decode(data, self._settings.node, self._keys)
+        if isinstance(heartbeat, Heartbeat):
+            self._perform(self._machine.heartbeat_received(source, heartbeat, self._boot.clock.now()))
+
+    def _tick(self) -> None:
+        self._timer_at = NEVER
+        now = self._boot.clock.now()
+        self.page.stamp_pacer(now)
+        self._perform(self._machine.tick(self.page.read(self._nodes), now))
+
+    def _perform(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case SendHeartbeat(peer, _, heartbeat):
+                    self._datagrams.send(self._host.name, peer, heartbeats.encode(heartbeat, self._keys[peer]))
+                case PublishLease(lease):
+                    self.page.publish_lease(lease)
+                    if self._settings is not None:
+                        self._lease_published(self._host.name, self._settings.incarnation, lease.until)
+                case Report(report):
+                    self._report(report)
+        self._arm()
+
+    def _report(self, report: PacerReport) -> None:
+        brain = self._brain
+        if brain is not None:
+            brain.life.after(SOCKET_US, lambda: brain.reported(report))
+
+    def _arm(self) -> None:
+        """Have `tick` called when the machine wants it, and not before it can have something to do."""
+        wanted = self._machine.wake_at
+        if wanted == self._timer_at:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = wanted
+        now = self._boot.clock.now()
+        # What is due at this very millisecond was done in it: the machine sends once per instant.
+        due = wanted if wanted > now else Instant(now + 1)
+        self._timer = None if wanted >= NEVER else self.life.at(self._boot.clock.virtual_us(due), self._tick)
+
+
+class SimulatedPacer:
+    """The `Pacer` of one brain."""
+
+    def __init__(self, world: World, host: Host, boot: Boot, life: Life, rules: SafetyRules) -> None:
+        self.life = life
+        self._world = world
+        self._host = host
+        self._boot = boot
+        self._rules = rules
+        self._page = PacerPage(boot.page)
+        self._settings: PacerSettings | None = None
+        self._changed: Callable[[PacerReport], None] | None = None
+        self._report: PacerReport | None = None
+        self._withdrawn: dict[NodeName, set[Incarnation]] = {}
+        self._connected_to: PacerProcess | None = None
+        life.at_end(self._left)
+
+    def start(self, settings: PacerSettings, changed: Callable[[PacerReport], None]) -> None:
+        """See `Pacer.start`."""
+        self._settings = settings
+        self._changed = changed
+        if not self._page.is_formatted():
+            self._page.format()
+        self._page.begin_brain()
+        if not self._rules.rebuild_withdrawn_set:
+            self._page.say_known(settings.incarnation.token)
+        self._connect()
+
+    def configure(self, settings: PacerSettings) -> None:
+        """See `Pacer.configure`."""
+        self._settings = settings
+        self._connected_to = None
+
+    def report(self) -> PacerReport | None:
+        """See `Pacer.report`."""
+        return self._report
+
+    def reported(self, report: PacerReport) -> None:
+        """Take a report from the socket."""
+        self._report = report
+        if self._changed is not None:
+            self._changed(report)
+
+    def lease_until(self) -> Instant:
+        """See `Pacer.lease_until`."""
+        if self._settings is None:
+            return NO_LEASE
+        return self._page.lease_until(self._settings.incarnation.token)
+
+    def stamp_main(self) -> None:
+        """See `Pacer.stamp_main`."""
+        self._page.stamp_main(self._boot.clock.now())
+
+    def stamp_raft(self) -> None:
+        """See `Pacer.stamp_raft`."""
+        self._page.stamp_raft(self._boot.clock.now())
+
+    def set_empty(self, *, is_empty: bool) -> None:
+        """See `Pacer.set_empty`."""
+        self._page.set_empty(is_empty=is_empty)
+
+    def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
+        """See `Pacer.withdraw`."""
+        if self._rules.withdraw_echo:
+            self._withdrawn.setdefault(node, set()).add(incarnation)
+            self._page.withdraw(node)
+
+    def reinstate(self, node: NodeName, incarnation: Incarnation) -> None:
+        """See `Pacer.reinstate`."""
+        incarnations = self._withdrawn.get(node)
+        if incarnations is None:
+            return
+        incarnations.discard(incarnation)
+        if not incarnations:
+            del self._withdrawn[node]
+            self._page.reinstate(node)
+
+    def withdrawals_known(self) -> None:
+        """See `Pacer.withdrawals_known`."""
+        if self._settings is not None:
+            self._page.say_known(self._settings.incarnation.token)
+
+    def stop(self) -> None:
+        """See `Pacer.stop`."""
+        self._changed = None
+        self._left()
+
+    def _connect(self) -> None:
+        """Connect when there is a pacer that does not know us, and look again soon."""
+        process = self._host.pacer.process
+        if isinstance(process, PacerProcess) and process.life.is_alive and process is not self._connected_to:
+            self._connected_to = process
+            settings = self._settings
+            assert settings is not None
+            process.life.after(SOCKET_US, lambda: process.connect(self, settings))
+        if self._changed is not None:
+            self.life.after(50_000, self._connect)
+
+    def _left(self) -> None:
+        process = self._connected_to
+        if process is not None:
+            process.life.after(SOCKET_US, lambda: process.disconnect(self))

@@ -1,0 +1,126 @@
+"""One node's store on a virtual clock: the production core and queue bridge, two lives for its two threads.
+
+What a real Raft thread does between wake-ups is here an event of its own; how long the other side takes to notice is
+drawn, so that the two threads interleave in every order over the seeds.
+"""
+
+import random
+from collections.abc import Callable
+
+from haclusterd.adapters.raft_core import RaftCore
+from haclusterd.adapters.raft_settings import RaftSettings
+from haclusterd.adapters.raft_thread import MainSide, QueuePair, RaftSide
+from haclusterd.model.ids import NodeName
+from haclusterd.ports.store import StateMachine
+from haclusterd.simulator.disks import SimulatedFiles, SyncWorker
+from haclusterd.simulator.hosts import Boot, Host
+from haclusterd.simulator.network import Streams
+from haclusterd.simulator.world import MS, Event, Life
+
+WAKE_US = (5, 200)
+"""How long a thread takes to notice that it was woken."""
+LONGEST_WAIT_US = 100 * MS
+
+
+class SimulatedRaft:
+    """The two sides of one process's store; `main` is the `Store`."""
+
+    def __init__(
+        self,
+        *,
+        host: Host,
+        boot: Boot,
+        main_life: Life,
+        raft_life: Life,
+        process: Life,
+        streams: Streams,
+        settings: RaftSettings,
+        machine: StateMachine,
+        chance: random.Random,
+        alive: Callable[[], None],
+        fail: Callable[[str], None],
+    ) -> None:
+        self._host = host
+        self._boot = boot
+        self._main_life = main_life
+        self._raft_life = raft_life
+        self._process = process
+        self._streams = streams
+        self._chance = chance
+        self._timer: Event | None = None
+        self._is_open = False
+        self._disk_worker = SyncWorker(host.disk, raft_life)
+        self._pair = QueuePair(wake_raft=self._wake_raft, wake_main=self._wake_main)
+        self.core = RaftCore(
+            settings=settings,
+            files=SimulatedFiles(host.disk, process),
+            machine=machine,
+            clock=boot.clock.now,
+            chance=chance,
+            worker=self,
+            send=self._send,
+            deliver=self._pair.deliver,
+            room=self._pair.room,
+            fail=fail,
+        )
+        self._side = RaftSide(self._pair, self.core, alive=alive)
+        self.main = MainSide(self._pair, begin=self._begin, end=self._end)
+
+    # The transport's end
+
+    def connected(self, peer: NodeName) -> None:
+        """See `StreamEnd.connected`."""
+        self.core.peer_connected(peer)
+        self._pump()
+
+    def disconnected(self, peer: NodeName) -> None:
+        """See `StreamEnd.disconnected`."""
+        self.core.peer_disconnected(peer)
+        self._pump()
+
+    def received(self, peer: NodeName, data: bytes) -> None:
+        """See `StreamEnd.received`."""
+        if not self.core.receive(peer, data):
+            self._streams.close(self._host.name, peer)
+        self._pump()
+
+    # Threads
+
+    def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
+        """See `raft_core.Worker.run`."""
+
+        def finished(result: object) -> None:
+            done(result)
+            self._pump()
+
+        self._disk_worker.run(work, finished)
+
+    def _begin(self) -> None:
+        self.core.open()
+        self._is_open = True
+        self._streams.listen(self._host.name, self._raft_life, self, boot=self._boot.life)
+        self._wake_raft()
+
+    def _end(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self.core.stop()
+
+    def _wake_raft(self) -> None:
+        self._raft_life.after(self._chance.randint(*WAKE_US), self._pump)
+
+    def _wake_main(self) -> None:
+        self._main_life.after(self._chance.randint(*WAKE_US), self.main.pump)
+
+    def _pump(self) -> None:
+        if not self._is_open:
+            return
+        self._side.pump()
+        if self._timer is not None:
+            self._timer.cancel()
+        world = self._host.world
+        due_us = min(self._boot.clock.virtual_us(self.core.due()), world.now_us + LONGEST_WAIT_US)
+        self._timer = self._raft_life.at(max(due_us, world.now_us + MS // 2), self._pump)
+
+    def _send(self, peer: NodeName, frame: bytes) -> None:
+        self._streams.send(self._host.name, peer, frame)
