@@ -1,5 +1,265 @@
-"""Verbs of the level `status`."""
+"""`crm status`: everything a person looks at first, as data."""
 
-from haclusterd.commands.verb import Verb
+from haclusterd.commands import fencing_cover
+from haclusterd.commands.arguments import Arguments
+from haclusterd.commands.context import Context, HeardFrom
+from haclusterd.commands.headlines import Headline, headlines, missing_voters
+from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.resource_state import (
+    Failure,
+    failures,
+    instances,
+    meta_flag,
+    meta_of,
+    node_flag,
+    why_not_wanted,
+)
+from haclusterd.commands.verb import Permission, Verb
+from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus
+from haclusterd.model.configuration import Group, Location, Primitive, Resource
+from haclusterd.model.fencing import FenceOrder, FencingRecord
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.json_value import Json
+from haclusterd.model.orders import Order
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.scores import render as render_score
 
-VERBS: tuple[Verb, ...] = ()
+RECENT_FENCING = 5
+RECENT_FENCING_MS = 7 * 86_400_000
+
+
+def status(context: Context, _arguments: Arguments) -> Outcome:
+    """Answer the state of the whole cluster."""
+    return Outcome(data=status_data(context))
+
+
+def status_data(context: Context) -> dict[str, Json]:
+    """Return the state of the whole cluster (schema `haclusterd.status/1`). Times are epoch ms."""
+    cib = context.cib
+    found = headlines(context)
+    live = context.live
+    return {
+        "schema": "haclusterd.status/1",
+        "cluster": cib.cluster_name,
+        "now": context.now,
+        "verdict": found[0].verdict,
+        "gravity": int(found[0].gravity),
+        "headlines": [_headline(each) for each in found],
+        "answered_by": None if live is None else live.node,
+        "started_at": None if live is None else live.started_at,
+        "stale_ms": 0 if live is None else live.stale_ms,
+        "index": cib.index,
+        "dc": None if cib.status.controller is None else cib.status.controller.node,
+        "leader": None if live is None else live.leader,
+        "term": _term(context),
+        "quorum": _quorum(context),
+        "configuration": {
+            "version": cib.version.epoch, "author": cib.version.author, "at": cib.version.at,
+            "reason": cib.version.reason,
+        },
+        "maintenance": ClusterProperties(cib.configuration).boolean("maintenance-mode"),
+        "transition": _transition(context),
+        "nodes": [_node(context, member) for _, member in sorted(cib.members.items())],
+        "resources": _resources(cib),
+        "orders": [
+            _order(order) for _, node in sorted(cib.status.nodes.items()) for _, order in sorted(node.orders.items())
+        ],
+        "moves": [_move(each) for each in moves(cib)],
+        "failures": [_failure(each) for each in failures(cib)],
+        "fencing": _fencing(context),
+        "warnings": [] if live is None else list(live.pacer_errors),
+    }  # fmt: skip
+
+
+def _headline(headline: Headline) -> Json:
+    return {
+        "gravity": int(headline.gravity), "verdict": headline.verdict, "text": headline.text,
+        "remedy": headline.remedy,
+    }  # fmt: skip
+
+
+def _term(context: Context) -> int:
+    if context.live is not None:
+        return context.live.term
+    controller = context.cib.status.controller
+    return 0 if controller is None else controller.term
+
+
+def _quorum(context: Context) -> Json:
+    voters = context.cib.voters()
+    if context.live is None:
+        return {"known": False, "has": False, "connected": 0, "voters": len(voters), "missing": []}
+    missing = missing_voters(context.cib, context.live)
+    return {
+        "known": True, "has": context.live.has_quorum, "connected": len(voters) - len(missing),
+        "voters": len(voters), "missing": list(missing),
+    }  # fmt: skip
+
+
+def _transition(context: Context) -> Json:
+    progress = None if context.live is None else context.live.transition
+    return None if progress is None else {"number": progress.number, "done": progress.done, "total": progress.total}
+
+
+def _node(context: Context, member: Member) -> Json:
+    cib, live = context.cib, context.live
+    known = cib.status.nodes.get(member.name, NodeStatus(member.name))
+    heard = HeardFrom(None) if live is None else live.heard.get(member.name, HeardFrom(None))
+    is_local = live is not None and live.node == member.name
+    return {
+        "name": member.name,
+        "state": str(known.state),
+        "since": known.since,
+        "detail": known.detail,
+        "is_local": is_local,
+        "is_dc": cib.status.controller is not None and cib.status.controller.node == member.name,
+        "is_voter": member.is_voter,
+        "is_witness": member.is_witness,
+        "is_standby": node_flag(cib, member.name, "standby"),
+        "is_maintenance": node_flag(cib, member.name, "maintenance"),
+        "is_leaving": known.is_leaving,
+        "is_being_fenced": any(order.target == member.name for order in cib.status.fence_orders.values()),
+        "held_join": "" if live is None else live.held_joins.get(member.name, ""),
+        "heard_age_ms": heard.age_ms,
+        "brain": heard.brain,
+        "brain_since_ms": heard.brain_since_ms,
+        "unverified": len(known.unverified) if known.state is NodeState.ONLINE else 0,
+    }
+
+
+def _resources(cib: Cib) -> list[Json]:
+    configuration = cib.configuration
+    parents = configuration.parents()
+    shown = [resource for resource in configuration.resources.values() if resource.id not in parents]
+    return [resource_data(cib, resource) for resource in shown]
+
+
+def resource_data(cib: Cib, resource: Resource) -> dict[str, Json]:
+    """Return how a resource is, a group with its members."""
+    if isinstance(resource, Group):
+        members = [cib.configuration.resources[member] for member in resource.members]
+        return {
+            "id": resource.id, "kind": "group", "agent": "",
+            "members": [resource_data(cib, member) for member in members],
+        }  # fmt: skip
+    return {**_primitive(cib, resource), "members": []}
+
+
+def _primitive(cib: Cib, primitive: Primitive) -> dict[str, Json]:
+    meta = meta_of(cib.configuration, primitive.id)
+    found = instances(cib, primitive.id)
+    return {
+        "id": primitive.id,
+        "kind": "fence device" if primitive.agent.standard == "stonith" else "primitive",
+        "agent": str(primitive.agent),
+        "instances": [
+            {"node": each.node, "state": str(each.state), "detail": each.detail} for each in found
+        ],
+        "is_managed": meta_flag(meta, "is-managed"),
+        "is_maintenance": meta_flag(meta, "maintenance"),
+        "not_wanted": why_not_wanted(cib.configuration, primitive, meta),
+        "why_stopped": "" if found else why_stopped(cib, primitive.id),
+    }
+
+
+def why_stopped(cib: Cib, resource: ResourceId) -> str:
+    """Say in short what is known of a primitive that runs nowhere; `resource why` says it in full."""
+    online = [name for name, node in sorted(cib.status.nodes.items()) if node.state is NodeState.ONLINE]
+    if not online:
+        return "no node is online"
+    usable = [name for name in online if not node_flag(cib, name, "standby")]
+    if not usable:
+        return "every node is on standby"
+    failed = sorted({failure.node for failure in failures(cib) if failure.resource == resource and failure.count})
+    return f"failed on {', '.join(failed)}" if failed else ""
+
+
+def _order(order: Order) -> Json:
+    return {
+        "node": order.node, "resource": order.resource, "action": str(order.action),
+        "interval_ms": order.interval_ms, "reason": order.reason, "issued_at": order.issued_at,
+        "is_voided": order.is_voided, "is_probe": order.is_probe,
+    }  # fmt: skip
+
+
+def moves(cib: Cib) -> tuple[Location, ...]:
+    """Return the constraints that `resource move` and `resource ban` made."""
+    constraints = cib.configuration.constraints.values()
+    return tuple(
+        each for each in constraints if isinstance(each, Location) and each.id.startswith(("cli-prefer-", "cli-ban-"))
+    )
+
+
+def _move(location: Location) -> Json:
+    return {
+        "id": location.id, "resource": location.resource, "node": location.node,
+        "score": render_score(location.score), "is_ban": location.id.startswith("cli-ban-"),
+    }  # fmt: skip
+
+
+def _failure(failure: Failure) -> Json:
+    record, count = failure.record, failure.count
+    operation, interval_ms = ("", 0)
+    if record is not None:
+        operation, interval_ms = record.operation, record.interval_ms
+    elif count is not None:
+        operation, interval_ms = count.operation, count.interval_ms
+    return {
+        "node": failure.node,
+        "resource": failure.resource,
+        "operation": operation,
+        "interval_ms": interval_ms,
+        "count": None if count is None else render_score(count.count),
+        "failed_at": count.failed_at if count is not None else record.changed_at if record is not None else None,
+        "exit_code": None if record is None else int(record.exit_code),
+        "status": None if record is None else str(record.status),
+        "exit_reason": "" if record is None else record.exit_reason,
+    }
+
+
+def _fencing(context: Context) -> Json:
+    cib = context.cib
+    recent = [
+        record for record in cib.status.fencing_history if context.now - record.ended_at <= RECENT_FENCING_MS
+    ]
+    return {
+        "enabled": fencing_cover.is_enabled(cib),
+        "open": [_fence_order(order) for _, order in sorted(cib.status.fence_orders.items())],
+        "recent": [_fencing_record(record) for record in recent[-RECENT_FENCING:]],
+        "devices": _devices(cib),
+    }
+
+
+def _fence_order(order: FenceOrder) -> Json:
+    return {
+        "target": order.target, "action": str(order.action), "device": order.device, "executor": order.executor,
+        "state": str(order.state), "attempt": order.attempt, "issued_at": order.issued_at, "reason": order.reason,
+    }  # fmt: skip
+
+
+def _fencing_record(record: FencingRecord) -> Json:
+    return {
+        "target": record.target, "action": str(record.action), "device": record.device, "executor": record.executor,
+        "outcome": str(record.outcome), "detail": record.detail, "ended_at": record.ended_at,
+        "reason": record.reason,
+    }  # fmt: skip
+
+
+def _devices(cib: Cib) -> list[Json]:
+    rows: list[Json] = []
+    for name, member in sorted(cib.members.items()):
+        if member.is_witness:
+            continue
+        for device in fencing_cover.devices_for(cib, name):
+            evidence = fencing_cover.proof(cib, device, name)
+            rows.append({
+                "target": name,
+                "device": device.id,
+                "state": "untested" if evidence is None else str(evidence.state),
+                "at": None if evidence is None else evidence.at,
+                "detail": "" if evidence is None else evidence.detail,
+            })
+    return rows
+
+
+VERBS = (Verb("status", status, Permission.READ, "Show the state of the cluster"),)

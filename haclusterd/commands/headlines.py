@@ -1,0 +1,171 @@
+"""The verdict on the whole cluster: the first line of `crm status`, and the lines that qualify it.
+
+Invariant: what would keep a failover from happening is named before anything else, whether or not anything is wrong now
+(safety.md §5); HEALTHY is said only when nothing is to be said.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from haclusterd.commands import fencing_cover
+from haclusterd.commands.context import Context, LiveView
+from haclusterd.commands.resource_state import (
+    InstanceState,
+    instances,
+    meta_flag,
+    meta_of,
+    node_flag,
+    why_not_wanted,
+)
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.configuration import Primitive
+from haclusterd.model.fencing import ProofState
+from haclusterd.model.ids import NodeName
+from haclusterd.model.properties import ClusterProperties
+
+
+class Gravity(IntEnum):
+    """How grave a headline is; the gravest comes first. Monitoring reads it as 0 ok, 1 warning, 2 critical."""
+
+    FINE = 0
+    WARNING = 1
+    CRITICAL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """One thing that a person must know before anything else."""
+
+    gravity: Gravity
+    verdict: str
+    """In capitals: what to say first."""
+    text: str
+    remedy: str = ""
+
+
+def headlines(context: Context) -> tuple[Headline, ...]:
+    """Return what is to be said of the cluster, gravest first, in a fixed order; never empty."""
+    found = [*_control(context), *_failover(context.cib), *_degraded(context)]
+    found.sort(key=lambda headline: -headline.gravity)
+    return tuple(found) or (_healthy(context.cib),)
+
+
+def _healthy(cib: Cib) -> Headline:
+    nodes = sum(1 for status in cib.status.nodes.values() if status.state is NodeState.ONLINE)
+    running = sum(
+        1
+        for primitive in cib.configuration.primitives()
+        if any(each.state is InstanceState.STARTED for each in instances(cib, primitive.id))
+    )
+    return Headline(Gravity.FINE, "HEALTHY", f"{_count(nodes, 'node')} online, {_count(running, 'resource')} running")
+
+
+def _control(context: Context) -> Iterator[Headline]:
+    live = context.live
+    if live is not None:
+        yield from _no_quorum(context.cib, live)
+        if live.safe_mode:
+            yield Headline(Gravity.CRITICAL, "SAFE MODE", f"nothing is controlled: {live.safe_mode}",
+                           "correct the configuration, then: systemctl restart haclusterd")  # fmt: skip
+        if live.scheduler_error:
+            yield Headline(Gravity.CRITICAL, "SCHEDULER FAILED", f"resources stay as they are: {live.scheduler_error}",
+                           "correct the newest change of the configuration")  # fmt: skip
+        if live.has_quorum and live.leader is None:
+            yield Headline(Gravity.WARNING, "NO DC", "an election is in progress")
+    if context.cib.members and context.cib.status.controller is None and (live is None or live.leader is not None):
+        yield Headline(Gravity.WARNING, "NO DC", "no leader has taken office yet")
+
+
+def missing_voters(cib: Cib, live: LiveView) -> tuple[NodeName, ...]:
+    """Return the voters that the answering daemon does not reach."""
+    return tuple(name for name in cib.voters() if name not in live.connected_voters)
+
+
+def _no_quorum(cib: Cib, live: LiveView) -> Iterator[Headline]:
+    if live.has_quorum:
+        return
+    voters = cib.voters()
+    missing = missing_voters(cib, live)
+    where = f"{live.node} reaches {len(voters) - len(missing)} of {len(voters)} voters"
+    names = f"; missing: {', '.join(missing)}" if missing else ""
+    yield Headline(Gravity.CRITICAL, "NO QUORUM", f"{where}{names}", "bring a missing voter back")
+
+
+def _failover(cib: Cib) -> Iterator[Headline]:
+    """What keeps a failover from happening even though all is well."""
+    voters = cib.voters()
+    if not voters:
+        yield Headline(Gravity.WARNING, "NOT FORMED", "no cluster is formed yet")
+        return
+    if len(voters) == 1:
+        yield Headline(Gravity.WARNING, "NO FAILOVER", "there is only one voter", "add nodes: crm cluster setup")
+    if len(voters) == 2:
+        yield Headline(Gravity.WARNING, "NO AUTOMATIC FAILOVER", "two voters, no witness", "add a witness")
+    if not fencing_cover.is_enabled(cib):
+        yield Headline(Gravity.WARNING, "NO FAILOVER", "fencing is disabled",
+                       "crm configure property fencing-enabled=true")  # fmt: skip
+        return
+    bare = fencing_cover.nodes_without_device(cib)
+    if bare:
+        names = ", ".join(bare)
+        yield Headline(Gravity.WARNING, f"NO FAILOVER for {names}", "no fencing device",
+                       f"configure a fence device for {names}")  # fmt: skip
+
+
+def _degraded(context: Context) -> Iterator[Headline]:
+    cib = context.cib
+    for _, status in sorted(cib.status.nodes.items()):
+        yield from _node(cib, status)
+    if context.live is not None:
+        for node, why in sorted(context.live.held_joins.items()):
+            yield Headline(Gravity.WARNING, "DEGRADED", f"{node} is not let in: {why}")
+    for primitive in cib.configuration.primitives():
+        yield from _resource(cib, primitive)
+    for key, proof in sorted(cib.status.proofs.items()):
+        if proof.state in (ProofState.FAILING, ProofState.LIED):
+            device, _, target = key.partition("/")
+            yield Headline(Gravity.WARNING, "DEGRADED", f"fence device {device} for {target}: {proof.state}"
+                           + (f" ({proof.detail})" if proof.detail else ""))  # fmt: skip
+    if ClusterProperties(cib.configuration).boolean("maintenance-mode"):
+        yield Headline(Gravity.WARNING, "MAINTENANCE", "all resources are left alone",
+                       "crm configure property maintenance-mode=false")  # fmt: skip
+
+
+_NODE_WORDS = {
+    NodeState.LOST: "is lost",
+    NodeState.FENCED: "was fenced and is not back",
+    NodeState.LEFT: "has left",
+    NodeState.UNSEEN: "was never seen",
+}
+
+
+def _node(cib: Cib, status: NodeStatus) -> Iterator[Headline]:
+    words = _NODE_WORDS.get(status.state)
+    if words is None or status.name not in cib.members:
+        return
+    is_grave = status.state is NodeState.LOST
+    yield Headline(Gravity.CRITICAL if is_grave else Gravity.WARNING, "DEGRADED", f"{status.name} {words}")
+
+
+def _resource(cib: Cib, primitive: Primitive) -> Iterator[Headline]:
+    meta = meta_of(cib.configuration, primitive.id)
+    found = instances(cib, primitive.id)
+    troubled = [each for each in found if each.state in (InstanceState.FAILED, InstanceState.BLOCKED)]
+    for each in troubled:
+        yield Headline(Gravity.CRITICAL, "DEGRADED", f"{primitive.id} has failed on {each.node}: {each.detail}")
+    if not found and not why_not_wanted(cib.configuration, primitive, meta) and meta_flag(meta, "is-managed"):
+        remedy = f"crm resource why {primitive.id}"
+        yield Headline(Gravity.CRITICAL, "DEGRADED", f"{primitive.id} is not running", remedy)
+    if len([each for each in found if each.state is InstanceState.STARTED]) > 1:
+        names = ", ".join(each.node for each in found)
+        yield Headline(Gravity.CRITICAL, "DEGRADED", f"{primitive.id} is active on several nodes: {names}")
+
+
+def standby_nodes(cib: Cib) -> tuple[NodeName, ...]:
+    """Return the members on standby."""
+    return tuple(name for name in sorted(cib.members) if node_flag(cib, name, "standby"))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

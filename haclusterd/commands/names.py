@@ -1,0 +1,55 @@
+"""Names that a person gave, looked up: the first phase of every verb."""
+
+from haclusterd.commands.context import Context
+from haclusterd.model.cluster import Cib
+from haclusterd.model.configuration import Configuration, Group
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+from haclusterd.reports.suggestions import did_you_mean
+
+
+def node_names(cib: Cib) -> tuple[NodeName, ...]:
+    """Return every node there is: members, and nodes that are only configured."""
+    return tuple(sorted({*cib.members, *cib.configuration.nodes}))
+
+
+def find_node(context: Context, word: str) -> NodeName | ReportItem:
+    """Look up a node; an empty word means the node that answers."""
+    if not word and context.live is not None:
+        return context.live.node
+    names = node_names(context.cib)
+    found = next((name for name in names if name == word), None)
+    if found is not None:
+        return found
+    if not word:
+        return report(Code.MISSING_ARGUMENT, verb="offline", name="NODE", meaning="which node")
+    return report(Code.NO_SUCH_NODE, node=repr(word), remedy=did_you_mean(word, names))
+
+
+def find_resource(context: Context, word: str) -> ResourceId | ReportItem:
+    """Look up a resource."""
+    known = context.cib.configuration.resources
+    if ResourceId(word) in known:
+        return ResourceId(word)
+    return report(Code.NO_SUCH_RESOURCE, resource=repr(word), remedy=did_you_mean(word, known))
+
+
+def find_resources(
+    context: Context, words: tuple[str, ...]
+) -> tuple[tuple[ResourceId, ...], tuple[ReportItem, ...]]:
+    """Look up several resources; all unknown ones are reported."""
+    found = [find_resource(context, word) for word in dict.fromkeys(words)]
+    reports = tuple(item for item in found if isinstance(item, ReportItem))
+    return tuple(item for item in found if not isinstance(item, ReportItem)), reports
+
+
+def whole(configuration: Configuration, resource: ResourceId) -> ResourceId:
+    """Return what moves when this resource moves: its group, or itself."""
+    return configuration.parents().get(resource, resource)
+
+
+def primitives_of(configuration: Configuration, resource: ResourceId) -> tuple[ResourceId, ...]:
+    """Return the primitives that a resource is made of, in their order."""
+    found = configuration.resources.get(resource)
+    return found.members if isinstance(found, Group) else (resource,)

@@ -1,0 +1,204 @@
+"""Where resources run and how they are, as the CIB tells it, for people and for waiting.
+
+The scheduler decides by its own, deeper reading of the same records. Nothing here decides anything.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from haclusterd.cib.activity import history_says_active
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.configuration import Configuration, Primitive, effective
+from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key, ordered_records
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import Order
+from haclusterd.model.properties import ClusterProperties, meta_default, meta_values, read_boolean
+
+
+class InstanceState(StrEnum):
+    """How one resource is on one node."""
+
+    STARTED = "started"
+    STARTING = "starting"
+    STOPPING = "stopping"
+    FAILED = "failed"
+    """Its newest result is a failure; what it does is anybody's guess."""
+    BLOCKED = "blocked"
+    """Its stop failed and the node was not fenced."""
+    UNVERIFIED = "unverified"
+    """It may run; a probe has not answered yet."""
+    LOST = "lost"
+    """It may run on a node that is lost and not fenced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One resource on one node."""
+
+    node: NodeName
+    state: InstanceState
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Failures of one operation of one resource on one node that are not forgotten."""
+
+    node: NodeName
+    resource: ResourceId
+    record: OperationRecord | None
+    """The newest failed result, when it is still there."""
+    count: FailCount | None
+
+
+def instances(cib: Cib, resource: ResourceId) -> tuple[Instance, ...]:
+    """Return where a primitive runs or may run, in order of nodes."""
+    found = (_instance(status, resource) for _, status in sorted(cib.status.nodes.items()))
+    return tuple(instance for instance in found if instance is not None)
+
+
+def _instance(status: NodeStatus, resource: ResourceId) -> Instance | None:
+    if status.state not in (NodeState.ONLINE, NodeState.LOST):
+        return None
+    history = status.histories.get(resource)
+    may_run = resource in status.unverified or (history is not None and history_says_active(history))
+    if status.state is NodeState.LOST:
+        ordered = any(order.is_activating for order in _orders(status, resource))
+        return Instance(status.name, InstanceState.LOST) if may_run or ordered else None
+    for order in _orders(status, resource):
+        if order.is_activating:
+            return Instance(status.name, InstanceState.STARTING, order.reason)
+        if order.action is ActionName.STOP:
+            return Instance(status.name, InstanceState.STOPPING, order.reason)
+    if not may_run:
+        return None
+    if resource in status.unverified:
+        return Instance(status.name, InstanceState.UNVERIFIED)
+    assert history is not None
+    failed = newest_failure(history)
+    if failed is None:
+        return Instance(status.name, InstanceState.STARTED)
+    state = InstanceState.BLOCKED if failed.operation == ActionName.STOP else InstanceState.FAILED
+    return Instance(status.name, state, describe_result(failed))
+
+
+def _orders(status: NodeStatus, resource: ResourceId) -> Iterator[Order]:
+    return (order for _, order in sorted(status.orders.items()) if order.resource == resource)
+
+
+def newest_failure(history: ResourceHistory) -> OperationRecord | None:
+    """Return the failure that the newest record is, or the recurring monitor's that is still failed."""
+    records = [record for record in ordered_records(history) if record.status is not ExecutionStatus.PENDING]
+    return records[-1] if records and records[-1].is_failure else None
+
+
+def describe_result(record: OperationRecord) -> str:
+    """Say how an operation ended: `monitor: connection refused (error)`."""
+    if record.status is ExecutionStatus.TIMEOUT:
+        ending = "timed out"
+    elif record.status in (ExecutionStatus.DONE, ExecutionStatus.ERROR):
+        ending = exit_code_words(record.exit_code)
+    else:
+        ending = str(record.status)
+    return f"{record.operation}: " + (f"{record.exit_reason} ({ending})" if record.exit_reason else ending)
+
+
+def exit_code_words(code: ExitCode) -> str:
+    """Write an exit code as a person says it: `not running`."""
+    return code.name.lower().replace("_", " ")
+
+
+def active_nodes(cib: Cib, resource: ResourceId) -> tuple[NodeName, ...]:
+    """Return the nodes on which a primitive is started, without doubt."""
+    return tuple(each.node for each in instances(cib, resource) if each.state is InstanceState.STARTED)
+
+
+def is_running_only_on(cib: Cib, resources: tuple[ResourceId, ...], node: NodeName) -> bool:
+    """Tell whether all these primitives are started on the node and may run nowhere else."""
+    for resource in resources:
+        found = instances(cib, resource)
+        if [(each.node, each.state) for each in found] != [(node, InstanceState.STARTED)]:
+            return False
+    return True
+
+
+def is_stopped(cib: Cib, resources: tuple[ResourceId, ...]) -> bool:
+    """Tell whether none of these primitives can be running anywhere."""
+    return not any(instances(cib, resource) for resource in resources)
+
+
+def is_anything_active_on(cib: Cib, node: NodeName) -> bool:
+    """Tell whether any configured primitive may run on a node."""
+    status = cib.status.nodes.get(node)
+    if status is None:
+        return False
+    return any(_instance(status, primitive.id) is not None for primitive in cib.configuration.primitives())
+
+
+def failures(cib: Cib) -> tuple[Failure, ...]:
+    """Return every failure that is not forgotten, by node and resource."""
+    return tuple(
+        failure
+        for _, status in sorted(cib.status.nodes.items())
+        for _, history in sorted(status.histories.items())
+        for failure in _failures(status.name, history)
+    )
+
+
+def _failures(node: NodeName, history: ResourceHistory) -> Iterator[Failure]:
+    failed = {
+        operation_key(record.operation, record.interval_ms): record
+        for record in ordered_records(history)
+        if record.is_failure and not _is_negative_probe(record)
+    }
+    for key in sorted({*failed, *history.fail_counts}):
+        yield Failure(node, history.resource, failed.get(key), history.fail_counts.get(key))
+
+
+def _is_negative_probe(record: OperationRecord) -> bool:
+    is_probe = record.operation == ActionName.MONITOR and record.interval_ms == 0
+    return is_probe and record.exit_code in (ExitCode.NOT_RUNNING, ExitCode.NOT_INSTALLED, ExitCode.OK)
+
+
+def meta_of(configuration: Configuration, resource: ResourceId) -> Mapping[str, str]:
+    """Return a resource's effective meta-attributes, without defaults of the table."""
+    own = configuration.resources[resource]
+    parent = configuration.parents().get(resource)
+    inherited = {} if parent is None else effective(configuration.resources[parent].meta)
+    return meta_values(configuration, own=effective(own.meta), parent=inherited)
+
+
+def meta_text(meta: Mapping[str, str], name: str) -> str:
+    """Return a meta-attribute or its default."""
+    return meta.get(name, meta_default(name))
+
+
+def meta_flag(meta: Mapping[str, str], name: str) -> bool:
+    """Return a boolean meta-attribute; what is not a boolean counts as its default."""
+    try:
+        return read_boolean(meta_text(meta, name))
+    except ValueError:
+        return read_boolean(meta_default(name))
+
+
+def why_not_wanted(configuration: Configuration, primitive: Primitive, meta: Mapping[str, str]) -> str:
+    """Say by whose wish a primitive is not to run; empty when it is to."""
+    if ClusterProperties(configuration).boolean("stop-all-resources") and primitive.agent.standard != "stonith":
+        return "stop-all-resources=true"
+    if meta_text(meta, "target-role").lower() == "stopped":
+        return "target-role=Stopped"
+    return ""
+
+
+def node_flag(cib: Cib, node: NodeName, name: str) -> bool:
+    """Return a boolean node attribute, configured or transient: standby, maintenance."""
+    entry = cib.configuration.nodes.get(node)
+    status = cib.status.nodes.get(node)
+    configured = {} if entry is None else effective(entry.attributes)
+    text = configured.get(name) or ("" if status is None else status.attributes.get(name, ""))
+    try:
+        return read_boolean(text)
+    except ValueError:
+        return False
