@@ -52,9 +52,12 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         text = f"incarnation {command.incarnation} of {command.node} is over ({status.state}); join under a new one"
         return refuse(cib, RefusalCode.OLD_INCARNATION, text)
     is_being_fenced = any(order.target == command.node for order in cib.status.fence_orders.values())
+    is_evading = status.is_fence_requested and status.state is NodeState.LOST and _is_same_boot(status, command)
+    if is_evading:
+        return refuse(cib, RefusalCode.HELD_FENCING_IN_FLIGHT, f"{command.node} is to be fenced; its join is held")
     if is_being_fenced and entry.rules.join_held_while_fencing:
         return refuse(cib, RefusalCode.HELD_FENCING_IN_FLIGHT, f"{command.node} is being fenced; its join is held")
-    is_same_boot = status.incarnation is not None and status.incarnation.boot_id == command.incarnation.boot_id
+    is_same_boot = _is_same_boot(status, command)
     if is_same_boot or not entry.rules.reboot_clears_history:
         joined = _restarted(status, entry)
     else:
@@ -64,6 +67,10 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
     return accept(
         with_node(cib, joined), change(ChangeKind.NODE_JOINED, f"{command.node} {manner}", node=command.node)
     )
+
+
+def _is_same_boot(status: NodeStatus, command: commands.Join) -> bool:
+    return status.incarnation is not None and status.incarnation.boot_id == command.incarnation.boot_id
 
 
 def _restarted(status: NodeStatus, entry: Entry) -> NodeStatus:
@@ -76,6 +83,7 @@ def _restarted(status: NodeStatus, entry: Entry) -> NodeStatus:
     return replace(
         status,
         detail="",
+        is_fence_requested=False,
         is_leaving=False,
         histories={resource: _without_recurring(history) for resource, history in histories.items()},
         probed=frozenset() if entry.rules.unverified_is_probed else status.probed,
@@ -136,7 +144,11 @@ def lost(cib: Cib, command: commands.Lost, entry: Entry) -> Verdict:
 def request_fence(cib: Cib, command: commands.RequestFence, entry: Entry) -> Verdict:
     """Declare a node lost because a person wants it fenced."""
     reason = f"fencing requested by {command.author}" + (f": {command.reason}" if command.reason else "")
-    return _declare_lost(cib, command.node, command.incarnation, reason, entry)
+    verdict = _declare_lost(cib, command.node, command.incarnation, reason, entry)
+    status = verdict.cib.status.nodes.get(command.node)
+    if verdict.refusal is not None or status is None:
+        return verdict
+    return replace(verdict, cib=with_node(verdict.cib, replace(status, is_fence_requested=True)))
 
 
 def _declare_lost(

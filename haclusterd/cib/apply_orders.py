@@ -142,7 +142,7 @@ def _record_finished(
     record = _as_record(history, order, result, key)
     is_probe = result.operation == ActionName.MONITOR and result.interval_ms == 0
     history = _with_record(history, order, record, key)
-    if record.is_failure and not (is_probe and record.exit_code in (ExitCode.OK, ExitCode.PROMOTED)):
+    if record.is_failure:
         history = _with_failure(history, record, key, is_fatal=is_start_fatal and record.operation == ActionName.START)
     is_nothing_left = is_probe and record.exit_code is ExitCode.NOT_RUNNING and not history.fail_counts
     histories = {name: item for name, item in status.histories.items() if name != result.resource}
@@ -195,8 +195,7 @@ def _with_record(
         return history
     is_over = record.operation == ActionName.STOP and not record.is_failure
     is_fresh = record.operation == ActionName.START or is_over
-    is_probe = record.operation == ActionName.MONITOR and record.interval_ms == 0
-    if is_fresh or (is_probe and record.exit_code is ExitCode.NOT_RUNNING):
+    if is_fresh or (record.is_probe and record.exit_code is ExitCode.NOT_RUNNING):
         records = {key: record}
     else:
         records = {**history.records, key: record}
@@ -217,11 +216,10 @@ def _with_failure(history: ResourceHistory, record: OperationRecord, key: str, *
 def _told(node: NodeName, record: OperationRecord, result: OperationResult) -> Change:
     what = f"{record.operation} of {result.resource} on {node}"
     reason = f": {record.exit_reason}" if record.exit_reason else ""
-    is_finding = record.operation == ActionName.MONITOR and record.interval_ms == 0
-    if is_finding and record.exit_code is ExitCode.NOT_RUNNING:
+    if record.is_probe and record.exit_code is ExitCode.NOT_RUNNING:
         text = f"{result.resource} is not running on {node}"
         return change(ChangeKind.OPERATION_SUCCEEDED, text, node=node, resource=result.resource)
-    if is_finding and record.exit_code is ExitCode.OK:
+    if record.is_probe and record.exit_code is ExitCode.OK:
         text = f"{result.resource} is running on {node}"
         return change(ChangeKind.OPERATION_SUCCEEDED, text, node=node, resource=result.resource)
     if record.is_failure:

@@ -55,6 +55,8 @@ class NodeStatus:
     """Why it is lost."""
     fenced_incarnation: Incarnation | None = None
     """The newest incarnation whose death is recorded."""
+    is_fence_requested: bool = False
+    """Lost because a person wants it fenced: it may not come back before it has been."""
     is_leaving: bool = False
     """It asked to be drained."""
     attributes: Mapping[str, str] = field(default_factory=dict)

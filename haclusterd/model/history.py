@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 
 from haclusterd.model.ids import AgentReference, OrderKey, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+
+
+_FINDINGS = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED})
 
 
 def operation_key(operation: str, interval_ms: int) -> str:
@@ -35,10 +38,17 @@ class OperationRecord:
     order: OrderKey | None = None
 
     @property
+    def is_probe(self) -> bool:
+        """Whether it only looked."""
+        return self.operation == ActionName.MONITOR and self.interval_ms == 0
+
+    @property
     def is_failure(self) -> bool:
-        """Whether it did not end as its order expected."""
+        """Whether it did not end as its order expected; a probe that finds the resource active has not failed."""
         if self.status in (ExecutionStatus.PENDING, ExecutionStatus.CANCELLED):
             return False
+        if self.is_probe and self.status is ExecutionStatus.DONE:
+            return self.exit_code not in _FINDINGS
         return self.status is not ExecutionStatus.DONE or self.exit_code is not self.target_exit_code
 
 

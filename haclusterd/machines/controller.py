@@ -1,0 +1,215 @@
+"""The DC: from the newest CIB to the next orders (Pacemaker Development, "Controller").
+
+While this node leads Raft it first commits that it is DC. Only then, in that very term, it judges who is lost, directs
+fencing, plans, and walks the plan. It keeps nothing that the CIB does not say, except the walk itself: a new DC plans
+anew, and what was in flight stands in the CIB as open orders. A failure of the scheduler is a value: nothing is ordered,
+resources run on, and the next change tries again.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from haclusterd.cib.changes import Change, ChangeKind, Refusal
+from haclusterd.cib.commands import Command, DcElected, FormCluster, IssueOrders
+from haclusterd.machines.effects import Effect, Note, Propose
+from haclusterd.machines.fencing_director import FencingDirector
+from haclusterd.machines.membership import MembershipMachine
+from haclusterd.machines.moment import Moment
+from haclusterd.machines.transition import TransitionMachine, TransitionState
+from haclusterd.model.cluster import Cib
+from haclusterd.model.graph import Plan
+from haclusterd.model.ids import Incarnation, NodeName, Term
+from haclusterd.model.instants import NEVER, Instant, WallTime, after
+from haclusterd.model.pacer import PacerReport
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.model.timing import Timing
+
+Scheduler = Callable[[Cib, WallTime], Plan]
+
+QUIET_CHANGES = frozenset(
+    {ChangeKind.ORDER_ISSUED, ChangeKind.FENCING_ORDERED, ChangeKind.FENCING_AGENT_SUCCEEDED, ChangeKind.REFUSED}
+)
+"""Changes after which a finished plan is still right."""
+
+
+class ControllerMachine:
+    """The DC's loop on one node; see the module."""
+
+    def __init__(
+        self,
+        node: NodeName,
+        incarnation: Incarnation,
+        timing: Timing,
+        schedule: Scheduler,
+        form: FormCluster,
+        *,
+        rules: SafetyRules = ALL_RULES,
+    ) -> None:
+        self._node = node
+        self._incarnation = incarnation
+        self._timing = timing
+        self._schedule = schedule
+        self._form = form
+        self._rules = rules
+        self._leads_term: Term | None = None
+        self._term: Term | None = None
+        """The term in which this node is DC; None while it is not."""
+        self._membership: MembershipMachine | None = None
+        self._director: FencingDirector | None = None
+        self._transition: TransitionMachine | None = None
+        self._transitions = 0
+        self._is_plan_due = False
+        self._recheck_at = NEVER
+        self._failure = ""
+        self._warnings: tuple[str, ...] = ()
+
+    @property
+    def is_dc(self) -> bool:
+        """Whether this node acts as DC."""
+        return self._term is not None
+
+    @property
+    def leads(self) -> bool:
+        """Whether this node leads Raft, as far as it knows."""
+        return self._leads_term is not None
+
+    @property
+    def failure(self) -> str:
+        """Why the scheduler could not plan; empty when it could."""
+        return self._failure
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the newest plan warns of."""
+        return self._warnings
+
+    def transition_progress(self) -> tuple[int, int, int] | None:
+        """Return (number, done, all) of the running transition."""
+        if self._transition is None or self._transition.state is not TransitionState.RUNNING:
+            return None
+        return (self._transition.number, *self._transition.progress())
+
+    def reincarnated(self, incarnation: Incarnation) -> None:
+        """This node begins a new life."""
+        self._incarnation = incarnation
+
+    def retimed(self, timing: Timing) -> None:
+        """The administrator changed node-timeout or brain-timeout."""
+        self._timing = timing
+
+    def leadership_changed(self, term: Term, *, is_self: bool) -> None:
+        """Raft has another leader, or another term."""
+        self._leads_term = term if is_self else None
+        if self._term is not None and self._leads_term != self._term:
+            self._resign()
+
+    def _resign(self) -> None:
+        self._term = None
+        self._membership = None
+        self._director = None
+        self._transition = None
+        self._failure = ""
+        self._recheck_at = NEVER
+
+    # -- one step ---------------------------------------------------------------------------------------------------
+
+    def step(
+        self, cib: Cib, changes: Sequence[Change], report: PacerReport | None, moment: Moment
+    ) -> Sequence[Effect]:
+        """Do what a DC does, if this node is the DC."""
+        if self._leads_term is None:
+            return ()
+        effects: list[Effect] = []
+        if not self._is_controller(cib):
+            return self._claim(cib)
+        if self._term is None:
+            effects.extend(self._take_office(moment))
+        assert self._membership is not None
+        assert self._director is not None
+        effects.extend(self._membership.step(cib, report, moment))
+        effects.extend(self._director.step(cib, report, moment))
+        if any(change.kind not in QUIET_CHANGES for change in changes):
+            self._is_plan_due = True
+        effects.extend(self._walk(cib, changes, moment))
+        if self._membership.is_settled(cib, report):
+            effects.extend(self._plan(cib, moment))
+        return effects
+
+    def _is_controller(self, cib: Cib) -> bool:
+        controller = cib.status.controller
+        return controller is not None and controller.node == self._node and controller.term == self._leads_term
+
+    def _claim(self, cib: Cib) -> Sequence[Effect]:
+        """Commit first that this node leads; in a cluster that does not exist yet, found it."""
+        assert self._leads_term is not None
+        if not cib.cluster_uuid:
+            return (Propose(f"form:{self._leads_term}", self._form),)
+        command = DcElected(self._node, self._incarnation, self._leads_term)
+        return (Propose(f"dc:{self._leads_term}", command),)
+
+    def _take_office(self, moment: Moment) -> Sequence[Effect]:
+        assert self._leads_term is not None
+        self._term = self._leads_term
+        self._membership = MembershipMachine(self._node, self._term, self._timing, moment.now, rules=self._rules)
+        self._director = FencingDirector(self._node, self._term, self._timing, rules=self._rules)
+        self._transition = None
+        self._transitions = 0
+        self._is_plan_due = True
+        return (Note("dc", f"{self._node} is DC in term {self._term}"),)
+
+    # -- planning ---------------------------------------------------------------------------------------------------
+
+    def _walk(self, cib: Cib, changes: Iterable[Change], moment: Moment) -> Sequence[Effect]:
+        if self._transition is None:
+            return ()
+        effects = self._transition.step(cib, changes, moment)
+        if self._transition.state is not TransitionState.RUNNING:
+            self._transition = None
+            self._is_plan_due = True
+        return effects
+
+    def _plan(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
+        is_due = self._is_plan_due or moment.now >= self._recheck_at
+        if self._transition is not None or not is_due:
+            return ()
+        self._is_plan_due = False
+        interval_ms = ClusterProperties(cib.configuration).duration_ms("cluster-recheck-interval")
+        self._recheck_at = after(moment.now, interval_ms)
+        try:
+            plan = self._schedule(cib, moment.wall)
+        except Exception as bug:  # noqa: BLE001 - a scheduler that fails must cost nothing but its plan
+            self._failure = f"{type(bug).__name__}: {bug}"
+            return (Note("scheduler-failed", self._failure),)
+        self._failure = ""
+        self._warnings = plan.warnings
+        if plan.recheck_at is not None:
+            wait_ms = max(1, plan.recheck_at - moment.wall)
+            self._recheck_at = min(self._recheck_at, after(moment.now, wait_ms))
+        if not plan.graph.actions:
+            return ()
+        assert self._term is not None
+        self._transitions += 1
+        self._transition = TransitionMachine(
+            self._node, self._term, self._transitions, plan.graph, rules=self._rules
+        )
+        count = len(plan.graph.actions)
+        note = Note("transition", f"transition {self._term}.{self._transitions}: {count} actions")
+        return (note, *self._walk(cib, (), moment))
+
+    def applied(self, command: Command, refusal: Refusal | None, cib: Cib) -> Sequence[Effect]:
+        """One of this node's own proposals was applied or refused."""
+        if self._transition is None or not isinstance(command, IssueOrders):
+            return ()
+        if refusal is None:
+            self._transition.committed(order.key for order in command.orders)
+            return ()
+        effects = self._transition.refused(cib, refusal.text)
+        self._transition = None
+        self._is_plan_due = True
+        return effects
+
+    def deadline(self) -> Instant:
+        """Return when `step` is wanted next."""
+        if self._membership is None or self._director is None:
+            return NEVER
+        return min(self._membership.deadline(), self._director.deadline(), self._recheck_at)

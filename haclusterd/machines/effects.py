@@ -1,0 +1,91 @@
+"""What machines ask the runtime to do: a closed union of frozen values.
+
+A machine never acts. It returns these, in the order in which they must happen; the runtime performs them through ports
+and turns what comes back into events.
+"""
+
+from dataclasses import dataclass
+
+from haclusterd.cib.commands import Command
+from haclusterd.model.agent_calls import AgentCall, FenceCall
+from haclusterd.model.ids import NodeName, ResourceId
+
+
+@dataclass(frozen=True, slots=True)
+class Propose:
+    """Ask the store for a command. `key` names the intent: one proposal with a key is in flight at a time, and it is
+    repeated, under one request id, until it is applied or `Withdraw`n."""
+
+    key: str
+    command: Command
+
+
+@dataclass(frozen=True, slots=True)
+class RunAgent:
+    """Execute an action; its result comes back as `agent_finished`."""
+
+    call: AgentCall
+
+
+@dataclass(frozen=True, slots=True)
+class KillAgent:
+    """End a running action; its result comes back as cancelled."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class WatchService:
+    """Watch the processes of an active resource; their death comes back as `service_died`."""
+
+    resource: ResourceId
+    instance: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnwatchService:
+    """Stop watching."""
+
+    resource: ResourceId
+
+
+@dataclass(frozen=True, slots=True)
+class CallFenceAgent:
+    """Run a fence agent; its answer comes back as `agent_finished`."""
+
+    call: FenceCall
+
+
+@dataclass(frozen=True, slots=True)
+class TransferLeadership:
+    """Hand the Raft leadership over."""
+
+    to: NodeName
+
+
+@dataclass(frozen=True, slots=True)
+class PublishEmpty:
+    """Tell the pacer whether this node is proven to run nothing."""
+
+    is_empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something worth one line in the log and in the history of decisions."""
+
+    kind: str
+    text: str
+
+
+Effect = (
+    Propose
+    | RunAgent
+    | KillAgent
+    | WatchService
+    | UnwatchService
+    | CallFenceAgent
+    | TransferLeadership
+    | PublishEmpty
+    | Note
+)

@@ -1,0 +1,577 @@
+"""Executes this node's orders, at most once each, and runs its recurring monitors.
+
+The rules it keeps (safety.md §1, §2, §4):
+
+* It considers orders only after its own process's Join was applied, and only those that name its own incarnation.
+* Just before an activating action begins: the lease is fresh, the order is open and not voided, its deadline has not
+  passed. Otherwise it answers "not begun", and never begins it.
+* One action of a resource at a time, first come, first served. What an earlier incarnation of this boot left running
+  blocks its resource until it has ended.
+* When the lease ends it kills what activates, stops everything that may be active here, in the order of the
+  constraints, and takes no orders until it has joined under a new incarnation.
+
+It owns no clock and runs nothing: it is told the time and answers with effects.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from haclusterd.cib.activity import possibly_active
+from haclusterd.cib.commands import RecordResults
+from haclusterd.machines.effects import (
+    Effect,
+    KillAgent,
+    Note,
+    Propose,
+    PublishEmpty,
+    RunAgent,
+    UnwatchService,
+    WatchService,
+)
+from haclusterd.machines.moment import Moment
+from haclusterd.machines.recurring import Recurring
+from haclusterd.machines.stop_plan import stops_before
+from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId
+from haclusterd.model.instants import NEVER, Instant, WallTime, after
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import OperationResult, Order, ResultKind
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+
+CHECK_LEVEL = "OCF_CHECK_LEVEL"
+DEFAULT_STOP_TIMEOUT_MS = 20_000
+
+
+@dataclass(slots=True)
+class _Running:
+    """An agent that is executing."""
+
+    key: str
+    action: str
+    order: Order | None
+    interval_ms: int
+    began_at: Instant
+    is_own_stop: bool = False
+    is_dropped: bool = False
+    """Its result concerns nobody any more."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """Everything about one resource on this node."""
+
+    resource: ResourceId
+    queue: list[Order] = field(default_factory=list)
+    running: _Running | None = None
+    adopted: set[str] = field(default_factory=set)
+    recurring: dict[int, Recurring] = field(default_factory=dict)
+    is_watched: bool = False
+
+    @property
+    def is_free(self) -> bool:
+        return self.running is None and not self.adopted
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnStop:
+    """How to stop a resource without an order."""
+
+    agent: AgentReference
+    parameters: Mapping[str, str]
+    timeout_ms: int
+    before: frozenset[ResourceId]
+    """What must have stopped first."""
+
+
+class ExecutorMachine:
+    """The hands' conscience of one node; see the module."""
+
+    def __init__(
+        self,
+        node: NodeName,
+        incarnation: Incarnation,
+        now: Instant,
+        *,
+        lease_grace_ms: int,
+        actions_max: int = 16,
+        rules: SafetyRules = ALL_RULES,
+    ) -> None:
+        self._node = node
+        self._incarnation = incarnation
+        self._rules = rules
+        self._actions_max = actions_max
+        self._cib = Cib()
+        self._lines: dict[ResourceId, _Line] = {}
+        self._received: dict[OrderKey, Instant] = {}
+        self._taken: set[OrderKey] = set()
+        """Orders that were begun or answered: never to be begun again."""
+        self._is_joined = False
+        self._call_id = 0
+        self._runs = 0
+        self._lease_grace_ms = lease_grace_ms
+        self._grace_until = after(now, lease_grace_ms)
+        """Until then a daemon that has just started waits for its first lease."""
+        self._stopping: dict[ResourceId, _OwnStop] | None = None
+        """What is still to be stopped since the lease ended; None while this node has not acted alone."""
+        self._own_stop_failed: set[ResourceId] = set()
+        self._is_empty: bool | None = None
+        self._results: list[OperationResult] = []
+
+    @property
+    def has_acted_alone(self) -> bool:
+        """Whether the lease ended and this node stopped its resources: it must join under a new incarnation."""
+        return self._stopping is not None
+
+    @property
+    def is_stopping_alone(self) -> bool:
+        """Whether stops of its own are still under way."""
+        return bool(self._stopping) or any(
+            line.running is not None and line.running.is_own_stop for line in self._lines.values()
+        )
+
+    def running_actions(self) -> tuple[tuple[ResourceId, str], ...]:
+        """Return (resource, action) of every agent that is executing."""
+        return tuple(
+            (line.resource, line.running.action) for line in self._lines.values() if line.running is not None
+        )
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
+    def adopted(self, actions: Sequence[AdoptedAction]) -> None:
+        """Take over what earlier incarnations of this boot left running."""
+        for action in actions:
+            if action.is_running and self._rules.adopt_running_agents:
+                self._line(action.resource).adopted.add(action.key)
+
+    def adopted_ended(self, key: str, moment: Moment) -> Sequence[Effect]:
+        """One of them has ended."""
+        for line in self._lines.values():
+            line.adopted.discard(key)
+        return self._step(moment)
+
+    def reincarnated(self, incarnation: Incarnation, moment: Moment) -> Sequence[Effect]:
+        """Begin a new life: orders of the old one are void; what still runs blocks its resource until it has ended."""
+        effects: list[Effect] = []
+        self._incarnation = incarnation
+        self._is_joined = False
+        self._stopping = None
+        self._own_stop_failed.clear()
+        self._results.clear()
+        self._grace_until = after(moment.now, self._lease_grace_ms)
+        for line in self._lines.values():
+            line.queue.clear()
+            effects.extend(self._forget_recurring(line))
+            if line.running is not None:
+                line.running.is_dropped = True
+        return [*effects, *self._step(moment)]
+
+    def cib_changed(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
+        """Look at the newest applied CIB."""
+        self._cib = cib
+        status = self._status()
+        was_joined = self._is_joined
+        self._is_joined = self._counts_as_joined(status)
+        if self._is_joined and not was_joined and status is not None:
+            self._call_id = max(self._call_id, status.last_call_id)
+        if self._is_joined and status is not None and self._stopping is None:
+            self._take_in(status, moment)
+        return self._step(moment)
+
+    def agent_finished(self, result: AgentResult, moment: Moment) -> Sequence[Effect]:
+        """An agent has ended."""
+        line = self._line_of(result.key)
+        if line is None or line.running is None:
+            return ()
+        running, line.running = line.running, None
+        effects: list[Effect] = []
+        if running.is_own_stop:
+            self._own_stop_ended(line.resource, result)
+        elif not running.is_dropped:
+            effects.extend(self._conclude(line, running, result, moment))
+        return [*effects, *self._step(moment)]
+
+    def service_died(self, resource: ResourceId, moment: Moment) -> Sequence[Effect]:
+        """A process of an active resource has exited: let its monitor look at once."""
+        line = self._lines.get(resource)
+        if line is not None and line.recurring:
+            shortest = line.recurring[min(line.recurring)]
+            shortest.hurry(moment.now)
+        return self._step(moment)
+
+    def ticked(self, moment: Moment) -> Sequence[Effect]:
+        """Time has passed."""
+        return self._step(moment)
+
+    def deadline(self, moment: Moment) -> Instant:
+        """Return when `ticked` is wanted next."""
+        due = [recurring.due_at for line in self._lines.values() for recurring in line.recurring.values()]
+        if self._stopping is None:
+            due.append(max(moment.lease_until, self._grace_until))
+        return min((instant for instant in due if instant > moment.now), default=NEVER)
+
+    # -- taking orders in -------------------------------------------------------------------------------------------
+
+    def _status(self) -> NodeStatus | None:
+        return self._cib.status.nodes.get(self._node)
+
+    def _counts_as_joined(self, status: NodeStatus | None) -> bool:
+        if status is None:
+            return False
+        if not self._rules.own_join_first:
+            return True
+        return status.incarnation == self._incarnation and status.state is NodeState.ONLINE
+
+    def _take_in(self, status: NodeStatus, moment: Moment) -> None:
+        open_orders = status.orders
+        self._taken &= set(open_orders)
+        self._received = {key: at for key, at in self._received.items() if key in open_orders}
+        for line in self._lines.values():
+            dropped = [order for order in line.queue if self._is_unwanted(open_orders.get(order.key))]
+            for order in dropped:
+                line.queue.remove(order)
+                self._answer_not_begun(order, "no longer wanted", moment)
+        for key, order in open_orders.items():
+            if key in self._taken or key in self._received:
+                continue
+            if order.incarnation != self._incarnation and self._rules.order_names_incarnation:
+                continue
+            self._received[key] = moment.now
+            if order.is_voided and self._rules.order_still_open_before_exec:
+                self._answer_not_begun(order, "no longer wanted", moment)
+            else:
+                self._line(order.resource).queue.append(order)
+
+    def _is_unwanted(self, order: Order | None) -> bool:
+        if not self._rules.order_still_open_before_exec:
+            return False
+        return order is None or order.is_voided
+
+    def _line(self, resource: ResourceId) -> _Line:
+        return self._lines.setdefault(resource, _Line(resource))
+
+    def _line_of(self, key: str) -> _Line | None:
+        return next(
+            (line for line in self._lines.values() if line.running is not None and line.running.key == key), None
+        )
+
+    # -- one step ---------------------------------------------------------------------------------------------------
+
+    def _step(self, moment: Moment) -> list[Effect]:
+        effects: list[Effect] = []
+        if self._must_act_alone(moment):
+            effects.extend(self._begin_to_act_alone())
+        if self._stopping is not None:
+            effects.extend(self._continue_alone(moment))
+        elif self._is_joined:
+            for line in sorted(self._lines.values(), key=lambda line: line.resource):
+                effects.extend(self._advance(line, moment))
+        effects.extend(self._report())
+        return [*self._publish_empty(), *effects]
+
+    def _report(self) -> list[Effect]:
+        """Propose everything that ended since the last step as one command."""
+        if not self._results or not self._is_joined:
+            return []
+        results, self._results = tuple(self._results), []
+        key = f"results:{results[0].order or results[0].resource}:{results[0].call_id}"
+        return [Propose(key, RecordResults(self._node, self._incarnation, results))]
+
+    def _publish_empty(self) -> list[Effect]:
+        """Say whether nothing that is managed can be active here (safety.md §2, "Feed")."""
+        status = self._status()
+        is_busy = any(line.running is not None or line.adopted or line.queue for line in self._lines.values())
+        if self._stopping is not None:
+            is_empty = not is_busy and not self._stopping and not self._own_stop_failed
+        else:
+            is_empty = self._is_joined and status is not None and not possibly_active(status) and not is_busy
+        if is_empty == self._is_empty:
+            return []
+        self._is_empty = is_empty
+        return [PublishEmpty(is_empty)]
+
+    def _advance(self, line: _Line, moment: Moment) -> list[Effect]:
+        effects: list[Effect] = []
+        if line.queue and line.running is not None and line.running.interval_ms:
+            if self._ends_monitors(line.queue[0]) and not line.running.is_dropped:
+                line.running.is_dropped = True
+                effects.append(KillAgent(line.running.key))
+            return effects
+        while line.queue and line.is_free and self._may_run_another():
+            order = line.queue.pop(0)
+            self._taken.add(order.key)
+            effects.extend(self._begin(line, order, moment))
+        if line.is_free and not line.queue:
+            effects.extend(self._run_due_monitor(line, moment))
+        return effects
+
+    def _may_run_another(self) -> bool:
+        running = sum(1 for line in self._lines.values() if line.running is not None and not line.running.interval_ms)
+        return running < self._actions_max
+
+    @staticmethod
+    def _ends_monitors(order: Order) -> bool:
+        return order.action not in (ActionName.MONITOR, ActionName.NOTIFY)
+
+    def _begin(self, line: _Line, order: Order, moment: Moment) -> list[Effect]:
+        objection = self._objection(order, moment)
+        if objection:
+            self._answer_not_begun(order, objection, moment)
+            return []
+        effects: list[Effect] = []
+        if self._ends_monitors(order) and order.action is not ActionName.CANCEL:
+            effects.extend(self._forget_recurring(line))
+        if order.action is ActionName.CANCEL:
+            line.recurring.pop(order.interval_ms, None)
+            self._answer_done(order, moment)
+            return effects
+        if order.action is ActionName.MONITOR and order.interval_ms:
+            line.recurring[order.interval_ms] = Recurring.begin(order, moment.now)
+            return effects
+        if order.action is ActionName.STOP and line.is_watched:
+            line.is_watched = False
+            effects.append(UnwatchService(line.resource))
+        call = _call(order, str(order.key), self._incarnation)
+        line.running = _Running(call.key, order.action, order, 0, moment.now)
+        effects.append(RunAgent(call))
+        return effects
+
+    def _objection(self, order: Order, moment: Moment) -> str:
+        """Say why an order must not begin now; empty when it may."""
+        if not order.is_activating:
+            return ""
+        if self._rules.lease_before_exec and not moment.has_lease:
+            return "this node holds no lease"
+        waited = moment.now - self._received.get(order.key, moment.now)
+        if self._rules.order_deadline and waited > order.deadline_ms:
+            return f"its deadline passed ({waited} ms after its receipt)"
+        return ""
+
+    def _forget_recurring(self, line: _Line) -> list[Effect]:
+        for recurring in line.recurring.values():
+            if recurring.is_unanswered:
+                self._answer_order_unknown(recurring.order)
+        line.recurring.clear()
+        if line.running is not None and line.running.interval_ms and not line.running.is_dropped:
+            line.running.is_dropped = True
+            return [KillAgent(line.running.key)]
+        return []
+
+    def _run_due_monitor(self, line: _Line, moment: Moment) -> list[Effect]:
+        due = [interval for interval, recurring in line.recurring.items() if recurring.due_at <= moment.now]
+        if not due:
+            return []
+        recurring = line.recurring[min(due, key=lambda interval: (line.recurring[interval].due_at, interval))]
+        self._runs += 1
+        call = _call(recurring.order, f"{recurring.order.key}.{self._runs}", self._incarnation)
+        line.running = _Running(call.key, ActionName.MONITOR, recurring.order, recurring.order.interval_ms, moment.now)
+        return [RunAgent(call)]
+
+    # -- results ----------------------------------------------------------------------------------------------------
+
+    def _conclude(self, line: _Line, running: _Running, result: AgentResult, moment: Moment) -> list[Effect]:
+        order = running.order
+        assert order is not None
+        exit_code = _exit_code(result)
+        answer = OperationResult(
+            kind=ResultKind.FINISHED,
+            order=order.key,
+            resource=line.resource,
+            operation=str(order.action),
+            interval_ms=order.interval_ms,
+            exit_code=exit_code,
+            status=_status_of(result, exit_code, order),
+            call_id=self._next_call_id(),
+            run_at=WallTime(moment.wall - result.executed_ms),
+            executed_ms=result.executed_ms,
+            queued_ms=running.began_at - self._received.get(order.key, running.began_at),
+            exit_reason=result.exit_reason if exit_code is not order.target_exit_code else "",
+            target_exit_code=order.target_exit_code,
+            output={"stdout": result.stdout, "stderr": result.stderr},
+        )
+        if running.interval_ms:
+            recurring = line.recurring.get(running.interval_ms)
+            if recurring is None or result.status is ExecutionStatus.CANCELLED:
+                return []
+            told = recurring.answered(answer, moment.now)
+            if told is not None:
+                self._results.append(told)
+        else:
+            self._results.append(answer)
+        return self._watch(line, order, exit_code)
+
+    def _watch(self, line: _Line, order: Order, exit_code: ExitCode) -> list[Effect]:
+        is_active = exit_code is ExitCode.OK and order.action in (ActionName.START, ActionName.MONITOR)
+        if not is_active or order.agent.standard != "ocf":
+            return []
+        is_new = order.action is ActionName.START or not line.is_watched
+        line.is_watched = True
+        return [WatchService(line.resource, str(line.resource))] if is_new else []
+
+    def _next_call_id(self) -> int:
+        self._call_id += 1
+        return self._call_id
+
+    def _answer_not_begun(self, order: Order, reason: str, moment: Moment) -> None:
+        self._taken.add(order.key)
+        self._answer(order, ResultKind.NOT_BEGUN, ExecutionStatus.CANCELLED, reason, moment.wall)
+
+    def _answer_done(self, order: Order, moment: Moment) -> None:
+        self._answer(order, ResultKind.FINISHED, ExecutionStatus.DONE, "", moment.wall)
+
+    def _answer_order_unknown(self, order: Order) -> None:
+        """A recurring monitor was ended before its first answer: nothing was learned, nothing was changed."""
+        self._answer(order, ResultKind.NOT_BEGUN, ExecutionStatus.CANCELLED, "cancelled", WallTime(0))
+
+    def _answer(
+        self, order: Order, kind: ResultKind, status: ExecutionStatus, reason: str, wall: WallTime
+    ) -> None:
+        self._results.append(
+            OperationResult(
+                kind=kind,
+                order=order.key,
+                resource=order.resource,
+                operation=str(order.action),
+                interval_ms=order.interval_ms,
+                exit_code=ExitCode.OK if kind is ResultKind.FINISHED else ExitCode.UNKNOWN,
+                status=status,
+                call_id=self._next_call_id(),
+                run_at=wall,
+                exit_reason=reason,
+                target_exit_code=order.target_exit_code if kind is not ResultKind.FINISHED else ExitCode.OK,
+            )
+        )
+
+    # -- acting alone -----------------------------------------------------------------------------------------------
+
+    def _must_act_alone(self, moment: Moment) -> bool:
+        if self._stopping is not None or moment.has_lease or not self._rules.stop_on_lease_end:
+            return False
+        return moment.now >= self._grace_until
+
+    def _begin_to_act_alone(self) -> list[Effect]:
+        effects: list[Effect] = []
+        active = self._possibly_active_here()
+        self._stopping = self._own_stops(active)
+        for line in self._lines.values():
+            line.queue.clear()
+            effects.extend(self._forget_recurring(line))
+            running = line.running
+            if running is not None and running.action != ActionName.STOP:
+                running.is_dropped = True
+                effects.append(KillAgent(running.key))
+            if line.is_watched:
+                line.is_watched = False
+                effects.append(UnwatchService(line.resource))
+        self._results.clear()
+        if active:
+            effects.append(Note("acting-alone", f"the lease ended; stopping {', '.join(sorted(active))}"))
+        return effects
+
+    def _possibly_active_here(self) -> frozenset[ResourceId]:
+        status = self._status()
+        if status is None or status.incarnation is None:
+            return frozenset()
+        if status.incarnation.boot_id != self._incarnation.boot_id:
+            return frozenset()  # All of it died with the older boot.
+        begun = {line.resource for line in self._lines.values() if line.running is not None or line.adopted}
+        return possibly_active(status) | begun
+
+    def _own_stops(self, active: frozenset[ResourceId]) -> dict[ResourceId, _OwnStop]:
+        status = self._status()
+        assert status is not None or not active
+        before = stops_before(self._cib.configuration, active)
+        stops: dict[ResourceId, _OwnStop] = {}
+        for resource in sorted(active):
+            origin = _origin(status, resource)
+            if origin is not None and origin[0].standard != "stonith":
+                timeout_ms = _stop_timeout_ms(self._cib, resource)
+                stops[resource] = _OwnStop(origin[0], origin[1], timeout_ms, before[resource])
+        return stops
+
+    def _continue_alone(self, moment: Moment) -> list[Effect]:
+        assert self._stopping is not None
+        effects: list[Effect] = []
+        unfinished = set(self._stopping) | {
+            line.resource
+            for line in self._lines.values()
+            if line.running is not None and line.running.is_own_stop
+        }
+        for resource, stop in sorted(self._stopping.items()):
+            line = self._line(resource)
+            if not line.is_free or stop.before & unfinished:
+                continue
+            del self._stopping[resource]
+            self._runs += 1
+            call = AgentCall(
+                key=f"alone-{self._incarnation.token}-{self._runs}",
+                resource=resource,
+                instance=str(resource),
+                agent=stop.agent,
+                action=ActionName.STOP,
+                parameters=stop.parameters,
+                meta={"timeout": str(stop.timeout_ms), "name": "stop", "on_node": str(self._node)},
+                timeout_ms=stop.timeout_ms,
+                incarnation=self._incarnation,
+            )
+            line.running = _Running(call.key, ActionName.STOP, None, 0, moment.now, is_own_stop=True)
+            effects.append(RunAgent(call))
+        return effects
+
+    def _own_stop_ended(self, resource: ResourceId, result: AgentResult) -> None:
+        if result.status is not ExecutionStatus.DONE or result.exit_code != ExitCode.OK:
+            self._own_stop_failed.add(resource)
+
+
+def _call(order: Order, key: str, incarnation: Incarnation) -> AgentCall:
+    parameters = {name: value for name, value in order.parameters.items() if name != CHECK_LEVEL}
+    return AgentCall(
+        key=key,
+        resource=order.resource,
+        instance=str(order.resource),
+        agent=order.agent,
+        action=str(order.action),
+        parameters=parameters,
+        meta=order.meta,
+        timeout_ms=order.timeout_ms,
+        incarnation=incarnation,
+        check_level=order.parameters.get(CHECK_LEVEL),
+    )
+
+
+def _exit_code(result: AgentResult) -> ExitCode:
+    """Read the agent's exit status; the degraded codes count as what they are degraded from."""
+    code = ExitCode.read(result.exit_code)
+    return {ExitCode.DEGRADED: ExitCode.OK, ExitCode.DEGRADED_PROMOTED: ExitCode.PROMOTED}.get(code, code)
+
+
+def _status_of(result: AgentResult, exit_code: ExitCode, order: Order) -> ExecutionStatus:
+    if result.status is not ExecutionStatus.DONE or exit_code is order.target_exit_code:
+        return result.status
+    is_probe = order.action is ActionName.MONITOR and order.interval_ms == 0
+    if is_probe and exit_code in (ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED):
+        return ExecutionStatus.DONE
+    return ExecutionStatus.NOT_INSTALLED if exit_code is ExitCode.NOT_INSTALLED else ExecutionStatus.ERROR
+
+
+def _origin(
+    status: NodeStatus | None, resource: ResourceId
+) -> tuple[AgentReference, Mapping[str, str]] | None:
+    """Return with which agent and parameters a resource may have been started here."""
+    if status is None:
+        return None
+    for order in status.orders.values():
+        if order.resource == resource and order.is_activating:
+            return order.agent, order.parameters
+    history = status.histories.get(resource)
+    return (history.agent, history.parameters) if history is not None else None
+
+
+def _stop_timeout_ms(cib: Cib, resource: ResourceId) -> int:
+    for primitive in cib.configuration.primitives():
+        if primitive.id == resource:
+            for operation in primitive.operations:
+                if operation.name == ActionName.STOP and operation.timeout_ms is not None:
+                    return operation.timeout_ms
+    return DEFAULT_STOP_TIMEOUT_MS
+

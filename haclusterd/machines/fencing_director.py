@@ -1,0 +1,186 @@
+"""The DC's side of fencing: who must be fenced, with which device, by whom, and when it is believed (safety.md §5).
+
+A lost node is fenced from the moment its loss is committed. The fence agent's word is not enough: the target must then
+stay silent for a heartbeat period, heard by no live voter, before its fencing is recorded. A device whose target is
+heard afterwards has lied; another is tried.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from haclusterd.cib.commands import Fenced, IssueFence, RecordFenceFailure
+from haclusterd.machines.effects import Effect, Note, Propose
+from haclusterd.machines.moment import Moment
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState, FencingRecord
+from haclusterd.model.ids import FenceKey, NodeName, Term
+from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.pacer import PacerReport
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.model.timing import Timing
+from haclusterd.scheduler.fencing_capability import usable_devices
+
+BACKOFF_FIRST_MS = 1000
+BACKOFF_MAX_MS = 30_000
+QUICK_ATTEMPTS = 2
+"""So many attempts follow each other at once; later ones wait, twice as long each time."""
+
+
+class FencingDirector:
+    """Directs fencing while this node is DC; made anew each time."""
+
+    def __init__(self, node: NodeName, term: Term, timing: Timing, *, rules: SafetyRules = ALL_RULES) -> None:
+        self._node = node
+        self._term = term
+        self._timing = timing
+        self._rules = rules
+        self._succeeded_at: dict[FenceKey, Instant] = {}
+        """When this DC saw each agent's success: the target must be silent from then on."""
+        self._retry_at: dict[NodeName, tuple[int, Instant]] = {}
+        """For each lost node: after how many failed attempts, until when the next waits."""
+        self._told: set[tuple[NodeName, str]] = set()
+        self._wake_at = NEVER
+
+    def deadline(self) -> Instant:
+        """Return when `step` is wanted next."""
+        return self._wake_at
+
+    def step(self, cib: Cib, report: PacerReport | None, moment: Moment) -> Sequence[Effect]:
+        """Move every fencing on."""
+        self._wake_at = NEVER
+        effects: list[Effect] = []
+        for order in cib.status.fence_orders.values():
+            effects.extend(self._supervise(cib, order, report, moment))
+        being_fenced = {order.target for order in cib.status.fence_orders.values()}
+        for name, status in sorted(cib.status.nodes.items()):
+            if status.state is NodeState.LOST and name not in being_fenced:
+                effects.extend(self._order(cib, status, moment))
+        return effects
+
+    # -- orders under way -------------------------------------------------------------------------------------------
+
+    def _supervise(
+        self, cib: Cib, order: FenceOrder, report: PacerReport | None, moment: Moment
+    ) -> Sequence[Effect]:
+        if order.state is FenceState.OPEN:
+            executor = cib.status.nodes.get(order.executor)
+            is_there = executor is not None and executor.state is NodeState.ONLINE
+            if is_there and executor is not None and executor.incarnation == order.executor_incarnation:
+                return ()
+            return (_failed(order, FenceOutcome.UNKNOWN, f"{order.executor} is gone; whether it acted is unknown"),)
+        succeeded_at = self._succeeded_at.setdefault(order.key, moment.now)
+        patience_until = after(succeeded_at, self._timing.heartbeat_ms)
+        if moment.now < patience_until:
+            self._wake_at = min(self._wake_at, patience_until)
+            return ()
+        listener = _heard_since(cib, order, self._node, report, moment, succeeded_at)
+        if listener is not None and self._rules.heard_after_fence_is_a_lie:
+            return (_failed(order, FenceOutcome.LIED, f"{listener} heard {order.target} afterwards"),)
+        detail = f"{order.action} with {order.device} by {order.executor}"
+        command = Fenced(order.target, order.target_incarnation, order.key, FenceOutcome.FENCED, detail)
+        return (Propose(f"fenced:{order.key}", command),)
+
+    # -- new orders -------------------------------------------------------------------------------------------------
+
+    def _order(self, cib: Cib, status: NodeStatus, moment: Moment) -> Sequence[Effect]:
+        properties = ClusterProperties(cib.configuration)
+        devices = usable_devices(cib.configuration, status.name)
+        if not properties.boolean("fencing-enabled") or not devices:
+            return self._tell_once(status, "no usable fencing device: nothing of it is recovered")
+        failed = _failures_since_loss(cib, status)
+        if len(failed) >= properties.integer("fencing-max-attempts"):
+            return self._tell_once(status, f"fencing failed {len(failed)} times; a person must confirm that it is down")
+        wait_until = self._wait_until(status.name, len(failed), moment)
+        if moment.now < wait_until:
+            self._wake_at = min(self._wake_at, wait_until)
+            return ()
+        executors = self._executors(cib, status.name)
+        if not executors:
+            return ()
+        executor = executors[len(failed) % len(executors)]
+        incarnation = cib.status.nodes[executor].incarnation
+        assert incarnation is not None
+        order = FenceOrder(
+            key=FenceKey(f"{self._term}.{status.name}.{status.since}.{len(failed)}"),
+            target=status.name,
+            target_incarnation=status.incarnation,
+            action=FenceAction(properties.text("fencing-action")),
+            device=devices[len(failed) % len(devices)],
+            executor=executor,
+            executor_incarnation=incarnation,
+            dc_term=self._term,
+            timeout_ms=properties.duration_ms("fencing-timeout"),
+            attempt=len(failed) + 1,
+            issued_at=moment.wall,
+            reason=status.detail,
+        )
+        return (Propose(f"fence:{order.key}", IssueFence(order)),)
+
+    def _wait_until(self, node: NodeName, failures: int, moment: Moment) -> Instant:
+        if failures < QUICK_ATTEMPTS:
+            return moment.now
+        known = self._retry_at.get(node)
+        if known is None or known[0] != failures:
+            wait_ms = min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS << min(10, failures - QUICK_ATTEMPTS))
+            known = (failures, after(moment.now, wait_ms))
+            self._retry_at[node] = known
+        return known[1]
+
+    def _executors(self, cib: Cib, target: NodeName) -> list[NodeName]:
+        """Return who may run the agent: the DC first, then the other online nodes; never the target."""
+        online = sorted(
+            name
+            for name, status in cib.status.nodes.items()
+            if status.state is NodeState.ONLINE and name != target
+        )
+        return sorted(online, key=lambda name: (name != self._node, name))
+
+    def _tell_once(self, status: NodeStatus, text: str) -> Sequence[Effect]:
+        self._told &= {item for item in self._told if item[0] != status.name or item[1] == text}
+        if (status.name, text) in self._told:
+            return ()
+        self._told.add((status.name, text))
+        return (Note("fencing", f"{status.name}: {text}"),)
+
+
+def _failures_since_loss(cib: Cib, status: NodeStatus) -> list[FencingRecord]:
+    return [
+        record
+        for record in cib.status.fencing_history
+        if record.target == status.name
+        and record.target_incarnation == status.incarnation
+        and record.issued_at >= status.since
+        and record.outcome is not FenceOutcome.FENCED
+    ]
+
+
+def _failed(order: FenceOrder, outcome: FenceOutcome, detail: str) -> Effect:
+    return Propose(f"fence-failed:{order.key}", RecordFenceFailure(order.key, outcome, detail))
+
+
+def _heard_since(
+    cib: Cib, order: FenceOrder, node: NodeName, report: PacerReport | None, moment: Moment, since: Instant
+) -> NodeName | None:
+    """Return a live voter that has heard the fenced incarnation since `since`; None when there is none."""
+    if report is None:
+        return None
+    heard = {item.name: item for item in report.nodes}
+    target = heard.get(order.target)
+    if target is None or target.incarnation != order.target_incarnation:
+        return None
+    drift_ms = max(0, moment.now - report.reported_at)
+    span_ms = moment.now - since
+    ages: dict[NodeName, int] = {}
+    if target.age_ms is not None:
+        ages[node] = target.age_ms + drift_ms
+    for voter in cib.voters():
+        known = heard.get(voter)
+        if voter != order.target and known is not None and known.age_ms is not None:
+            through = _age_through(known.hears, order.target)
+            if through is not None:
+                ages[voter] = through + known.age_ms + drift_ms
+    return min((voter for voter, age in ages.items() if age < span_ms), default=None)
+
+
+def _age_through(hears: Mapping[NodeName, int], target: NodeName) -> int | None:
+    return hears.get(target)

@@ -1,0 +1,153 @@
+"""How this node becomes, stays and ceases to be a member in force.
+
+A daemon joins under the incarnation it drew at its start. It draws a new one, and joins again, when its old life is over
+while it lives on: it was declared lost or fenced, or its lease ended and it has stopped its resources by itself. The old
+life's orders can then never be executed by the new one (safety.md §1, §4).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from haclusterd.cib.activity import possibly_active
+from haclusterd.cib.changes import Refusal, RefusalCode
+from haclusterd.cib.commands import Join, Leaving, RequestLeave
+from haclusterd.machines.effects import Effect, Note, Propose, TransferLeadership
+from haclusterd.machines.moment import Moment
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.instants import NEVER, Instant, after
+
+HELD_RETRY_MS = 500
+"""How long to wait before asking again to join while this node is being fenced."""
+
+
+class JoinState(StrEnum):
+    """Where this node's membership stands."""
+
+    OUTSIDE = "outside"
+    """Not joined under the present incarnation."""
+    HELD = "held"
+    """Its join waits until a fencing of this node has ended."""
+    JOINED = "joined"
+    OVER = "over"
+    """The present incarnation is over; a new one is needed."""
+    LEFT = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class DrawIncarnation:
+    """Draw a new incarnation and tell every machine and the pacer."""
+
+
+class JoiningMachine:
+    """This node's membership; see the module."""
+
+    def __init__(self, node: NodeName, incarnation: Incarnation) -> None:
+        self._node = node
+        self._incarnation = incarnation
+        self._state = JoinState.OUTSIDE
+        self._attempt = 0
+        self._retry_at = NEVER
+        self._is_leaving = False
+        self._held_because = ""
+
+    @property
+    def state(self) -> JoinState:
+        """Where this node stands."""
+        return self._state
+
+    @property
+    def held_because(self) -> str:
+        """Why its join is held; empty when it is not."""
+        return self._held_because if self._state is JoinState.HELD else ""
+
+    def reincarnated(self, incarnation: Incarnation) -> None:
+        """Begin a new life."""
+        self._incarnation = incarnation
+        self._state = JoinState.OUTSIDE
+        self._attempt += 1
+        self._retry_at = NEVER
+
+    def leave(self) -> None:
+        """Ask to be drained and to leave (SIGTERM)."""
+        self._is_leaving = True
+
+    def refused(self, refusal: Refusal, moment: Moment) -> None:
+        """A Join was refused: ask again later, under the same incarnation when it was only held."""
+        if refusal.code is RefusalCode.HELD_FENCING_IN_FLIGHT:
+            self._state = JoinState.HELD
+            self._held_because = refusal.text
+            self._attempt += 1
+            self._retry_at = after(moment.now, HELD_RETRY_MS)
+        elif refusal.code is RefusalCode.OLD_INCARNATION:
+            self._state = JoinState.OVER
+
+    def step(
+        self, cib: Cib, moment: Moment, *, has_acted_alone: bool, is_stopping_alone: bool, is_leader: bool
+    ) -> Sequence[Effect | DrawIncarnation]:
+        """Compare what the CIB says of this node with what it is."""
+        status = cib.status.nodes.get(self._node)
+        if status is None:
+            return ()
+        self._observe(status)
+        if self._state is JoinState.LEFT:
+            return ()
+        if has_acted_alone:
+            return self._after_acting_alone(moment, is_stopping=is_stopping_alone)
+        if self._state is JoinState.OVER:
+            return (Note("reincarnation", f"this incarnation is {status.state}"), DrawIncarnation())
+        if self._state is JoinState.JOINED:
+            return self._leave_step(cib, status, is_leader=is_leader) if self._is_leaving else ()
+        if self._state is JoinState.HELD and moment.now < self._retry_at:
+            return ()
+        return (Propose(f"join:{self._incarnation}:{self._attempt}", Join(self._node, self._incarnation)),)
+
+    def _after_acting_alone(self, moment: Moment, *, is_stopping: bool) -> Sequence[Effect | DrawIncarnation]:
+        is_known_lost = self._state is JoinState.OVER
+        if is_stopping or not (moment.has_lease or is_known_lost):
+            return ()
+        return (Note("reincarnation", "resources were stopped without a lease"), DrawIncarnation())
+
+    def _observe(self, status: NodeStatus) -> None:
+        if status.incarnation != self._incarnation:
+            if self._state is JoinState.JOINED:
+                self._state = JoinState.OVER
+            return
+        if status.state is NodeState.ONLINE:
+            self._state = JoinState.JOINED
+        elif status.state is NodeState.LEFT:
+            self._state = JoinState.LEFT
+        else:
+            self._state = JoinState.OVER
+
+    def _leave_step(self, cib: Cib, status: NodeStatus, *, is_leader: bool) -> Sequence[Effect]:
+        if not status.is_leaving:
+            return (Propose(f"leave:{self._incarnation}", RequestLeave(self._node, self._incarnation)),)
+        if status.orders or self._runs_something(status):
+            return ()
+        if is_leader:
+            heir = _heir(cib, self._node)
+            if heir is not None:
+                return (TransferLeadership(heir),)
+        return (Propose(f"left:{self._incarnation}", Leaving(self._node, self._incarnation)),)
+
+    @staticmethod
+    def _runs_something(status: NodeStatus) -> bool:
+        return any(
+            resource not in status.histories or status.histories[resource].agent.standard != "stonith"
+            for resource in possibly_active(status)
+        )
+
+    def deadline(self) -> Instant:
+        """Return when `step` is wanted next."""
+        return self._retry_at if self._state is JoinState.HELD else NEVER
+
+
+def _heir(cib: Cib, node: NodeName) -> NodeName | None:
+    """Return another voter that is online and stays, first by name."""
+    for name in cib.voters():
+        status = cib.status.nodes.get(name)
+        if name != node and status is not None and status.state is NodeState.ONLINE and not status.is_leaving:
+            return name
+    return None

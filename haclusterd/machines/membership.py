@@ -1,0 +1,218 @@
+"""Who is lost: the DC's judgement of its peers' silence (safety.md §4, §6).
+
+A node is lost when no voter in the DC's quorum has heard it for node-timeout; a node that others hear and only the DC
+does not is no reason to fence, but to hand the DC over. A host that is heard, but whose daemon is away for
+brain-timeout, is lost too. Nothing here is read from disk, and no refused connection ever hastens a loss.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from haclusterd.cib.commands import Lost
+from haclusterd.machines.effects import Effect, Note, Propose, TransferLeadership
+from haclusterd.machines.moment import Moment
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.model.timing import Timing
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """One report, brought to the present."""
+
+    heard: Mapping[NodeName, HeardNode]
+    drift_ms: int
+    """How long ago the report was made."""
+
+    def age_ms(self, node: NodeName) -> int | None:
+        """Return how long ago the DC itself heard `node`."""
+        heard = self.heard.get(node)
+        return heard.age_ms + self.drift_ms if heard is not None and heard.age_ms is not None else None
+
+    def age_through_ms(self, voter: NodeName, node: NodeName) -> int | None:
+        """Return how long ago `voter` heard `node`, as far as its newest heartbeat says."""
+        own = self.age_ms(voter)
+        heard = self.heard.get(voter)
+        if own is None or heard is None or node not in heard.hears:
+            return None
+        return heard.hears[node] + own
+
+
+class MembershipMachine:
+    """The DC's view of who is there; made anew each time this node becomes DC."""
+
+    def __init__(
+        self, node: NodeName, term: Term, timing: Timing, now: Instant, *, rules: SafetyRules = ALL_RULES
+    ) -> None:
+        self._node = node
+        self._term = term
+        self._timing = timing
+        self._since = now
+        """From when on silence is counted for nodes that were never heard."""
+        self._rules = rules
+        self._seen_stall: Instant | None = None
+        self._unheard_since: dict[NodeName, Instant] = {}
+        """Since when the DC has not heard a node that others hear."""
+        self._next_one_way_at = Instant(0)
+        self._wake_at = NEVER
+
+    def deadline(self) -> Instant:
+        """Return when `step` is wanted next."""
+        return self._wake_at
+
+    def is_settled(self, cib: Cib, report: PacerReport | None) -> bool:
+        """Tell whether every member is either heard in the incarnation the CIB knows, or decided upon.
+
+        Until then a plan would rest on a status that may be a week old.
+        """
+        heard = {node.name: node for node in report.nodes} if report is not None else {}
+        for name, status in cib.status.nodes.items():
+            if status.state is NodeState.UNSEEN:
+                if self._rules.unseen_is_fenced:
+                    return False
+            elif status.state is NodeState.ONLINE and name != self._node:
+                known = heard.get(name)
+                if known is None or known.incarnation != status.incarnation:
+                    return False
+        own = cib.status.nodes.get(self._node)
+        return own is not None and own.state is NodeState.ONLINE
+
+    def step(self, cib: Cib, report: PacerReport | None, moment: Moment) -> Sequence[Effect]:
+        """Judge every member."""
+        self._wake_at = NEVER
+        if report is None or (self._rules.dc_needs_fresh_lease and not moment.has_lease):
+            return ()
+        self._restart_after_stall(report, moment)
+        view = _View({node.name: node for node in report.nodes}, max(0, moment.now - report.reported_at))
+        quorum = self._quorum(cib, view)
+        if len(quorum) * 2 <= len(cib.voters()):
+            return ()
+        effects: list[Effect] = []
+        for name, status in sorted(cib.status.nodes.items()):
+            if name != self._node and status.state in (NodeState.ONLINE, NodeState.UNSEEN):
+                effects.extend(self._judge(cib, view, quorum, status, moment))
+        return effects
+
+    def _restart_after_stall(self, report: PacerReport, moment: Moment) -> None:
+        if report.stalled_at != self._seen_stall and self._rules.silence_clocks_restart_after_stall:
+            self._seen_stall = report.stalled_at
+            self._since = moment.now
+            self._unheard_since.clear()
+
+    def _quorum(self, cib: Cib, view: _View) -> tuple[NodeName, ...]:
+        """Return the voters that the DC hears, itself included."""
+        timeout_ms = self._timing.node_timeout_ms
+        return tuple(
+            voter
+            for voter in cib.voters()
+            if voter == self._node or _is_below(view.age_ms(voter), timeout_ms)
+        )
+
+    def _judge(
+        self, cib: Cib, view: _View, quorum: tuple[NodeName, ...], status: NodeStatus, moment: Moment
+    ) -> Sequence[Effect]:
+        own_age_ms = view.age_ms(status.name)
+        ages_ms = self._ages(view, quorum, status.name, moment)
+        if _is_below(own_age_ms, self._timing.node_timeout_ms):
+            self._unheard_since.pop(status.name, None)
+            self._wake_in(self._timing.node_timeout_ms - (own_age_ms or 0), moment)
+            return self._judge_brain(view, status, moment)
+        if own_age_ms is None and not self._has_waited(moment):
+            self._wake_in(self._since + self._timing.unseen_wait_ms - moment.now, moment)
+            return ()
+        hearing = [voter for voter, age in ages_ms.items() if age < self._timing.node_timeout_ms]
+        if hearing and self._rules.lost_needs_whole_quorum:
+            self._wake_in(min(self._timing.node_timeout_ms - ages_ms[voter] for voter in hearing), moment)
+            return self._heard_by_others(cib, view, status, hearing, moment)
+        if status.state is NodeState.UNSEEN and not self._rules.unseen_is_fenced:
+            return ()
+        oldest = min(ages_ms.values())
+        reason = f"no voter heard it for {oldest} ms" if own_age_ms is not None else "not seen since the DC began"
+        return (self._lost(status, reason, ages_ms),)
+
+    def _ages(
+        self, view: _View, quorum: tuple[NodeName, ...], node: NodeName, moment: Moment
+    ) -> dict[NodeName, int]:
+        """Return how long ago each voter of the quorum heard `node`; one that never did counts from the DC's start."""
+        never_ms = moment.now - self._since
+        ages: dict[NodeName, int] = {}
+        for voter in quorum:
+            if voter == node:
+                continue
+            age = view.age_ms(node) if voter == self._node else view.age_through_ms(voter, node)
+            ages[voter] = age if age is not None else max(never_ms, self._timing.node_timeout_ms)
+        return ages
+
+    def _has_waited(self, moment: Moment) -> bool:
+        return moment.now - self._since >= self._timing.unseen_wait_ms
+
+    def _judge_brain(self, view: _View, status: NodeStatus, moment: Moment) -> Sequence[Effect]:
+        heard = view.heard[status.name]
+        if heard.brain is BrainState.ALIVE:
+            return ()
+        away_ms = heard.brain_since_ms + (view.age_ms(status.name) or 0)
+        if away_ms < self._timing.brain_timeout_ms:
+            self._wake_in(self._timing.brain_timeout_ms - away_ms, moment)
+            return ()
+        if status.state is NodeState.UNSEEN and not self._has_waited(moment):
+            return ()
+        return (self._lost(status, f"its daemon is {heard.brain} for {away_ms} ms", {self._node: away_ms}),)
+
+    def _heard_by_others(
+        self, cib: Cib, view: _View, status: NodeStatus, hearing: list[NodeName], moment: Moment
+    ) -> Sequence[Effect]:
+        """Only the DC does not hear it: hand over to a node that hears all, or give up the worse end of the cut."""
+        since = self._unheard_since.setdefault(status.name, moment.now)
+        for heir in sorted(hearing):
+            if heir != self._node and self._hears_all(cib, view, heir):
+                text = f"{status.name} is heard by {', '.join(hearing)}, not here; handing over to {heir}"
+                return (Note("leadership", text), TransferLeadership(heir))
+        wait_until = max(after(since, self._timing.one_way_ms), self._next_one_way_at)
+        if moment.now < wait_until:
+            self._wake_in(wait_until - moment.now, moment)
+            return ()
+        loser = self._fewest_links(cib, view)
+        if loser is None:
+            return ()
+        self._next_one_way_at = after(moment.now, self._timing.node_timeout_ms)
+        reason = "it has the fewest links in a cluster that is cut in part"
+        return (self._lost(cib.status.nodes[loser], reason, {}),)
+
+    def _hears_all(self, cib: Cib, view: _View, voter: NodeName) -> bool:
+        timeout_ms = self._timing.node_timeout_ms
+        return all(
+            name == voter
+            or status.state is not NodeState.ONLINE
+            or (name == self._node and _is_below(view.age_ms(voter), timeout_ms))
+            or _is_below(view.age_through_ms(voter, name), timeout_ms)
+            for name, status in cib.status.nodes.items()
+        ) and voter in cib.voters()
+
+    def _fewest_links(self, cib: Cib, view: _View) -> NodeName | None:
+        """Return the online node with the fewest two-way links; of equals the one with the higher name; never the DC."""
+        online = sorted(name for name, status in cib.status.nodes.items() if status.state is NodeState.ONLINE)
+        timeout_ms = self._timing.node_timeout_ms
+
+        def hears(listener: NodeName, speaker: NodeName) -> bool:
+            age = view.age_ms(speaker) if listener == self._node else view.age_through_ms(listener, speaker)
+            return _is_below(age, timeout_ms)
+
+        def links(node: NodeName) -> int:
+            return sum(1 for other in online if other != node and hears(node, other) and hears(other, node))
+
+        candidates = [name for name in online if name != self._node]
+        return min(reversed(candidates), key=links, default=None)
+
+    def _lost(self, status: NodeStatus, reason: str, ages_ms: Mapping[NodeName, int]) -> Effect:
+        command = Lost(status.name, status.incarnation, self._term, reason, dict(ages_ms))
+        return Propose(f"lost:{status.name}:{status.incarnation}:{self._term}", command)
+
+    def _wake_in(self, span_ms: int, moment: Moment) -> None:
+        self._wake_at = min(self._wake_at, after(moment.now, max(1, span_ms)))
+
+
+def _is_below(age_ms: int | None, limit_ms: int) -> bool:
+    return age_ms is not None and age_ms < limit_ms

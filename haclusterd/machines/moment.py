@@ -1,0 +1,19 @@
+"""The present, as machines are told it."""
+
+from dataclasses import dataclass
+
+from haclusterd.model.instants import Instant, WallTime
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When something happens, and until when this node holds its lease."""
+
+    now: Instant
+    wall: WallTime
+    lease_until: Instant
+
+    @property
+    def has_lease(self) -> bool:
+        """Whether the lease is fresh."""
+        return self.now < self.lease_until

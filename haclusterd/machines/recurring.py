@@ -1,0 +1,55 @@
+"""One recurring monitor: when it is due, and which of its answers are news.
+
+The interval runs from the completion of one run to the start of the next. Only a changed answer is reported; the first
+answers its order.
+"""
+
+from dataclasses import dataclass, replace
+
+from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.orders import OperationResult, Order
+
+HURRY_FIRST_MS = 200
+"""After an answer to a death that was "running": wait this long before the next hurry, doubling while it stays so."""
+HURRY_MAX_MS = 30_000
+
+
+@dataclass(slots=True)
+class Recurring:
+    """A recurring monitor of one resource."""
+
+    order: Order
+    due_at: Instant
+    is_unanswered: bool = True
+    newest: tuple[ExitCode, ExecutionStatus, str] | None = None
+    is_hurried: bool = False
+    hurry_after: Instant = Instant(0)
+    hurry_wait_ms: int = HURRY_FIRST_MS
+
+    @staticmethod
+    def begin(order: Order, now: Instant) -> "Recurring":
+        """Arm a monitor for its first run."""
+        return Recurring(order, after(now, order.start_delay_ms))
+
+    def hurry(self, now: Instant) -> None:
+        """A process of the service died: look now, or as soon as the patience with false alarms allows."""
+        self.is_hurried = True
+        self.due_at = min(self.due_at, max(now, self.hurry_after)) if self.due_at != NEVER else self.due_at
+
+    def answered(self, result: OperationResult, now: Instant) -> OperationResult | None:
+        """Take an answer; return what must be reported, None when it is no news."""
+        interval_ms = self.order.interval_ms
+        self.due_at = after(now, interval_ms)
+        if self.is_hurried:
+            self.is_hurried = False
+            is_alive = result.exit_code is self.order.target_exit_code
+            self.hurry_after = after(now, self.hurry_wait_ms if is_alive else HURRY_FIRST_MS)
+            self.hurry_wait_ms = min(HURRY_MAX_MS, self.hurry_wait_ms * 2) if is_alive else HURRY_FIRST_MS
+        news = (result.exit_code, result.status, result.exit_reason)
+        is_first, self.is_unanswered = self.is_unanswered, False
+        is_changed = news != self.newest
+        self.newest = news
+        if is_first:
+            return result
+        return replace(result, order=None) if is_changed else None

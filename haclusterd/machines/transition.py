@@ -1,0 +1,295 @@
+"""Walks one transition graph: issues what is ready as orders, and watches how they end.
+
+An action is issued when all its inputs have succeeded. Any end that was not expected, and any change of the world that
+the plan did not know, aborts the graph: nothing more is issued, what was issued but not begun is voided, and the
+controller plans again. Orders of an older graph that are still open block the resources they are bound to by
+constraints, until their executors have answered (Pacemaker Development, "Controller": transition engine).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from haclusterd.cib.activity import unfenced_holders
+from haclusterd.cib.changes import Change, ChangeKind
+from haclusterd.cib.commands import IssueOrders, Lost, VoidOrders
+from haclusterd.machines.affinity import Affinity
+from haclusterd.machines.effects import Effect, Note, Propose
+from haclusterd.machines.moment import Moment
+from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
+from haclusterd.model.history import operation_key
+from haclusterd.model.ids import NodeName, OrderKey, Term
+from haclusterd.model.ocf import ActionName
+from haclusterd.model.orders import Order
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+
+BATCH_MAX = 40
+"""Orders in one command: it stays well below the store's limit."""
+
+EXPECTED_CHANGES = frozenset(
+    {
+        ChangeKind.ORDER_ISSUED,
+        ChangeKind.ORDER_VOIDED,
+        ChangeKind.OPERATION_SUCCEEDED,
+        ChangeKind.FENCING_ORDERED,
+        ChangeKind.FENCING_AGENT_SUCCEEDED,
+        ChangeKind.FENCING_FAILED,
+        ChangeKind.DEVICE_PROVEN,
+        ChangeKind.REFUSED,
+    }
+)
+"""Changes that do not by themselves make a plan wrong."""
+
+
+class _Stage(Enum):
+    WAITING = 0
+    ISSUED = 1
+    DONE = 2
+
+
+class TransitionState(Enum):
+    """Where a transition stands."""
+
+    RUNNING = "running"
+    DONE = "done"
+    ABORTED = "aborted"
+
+
+@dataclass(slots=True)
+class _Tracked:
+    action: GraphAction
+    stage: _Stage = _Stage.WAITING
+    order: OrderKey | None = None
+    is_committed: bool = False
+    """Its order has been seen in the CIB."""
+
+
+class TransitionMachine:
+    """One transition of one DC; see the module."""
+
+    def __init__(
+        self,
+        node: NodeName,
+        term: Term,
+        number: int,
+        graph: TransitionGraph,
+        *,
+        rules: SafetyRules = ALL_RULES,
+    ) -> None:
+        self._node = node
+        self._term = term
+        self._number = number
+        self._rules = rules
+        self._tracked = {action.id: _Tracked(action) for action in graph.actions.values()}
+        self._by_order: dict[OrderKey, _Tracked] = {}
+        self._state = TransitionState.RUNNING
+        self._abort_reason = ""
+        self._batches = 0
+
+    @property
+    def state(self) -> TransitionState:
+        """Where it stands."""
+        return self._state
+
+    @property
+    def number(self) -> int:
+        """Which transition of its DC's term it is."""
+        return self._number
+
+    @property
+    def abort_reason(self) -> str:
+        """Why it was aborted."""
+        return self._abort_reason
+
+    def progress(self) -> tuple[int, int]:
+        """Return (done, all) actions."""
+        return sum(1 for item in self._tracked.values() if item.stage is _Stage.DONE), len(self._tracked)
+
+    def step(self, cib: Cib, changes: Iterable[Change], moment: Moment) -> Sequence[Effect]:
+        """Take in what happened and issue what is ready."""
+        if self._state is not TransitionState.RUNNING:
+            return ()
+        unexpected = next((change for change in changes if change.kind not in EXPECTED_CHANGES), None)
+        if unexpected is not None:
+            return self._abort(cib, unexpected.text)
+        failure = self._settle(cib)
+        if failure:
+            return self._abort(cib, failure)
+        self._finish_pseudo()
+        effects = self._issue(cib, moment)
+        if all(item.stage is _Stage.DONE for item in self._tracked.values()):
+            self._state = TransitionState.DONE
+        return effects
+
+    def refused(self, cib: Cib, text: str) -> Sequence[Effect]:
+        """A batch of orders was refused: the world is not what the plan thought."""
+        return self._abort(cib, text) if self._state is TransitionState.RUNNING else ()
+
+    # -- what happened ----------------------------------------------------------------------------------------------
+
+    def _settle(self, cib: Cib) -> str:
+        """Mark what has ended; return what went wrong, empty when nothing did."""
+        for key, tracked in self._by_order.items():
+            if tracked.stage is not _Stage.ISSUED:
+                continue
+            node = tracked.action.node
+            status = cib.status.nodes.get(node) if node is not None else None
+            if status is None:
+                return f"{node} is gone"
+            if key in status.orders:
+                tracked.is_committed = True
+                if status.orders[key].is_voided:
+                    return f"{tracked.action.key} on {node} was voided"
+            elif tracked.is_committed:
+                if not _succeeded(cib, tracked.action, key):
+                    return f"{tracked.action.key} on {node} did not end as expected"
+                tracked.stage = _Stage.DONE
+        return ""
+
+    def committed(self, keys: Iterable[OrderKey]) -> None:
+        """These orders were applied (and may have ended in the same moment)."""
+        for key in keys:
+            tracked = self._by_order.get(key)
+            if tracked is not None:
+                tracked.is_committed = True
+
+    def _finish_pseudo(self) -> None:
+        is_moving = True
+        while is_moving:
+            is_moving = False
+            for tracked in self._tracked.values():
+                is_pseudo = tracked.action.kind is ActionKind.PSEUDO
+                if is_pseudo and tracked.stage is _Stage.WAITING and self._is_ready(tracked):
+                    tracked.stage = _Stage.DONE
+                    is_moving = True
+
+    def _is_ready(self, tracked: _Tracked) -> bool:
+        return all(
+            before not in self._tracked or self._tracked[before].stage is _Stage.DONE
+            for before in tracked.action.inputs
+        )
+
+    def _abort(self, cib: Cib, reason: str) -> Sequence[Effect]:
+        self._state = TransitionState.ABORTED
+        self._abort_reason = reason
+        open_keys = tuple(
+            key
+            for status in cib.status.nodes.values()
+            for key, order in status.orders.items()
+            if key in self._by_order and order.is_activating and not order.is_voided
+        )
+        note = Note("transition-aborted", f"transition {self._term}.{self._number}: {reason}")
+        if not open_keys:
+            return (note,)
+        return (note, Propose(f"void:{self._term}.{self._number}", VoidOrders(self._term, open_keys)))
+
+    # -- what is next -----------------------------------------------------------------------------------------------
+
+    def _issue(self, cib: Cib, moment: Moment) -> list[Effect]:
+        ready = [
+            tracked
+            for tracked in self._tracked.values()
+            if tracked.stage is _Stage.WAITING and self._is_ready(tracked)
+        ]
+        effects: list[Effect] = []
+        orders: list[Order] = []
+        blocked = self._blocked_resources(cib)
+        room = self._room(cib)
+        for tracked in sorted(ready, key=lambda item: (-item.action.priority, item.action.id)):
+            action = tracked.action
+            if action.kind is ActionKind.FENCE:
+                effects.extend(self._fence(cib, action, tracked))
+            elif len(orders) < room and not self._is_blocked(cib, action, blocked):
+                order = self._order(cib, action, moment)
+                if order is not None:
+                    tracked.stage, tracked.order = _Stage.ISSUED, order.key
+                    self._by_order[order.key] = tracked
+                    orders.append(order)
+        for start in range(0, len(orders), BATCH_MAX):
+            self._batches += 1
+            batch = tuple(orders[start : start + BATCH_MAX])
+            key = f"orders:{self._term}.{self._number}.{self._batches}"
+            effects.append(Propose(key, IssueOrders(self._term, batch)))
+        return effects
+
+    def _room(self, cib: Cib) -> int:
+        limit = ClusterProperties(cib.configuration).integer("batch-limit")
+        if limit == 0:
+            return len(self._tracked)
+        return max(0, limit - sum(len(status.orders) for status in cib.status.nodes.values()))
+
+    def _blocked_resources(self, cib: Cib) -> Affinity | None:
+        """Return the resources bound to one that an older graph's order is still working on; None when there is none."""
+        foreign = {
+            order.resource
+            for status in cib.status.nodes.values()
+            if status.state is NodeState.ONLINE
+            for key, order in status.orders.items()
+            if key not in self._by_order
+        }
+        return Affinity(cib.configuration, foreign) if foreign else None
+
+    def _is_blocked(self, cib: Cib, action: GraphAction, blocked: Affinity | None) -> bool:
+        if action.resource is None or action.node is None:
+            return True
+        if blocked is not None and blocked.touches(action.resource):
+            return True
+        is_start = action.is_named(ActionName.START) and self._rules.fence_before_recovery
+        is_fencing_enabled = ClusterProperties(cib.configuration).boolean("fencing-enabled")
+        return is_start and is_fencing_enabled and bool(unfenced_holders(cib, action.resource))
+
+    def _fence(self, cib: Cib, action: GraphAction, tracked: _Tracked) -> Sequence[Effect]:
+        """A lost node is fenced by the director; one that is there must first be declared lost."""
+        tracked.stage = _Stage.ISSUED
+        status = cib.status.nodes.get(action.node) if action.node is not None else None
+        if status is None or status.state is not NodeState.ONLINE:
+            return ()
+        command = Lost(status.name, status.incarnation, self._term, action.reason)
+        return (Propose(f"lost:{status.name}:{status.incarnation}:{self._term}", command),)
+
+    def _order(self, cib: Cib, action: GraphAction, moment: Moment) -> Order | None:
+        status = cib.status.nodes.get(action.node) if action.node is not None else None
+        if status is None or status.incarnation is None or action.resource is None or action.agent is None:
+            return None
+        return Order(
+            key=OrderKey(f"{self._term}.{self._number}.{action.id}"),
+            node=status.name,
+            incarnation=status.incarnation,
+            dc_term=self._term,
+            resource=action.resource,
+            action=ActionName(action.name),
+            interval_ms=action.interval_ms,
+            agent=action.agent,
+            parameters=action.parameters,
+            meta=action.meta,
+            timeout_ms=action.timeout_ms,
+            deadline_ms=max(action.timeout_ms, 10_000),
+            target_exit_code=action.target_exit_code,
+            devices=action.devices,
+            digest=action.digest,
+            start_delay_ms=action.start_delay_ms,
+            reason=action.reason,
+            issued_at=moment.wall,
+            transition=self._number,
+            is_probe=action.is_probe,
+        )
+
+
+def _succeeded(cib: Cib, action: GraphAction, key: OrderKey) -> bool:
+    """Tell whether a closed order ended as its action expected."""
+    assert action.node is not None
+    assert action.resource is not None
+    status = cib.status.nodes[action.node]
+    if action.resource in status.unverified and action.is_named(ActionName.MONITOR):
+        return False
+    history = status.histories.get(action.resource)
+    if history is None:
+        return action.is_probe and action.resource in status.probed
+    if action.is_named(ActionName.CANCEL):
+        return operation_key(ActionName.MONITOR, action.interval_ms) not in history.records
+    record = history.records.get(operation_key(action.name, action.interval_ms))
+    if record is None or record.order != key:
+        return action.is_probe and action.resource in status.probed
+    return not record.is_failure and record.exit_code is action.target_exit_code
