@@ -56,6 +56,18 @@ def report(
     **parameters: object,
 ) -> ReportItem:
     """Make a report with the code's own severity and remedy where none are given; parameters become text."""
+    return report_with(code, parameters, place=place, remedy=remedy, severity=severity)
+
+
+def report_with(
+    code: Code,
+    parameters: Mapping[str, object],
+    *,
+    place: Place | None = None,
+    remedy: str | None = None,
+    severity: Severity | None = None,
+) -> ReportItem:
+    """Do the same with the parameters in a mapping."""
     row = CODES[code]
     texts = {name: str(value) for name, value in parameters.items()}
     assert set(texts) == row.names, f"{code}: {sorted(texts)} given, {sorted(row.names)} wanted"

@@ -1,0 +1,40 @@
+"""Agents as users write them: `ocf:heartbeat:IPaddr2`, `systemd:nginx`, and short forms without class or provider.
+
+An agent's name becomes a file's name, so it is checked here: it can never leave the agents' directory.
+"""
+
+import re
+from collections.abc import Collection
+
+from haclusterd.model.ids import AgentReference
+
+DEFAULT_PROVIDERS = ("heartbeat", "pacemaker", "haclusterd")
+"""Where an agent without a provider is looked for; the first counts when it is in none (cli.md §4.4)."""
+
+STANDARDS = ("ocf", "stonith", "systemd", "service", "lsb", "upstart", "nagios")
+
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]*\Z")
+_FENCE_TYPE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.@-]*/)?[A-Za-z0-9_][A-Za-z0-9_.@-]*\Z")
+"""`external/ssh`: a subdirectory that Pacemaker's users know."""
+
+
+def read_agent(text: str, known_agents: Collection[AgentReference] = ()) -> AgentReference:
+    """Read `class:provider:type`, `class:type` or `type`; raise ValueError otherwise."""
+    parts = text.split(":")
+    standard = parts[0].lower() if len(parts) > 1 else "ocf"
+    if standard not in STANDARDS:
+        raise ValueError(f"unknown class of agents {parts[0]!r}: one of {', '.join(STANDARDS)}")
+    if len(parts) > (3 if standard == "ocf" else 2):
+        raise ValueError(f"too many parts in {text!r}")
+    for part in parts:
+        if not (_FENCE_TYPE if standard == "stonith" else _PART).match(part):
+            raise ValueError(f"{text!r} is not the name of an agent (write it like ocf:heartbeat:IPaddr2)")
+    if standard != "ocf":
+        return AgentReference(standard, None, parts[1])
+    return AgentReference("ocf", parts[1] if len(parts) == 3 else _provider(parts[-1], known_agents), parts[-1])
+
+
+def _provider(agent_type: str, known_agents: Collection[AgentReference]) -> str:
+    having = {agent.provider for agent in known_agents if agent.standard == "ocf" and agent.type == agent_type}
+    others = sorted(provider for provider in having if provider)
+    return next((name for name in (*DEFAULT_PROVIDERS, *others) if name in having), DEFAULT_PROVIDERS[0])

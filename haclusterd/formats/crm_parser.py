@@ -1,0 +1,101 @@
+"""The crm language's statements: which word begins which, and what cannot be used yet (cli.md §4.4).
+
+Every statement of the language is known here. Those that cannot be used yet are refused by name: a configuration is
+never read with something left out.
+"""
+
+from collections.abc import Callable, Collection
+
+from haclusterd.formats.crm_blocks import read_block, section_word
+from haclusterd.formats.crm_constraints import read_colocation, read_location, read_order
+from haclusterd.formats.crm_cursor import Cursor, Refused
+from haclusterd.formats.crm_objects import read_group, read_monitor, read_node, read_primitive
+from haclusterd.formats.crm_statements import MergeSet, Statement
+from haclusterd.formats.crm_tokens import Line
+from haclusterd.formats.generated_ids import DEFAULT_SET_IDS
+from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.ids import NCNAME, AgentReference
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem
+from haclusterd.reports.suggestions import did_you_mean
+
+ALIASES = {"collocation": "colocation", "resource": "primitive", "ms": "ms", "master": "ms"}
+
+SECTIONS = {"property": "properties", "rsc_defaults": "resource_defaults", "op_defaults": "operation_defaults"}
+
+_READERS: dict[str, Callable[[Cursor], Statement]] = {
+    "node": read_node,
+    "group": read_group,
+    "monitor": read_monitor,
+    "location": read_location,
+    "colocation": read_colocation,
+    "order": read_order,
+}
+
+NOT_YET = {
+    "clone": "a clone",
+    "ms": "a promotable clone (ms)",
+    "bundle": "a bundle",
+    "rsc_template": "a resource template",
+    "rsc_ticket": "a ticket constraint",
+    "tag": "a tag",
+    "fencing_topology": "a fencing topology",
+    "role": "an ACL role",
+    "user": "an ACL user",
+    "acl_target": "an ACL target",
+    "acl_group": "an ACL group",
+    "alert": "an alert",
+    "xml": "embedded XML",
+    "schema": "a schema",
+}
+
+KEYWORDS = frozenset({"primitive", *SECTIONS, *_READERS, *NOT_YET, *ALIASES})
+
+
+def read_statement(line: Line, known_agents: Collection[AgentReference]) -> tuple[Statement | None, list[ReportItem]]:
+    """Read one statement; None when it is refused. A statement with reports is not to be used."""
+    cursor = Cursor(line)
+    try:
+        return _dispatch(cursor, known_agents), cursor.reports
+    except Refused:
+        return None, cursor.reports
+
+
+def _dispatch(cursor: Cursor, known_agents: Collection[AgentReference]) -> Statement:
+    keyword = ALIASES.get(cursor.construct, cursor.construct)
+    head = cursor.line.tokens[0]
+    if keyword in NOT_YET:
+        raise cursor.not_yet(NOT_YET[keyword], head)
+    if keyword == "primitive":
+        return read_primitive(cursor, known_agents)
+    if keyword in SECTIONS:
+        return _read_section(cursor, SECTIONS[keyword])
+    reader = _READERS.get(keyword)
+    if reader is None:
+        raise cursor.refuse(Code.UNKNOWN_KEYWORD, head, remedy=did_you_mean(keyword, KEYWORDS), word=head.text)
+    return reader(cursor)
+
+
+def _read_section(cursor: Cursor, section: str) -> MergeSet:
+    """Read `property [SETID: | $id=ID [SCORE:]] {NAME=VALUE}`; the two kinds of defaults are written alike."""
+    token = cursor.peek()
+    set_id = None
+    if token is not None and token.text.endswith(":") and NCNAME.match(token.text[:-1]):
+        cursor.take("the id of the set")
+        set_id = token.text[:-1]
+    block = read_block(cursor, "attributes")
+    if section_word(cursor.peek()) is not None:
+        cursor.end()
+    if not block.pairs and block.given_id is None and set_id is None:
+        raise cursor.expected("NAME=VALUE")
+    for name, at in block.tokens.items():
+        cursor.mark(section, name, at=at)
+    id_ = block.given_id or set_id or DEFAULT_SET_IDS[section]
+    return MergeSet(
+        section,
+        AttributeSet(id_, tuple(block.pairs.items()), block.score),
+        cursor.line.place,
+        block.has_score,
+        cursor.places,
+        cursor.line.comments,
+    )
