@@ -210,7 +210,7 @@ def _with_failure(history: ResourceHistory, record: OperationRecord, key: str, *
     is_final = is_fatal or record.operation == ActionName.STOP
     count = INFINITY if is_final else add(known.count if known is not None else 0, 1)
     failure = FailCount(record.operation, record.interval_ms, count, record.run_at)
-    return replace(history, fail_counts={**history.fail_counts, key: failure})
+    return replace(history, fail_counts={**history.fail_counts, key: failure}, last_failure=record)
 
 
 def _told(node: NodeName, record: OperationRecord, result: OperationResult) -> Change:
@@ -256,7 +256,7 @@ def _forgiven(status: NodeStatus, command: commands.CleanUp) -> NodeStatus:
         if not (failed or history.fail_counts or command.reprobe):
             continue
         records = {key: record for key, record in history.records.items() if key not in failed}
-        histories[resource] = replace(history, records=records, fail_counts={})
+        histories[resource] = replace(history, records=records, fail_counts={}, last_failure=None)
         unverified.add(resource)
     if command.reprobe:
         probed = frozenset() if command.resource is None else probed - {command.resource}

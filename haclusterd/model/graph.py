@@ -108,3 +108,5 @@ class Plan:
     warnings: tuple[str, ...] = ()
     recheck_at: WallTime | None = None
     """When time alone may change the answer (a failure expires, a rule begins)."""
+    expired_failures: tuple[tuple[NodeName, ResourceId], ...] = ()
+    """Failures that count no more (failure-timeout passed, or the parameters have changed): they may be forgotten."""

@@ -77,6 +77,9 @@ class ResourceHistory:
     """What the newest successful start ran with: a stop needs it when the configuration has changed or is gone."""
     devices: tuple[str, ...] = ()
     """Devices claimed by the newest start."""
+    last_failure: OperationRecord | None = None
+    """The newest failure that was not forgiven yet: it outlives the records that later actions supersede, because
+    what on-fail and hard errors demand holds until a clean-up (Pacemaker's `last_failure_0`)."""
 
 
 def ordered_records(history: ResourceHistory) -> list[OperationRecord]:

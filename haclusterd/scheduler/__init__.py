@@ -1,1 +1,1 @@
-"""(cib, now) to transition graph and its reasons."""
+"""What to do, given the CIB: Pacemaker's decisions as one pure function (docs/design: scheduler)."""

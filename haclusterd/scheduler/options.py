@@ -1,0 +1,22 @@
+"""What the caller of the scheduler decides: everything that is not in the CIB."""
+
+from dataclasses import dataclass
+
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleOptions:
+    """How a plan is made."""
+
+    has_quorum: bool = True
+    """A DC has it; a plan for a CIB file may assume that it is gone."""
+    needs_fence_device: bool = False
+    """Pacemaker's rule, for `crm simulate`: without any fence device nothing is started (safety.md §5)."""
+    is_explaining: bool = False
+    """Keep for each score what it is the sum of (`Placement.scores`); it costs time."""
+    rules: SafetyRules = ALL_RULES
+    """Switched off one by one only by the simulator."""
+
+
+DEFAULT_OPTIONS = ScheduleOptions()
