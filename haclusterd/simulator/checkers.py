@@ -1,7 +1,7 @@
 """What must never be, checked at every event at which it could come to be.
 
-Each checker is one rule of safety.md, judged by the facts of the hosts and by the log, never by what the code under test
-believes of itself. A checker only looks; what it finds ends the run as a `Violation`.
+Each checker is one rule of safety.md, judged by the facts of the hosts and by the log, never by what the code under
+test believes of itself. A checker only looks; what it finds ends the run as a `Violation`.
 """
 
 from collections.abc import Callable

@@ -30,7 +30,7 @@ class Disk:
         self.chance: random.Random = world.chance(f"disk/{name}")
         self._files: dict[str, _File] = {}
         self._owner: Life | None = None
-        self._sync_limits: dict[str, int] | None = None
+        self._is_interrupted = False
 
     def lose_power(self) -> None:
         """Lose what was not synced, except for a part of its beginning."""
@@ -77,10 +77,14 @@ class SimulatedFiles:
         if self._disk.is_full:
             file.content += data[: len(data) // 2]
             self._refuse()
+        if self._disk._is_interrupted:
+            file.content += data[: self._disk.chance.randint(0, len(data))]
+            self._stop_if_interrupted()
         file.content += data
 
     def truncate(self, name: str, size: int) -> None:
         """See `Files.truncate`."""
+        self._stop_if_interrupted()
         file = self._disk._files[name]
         del file.content[size:]
         file.synced = len(file.content)
@@ -88,18 +92,19 @@ class SimulatedFiles:
     def sync(self, name: str) -> None:
         """See `Files.sync`."""
         file = self._disk._files[name]
-        limits = self._disk._sync_limits
-        limit = len(file.content) if limits is None else limits.get(name, 0)
-        file.synced = max(file.synced, min(len(file.content), limit))
+        self._stop_if_interrupted()
+        file.synced = len(file.content)
 
     def replace(self, name: str, data: bytes) -> None:
         """See `Files.replace`."""
         if self._disk.is_full:
             self._refuse()
+        self._stop_if_interrupted()
         self._disk._files[name] = _File(bytearray(data), len(data))
 
     def remove(self, name: str) -> None:
         """See `Files.remove`."""
+        self._stop_if_interrupted()
         self._disk._files.pop(name, None)
 
     def lock(self) -> None:
@@ -113,31 +118,50 @@ class SimulatedFiles:
         """See `Files.describe`."""
         return f"{self._disk.name}:{name}"
 
+    def _stop_if_interrupted(self) -> None:
+        if self._disk._is_interrupted:
+            raise _InterruptedError
+
     def _refuse(self) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
+
+
+class _InterruptedError(OSError):
+    """The process ended in the middle of its work."""
 
 
 class SyncWorker:
     """The thread that waits for the disk: work happens at the end of the wait, so a crash before it prevents it.
 
-    An fsync promises only what was written before it began; so what is appended during the wait stays unsynced.
+    A crash in the middle of the work may leave a part of what was to be written, and nothing of it synced.
     """
 
     def __init__(self, disk: Disk, life: Life) -> None:
         self._disk = disk
         self._life = life
+        self._under_way: list[Callable[[], object]] = []
+        life.at_end(self._interrupt)
 
     def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
         """See `raft_core.Worker.run`."""
-        disk = self._disk
-        written = {name: len(file.content) for name, file in disk._files.items()}
+        self._under_way.append(work)
 
         def finish() -> None:
-            disk._sync_limits = written
-            try:
-                result = work()
-            finally:
-                disk._sync_limits = None
-            done(result)
+            self._under_way.remove(work)
+            done(work())
 
-        self._life.after(disk.chance.randint(*disk.sync_us), finish)
+        self._life.after(self._disk.chance.randint(*self._disk.sync_us), finish)
+
+    def _interrupt(self) -> None:
+        """Let what is under way come as far as it may have come."""
+        disk = self._disk
+        for work in self._under_way:
+            if disk.chance.random() < 0.5:
+                disk._is_interrupted = True
+                try:
+                    work()
+                except _InterruptedError:
+                    pass
+                finally:
+                    disk._is_interrupted = False
+        self._under_way.clear()
