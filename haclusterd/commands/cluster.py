@@ -1,5 +1,73 @@
-"""Verbs of the level `cluster`."""
+"""Verbs about the cluster as a whole: members, timing."""
 
-from haclusterd.commands.verb import Verb
+from haclusterd.commands.arguments import Arguments
+from haclusterd.commands.context import Context, HeardFrom
+from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.status import node_data
+from haclusterd.commands.verb import Permission, Verb
+from haclusterd.model import timing
+from haclusterd.model.cluster import Member
+from haclusterd.model.json_value import Json
+from haclusterd.model.properties import ClusterProperties
 
-VERBS: tuple[Verb, ...] = ()
+
+def members(context: Context, _arguments: Arguments) -> Outcome:
+    """Answer who belongs to the cluster and who is heard (schema `haclusterd.members/1`)."""
+    listed = [_member(context, member) for _, member in sorted(context.cib.members.items())]
+    return Outcome(
+        data={
+            "schema": "haclusterd.members/1",
+            "now": context.now,
+            "cluster": context.cib.cluster_name,
+            "uuid": context.cib.cluster_uuid,
+            "answered_by": None if context.live is None else context.live.node,
+            "leader": None if context.live is None else context.live.leader,
+            "lease_remaining_ms": None if context.live is None else context.live.lease_remaining_ms,
+            "members": listed,
+        }
+    )
+
+
+def _member(context: Context, member: Member) -> Json:
+    live = context.live
+    heard = HeardFrom(None) if live is None else live.heard.get(member.name, HeardFrom(None))
+    return {
+        **node_data(context, member.name),
+        "addresses": [f"{host}:{port}" for host, port in member.addresses],
+        "is_connected": None if live is None else member.name in live.connected_voters,
+        "round_trip_ms": heard.round_trip_ms,
+    }
+
+
+def timers(context: Context, _arguments: Arguments) -> Outcome:
+    """Answer every timer that follows from node-timeout and brain-timeout (schema `haclusterd.timing/1`)."""
+    properties = ClusterProperties(context.cib.configuration)
+    derived = timing.derive(properties.duration_ms("node-timeout"), properties.duration_ms("brain-timeout"))
+    rows: list[Json] = [
+        {"name": name, "value_ms": value_ms, "is_set": name in ("node-timeout", "brain-timeout"), "meaning": meaning}
+        for name, value_ms, meaning in _rows(derived)
+    ]
+    return Outcome(data={"schema": "haclusterd.timing/1", "timers": rows})
+
+
+def _rows(derived: timing.Timing) -> tuple[tuple[str, int, str], ...]:
+    return (
+        ("node-timeout", derived.node_timeout_ms, "a host that was not heard for so long is lost"),
+        ("brain-timeout", derived.brain_timeout_ms, "a heard host whose daemon was away for so long is lost"),
+        ("heartbeat", derived.heartbeat_ms, "between two heartbeats on each link"),
+        ("lease", derived.lease_ms, "how long a node without echoes may go on"),
+        ("stall", derived.stall_ms, "after an own standstill of more, silence is counted anew"),
+        ("round trip, longest", timing.longest_round_trip_ms(derived), "on a slower network the lease would not hold"),
+        ("election, shortest", derived.election_min_ms, "a Raft follower that heard no leader for so long campaigns"),
+        ("election, longest", derived.election_max_ms, "the upper end of the same random choice"),
+        ("append", derived.append_ms, "between two heartbeats of the Raft leader"),
+        ("fallback", derived.fallback_ms, "a leader without answers of a majority steps down"),
+        ("one-way", derived.one_way_ms, "a node heard by others but not by the DC is decided upon"),
+        ("unseen wait", derived.unseen_wait_ms, "a member not seen since the cluster formed is fenced"),
+    )
+
+
+VERBS = (
+    Verb("cluster.members", members, Permission.READ, "Show who belongs to the cluster and who is heard"),
+    Verb("cluster.timing", timers, Permission.READ, "Show every timer and what it follows from"),
+)

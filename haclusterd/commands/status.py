@@ -18,7 +18,7 @@ from haclusterd.commands.verb import Permission, Verb
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus
 from haclusterd.model.configuration import Group, Location, Primitive, Resource
 from haclusterd.model.fencing import FenceOrder, FencingRecord
-from haclusterd.model.ids import ResourceId
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.orders import Order
 from haclusterd.model.properties import ClusterProperties
@@ -59,7 +59,7 @@ def status_data(context: Context) -> dict[str, Json]:
         },
         "maintenance": ClusterProperties(cib.configuration).boolean("maintenance-mode"),
         "transition": _transition(context),
-        "nodes": [_node(context, member) for _, member in sorted(cib.members.items())],
+        "nodes": [node_data(context, name) for name in sorted(cib.members)],
         "resources": _resources(cib),
         "orders": [
             _order(order) for _, node in sorted(cib.status.nodes.items()) for _, order in sorted(node.orders.items())
@@ -101,25 +101,27 @@ def _transition(context: Context) -> Json:
     return None if progress is None else {"number": progress.number, "done": progress.done, "total": progress.total}
 
 
-def _node(context: Context, member: Member) -> Json:
+def node_data(context: Context, name: NodeName) -> dict[str, Json]:
+    """Return how a node is, as the CIB and the answering daemon have it."""
     cib, live = context.cib, context.live
-    known = cib.status.nodes.get(member.name, NodeStatus(member.name))
-    heard = HeardFrom(None) if live is None else live.heard.get(member.name, HeardFrom(None))
-    is_local = live is not None and live.node == member.name
+    member = cib.members.get(name, Member(name, (), is_voter=False))
+    known = cib.status.nodes.get(name, NodeStatus(name))
+    heard = HeardFrom(None) if live is None else live.heard.get(name, HeardFrom(None))
     return {
-        "name": member.name,
+        "name": name,
+        "is_member": name in cib.members,
         "state": str(known.state),
         "since": known.since,
         "detail": known.detail,
-        "is_local": is_local,
-        "is_dc": cib.status.controller is not None and cib.status.controller.node == member.name,
+        "is_local": live is not None and live.node == name,
+        "is_dc": cib.status.controller is not None and cib.status.controller.node == name,
         "is_voter": member.is_voter,
         "is_witness": member.is_witness,
-        "is_standby": node_flag(cib, member.name, "standby"),
-        "is_maintenance": node_flag(cib, member.name, "maintenance"),
+        "is_standby": node_flag(cib, name, "standby"),
+        "is_maintenance": node_flag(cib, name, "maintenance"),
         "is_leaving": known.is_leaving,
-        "is_being_fenced": any(order.target == member.name for order in cib.status.fence_orders.values()),
-        "held_join": "" if live is None else live.held_joins.get(member.name, ""),
+        "is_being_fenced": any(order.target == name for order in cib.status.fence_orders.values()),
+        "held_join": "" if live is None else live.held_joins.get(name, ""),
         "heard_age_ms": heard.age_ms,
         "brain": heard.brain,
         "brain_since_ms": heard.brain_since_ms,

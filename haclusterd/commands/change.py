@@ -1,0 +1,97 @@
+"""From a new configuration to a command: the one way in which a verb changes the configuration.
+
+Invariant: a change is proposed against the version that it was made from, whole or not at all, and never when
+verification finds an error that the change brought in.
+"""
+
+from collections.abc import Iterator
+
+from haclusterd.cib.commands import (
+    Arrange,
+    ChangeConfiguration,
+    Delete,
+    Edit,
+    PutConstraint,
+    PutNode,
+    PutResource,
+    PutSets,
+)
+from haclusterd.cib.edits import difference
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Condition, Outcome
+from haclusterd.commands.planning import settled
+from haclusterd.commands.verify import verify
+from haclusterd.model.configuration import Colocation, Configuration, Constraint, Group, Location, Resource
+from haclusterd.model.json_value import Json
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, has_errors, report
+from haclusterd.reports.places import Places
+
+
+def change(
+    context: Context,
+    new: Configuration,
+    *,
+    done: str,
+    reports: tuple[ReportItem, ...] = (),
+    until: Condition | None = None,
+    waiting_for: str = "",
+    waits_by_default: bool = False,
+    places: Places | None = None,
+) -> Outcome:
+    """Propose the new configuration; `done` says in a sentence what it did."""
+    edits = difference(context.cib.configuration, new)
+    if not edits:
+        already = report(Code.NOTHING_TO_DO, state="the configuration is so already")
+        return Outcome((*reports, already), data=change_data(context, ()), until=until, waiting_for=waiting_for)
+    found = (*reports, *verify(new, members=context.cib.members, agents=context.agents, places=places))
+    if has_errors(found):
+        return Outcome(found)
+    command = ChangeConfiguration(context.cib.version.epoch, edits, context.author, context.reason)
+    return Outcome(
+        reports=(*found, report(Code.CONFIGURATION_CHANGED, what=done)),
+        commands=(command,),
+        data=change_data(context, edits),
+        until=until or settled(context.now),
+        waiting_for=waiting_for or "the cluster to settle",
+        waits_by_default=waits_by_default,
+    )
+
+
+def change_data(context: Context, edits: tuple[Edit, ...]) -> Json:
+    """Return what a change does, in lines (schema `haclusterd.change/1`)."""
+    epoch = context.cib.version.epoch
+    return {
+        "schema": "haclusterd.change/1",
+        "from_version": epoch,
+        "to_version": epoch + 1 if edits else epoch,
+        "edits": list(describe_edits(context.cib.configuration, edits)),
+    }
+
+
+def describe_edits(old: Configuration, edits: tuple[Edit, ...]) -> Iterator[str]:
+    """Yield a line for each edit: `+` added, `~` changed, `-` removed."""
+    for edit in edits:
+        match edit:
+            case PutNode(entry):
+                yield f"{'~' if entry.name in old.nodes else '+'} node {entry.name}"
+            case PutResource(resource):
+                yield f"{'~' if resource.id in old.resources else '+'} {_kind(resource)} {resource.id}"
+            case PutConstraint(constraint):
+                yield f"{'~' if constraint.id in old.constraints else '+'} {_constraint(constraint)} {constraint.id}"
+            case PutSets(section, _):
+                yield f"~ {section.replace('_', ' ')}"
+            case Delete(kind, key):
+                yield f"- {kind} {key}"
+            case Arrange(kind, _):
+                yield f"~ order of the {kind}s"
+
+
+def _kind(resource: Resource) -> str:
+    return "group" if isinstance(resource, Group) else "primitive"
+
+
+def _constraint(constraint: Constraint) -> str:
+    if isinstance(constraint, Location):
+        return "location"
+    return "colocation" if isinstance(constraint, Colocation) else "order"

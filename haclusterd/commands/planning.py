@@ -1,0 +1,44 @@
+"""What the scheduler would do, for questions, previews and waiting. A scheduler that fails is an answer too."""
+
+from haclusterd.commands.outcome import Condition
+from haclusterd.model.cluster import Cib
+from haclusterd.model.graph import ActionKind, GraphAction, Plan
+from haclusterd.model.instants import WallTime
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+from haclusterd.scheduler.schedule import schedule
+
+
+def plan(cib: Cib, now: WallTime) -> Plan | ReportItem:
+    """Ask the scheduler."""
+    try:
+        return schedule(cib, now)
+    except Exception as bug:  # noqa: BLE001 - a question about a bad configuration must not end the daemon
+        return report(Code.SCHEDULER_FAILED, problem=f"{type(bug).__name__}: {bug}")
+
+
+def real_actions(found: Plan) -> tuple[GraphAction, ...]:
+    """Return the actions that need a hand, in order of their ids."""
+    return tuple(
+        action for _, action in sorted(found.graph.actions.items()) if action.kind is not ActionKind.PSEUDO
+    )
+
+
+def settled(now: WallTime) -> Condition:
+    """Return the condition that nothing is in flight and nothing is left to do."""
+
+    def is_settled(cib: Cib, _live: object) -> bool:
+        if cib.status.fence_orders or any(node.orders for node in cib.status.nodes.values()):
+            return False
+        found = plan(cib, max(now, cib.version.at))
+        return isinstance(found, Plan) and not real_actions(found)
+
+    return is_settled
+
+
+def describe_action(action: GraphAction) -> str:
+    """Write one action: `start web on n1`."""
+    if action.kind is ActionKind.FENCE:
+        return f"fence {action.node} ({action.name})"
+    every = f" every {action.interval_ms} ms" if action.interval_ms else ""
+    return f"{action.name} {action.resource} on {action.node}{every}"

@@ -1,0 +1,46 @@
+"""`--dry-run`: what a verb's commands would change, and what the cluster would then do."""
+
+from haclusterd.cib.apply import apply
+from haclusterd.cib.commands import Command, Envelope
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.planning import describe_action, plan, real_actions
+from haclusterd.model.cluster import Cib
+from haclusterd.model.ids import NodeName, RequestId, Term
+from haclusterd.model.json_value import Json
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+
+
+def preview(context: Context, outcome: Outcome) -> Outcome:
+    """Return an outcome that proposes nothing and shows what the given one would lead to.
+
+    The schema of the data is `haclusterd.preview/1`.
+    """
+    if outcome.is_refused or not outcome.commands:
+        return Outcome(outcome.reports, data=outcome.data, exit_status=outcome.exit_status)
+    cib, refused = folded(context, outcome.commands)
+    reports = (*outcome.reports, *refused)
+    found = plan(cib, context.now)
+    if isinstance(found, ReportItem):
+        reports = (*reports, found)
+    actions: list[Json] = []
+    if not isinstance(found, ReportItem):
+        actions = [{"text": describe_action(each), "reason": each.reason} for each in real_actions(found)]
+    data: Json = {"schema": "haclusterd.preview/1", "change": outcome.data, "actions": actions}
+    return Outcome((*reports, report(Code.DRY_RUN)), data=data)
+
+
+def folded(context: Context, commands: tuple[Command, ...]) -> tuple[Cib, tuple[ReportItem, ...]]:
+    """Fold commands into the context's CIB, as if they were committed now."""
+    cib = context.cib
+    controller = cib.status.controller
+    proposer = NodeName("preview") if context.live is None else context.live.node
+    for number, command in enumerate(commands):
+        envelope = Envelope(RequestId(f"preview-{number}"), proposer, context.now, command)
+        term = Term(0) if controller is None else controller.term
+        applied = apply(cib, envelope, index=cib.index + 1, term=term)
+        cib = applied.cib
+        if applied.refusal is not None:
+            return cib, (report(Code.REFUSED, problem=applied.refusal.text),)
+    return cib, ()
