@@ -300,8 +300,14 @@ class LostNodesAreSilent(Checker):
         if envelope is None or applied.refusal is not None or not isinstance(envelope.command, Lost):
             return
         node = envelope.command.node
-        if self._is_well(node):
+        if self._is_well(node) and not _stop_failed(self.log.newest.status.nodes[node]):
             self.object_to(f"{node} is declared lost, but nothing was ever wrong with it: {envelope.command.reason}")
+
+
+def _stop_failed(status: NodeStatus) -> bool:
+    """Tell whether a node that is well is fenced because it could not stop something."""
+    records = [record for history in status.histories.values() for record in history.records.values()]
+    return any(record.operation == ActionName.STOP and record.is_failure for record in records)
 
 
 class FencedNodesAreDead(Checker):

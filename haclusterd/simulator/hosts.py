@@ -57,12 +57,15 @@ class Unit:
         """False: a person has stopped it."""
         self.process: Process | None = None
         self.starts = 0
+        self.changed_us = 0
+        """When it was last started, killed, stopped or let go on."""
 
     def launch(self, boot: Boot) -> None:
         """Start the process in a boot, unless it is running or stopped by a person."""
         if self.start is None or not self.is_enabled or not boot.life.is_alive or self.is_running:
             return
         self.starts += 1
+        self.changed_us = self._host.world.now_us
         process = self.start(boot)
         self.process = process
         if process.life.is_alive:
@@ -75,22 +78,27 @@ class Unit:
         """Whether there is a process, paused or not."""
         return self.process is not None and self.process.life.is_alive
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether there is a process that is not paused."""
+        return self.process is not None and self.process.life.is_running
+
     def kill(self) -> None:
         """SIGKILL."""
         if self.process is not None:
-            self._host.world.record(f"{self._host.name} kill {self.name}")
+            self._say("kill")
             self.process.life.end()
 
     def pause(self) -> None:
         """SIGSTOP."""
         if self.process is not None:
-            self._host.world.record(f"{self._host.name} pause {self.name}")
+            self._say("pause")
             self.process.life.pause()
 
     def resume(self) -> None:
         """SIGCONT."""
         if self.process is not None:
-            self._host.world.record(f"{self._host.name} resume {self.name}")
+            self._say("resume")
             self.process.life.resume()
 
     def disable(self) -> None:
@@ -104,7 +112,12 @@ class Unit:
         if self._host.boot is not None:
             self.launch(self._host.boot)
 
+    def _say(self, what: str) -> None:
+        self.changed_us = self._host.world.now_us
+        self._host.world.record(f"{self._host.name} {what} {self.name}")
+
     def _ended(self, boot: Boot, process: Process) -> None:
+        self.changed_us = self._host.world.now_us
         if process.may_restart and boot.life.is_alive:
             boot.life.after(RESTART_DELAY_US, lambda: self.launch(boot))
 
@@ -120,6 +133,8 @@ class Host:
         self.wall = WallClock(world)
         self.boot: Boot | None = None
         self.boots = 0
+        self.changed_us = 0
+        """When it last booted, died, stalled or went on."""
         self.pacer = Unit(self, "pacer")
         self.brain = Unit(self, "brain")
         self._truth = truth
@@ -136,7 +151,7 @@ class Host:
         self.boots += 1
         boot = Boot(self, self.boots)
         self.boot = boot
-        self.world.record(f"{self.name} power on ({boot.boot_id})")
+        self._say(f"power on ({boot.boot_id})")
         boot.life.after(5 * MS, lambda: self.pacer.launch(boot))
         boot.life.after(50 * MS, lambda: self.brain.launch(boot))
 
@@ -145,7 +160,7 @@ class Host:
         boot, self.boot = self.boot, None
         if boot is None:
             return
-        self.world.record(f"{self.name} power off")
+        self._say("power off")
         self._truth.host_dies(self.name)
         boot.life.end()
         self.disk.lose_power()
@@ -158,11 +173,21 @@ class Host:
     def stall(self) -> None:
         """Stop everything on it for a while, as a paused virtual machine whose clock goes on."""
         if self.boot is not None:
-            self.world.record(f"{self.name} stalls")
+            self._say("stalls")
             self.boot.life.pause()
 
     def go_on(self) -> None:
         """End the stall."""
         if self.boot is not None:
-            self.world.record(f"{self.name} goes on")
+            self._say("goes on")
             self.boot.life.resume()
+
+    def calm_us(self) -> int:
+        """Return for how long it has run undisturbed; negative when it does not run as it should."""
+        if self.boot is None or not self.pacer.is_at_work or not self.brain.is_at_work:
+            return -1
+        return self.world.now_us - max(self.changed_us, self.pacer.changed_us, self.brain.changed_us)
+
+    def _say(self, what: str) -> None:
+        self.changed_us = self.world.now_us
+        self.world.record(f"{self.name} {what}")

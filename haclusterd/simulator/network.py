@@ -35,6 +35,8 @@ class Network:
         self.weather = Weather()
         self.chance: random.Random = world.chance("network")
         self._cut: set[tuple[NodeName, NodeName]] = set()
+        self._changed_us: dict[tuple[NodeName, NodeName], int] = {}
+        self._weather_us = 0
         self._watchers: list[Callable[[], None]] = []
 
     def when_changed(self, call: Callable[[], None]) -> None:
@@ -48,23 +50,39 @@ class Network:
     def cut(self, source: NodeName, target: NodeName) -> None:
         """Cut one direction."""
         self._cut.add((source, target))
-        self._changed()
+        self._changed(source, target)
 
     def mend(self, source: NodeName, target: NodeName) -> None:
         """Open one direction again."""
         self._cut.discard((source, target))
-        self._changed()
+        self._changed(source, target)
 
     def mend_all(self) -> None:
         """Open every direction."""
-        self._cut.clear()
-        self._changed()
+        for source, target in sorted(self._cut):
+            self.mend(source, target)
 
     def delay_us(self) -> int:
         """Draw how long something travels."""
         return self.chance.randint(*self.weather.delay_us)
 
-    def _changed(self) -> None:
+    def set_weather(self, weather: Weather) -> None:
+        """Treat what is sent in another way from now on."""
+        self.world.record(f"weather {weather}")
+        self.weather = weather
+        self._weather_us = self.world.now_us
+
+    def calm_us(self, one: NodeName, other: NodeName) -> int:
+        """Return for how long both directions have been open in good weather; negative when they are not."""
+        is_bad = self.weather.loss or self.weather.reordering or self.weather.delay_us[1] > 5 * MS
+        if is_bad or not (self.passes(one, other) and self.passes(other, one)):
+            return -1
+        changed = (self._changed_us.get((one, other), 0), self._changed_us.get((other, one), 0), self._weather_us)
+        return self.world.now_us - max(changed)
+
+    def _changed(self, source: NodeName, target: NodeName) -> None:
+        self.world.record(f"path {source} {target} {'open' if self.passes(source, target) else 'cut'}")
+        self._changed_us[(source, target)] = self.world.now_us
         for call in self._watchers:
             call()
 

@@ -1,0 +1,67 @@
+"""Windows in the walls of a brain, through which checkers look: they pass everything on and change nothing."""
+
+from collections.abc import Callable
+
+from haclusterd.model.ids import NodeName, Term
+from haclusterd.ports.store import StateMachine, Store, StoreEvent
+
+
+class ObservedMachine:
+    """A `StateMachine` whose outcomes are shown as they come, on the Raft thread."""
+
+    def __init__(self, inner: StateMachine, outcome_seen: Callable[[object], None]) -> None:
+        self._inner = inner
+        self._outcome_seen = outcome_seen
+
+    def appended(self, entry: bytes) -> None:
+        """See `StateMachine.appended`."""
+        self._inner.appended(entry)
+
+    def removed(self, entry: bytes) -> None:
+        """See `StateMachine.removed`."""
+        self._inner.removed(entry)
+
+    def apply(self, index: int, term: Term, entry: bytes) -> object:
+        """See `StateMachine.apply`."""
+        outcome = self._inner.apply(index, term, entry)
+        self._outcome_seen(outcome)
+        return outcome
+
+    def snapshot(self) -> Callable[[], bytes]:
+        """See `StateMachine.snapshot`."""
+        return self._inner.snapshot()
+
+    def restore(self, data: bytes) -> object:
+        """See `StateMachine.restore`."""
+        outcome = self._inner.restore(data)
+        self._outcome_seen(outcome)
+        return outcome
+
+
+class ObservedStore:
+    """A `Store` whose events are shown just before the main loop takes them."""
+
+    def __init__(self, inner: Store, event_seen: Callable[[StoreEvent], None]) -> None:
+        self._inner = inner
+        self._event_seen = event_seen
+
+    def start(self, deliver: Callable[[StoreEvent], None]) -> None:
+        """See `Store.start`."""
+
+        def show_and_deliver(event: StoreEvent) -> None:
+            self._event_seen(event)
+            deliver(event)
+
+        self._inner.start(show_and_deliver)
+
+    def propose(self, entry: bytes) -> bool:
+        """See `Store.propose`."""
+        return self._inner.propose(entry)
+
+    def transfer_leadership(self, to: NodeName) -> None:
+        """See `Store.transfer_leadership`."""
+        self._inner.transfer_leadership(to)
+
+    def stop(self) -> None:
+        """See `Store.stop`."""
+        self._inner.stop()
