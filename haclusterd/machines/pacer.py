@@ -179,7 +179,7 @@ class PacerMachine:
             peer.address = address
             peers[address.name] = peer
         self._peers = peers
-        self._next_send_at = now
+        self._send_early(now)
         return self._lease_changes()
 
     def brain_gone(self, now: Instant) -> None:
@@ -210,8 +210,9 @@ class PacerMachine:
         is_news = self._observe_brain(now)
         for peer in self._peers.values():
             is_news |= peer.falls_overdue(self._timing.node_timeout_ms, now)
-        is_new_instant = self._sent_at is None or now > self._sent_at
-        if not is_new_instant or not (is_news or now >= self._next_send_at):
+        if is_news:
+            self._send_early(now)
+        if now < self._next_send_at:
             return (self._report(now),) if is_news else ()
         sent = self._send(settings, now)
         return (*sent, *self._lease_changes(), self._report(now))
@@ -334,6 +335,7 @@ class PacerMachine:
         return seen.token == settings.incarnation.token and seen.sent_at >= peer.proved_at
 
     def _send_early(self, now: Instant) -> None:
+        """Bring the next heartbeat forward: to now, but never to the instant of the last one."""
         earliest = now if self._sent_at is None else max(now, after(self._sent_at, ANSWER_SPACING_MS))
         self._next_send_at = min(self._next_send_at, earliest)
 
@@ -342,7 +344,7 @@ class PacerMachine:
         if elapsed_ms(self.wake_at, now) <= self._timing.stall_ms:
             return
         self._stalled_at = now
-        self._next_send_at = now
+        self._send_early(now)
         for peer in self._peers.values():
             if peer.silent_since is not None and self._rules.silence_clocks_restart_after_stall:
                 peer.silent_since = now
