@@ -24,6 +24,9 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
 
+REFUSED_PAUSE_MS = 200
+"""Between a refused batch of orders and the next plan, unless something changes before."""
+
 Scheduler = Callable[[Cib, WallTime], Plan]
 
 QUIET_CHANGES = frozenset(
@@ -196,7 +199,9 @@ class ControllerMachine:
         note = Note("transition", f"transition {self._term}.{self._transitions}: {count} actions")
         return (note, *self._walk(cib, (), moment))
 
-    def applied(self, command: Command, refusal: Refusal | None, cib: Cib) -> Sequence[Effect]:
+    def applied(
+        self, command: Command, refusal: Refusal | None, cib: Cib, moment: Moment
+    ) -> Sequence[Effect]:
         """One of this node's own proposals was applied or refused."""
         if self._transition is None or not isinstance(command, IssueOrders):
             return ()
@@ -205,7 +210,8 @@ class ControllerMachine:
             return ()
         effects = self._transition.refused(cib, refusal.text)
         self._transition = None
-        self._is_plan_due = True
+        # Without a change the next plan would be the same, and be refused again: let it rest a little.
+        self._recheck_at = after(moment.now, REFUSED_PAUSE_MS)
         return effects
 
     def deadline(self) -> Instant:

@@ -199,6 +199,10 @@ class ExecutorMachine:
             shortest.hurry(moment.now)
         return self._step(moment)
 
+    def retimed(self, lease_grace_ms: int) -> None:
+        """The administrator changed node-timeout."""
+        self._lease_grace_ms = lease_grace_ms
+
     def ticked(self, moment: Moment) -> Sequence[Effect]:
         """Time has passed."""
         return self._step(moment)

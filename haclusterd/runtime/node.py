@@ -1,0 +1,533 @@
+"""One daemon: events into the machines, their effects into the ports.
+
+Nothing is decided here. Every event only wakes; a wake runs each machine once over the newest applied CIB and performs
+what they answer, in their order. Wakes coalesce: however many entries were applied, one wake follows. All of it happens
+on the main loop; the store's thread is met only through the store port.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from haclusterd.cib.changes import Applied as CibApplied
+from haclusterd.cib.changes import Change, ChangeKind
+from haclusterd.cib.commands import Command, FormCluster, Join
+from haclusterd.machines.controller import ControllerMachine, Scheduler
+from haclusterd.machines.effects import (
+    CallFenceAgent,
+    Effect,
+    KillAgent,
+    Note,
+    Propose,
+    PublishEmpty,
+    RunAgent,
+    TransferLeadership,
+    UnwatchService,
+    WatchService,
+)
+from haclusterd.machines.executor import ExecutorMachine
+from haclusterd.machines.fencer import FencerMachine
+from haclusterd.machines.joining import DrawIncarnation, JoiningMachine, JoinState
+from haclusterd.machines.moment import Moment
+from haclusterd.model.agent_calls import AgentResult, FenceCallResult
+from haclusterd.model.cluster import Cib
+from haclusterd.model.ids import Incarnation, NodeName, ResourceId, Term
+from haclusterd.model.instants import NEVER, Instant, WallTime, after
+from haclusterd.model.pacer import PacerReport, PacerSettings, PeerAddress
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.timing import Timing, derive
+from haclusterd.ports.clock import Timer
+from haclusterd.ports.crashes import CrashRecord
+from haclusterd.ports.event_log import Priority
+from haclusterd.ports.history import HistoryRow
+from haclusterd.ports.store import Applied, LeadershipChanged, Restored, StoreEvent, VoterLinks
+from haclusterd.runtime.ports import NodePorts
+from haclusterd.runtime.proposer import Proposer
+from haclusterd.runtime.settings import NodeSettings
+from haclusterd.scheduler.schedule import schedule
+
+CRASH_LOOP_COUNT = 3
+CRASH_LOOP_WINDOW_MS = 600_000
+TRANSFER_PAUSE_MS = 1000
+"""Between two attempts to hand the leadership over."""
+REMEMBERED_CHANGES = 256
+DC_KEYS = ("form:", "dc:", "lost:", "orders:", "void:", "fence:", "fenced:", "fence-failed:")
+"""What is proposed as DC: not repeated once this node is DC no more."""
+NODE_KEYS = ("join:", "leave:", "left:", "results:", "fence-agent:")
+"""What is proposed as an incarnation: not repeated once it is over."""
+
+QUIET_LOG = frozenset({ChangeKind.REFUSED})
+
+
+class NodeRuntime:
+    """The runtime of one node; see the module."""
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        ports: NodePorts,
+        *,
+        left: Callable[[], None] = lambda: None,
+        scheduler: Scheduler = schedule,
+    ) -> None:
+        """`left` is called when this node has left the cluster, after `drain`."""
+        self._settings = settings
+        self._ports = ports
+        self._left = left
+        now = ports.clock.now()
+        self.started_at = ports.clock.wall()
+        self._timing = settings.timing
+        self._incarnation = Incarnation(settings.boot_id, ports.entropy.token())
+        self._proposer = Proposer(settings.node, ports.entropy.token(), ports.store)
+        form = FormCluster(settings.cluster_uuid, settings.cluster_name, settings.members)
+        rules = settings.rules
+        node = settings.node
+        self._joining = JoiningMachine(node, self._incarnation)
+        self._executor = ExecutorMachine(
+            node,
+            self._incarnation,
+            now,
+            lease_grace_ms=self._timing.lease_ms,
+            actions_max=settings.actions_max,
+            rules=rules,
+        )
+        self._fencer = FencerMachine(node, self._incarnation)
+        self._controller = ControllerMachine(node, self._incarnation, self._timing, scheduler, form, rules=rules)
+        self._cib = Cib()
+        self._changes: list[Change] = []
+        self.recent: deque[tuple[int, WallTime, Change]] = deque(maxlen=REMEMBERED_CHANGES)
+        """The newest changes, oldest first: (index, time, change)."""
+        self._is_cib_new = False
+        self._is_woken = False
+        self._is_stopped = False
+        self._timer: Timer | None = None
+        self._stamp_timer: Timer | None = None
+        self._leadership = LeadershipChanged(Term(0), None, is_self=False)
+        self._links: tuple[NodeName, ...] = ()
+        self._transfer_after = Instant(0)
+        self._is_draining = False
+        self._safe_mode = ""
+        self._safe_mode_epoch = -1
+        self._watchers: list[Callable[[], None]] = []
+
+    # -- life -------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin; raises StoreDamaged or StoreRefused when the store must not run."""
+        ports = self._ports
+        self._log("daemon.start", incarnation=str(self._incarnation), cluster=self._settings.cluster_name)
+        self._judge_crashes()
+        ports.history.start(self._history_failed)
+        ports.pacer.start(self._pacer_settings(), self._pacer_reported)
+        adopted = ports.agents.adopt(self._adopted_ended)
+        for action in adopted:
+            self._log("agent.adopted", key=action.key, resource=str(action.resource), action=action.action)
+        self._executor.adopted(adopted)
+        ports.store.start(self._store_event)
+        self._stamp()
+        self._wake()
+
+    def stop(self) -> None:
+        """End at once and leave everything running as it is."""
+        self._is_stopped = True
+        for timer in (self._timer, self._stamp_timer):
+            if timer is not None:
+                timer.cancel()
+        self._ports.store.stop()
+        self._ports.pacer.stop()
+
+    def drain(self) -> None:
+        """Move everything away, leave the cluster, then call `left` (SIGTERM)."""
+        self._log("daemon.drain")
+        self._is_draining = True
+        self._joining.leave()
+        self._wake()
+
+    def crashed(self, detail: str) -> None:
+        """Remember an uncaught error of the main loop; the process ends right afterwards."""
+        self._ports.crashes.add(
+            CrashRecord(self._ports.clock.now(), self._cib.version.epoch, self._controller.is_dc, detail)
+        )
+
+    def _judge_crashes(self) -> None:
+        """The third crash as controller at one configuration in ten minutes: no controller here (safety.md §4)."""
+        if not self._settings.rules.safe_mode_after_crash_loop:
+            return
+        now = self._ports.clock.now()
+        recent = [
+            record
+            for record in self._ports.crashes.recent()
+            if record.was_controller and now - record.at < CRASH_LOOP_WINDOW_MS
+        ]
+        if not recent:
+            return
+        epoch = recent[-1].epoch
+        same = [record for record in recent if record.epoch == epoch]
+        if len(same) >= CRASH_LOOP_COUNT:
+            self._safe_mode_epoch = epoch
+            self._safe_mode = f"the controller crashed {len(same)} times at configuration {epoch}: {same[-1].detail}"
+            self._log("safe-mode.entered", Priority.ERROR, reason=self._safe_mode)
+
+    # -- what others may ask ----------------------------------------------------------------------------------------
+
+    @property
+    def cib(self) -> Cib:
+        """The newest applied CIB."""
+        return self._cib
+
+    @property
+    def settings(self) -> NodeSettings:
+        """What this daemon was told at its start."""
+        return self._settings
+
+    @property
+    def ports(self) -> NodePorts:
+        """This daemon's hands."""
+        return self._ports
+
+    @property
+    def timing(self) -> Timing:
+        """The timers in force."""
+        return self._timing
+
+    @property
+    def incarnation(self) -> Incarnation:
+        """The present life of this daemon."""
+        return self._incarnation
+
+    @property
+    def leadership(self) -> LeadershipChanged:
+        """Who leads Raft, as far as this node knows."""
+        return self._leadership
+
+    @property
+    def links(self) -> tuple[NodeName, ...]:
+        """Voters that the Raft transport is connected to."""
+        return self._links
+
+    @property
+    def controller(self) -> ControllerMachine:
+        """This node's controller, for showing what it does."""
+        return self._controller
+
+    @property
+    def joining(self) -> JoiningMachine:
+        """This node's membership, for showing where it stands."""
+        return self._joining
+
+    @property
+    def executor(self) -> ExecutorMachine:
+        """This node's executor, for showing what it does."""
+        return self._executor
+
+    @property
+    def safe_mode(self) -> str:
+        """Why there is no controller here; empty when there is one."""
+        return self._safe_mode
+
+    def moment(self) -> Moment:
+        """Return the present."""
+        clock = self._ports.clock
+        return Moment(clock.now(), clock.wall(), self._ports.pacer.lease_until())
+
+    def propose(self, key: str, command: Command, done: Callable[[CibApplied], None]) -> bool:
+        """Propose an administrator's command."""
+        moment = self.moment()
+        is_new = self._proposer.propose(key, command, moment.now, moment.wall, done)
+        self._wake()
+        return is_new
+
+    def forget(self, key: str) -> None:
+        """Repeat an administrator's command no more."""
+        self._proposer.forget(key)
+
+    def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` after each wake; return what ends it."""
+        self._watchers.append(changed)
+        return lambda: self._watchers.remove(changed) if changed in self._watchers else None
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
+    def _store_event(self, event: StoreEvent) -> None:
+        match event:
+            case Applied(index=index, outcome=outcome):
+                assert isinstance(outcome, CibApplied)
+                self._applied(index, outcome)
+            case Restored(index=index, outcome=outcome):
+                assert isinstance(outcome, Cib)
+                self._log("store.restored", index=index)
+                self._cib = outcome
+                self._is_cib_new = True
+                self._ports.history.restored(index)
+                self._retime()
+            case LeadershipChanged():
+                self._leader_changed(event)
+            case VoterLinks(connected=connected):
+                self._log("store.links", connected=",".join(connected))
+                self._links = connected
+        self._wake()
+
+    def _applied(self, index: int, outcome: CibApplied) -> None:
+        self._cib = outcome.cib
+        self._is_cib_new = True
+        at = outcome.envelope.at if outcome.envelope is not None else WallTime(0)
+        rows: list[HistoryRow] = []
+        for n, change in enumerate(outcome.changes):
+            self._changes.append(change)
+            self.recent.append((index, at, change))
+            rows.append(HistoryRow(index, n, at, str(change.kind), change.node, change.resource, change.text))
+            self._log_change(index, change)
+        self._ports.history.record(index, tuple(rows))
+        if any(change.kind is ChangeKind.CONFIGURATION_CHANGED for change in outcome.changes):
+            self._retime()
+        self._proposer.applied(outcome)
+
+    def _log_change(self, index: int, change: Change) -> None:
+        priority = Priority.DEBUG if change.kind in QUIET_LOG else Priority.INFO
+        self._log(
+            f"cib.{change.kind}",
+            priority,
+            index=index,
+            node=change.node,
+            resource=change.resource,
+            text=change.text,
+        )
+
+    def _leader_changed(self, event: LeadershipChanged) -> None:
+        self._log("store.leader", term=int(event.term), leader=event.leader, is_self=event.is_self)
+        was_dc = self._controller.is_dc
+        self._leadership = event
+        self._controller.leadership_changed(event.term, is_self=event.is_self)
+        if was_dc and not self._controller.is_dc:
+            self._proposer.forget(*DC_KEYS)
+        self._proposer.leader_changed(self._ports.clock.now())
+
+    def _pacer_reported(self, report: PacerReport) -> None:
+        for error in report.errors:
+            self._log("pacer.error", Priority.WARNING, error=error)
+        self._wake()
+
+    def _agent_finished(self, result: AgentResult) -> None:
+        self._log(
+            "event.agent-finished",
+            key=result.key,
+            exit_code=result.exit_code,
+            status=str(result.status),
+            executed_ms=result.executed_ms,
+            exit_reason=result.exit_reason or None,
+        )
+        self._perform_all(self._executor.agent_finished(result, self.moment()))
+        self._wake()
+
+    def _fence_agent_finished(self, result: FenceCallResult) -> None:
+        self._log(
+            "event.fence-agent-finished",
+            Priority.NOTICE,
+            key=result.key,
+            exit_code=result.exit_code,
+            timed_out=result.timed_out,
+            reason=result.reason or None,
+        )
+        self._perform_all(self._fencer.agent_finished(result, self.moment()))
+        self._wake()
+
+    def _service_died(self, resource: ResourceId) -> None:
+        self._log("event.service-died", Priority.NOTICE, resource=str(resource))
+        self._perform_all(self._executor.service_died(resource, self.moment()))
+        self._wake()
+
+    def _adopted_ended(self, key: str) -> None:
+        self._log("event.adopted-ended", key=key)
+        self._perform_all(self._executor.adopted_ended(key, self.moment()))
+        self._wake()
+
+    # -- the one loop -----------------------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        if not self._is_woken and not self._is_stopped:
+            self._is_woken = True
+            self._ports.clock.call_soon(self._run)
+
+    def _run(self) -> None:
+        self._is_woken = False
+        if self._is_stopped:
+            return
+        changes, self._changes = tuple(self._changes), []
+        is_cib_new, self._is_cib_new = self._is_cib_new, False
+        self._step_membership()
+        self._step_hands(is_cib_new=is_cib_new)
+        self._step_controller(changes)
+        self._proposer.step(self._ports.clock.now())
+        for watcher in tuple(self._watchers):
+            watcher()
+        self._finish_leaving()
+        self._arm()
+
+    def _step_membership(self) -> None:
+        effects = self._joining.step(
+            self._cib,
+            self.moment(),
+            has_acted_alone=self._executor.has_acted_alone,
+            is_stopping_alone=self._executor.is_stopping_alone,
+            is_leader=self._leadership.is_self,
+        )
+        for effect in effects:
+            if isinstance(effect, DrawIncarnation):
+                self._reincarnate()
+            else:
+                self._perform(effect)
+
+    def _reincarnate(self) -> None:
+        self._incarnation = Incarnation(self._settings.boot_id, self._ports.entropy.token())
+        self._log("daemon.reincarnated", Priority.WARNING, incarnation=str(self._incarnation))
+        self._proposer.forget(*NODE_KEYS)
+        self._joining.reincarnated(self._incarnation)
+        self._fencer.reincarnated(self._incarnation)
+        self._controller.reincarnated(self._incarnation)
+        self._perform_all(self._executor.reincarnated(self._incarnation, self.moment()))
+        self._ports.pacer.configure(self._pacer_settings())
+        self._wake()
+
+    def _step_hands(self, *, is_cib_new: bool) -> None:
+        moment = self.moment()
+        if is_cib_new:
+            self._perform_all(self._executor.cib_changed(self._cib, moment))
+            self._perform_all(self._fencer.cib_changed(self._cib, moment))
+        else:
+            self._perform_all(self._executor.ticked(moment))
+        self._perform_all(self._fencer.ticked(moment))
+
+    def _step_controller(self, changes: Sequence[Change]) -> None:
+        if self._safe_mode:
+            if self._cib.version.epoch == self._safe_mode_epoch or self._cib.version.epoch == 0:
+                return
+            self._log("safe-mode.left", Priority.NOTICE, epoch=self._cib.version.epoch)
+            self._safe_mode = ""
+        report = self._ports.pacer.report()
+        self._perform_all(self._controller.step(self._cib, changes, report, self.moment()))
+
+    def _finish_leaving(self) -> None:
+        if not self._is_draining:
+            return
+        has_stopped_alone = self._executor.has_acted_alone and not self._executor.is_stopping_alone
+        if self._joining.state is JoinState.LEFT or has_stopped_alone:
+            self._is_draining = False
+            self._log("daemon.left", joined=str(self._joining.state))
+            self._left()
+
+    def _arm(self) -> None:
+        moment = self.moment()
+        due = min(
+            self._executor.deadline(moment),
+            self._fencer.deadline(),
+            self._joining.deadline(),
+            self._controller.deadline() if not self._safe_mode else NEVER,
+            self._proposer.deadline(),
+        )
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if due < NEVER:
+            self._timer = self._ports.clock.call_at(max(due, after(moment.now, 1)), self._wake)
+
+    def _stamp(self) -> None:
+        """Show the pacer that the main loop lives; whatever blocks it ends the stamps."""
+        if self._is_stopped:
+            return
+        self._ports.pacer.stamp_main()
+        self._stamp_timer = self._ports.clock.call_at(
+            after(self._ports.clock.now(), self._timing.heartbeat_ms), self._stamp
+        )
+
+    # -- effects ----------------------------------------------------------------------------------------------------
+
+    def _perform_all(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            self._perform(effect)
+
+    def _perform(self, effect: Effect) -> None:
+        ports = self._ports
+        match effect:
+            case Propose(key=key, command=command):
+                self._propose(key, command)
+            case RunAgent(call=call):
+                self._log(
+                    "effect.run-agent", key=call.key, resource=str(call.resource), action=call.action
+                )
+                ports.agents.run(call, self._agent_finished)
+            case KillAgent(key=key):
+                self._log("effect.kill-agent", key=key)
+                ports.agents.kill(key)
+            case WatchService(resource=resource, instance=instance):
+                ports.agents.watch(resource, instance, self._service_died)
+            case UnwatchService(resource=resource):
+                ports.agents.unwatch(resource)
+            case CallFenceAgent(call=fence_call):
+                self._log("effect.fence", Priority.NOTICE, key=fence_call.key, agent=fence_call.agent,
+                          action=fence_call.action)  # fmt: skip
+                ports.fence_agents.call(fence_call, self._fence_agent_finished)
+            case TransferLeadership(to=to):
+                self._transfer(to)
+            case PublishEmpty(is_empty=is_empty):
+                ports.pacer.set_empty(is_empty=is_empty)
+            case Note(kind=kind, text=text):
+                self._log(f"note.{kind}", Priority.NOTICE, text=text)
+
+    def _propose(self, key: str, command: Command) -> None:
+        moment = self.moment()
+        done = partial(self._proposal_applied, command)
+        if self._proposer.propose(key, command, moment.now, moment.wall, done):
+            self._log("command.proposed", Priority.DEBUG, key=key, command=type(command).__name__)
+
+    def _proposal_applied(self, command: Command, applied: CibApplied) -> None:
+        if applied.refusal is not None:
+            self._log("command.refused", Priority.NOTICE, command=type(command).__name__, why=applied.refusal.text)
+            if isinstance(command, Join):
+                self._joining.refused(applied.refusal, self.moment())
+        self._perform_all(self._controller.applied(command, applied.refusal, applied.cib, self.moment()))
+
+    def _transfer(self, to: NodeName) -> None:
+        now = self._ports.clock.now()
+        if now < self._transfer_after:
+            return
+        self._transfer_after = after(now, TRANSFER_PAUSE_MS)
+        self._log("effect.transfer-leadership", Priority.NOTICE, to=str(to))
+        self._ports.store.transfer_leadership(to)
+
+    # -- settings ---------------------------------------------------------------------------------------------------
+
+    def _retime(self) -> None:
+        """Derive the timers anew when the administrator has changed the two numbers they come from."""
+        properties = ClusterProperties(self._cib.configuration)
+        timing = derive(properties.duration_ms("node-timeout"), properties.duration_ms("brain-timeout"))
+        if timing == self._timing or not self._cib.version.epoch:
+            return
+        self._timing = timing
+        self._log("daemon.retimed", Priority.NOTICE, node_timeout_ms=timing.node_timeout_ms)
+        self._controller.retimed(timing)
+        self._executor.retimed(timing.lease_ms)
+        self._ports.pacer.configure(self._pacer_settings())
+
+    def _pacer_settings(self) -> PacerSettings:
+        me = self._settings.member(self._settings.node)
+        assert me is not None
+        peers = tuple(
+            PeerAddress(member.name, member.addresses, self._settings.keys[member.name], member.is_voter)
+            for member in self._settings.members
+            if member.name != me.name and member.name in self._settings.keys
+        )
+        return PacerSettings(
+            node=me.name,
+            incarnation=self._incarnation,
+            is_voter=me.is_voter,
+            listen=me.addresses,
+            peers=peers,
+            node_timeout_ms=self._timing.node_timeout_ms,
+            brain_timeout_ms=self._timing.brain_timeout_ms,
+        )
+
+    def _history_failed(self, problem: str) -> None:
+        self._log("history.failed", Priority.WARNING, problem=problem)
+
+    def _log(self, kind: str, priority: Priority = Priority.INFO, /, **fields: str | int | bool | None) -> None:
+        self._ports.log.write(kind, priority=priority, **fields)

@@ -1,0 +1,27 @@
+"""Everything a node's runtime needs of the world, in one value."""
+
+from dataclasses import dataclass
+
+from haclusterd.ports.agents import AgentRunner
+from haclusterd.ports.clock import Clock, Entropy
+from haclusterd.ports.crashes import CrashRecords
+from haclusterd.ports.event_log import EventLog
+from haclusterd.ports.fencing import FenceAgents
+from haclusterd.ports.history import History
+from haclusterd.ports.pacer import Pacer
+from haclusterd.ports.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class NodePorts:
+    """The hands of one daemon."""
+
+    clock: Clock
+    entropy: Entropy
+    store: Store
+    pacer: Pacer
+    agents: AgentRunner
+    fence_agents: FenceAgents
+    log: EventLog
+    history: History
+    crashes: CrashRecords

@@ -1,0 +1,105 @@
+"""Gets intents into the log: exactly one effect each, however often the network swallows them.
+
+An intent has a key. While one with a key is in flight, the same key is not proposed again; it is repeated under its
+request id until this node sees it applied. What a failed proposal did is unknown, so nothing is ever taken for lost.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from haclusterd.cib.changes import Applied
+from haclusterd.cib.codec import encode_envelope
+from haclusterd.cib.commands import Command, Envelope
+from haclusterd.model.ids import NodeName, RequestId
+from haclusterd.model.instants import NEVER, Instant, WallTime, after
+from haclusterd.ports.store import Store
+
+REPEAT_MS = 600
+"""After how long an unanswered proposal is repeated: a new leader needs about this long."""
+FULL_PAUSE_MS = 50
+IN_FLIGHT_MAX = 64
+"""Fewer than the request ids that the CIB remembers of a proposer."""
+
+Done = Callable[[Applied], None]
+
+
+@dataclass(slots=True)
+class _Pending:
+    key: str
+    request: RequestId
+    envelope: Envelope
+    entry: bytes
+    done: Done | None
+    send_at: Instant
+    is_sent: bool = False
+
+
+class Proposer:
+    """This node's proposals; see the module."""
+
+    def __init__(self, node: NodeName, session: str, store: Store) -> None:
+        """`session` names this process's life."""
+        self._node = node
+        self._session = session
+        self._store = store
+        self._counter = 0
+        self._pending: dict[str, _Pending] = {}
+        self._by_request: dict[RequestId, _Pending] = {}
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def propose(
+        self, key: str, command: Command, now: Instant, wall: WallTime, done: Done | None = None
+    ) -> bool:
+        """Propose a command, unless its key is in flight; return whether it was new."""
+        if key in self._pending:
+            return False
+        self._counter += 1
+        request = RequestId(f"{self._node}:{self._session}:{self._counter}")
+        envelope = Envelope(request, self._node, wall, command)
+        pending = _Pending(key, request, envelope, encode_envelope(envelope), done, now)
+        self._pending[key] = pending
+        self._by_request[request] = pending
+        self.step(now)
+        return True
+
+    def step(self, now: Instant) -> None:
+        """Send what is due."""
+        sent = sum(1 for pending in self._pending.values() if pending.is_sent)
+        for pending in self._pending.values():
+            if pending.send_at > now or (not pending.is_sent and sent >= IN_FLIGHT_MAX):
+                continue
+            if not self._store.propose(pending.entry):
+                pending.send_at = after(now, FULL_PAUSE_MS)
+                continue
+            sent += not pending.is_sent
+            pending.is_sent = True
+            pending.send_at = after(now, REPEAT_MS)
+
+    def leader_changed(self, now: Instant) -> None:
+        """Repeat everything now: what was in flight to the old leader may be gone."""
+        for pending in self._pending.values():
+            pending.send_at = now
+        self.step(now)
+
+    def applied(self, applied: Applied) -> str | None:
+        """Take note of an applied entry; return its key when it was one of these."""
+        if applied.envelope is None:
+            return None
+        pending = self._by_request.pop(applied.envelope.request, None)
+        if pending is None:
+            return None
+        del self._pending[pending.key]
+        if pending.done is not None:
+            pending.done(applied)
+        return pending.key
+
+    def forget(self, *prefixes: str) -> None:
+        """Repeat no more what begins with one of these: its reason is gone. It may still be applied."""
+        for key in [key for key in self._pending if key.startswith(prefixes)]:
+            del self._by_request[self._pending.pop(key).request]
+
+    def deadline(self) -> Instant:
+        """Return when `step` is wanted next."""
+        return min((pending.send_at for pending in self._pending.values()), default=NEVER)

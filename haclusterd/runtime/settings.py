@@ -1,0 +1,177 @@
+"""What a daemon is told from outside: who it is, who its peers are, and where its files live.
+
+`NodeSettings` is all that `NodeRuntime` knows. `Installation` is what the composition root reads from `haclusterd.yaml`
+beside the node's certificates.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from haclusterd.model.cluster import Member
+from haclusterd.model.ids import NODE_NAME, NodeName
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.model.timing import Timing, derive
+
+CONFIGURATION_FILE = "haclusterd.yaml"
+BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
+
+
+class SettingsError(Exception):
+    """The configuration file cannot be used; the message names the file, the place and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """Everything about one daemon that is not asked of a port."""
+
+    node: NodeName
+    cluster_uuid: str
+    cluster_name: str
+    members: tuple[Member, ...]
+    boot_id: str
+    keys: Mapping[NodeName, bytes] = field(repr=False)
+    """Heartbeat keys, one for each peer."""
+    timing: Timing = field(default_factory=lambda: derive(2000))
+    """Until the CIB says otherwise."""
+    actions_max: int = 16
+    """Agents that run at once, recurring monitors not counted."""
+    rules: SafetyRules = ALL_RULES
+
+    def member(self, node: NodeName) -> Member | None:
+        """Return a member by name."""
+        return next((member for member in self.members if member.name == node), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What `haclusterd.yaml` says."""
+
+    directory: Path
+    """Of the file: certificates and keys lie beside it."""
+    node: NodeName
+    cluster_uuid: str
+    cluster_name: str
+    members: tuple[Member, ...]
+    state_directory: Path
+    runtime_directory: Path
+    boot_id_file: Path
+    is_development: bool
+    node_timeout_ms: int
+
+    def boot_id(self) -> str:
+        """Read the boot id."""
+        return self.boot_id_file.read_text().strip()
+
+
+def render(installation: Installation) -> str:
+    """Write the configuration file."""
+    document: dict[str, Any] = {
+        "cluster": {"name": installation.cluster_name, "uuid": installation.cluster_uuid},
+        "node": str(installation.node),
+        "members": {
+            str(member.name): {
+                "addresses": [_spell(address) for address in member.addresses],
+                **({} if member.is_voter else {"voter": False}),
+                **({"witness": True} if member.is_witness else {}),
+            }
+            for member in installation.members
+        },
+        "state-directory": str(installation.state_directory),
+        "runtime-directory": str(installation.runtime_directory),
+    }
+    if str(installation.boot_id_file) != BOOT_ID_FILE:
+        document["boot-id-file"] = str(installation.boot_id_file)
+    if installation.is_development:
+        document["development"] = True
+    head = "# haclusterd: who this node is and where its peers are. Certificates and keys lie beside this file.\n"
+    return head + yaml.safe_dump(document, sort_keys=False)
+
+
+def load(path: Path) -> Installation:
+    """Read the configuration file; raise SettingsError naming what is wrong and what to do."""
+    try:
+        document = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror} (make it with `crm cluster setup`)") from error
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{path}: not YAML: {error}") from error
+    if not isinstance(document, dict):
+        raise SettingsError(f"{path}: expected a mapping with the keys cluster, node, members")
+    return _Reader(path, document).installation()
+
+
+def _spell(address: tuple[str, int]) -> str:
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class _Reader:
+    def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
+        self._path = path
+        self._document = document
+
+    def installation(self) -> Installation:
+        known = {
+            "cluster", "node", "members", "state-directory", "runtime-directory", "boot-id-file", "development",
+            "node-timeout-ms",
+        }  # fmt: skip
+        unknown = sorted(set(self._document) - known)
+        if unknown:
+            raise self._error(unknown[0], f"unknown key; known are {', '.join(sorted(known))}")
+        cluster = self._mapping("cluster")
+        members = tuple(self._member(name, value) for name, value in self._mapping("members").items())
+        node = NodeName(self._text("node", self._document.get("node")))
+        if node not in {member.name for member in members}:
+            raise self._error("node", f"{node} is not among the members")
+        return Installation(
+            directory=self._path.parent,
+            node=node,
+            cluster_uuid=self._text("cluster.uuid", cluster.get("uuid")),
+            cluster_name=self._text("cluster.name", cluster.get("name")),
+            members=members,
+            state_directory=Path(self._document.get("state-directory", "/var/lib/haclusterd")),
+            runtime_directory=Path(self._document.get("runtime-directory", "/run/haclusterd")),
+            boot_id_file=Path(self._document.get("boot-id-file", BOOT_ID_FILE)),
+            is_development=self._document.get("development") is True,
+            node_timeout_ms=int(self._document.get("node-timeout-ms", 2000)),
+        )
+
+    def _member(self, name: object, value: object) -> Member:
+        place = f"members.{name}"
+        if not isinstance(name, str) or not NODE_NAME.match(name):
+            raise self._error(place, "not a node name")
+        if not isinstance(value, dict):
+            raise self._error(place, "expected a mapping with `addresses`")
+        addresses = value.get("addresses")
+        if not isinstance(addresses, list) or not addresses:
+            raise self._error(f"{place}.addresses", "expected a list like [192.0.2.1:7100]")
+        return Member(
+            NodeName(name),
+            tuple(self._address(place, item) for item in addresses),
+            is_voter=value.get("voter", True) is True,
+            is_witness=value.get("witness", False) is True,
+        )
+
+    def _address(self, place: str, item: object) -> tuple[str, int]:
+        host, separator, port = str(item).rpartition(":")
+        if not separator or not host or not port.isdigit() or not 0 < int(port) < 65536:
+            raise self._error(f"{place}.addresses", f"{item!r} is not HOST:PORT")
+        return host.strip("[]"), int(port)
+
+    def _mapping(self, key: str) -> Mapping[str, Any]:
+        value = self._document.get(key)
+        if not isinstance(value, dict) or not value:
+            raise self._error(key, "expected a mapping")
+        return value
+
+    def _text(self, place: str, value: object) -> str:
+        if not isinstance(value, str) or not value:
+            raise self._error(place, "expected a text")
+        return value
+
+    def _error(self, place: str, problem: str) -> SettingsError:
+        return SettingsError(f"{self._path}: {place}: {problem}")
