@@ -1,0 +1,113 @@
+"""Shipped agents, run as plain executables: nothing of this project is on their path but what they find themselves."""
+
+import os
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+AGENTS = Path(__file__).parents[2] / "resource_agents"
+NODE = "n1"
+
+SERVER = """
+import socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])), reuse_port=False)
+while True:
+    connection, _ = listener.accept()
+    connection.recv(4096)
+    connection.sendall(b"HTTP/1.1 %s\\r\\nContent-Length: 5\\r\\n\\r\\nhello" % sys.argv[2].encode())
+    connection.close()
+"""
+
+
+class AgentUnderTest:
+    """One agent with its parameters and a state directory of its own."""
+
+    def __init__(self, name: str, state: Path, parameters: dict[str, str]) -> None:
+        self.name = name
+        self.state = state
+        self.parameters = parameters
+        self.instance = f"{name}-{state.name}"
+
+    def run(
+        self, action: str, *, level: int = 0, timeout_ms: int = 20_000, **changes: str | None
+    ) -> subprocess.CompletedProcess[str]:
+        parameters = {**self.parameters, **changes}
+        environment = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HA_RSCTMP": str(self.state),
+            "OCF_RESOURCE_INSTANCE": self.instance,
+            "OCF_CHECK_LEVEL": str(level),
+            "OCF_RESKEY_CRM_meta_timeout": str(timeout_ms),
+            "HACLUSTERD_NODE": NODE,
+            "HACLUSTERD_ORDER": f"order-of-{action}",
+            **{f"OCF_RESKEY_{name}": value for name, value in parameters.items() if value is not None},
+        }
+        return subprocess.run(
+            [AGENTS / self.name, action],
+            env=environment,
+            cwd="/",
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def code(self, action: str, **options) -> int:
+        return self.run(action, **options).returncode
+
+    def pid(self) -> int:
+        return int(next(self.state.glob("*.pid")).read_text().split()[0])
+
+
+@pytest.fixture
+def make_agent(tmp_path: Path) -> Iterator[Callable[..., AgentUnderTest]]:
+    made: list[AgentUnderTest] = []
+
+    def make(name: str, **parameters: str) -> AgentUnderTest:
+        agent = AgentUnderTest(name, tmp_path / f"state-{len(made)}", parameters)
+        agent.state.mkdir()
+        made.append(agent)
+        return agent
+
+    yield make
+    for agent in made:
+        agent.run("stop", stop_signal="KILL", rc_stop=None, sleep_stop=None)
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Path:
+    path = tmp_path / "server.py"
+    path.write_text(SERVER)
+    return path
+
+
+@pytest.fixture
+def write_script(tmp_path: Path) -> Callable[[str, str], Path]:
+    def write(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(text)
+        os.chmod(path, 0o755)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def make_http(make_agent, server: Path, free_port: int) -> Callable[..., AgentUnderTest]:
+    def make(status: str = "200 OK", **parameters: str) -> AgentUnderTest:
+        command = f"python3 -S -E {server} {free_port} '{status}'"
+        url = f"http://127.0.0.1:{free_port}/ready"
+        return make_agent("http-service", **{"command": command, "ready_url": url, **parameters})
+
+    return make

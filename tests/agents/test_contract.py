@@ -1,0 +1,263 @@
+"""What every shipped resource agent owes the cluster (OCF Resource Agent API 1.1)."""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from haclusterd.adapters.agent_metadata import read_agent_metadata
+from haclusterd.agents.process_table import list_pids, read_marks, read_stat
+from haclusterd.model.ids import AgentReference
+from tests.agents.conftest import AGENTS, AgentUnderTest
+
+OK, ERROR, UNIMPLEMENTED, NOT_INSTALLED, NOT_CONFIGURED, NOT_RUNNING = 0, 1, 3, 5, 6, 7
+RESOURCE_AGENTS = ["dummy", "exec", "http-service"]
+WITH_PROCESS = ["exec", "http-service"]
+GOLDEN = Path(__file__).parents[1] / "golden" / "agents"
+
+
+@pytest.fixture
+def agent(request: pytest.FixtureRequest, make_agent, make_http):
+    if request.param == "http-service":
+        return make_http()
+    if request.param == "exec":
+        return make_agent("exec", command="sleep", args="1000")
+    return make_agent(request.param)
+
+
+every_agent = pytest.mark.parametrize("agent", RESOURCE_AGENTS, indirect=True)
+agents_with_process = pytest.mark.parametrize("agent", WITH_PROCESS, indirect=True)
+
+
+def test_every_shipped_agent_is_covered_and_has_a_page() -> None:
+    shipped = sorted(path.name for path in AGENTS.iterdir() if path.is_file() and os.access(path, os.X_OK))
+    assert shipped == sorted([*RESOURCE_AGENTS, "fence_local"])
+    for name in shipped:
+        page = (AGENTS / f"{name}.md").read_text()
+        assert page.startswith(f"# {name}\n")
+
+
+@pytest.mark.parametrize("name", [*RESOURCE_AGENTS, "fence_local"])
+def test_the_page_names_every_parameter(name: str) -> None:
+    page = (AGENTS / f"{name}.md").read_text()
+    for parameter in ET.parse(GOLDEN / f"{name}.xml").iterfind(".//parameter"):
+        assert f"`{parameter.get('name')}`" in page
+
+
+@pytest.mark.parametrize("name", RESOURCE_AGENTS)
+def test_metadata_is_as_agreed(name: str) -> None:
+    done = subprocess.run([AGENTS / name, "meta-data"], env={"PATH": "/usr/bin:/bin"}, capture_output=True, check=True)
+    assert done.stdout.decode() == (GOLDEN / f"{name}.xml").read_text()
+
+
+@pytest.mark.parametrize("name", RESOURCE_AGENTS)
+def test_metadata_is_complete(name: str) -> None:
+    text = (GOLDEN / f"{name}.xml").read_text()
+    metadata = read_agent_metadata(text, AgentReference("ocf", "haclusterd", name))
+    assert ET.fromstring(text).get("name") == name
+    assert metadata.version == "1.1"
+    assert {"start", "stop", "monitor", "meta-data", "validate-all"} <= metadata.actions.keys()
+    assert all(action.timeout_ms for action in metadata.actions.values())
+    assert all(parameter.shortdesc for parameter in metadata.parameters.values())
+    assert metadata.longdesc
+
+
+@every_agent
+def test_life(agent: AgentUnderTest) -> None:
+    assert agent.code("monitor", CRM_meta_interval="0") == NOT_RUNNING
+    assert agent.code("stop") == OK
+    assert agent.code("start") == OK
+    assert agent.code("start") == OK
+    assert agent.code("monitor") == OK
+    assert agent.code("monitor", level=10) == OK
+    assert agent.code("stop") == OK
+    assert agent.code("stop") == OK
+    assert agent.code("monitor") == NOT_RUNNING
+    assert agent.code("start") == OK
+    assert agent.code("monitor") == OK
+
+
+@every_agent
+def test_a_clean_probe_says_nothing(agent: AgentUnderTest) -> None:
+    done = agent.run("monitor", CRM_meta_interval="0")
+    assert (done.returncode, done.stdout, done.stderr) == (NOT_RUNNING, "", "")
+
+
+@every_agent
+def test_an_unknown_action_is_refused(agent: AgentUnderTest) -> None:
+    assert agent.code("dance") == UNIMPLEMENTED
+
+
+@agents_with_process
+def test_a_killed_service_is_not_running(agent: AgentUnderTest) -> None:
+    assert agent.code("start") == OK
+    os.kill(agent.pid(), 9)
+    wait_dead(agent.pid())
+    assert agent.code("monitor") == NOT_RUNNING
+    assert agent.code("stop") == OK
+    assert agent.code("start") == OK
+
+
+@agents_with_process
+def test_a_second_start_keeps_the_process(agent: AgentUnderTest) -> None:
+    assert agent.code("start") == OK
+    pid = agent.pid()
+    assert agent.code("start") == OK
+    assert agent.pid() == pid
+
+
+@agents_with_process
+def test_a_hung_service_can_be_stopped(agent: AgentUnderTest) -> None:
+    assert agent.code("start") == OK
+    os.kill(agent.pid(), 19)
+    assert agent.code("stop") == OK
+    assert agent.code("monitor") == NOT_RUNNING
+
+
+@pytest.mark.parametrize(
+    ("agent", "required"),
+    [("http-service", "command"), ("http-service", "ready_url"), ("exec", "command")],
+    indirect=["agent"],
+)
+def test_a_missing_parameter_is_wrong_everywhere_and_stop_still_works(agent: AgentUnderTest, required: str) -> None:
+    for action in ("start", "validate-all"):
+        done = agent.run(action, **{required: None})
+        assert done.returncode == NOT_CONFIGURED
+        assert f"required parameter '{required}' is missing" in done.stderr
+    assert agent.code("stop", **{required: None}) == OK
+    assert agent.code("start") == OK
+    assert agent.code("stop", **{required: None}) == OK
+    assert agent.code("monitor") == NOT_RUNNING
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"stop_signal": "NONSENSE"}, {"stop_timeout": "soon"}, {"ready_timeout": "1 parsec"}, {"env": '"open'}],
+)
+@agents_with_process
+def test_an_impossible_value_is_wrong_everywhere(agent: AgentUnderTest, wrong: dict[str, str]) -> None:
+    done = agent.run("start", **wrong)
+    assert done.returncode == NOT_CONFIGURED
+    assert next(iter(wrong)) in done.stderr
+
+
+@agents_with_process
+def test_missing_software_is_this_nodes_problem(agent: AgentUnderTest) -> None:
+    done = agent.run("start", command="/no/such/program")
+    assert done.returncode == NOT_INSTALLED
+    assert "ocf-exit-reason:/no/such/program" in done.stderr
+    assert agent.code("monitor") == NOT_RUNNING
+
+
+@agents_with_process
+def test_an_unknown_user_is_this_nodes_problem(agent: AgentUnderTest) -> None:
+    assert agent.code("start", user="no-such-user") == NOT_INSTALLED
+
+
+@agents_with_process
+def test_nothing_is_left_after_stop(agent: AgentUnderTest, write_script: Callable[[str, str], Path]) -> None:
+    family = write_script(
+        "family",
+        f"""#!/bin/sh
+sleep 1001 &
+setsid sleep 1002 &
+setsid sh -c 'trap "" TERM; sleep 1003 & while :; do sleep 1; done' &
+exec {agent.parameters["command"]} {agent.parameters.get("args", "")}
+""",
+    )
+    assert agent.code("start", command=str(family), args=None) == OK
+    wait_for(lambda: len(members(agent)) >= 5)
+    assert agent.code("stop", stop_timeout="1s") == OK
+    assert members(agent) == []
+
+
+@agents_with_process
+def test_leftover_children_are_a_failure_not_a_clean_stop(
+    agent: AgentUnderTest, write_script: Callable[[str, str], Path]
+) -> None:
+    command = f"{agent.parameters['command']} {agent.parameters.get('args', '')}"
+    family = write_script("family", f"#!/bin/sh\nsetsid sleep 1001 &\nexec {command}\n")
+    assert agent.code("start", command=str(family), args=None) == OK
+    os.kill(agent.pid(), 9)
+    wait_dead(agent.pid())
+    assert agent.code("monitor") == ERROR
+    assert agent.code("stop") == OK
+    assert members(agent) == []
+
+
+@agents_with_process
+def test_the_service_carries_the_marks_and_none_of_the_agents_parameters(agent: AgentUnderTest) -> None:
+    assert agent.code("start", env="COLOUR=blue WORDS='two words'") == OK
+    marks = read_marks(agent.pid())
+    assert marks["OCF_RESOURCE_INSTANCE"] == agent.instance
+    assert marks["HACLUSTERD_NODE"] == "n1"
+    assert (marks["COLOUR"], marks["WORDS"]) == ("blue", "two words")
+    assert not [name for name in marks if name.startswith(("OCF_RESKEY_", "HACLUSTERD_ORDER", "HA_"))]
+
+
+@agents_with_process
+def test_the_service_is_alone_in_its_session_and_ignores_no_signal(agent: AgentUnderTest) -> None:
+    assert agent.code("start") == OK
+    pid = agent.pid()
+    stat = read_stat(pid)
+    assert (stat.session, stat.group) == (pid, pid)
+    assert sorted(os.readlink(f"/proc/{pid}/fd/{number}") for number in (0, 1, 2)) == ["/dev/null"] * 3
+    status = Path(f"/proc/{pid}/status").read_text()
+    ignored = int(next(line for line in status.splitlines() if line.startswith("SigIgn")).split()[1], 16)
+    if agent.name == "exec":
+        assert ignored == 0
+
+
+@agents_with_process
+def test_output_goes_to_the_log_and_its_end_explains_a_failed_start(
+    agent: AgentUnderTest, write_script: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    log = tmp_path / "service.log"
+    broken = write_script("broken", "#!/bin/sh\necho cannot bind to the moon\nexit 3\n")
+    ready = {"ready_cmd": "false"} if agent.name == "exec" else {}
+    done = agent.run("start", command=str(broken), args=None, log_file=str(log), **ready)
+    assert done.returncode == ERROR
+    assert "ended while starting; its log ends with: cannot bind to the moon" in done.stderr
+
+
+@agents_with_process
+def test_an_identity_of_another_process_is_not_believed(agent: AgentUnderTest) -> None:
+    assert agent.code("start") == OK
+    path = next(agent.state.glob("*.pid"))
+    pid, _, mark, boot = path.read_text().split()
+    own = read_stat(os.getpid())
+    assert agent.code("stop") == OK
+    path.write_text(f"{own.pid} {own.start_time + 1} {mark} {boot}\n")
+    assert agent.code("monitor") == NOT_RUNNING
+    assert agent.code("stop") == OK
+    path.write_text(f"{own.pid} {own.start_time} {mark} another-boot\n")
+    assert agent.code("monitor") == NOT_RUNNING
+    assert pid
+
+
+def members(agent: AgentUnderTest) -> list[int]:
+    return [
+        pid
+        for pid in list_pids()
+        if read_marks(pid).get("OCF_RESOURCE_INSTANCE") == agent.instance and not (read_stat(pid) or DEAD).is_dead
+    ]
+
+
+class DEAD:
+    """Stands for a process that ended while we looked."""
+
+    is_dead = True
+
+
+def wait_dead(pid: int) -> None:
+    wait_for(lambda: (read_stat(pid) or DEAD).is_dead)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end, "the condition never held"
