@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from haclusterd.formats.crm_blocks import read_score
 from haclusterd.formats.crm_cursor import Cursor
-from haclusterd.formats.crm_statements import Define
 from haclusterd.formats.crm_tokens import Token
+from haclusterd.formats.statements import Define
 from haclusterd.model.configuration import Colocation, Location, Ordering, OrderingKind
 from haclusterd.model.ids import NCNAME, ConstraintId, NodeName, ResourceId
 from haclusterd.model.operations import read_role
@@ -86,7 +86,7 @@ def read_order(cursor: Cursor) -> Define:
     kind = _take_kind(cursor)
     members, attributes = _read_members(cursor, ("symmetrical", "require-all"))
     first, then = (
-        _qualified(cursor, id_, token, side, _read_action)
+        _qualified(cursor, id_, token, side, read_action)
         for token, side in zip(members, ("first", "then"), strict=True)
     )
     symmetrical, require_all = attributes.get("symmetrical"), attributes.get("require-all")
@@ -185,11 +185,12 @@ def _qualified(cursor: Cursor, id_: str, token: Token, side: str, read: Callable
     if not NCNAME.match(resource):
         raise cursor.refuse(Code.BAD_ID, token, id=resource)
     cursor.mark("constraint", id_, side, at=token)
-    name = "action" if read is _read_action else "role"
+    name = "action" if read is read_action else "role"
     return _Member(ResourceId(resource), cursor.value(name, qualifier, token, read, "") if colon else None)
 
 
-def _read_action(text: str) -> str:
+def read_action(text: str) -> str:
+    """Read the action of an ordering; raise ValueError otherwise."""
     if text.lower() not in ACTIONS:
         raise ValueError(f"{text!r} is not one of: {', '.join(ACTIONS)}")
     return text.lower()

@@ -7,8 +7,8 @@ from haclusterd.formats.agent_names import read_agent
 from haclusterd.formats.crm_blocks import Block, finish, open_block, read_block, read_pair, section_word
 from haclusterd.formats.crm_cursor import Cursor
 from haclusterd.formats.crm_operations import Op, finish_operations, read_op
-from haclusterd.formats.crm_statements import AddOperation, Define
 from haclusterd.formats.crm_tokens import Token
+from haclusterd.formats.statements import AddOperation, Define
 from haclusterd.model import durations
 from haclusterd.model.configuration import Group, NodeEntry, Operation, Primitive
 from haclusterd.model.ids import NCNAME, AgentReference, NodeName, ResourceId

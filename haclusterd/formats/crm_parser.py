@@ -10,9 +10,9 @@ from haclusterd.formats.crm_blocks import read_block, section_word
 from haclusterd.formats.crm_constraints import read_colocation, read_location, read_order
 from haclusterd.formats.crm_cursor import Cursor, Refused
 from haclusterd.formats.crm_objects import read_group, read_monitor, read_node, read_primitive
-from haclusterd.formats.crm_statements import MergeSet, Statement
 from haclusterd.formats.crm_tokens import Line
 from haclusterd.formats.generated_ids import DEFAULT_SET_IDS
+from haclusterd.formats.statements import MergeSet, Statement
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.ids import NCNAME, AgentReference
 from haclusterd.reports.codes import Code

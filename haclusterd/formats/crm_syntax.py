@@ -11,11 +11,11 @@ equal configuration.
 
 from collections.abc import Collection, Sequence
 
-from haclusterd.formats.crm_assembly import Assembly, Mode, assemble
+from haclusterd.formats.assembly import Assembly, Mode, assemble
 from haclusterd.formats.crm_parser import KEYWORDS, read_statement
-from haclusterd.formats.crm_statements import AddOperation, Define, MergeSet, Script, Statement
 from haclusterd.formats.crm_tokens import Line, from_words, read_lines
 from haclusterd.formats.crm_writer import Arrangement, show
+from haclusterd.formats.statements import AddOperation, Define, MergeSet, Script, Statement
 from haclusterd.model.ids import AgentReference
 from haclusterd.reports.items import ReportItem, in_reading_order
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from haclusterd.formats.crm_statements import AddOperation, Define, MergeSet, Statement
 from haclusterd.formats.generated_ids import allocate, operation_base
+from haclusterd.formats.statements import AddOperation, Define, MergeSet, Statement
 from haclusterd.model.configuration import (
     AttributeSet,
     Colocation,

@@ -1,6 +1,6 @@
-"""Statements of the crm language, read but not yet put together.
+"""What a text asks for, read but not yet put together; crm text and policy YAML both become this.
 
-A script is a list of statements; `crm_assembly` makes a configuration of them. A statement knows where it and its parts
+A script is a list of statements; `assembly` makes a configuration of them. A statement knows where it and its parts
 stand in the text, and which comment lines stand above it.
 """
 
