@@ -1,0 +1,56 @@
+"""Where the files that belong to the package are: resource agents, policies, units.
+
+In a source checkout they lie beside the package; an installed wheel has put them under `share/haclusterd` of whatever
+prefix it was installed to, which only the installation's own record knows for sure (a virtual environment, `--user`,
+`--prefix`, a distribution's package).
+"""
+
+import sysconfig
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+import haclusterd
+
+_DISTRIBUTION: Final = "haclusterd"
+_SHARE: Final = ("share", "haclusterd")
+_AGENTS: Final = "resource_agents"
+
+
+class InstallationIncomplete(Exception):  # noqa: N818 (a finding, named as people say it)
+    """The files that belong to the package are nowhere; the message says where they were looked for."""
+
+
+def share_directory() -> Path:
+    """Return the directory that holds `resource_agents`, `policies` and `systemd`."""
+    places = _places()
+    for place in places:
+        if (place / _AGENTS).is_dir():
+            return place
+    looked = ", ".join(map(str, places))
+    raise InstallationIncomplete(f"no {_AGENTS} in {looked}: install the package again, whole")
+
+
+def resource_agents_directory() -> Path:
+    """Return the directory of the agents of provider `haclusterd`; each is one executable file."""
+    return share_directory() / _AGENTS
+
+
+def policies_directory() -> Path:
+    """Return the directory of the policies that come with the package."""
+    return share_directory() / "policies"
+
+
+def _places() -> list[Path]:
+    checkout = Path(haclusterd.__file__).resolve().parents[1]
+    places = [checkout] if (checkout / "pyproject.toml").is_file() else []
+    return [*places, *_recorded(), Path(sysconfig.get_path("data"), *_SHARE)]
+
+
+def _recorded() -> list[Path]:
+    try:
+        files = metadata.files(_DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        return []
+    found = (Path(str(file.locate())).resolve() for file in files if file.parts[-4:-1] == (*_SHARE, _AGENTS))
+    return [agent.parents[1] for agent in list(found)[:1]]

@@ -1,0 +1,82 @@
+"""What is installed from the wheel is whole, works without the checkout, and finds its agents."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+AGENTS = sorted(path for path in (CHECKOUT / "resource_agents").iterdir() if path.suffix != ".md")
+
+
+def run(*command: str | Path, given: str = "") -> str:
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        command, check=False, input=given, capture_output=True, text=True, timeout=100, env=clean, cwd="/"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source = tmp_path_factory.mktemp("source")
+    for name in run("git", "-C", CHECKOUT, "ls-files", "-co", "--exclude-standard").splitlines():
+        if (CHECKOUT / name).is_file():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_bytes((CHECKOUT / name).read_bytes())
+            (source / name).chmod((CHECKOUT / name).stat().st_mode)
+    built = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", built, source)
+    return next(built.glob("haclusterd-*.whl"))
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment with the wheel, and the dependencies of this one."""
+    place = tmp_path_factory.mktemp("environment")
+    run(sys.executable, "-m", "venv", "--without-pip", place)
+    run(sys.executable, "-m", "pip", "--python", place / "bin/python", "install", "--quiet", "--no-deps", wheel)
+    (site,) = place.glob("lib/python*/site-packages")
+    dependencies = [path for path in sys.path if path.endswith("site-packages")]
+    (site / "dependencies.pth").write_text("\n".join(dependencies) + "\n")
+    return place
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_no_tests_and_everything_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert not [name for name in names if name.startswith(("tests/", "docs/"))]
+    assert "haclusterd/py.typed" in names
+    for name in ("systemd/haclusterd.service", *(f"resource_agents/{agent.name}" for agent in AGENTS)):
+        assert any(each.endswith(f"data/share/haclusterd/{name}") for each in names), name
+    modules = {str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "haclusterd").rglob("*.py")}
+    assert modules <= set(names)
+
+
+@pytest.mark.slow
+def test_the_installed_package_finds_its_agents(environment: Path) -> None:
+    program = "from haclusterd.adapters.installation import share_directory; print(share_directory())"
+    share = Path(run(environment / "bin/python", "-c", program).strip())
+    assert share == environment.resolve() / "share/haclusterd"
+    assert sorted(path.name for path in (share / "resource_agents").iterdir() if path.suffix != ".md") == [
+        agent.name for agent in AGENTS
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+def test_an_installed_agent_runs_alone(environment: Path, agent: Path) -> None:
+    installed = environment / "share/haclusterd/resource_agents" / agent.name
+    assert os.access(installed, os.X_OK)
+    is_fence_agent = agent.name.startswith("fence_")
+    said = run(installed, given="action=metadata\n") if is_fence_agent else run(installed, "meta-data")
+    assert said.strip().startswith("<?xml")
+
+
+@pytest.mark.slow
+def test_every_program_is_installed(environment: Path) -> None:
+    assert {"crm", "haclusterd", "haclusterd-pacer"} <= {path.name for path in (environment / "bin").iterdir()}

@@ -1,0 +1,13 @@
+"""A source checkout finds its own files."""
+
+import os
+from pathlib import Path
+
+from haclusterd.adapters.installation import policies_directory, resource_agents_directory, share_directory
+
+
+def test_a_checkout_finds_its_own_files() -> None:
+    assert share_directory() == Path(__file__).parents[3]
+    assert (share_directory() / "systemd" / "haclusterd.service").is_file()
+    assert policies_directory().is_dir()
+    assert os.access(resource_agents_directory() / "dummy", os.X_OK)
