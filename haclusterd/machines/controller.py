@@ -99,6 +99,9 @@ class ControllerMachine:
     def retimed(self, timing: Timing) -> None:
         """The administrator changed node-timeout or brain-timeout."""
         self._timing = timing
+        if self._membership is not None and self._director is not None:
+            self._membership.retimed(timing)
+            self._director.retimed(timing)
 
     def leadership_changed(self, term: Term, *, is_self: bool) -> None:
         """Raft has another leader, or another term."""

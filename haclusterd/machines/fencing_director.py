@@ -41,6 +41,10 @@ class FencingDirector:
         self._told: set[tuple[NodeName, str]] = set()
         self._wake_at = NEVER
 
+    def retimed(self, timing: Timing) -> None:
+        """The administrator changed node-timeout or brain-timeout."""
+        self._timing = timing
+
     def deadline(self) -> Instant:
         """Return when `step` is wanted next."""
         return self._wake_at

@@ -59,6 +59,10 @@ class MembershipMachine:
         self._next_one_way_at = Instant(0)
         self._wake_at = NEVER
 
+    def retimed(self, timing: Timing) -> None:
+        """The administrator changed node-timeout or brain-timeout."""
+        self._timing = timing
+
     def deadline(self) -> Instant:
         """Return when `step` is wanted next."""
         return self._wake_at

@@ -1,0 +1,306 @@
+"""Carries out an administrator's verbs in the daemon: run, propose, wait, answer.
+
+A verb decides over the newest applied CIB; its commands are proposed in order and each must be applied before the next.
+A configuration that changed meanwhile makes the verb run again, a few times. What was begun is finished even when the
+client has gone away.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from haclusterd.cib.changes import Applied, RefusalCode
+from haclusterd.commands import registry
+from haclusterd.commands.context import AgentFacts, Context, Event, HeardFrom, LiveView, TransitionProgress
+from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.verb import Permission
+from haclusterd.machines.joining import JoinState
+from haclusterd.model.ids import NodeName
+from haclusterd.model.instants import Instant, after
+from haclusterd.model.json_value import Json
+from haclusterd.model.pacer import PacerReport
+from haclusterd.model.requests import Progress, Request, Response
+from haclusterd.ports.clock import Timer
+from haclusterd.protocol.control import told
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, exit_status, report
+from haclusterd.runtime.node import NodeRuntime
+
+COMMIT_WAIT_MS = 15_000
+"""How long a command may take to be applied before its outcome is called unknown."""
+NO_LEADER_WAIT_MS = 5_000
+DEFAULT_WAIT_MS = 120_000
+PROGRESS_MS = 1000
+RETRIES_MAX = 5
+REQUESTS_MAX = 64
+"""Requests that are carried out at once."""
+
+
+class _Rank(IntEnum):
+    READ = 0
+    OPERATE = 1
+    ADMINISTER = 2
+
+
+_RANKS = {
+    Permission.READ: _Rank.READ,
+    Permission.OPERATE: _Rank.OPERATE,
+    Permission.ADMINISTER: _Rank.ADMINISTER,
+}
+
+Answer = Callable[[Progress | Response], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, as the socket's credentials tell, and what they may."""
+
+    author: str
+    permission: Permission
+
+
+class ControlService:
+    """The administrator's way into one daemon."""
+
+    def __init__(
+        self, runtime: NodeRuntime, agents: Callable[[], Mapping[str, AgentFacts] | None] = lambda: None
+    ) -> None:
+        """`agents` tells what is installed here, as far as it is known."""
+        self._runtime = runtime
+        self._agents = agents
+        self._serial = 0
+        self._running = 0
+
+    def handle(self, request: Request, caller: Caller, answer: Answer) -> None:
+        """Carry out a request; `answer` gets progress and then one response, on the main loop."""
+        verb = registry.find(request.verb)
+        if verb is not None and _RANKS[verb.permission] > _RANKS[caller.permission]:
+            item = report(Code.NOT_PERMITTED, verb=request.verb, permission=str(verb.permission))
+            answer(_response(request, (item,)))
+            return
+        if self._running >= REQUESTS_MAX:
+            answer(_response(request, (report(Code.TRY_AGAIN, problem=f"{REQUESTS_MAX} requests are under way"),)))
+            return
+        self._running += 1
+        self._serial += 1
+        _Dialogue(self, self._serial, request, caller, answer).begin()
+
+    def ended(self) -> None:
+        """A dialogue has ended."""
+        self._running -= 1
+
+    @property
+    def runtime(self) -> NodeRuntime:
+        """The daemon."""
+        return self._runtime
+
+    def context(self, request: Request, caller: Caller) -> Context:
+        """Return what a verb may look at now."""
+        runtime = self._runtime
+        return Context(
+            cib=runtime.cib,
+            now=runtime.ports.clock.wall(),
+            author=caller.author,
+            reason=request.options.reason,
+            live=live_view(runtime),
+            agents=self._agents(),
+            is_forced=request.options.force,
+        )
+
+
+class _Dialogue:
+    """One request on its way."""
+
+    def __init__(self, service: ControlService, serial: int, request: Request, caller: Caller, answer: Answer) -> None:
+        self._service = service
+        self._runtime = service.runtime
+        self._key = f"control:{serial}"
+        self._request = request
+        self._caller = caller
+        self._answer = answer
+        self._began_at = self._runtime.ports.clock.now()
+        self._attempts = 0
+        self._reports: tuple[ReportItem, ...] = ()
+        self._timer: Timer | None = None
+        self._unwatch: Callable[[], None] = _nothing
+        self._wait_until: Instant | None = None
+
+    def begin(self) -> None:
+        """Run the verb."""
+        self._attempts += 1
+        context = self._service.context(self._request, self._caller)
+        outcome = registry.run(self._request.verb, self._request.arguments, context)
+        self._reports = outcome.reports
+        if outcome.is_refused or not outcome.commands or self._request.options.dry_run:
+            if self._request.options.dry_run and outcome.commands and not outcome.is_refused:
+                self._reports = (*self._reports, report(Code.DRY_RUN))
+            self._finish(outcome)
+            return
+        self._propose(outcome, 0)
+
+    # -- proposing --------------------------------------------------------------------------------------------------
+
+    def _propose(self, outcome: Outcome, position: int) -> None:
+        if position == len(outcome.commands):
+            self._wait(outcome)
+            return
+        key = f"{self._key}:{self._attempts}:{position}"
+
+        def applied(result: Applied) -> None:
+            self._stop_clock()
+            self._applied(outcome, position, result)
+
+        has_leader = self._runtime.leadership.leader is not None
+        self._runtime.propose(key, outcome.commands[position], applied)
+        wait_ms = COMMIT_WAIT_MS if has_leader else NO_LEADER_WAIT_MS
+        self._call_in(wait_ms, lambda: self._unanswered(key))
+
+    def _applied(self, outcome: Outcome, position: int, result: Applied) -> None:
+        refusal = result.refusal
+        version = result.cib.version
+        if refusal is None:
+            self._propose(outcome, position + 1)
+        elif refusal.code is RefusalCode.CONFIGURATION_CONFLICT and position == 0 and self._attempts < RETRIES_MAX:
+            self.begin()
+        elif refusal.code is RefusalCode.CONFIGURATION_CONFLICT:
+            self._fail(report(Code.CONFLICT, author=version.author or "somebody", version=version.epoch))
+        else:
+            self._fail(report(Code.REFUSED, problem=refusal.text))
+
+    def _unanswered(self, key: str) -> None:
+        """What became of the command is not known: never say that it failed."""
+        self._runtime.forget(key)
+        view = live_view(self._runtime)
+        voters = _voters(self._runtime)
+        missing = sorted(set(voters) - set(view.connected_voters))
+        if view.has_quorum:
+            self._fail(report(Code.OUTCOME_UNKNOWN, problem=f"not committed within {COMMIT_WAIT_MS} ms"))
+        else:
+            names = ", ".join(missing) or "a leader"
+            connected = len(view.connected_voters)
+            self._fail(report(Code.NO_QUORUM, missing=names, connected=connected, total=len(voters)))
+
+    # -- waiting ----------------------------------------------------------------------------------------------------
+
+    def _wait(self, outcome: Outcome) -> None:
+        wanted_ms = self._request.options.wait_ms
+        if outcome.until is None or (wanted_ms is None and not outcome.waits_by_default) or wanted_ms == 0:
+            self._finish(outcome)
+            return
+        now = self._runtime.ports.clock.now()
+        self._wait_until = after(now, wanted_ms if wanted_ms is not None else DEFAULT_WAIT_MS)
+        self._unwatch = self._runtime.watch(lambda: self._look(outcome))
+        self._tell_progress(outcome)
+        self._look(outcome)
+
+    def _look(self, outcome: Outcome) -> None:
+        assert outcome.until is not None
+        if self._wait_until is not None and outcome.until(self._runtime.cib, live_view(self._runtime)):
+            self._waited(outcome, is_met=True)
+
+    def _tell_progress(self, outcome: Outcome) -> None:
+        if self._wait_until is None:
+            return
+        now = self._runtime.ports.clock.now()
+        if now >= self._wait_until:
+            self._waited(outcome, is_met=False)
+            return
+        self._answer(Progress(self._request.id, outcome.waiting_for, now - self._began_at))
+        self._call_in(min(PROGRESS_MS, self._wait_until - now), lambda: self._tell_progress(outcome))
+
+    def _waited(self, outcome: Outcome, *, is_met: bool) -> None:
+        waited_s = (self._runtime.ports.clock.now() - self._began_at) // 1000
+        self._wait_until = None
+        self._unwatch()
+        self._stop_clock()
+        if not is_met and outcome.afterwards is None:
+            self._reports = (*self._reports, report(Code.TIMEOUT, seconds=waited_s, what=outcome.waiting_for))
+        if outcome.afterwards is None:
+            self._finish(outcome)
+            return
+        following = outcome.afterwards(self._runtime.cib, is_met)
+        self._reports = (*self._reports, *following.reports)
+        self._attempts = RETRIES_MAX
+        data = following.data if following.data is not None else outcome.data
+        self._propose(Outcome(commands=following.commands, data=data), 0)
+
+    # -- ending -----------------------------------------------------------------------------------------------------
+
+    def _fail(self, item: ReportItem) -> None:
+        self._reports = (*self._reports, item)
+        self._respond(None, None)
+
+    def _finish(self, outcome: Outcome) -> None:
+        self._respond(outcome.data, outcome.exit_status)
+
+    def _respond(self, data: Json, status: int | None) -> None:
+        self._service.ended()
+        self._answer(_response(self._request, self._reports, data, status))
+
+    def _call_in(self, span_ms: int, call: Callable[[], None]) -> None:
+        self._stop_clock()
+        clock = self._runtime.ports.clock
+        self._timer = clock.call_at(after(clock.now(), span_ms), call)
+
+    def _stop_clock(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _nothing() -> None:
+    return None
+
+
+def _response(
+    request: Request, reports: tuple[ReportItem, ...], data: Json = None, status: int | None = None
+) -> Response:
+    found = int(exit_status(reports))
+    return Response(request.id, found or (status or 0), tuple(told(item) for item in reports), data)
+
+
+def _voters(runtime: NodeRuntime) -> tuple[NodeName, ...]:
+    return runtime.cib.voters() or tuple(member.name for member in runtime.settings.members if member.is_voter)
+
+
+def live_view(runtime: NodeRuntime) -> LiveView:
+    """Return what this daemon knows beside the CIB."""
+    moment = runtime.moment()
+    node = runtime.settings.node
+    voters = _voters(runtime)
+    connected = tuple(name for name in voters if name == node or name in runtime.links)
+    has_leader = runtime.leadership.leader is not None
+    progress = runtime.controller.transition_progress()
+    held: dict[NodeName, str] = {}
+    if runtime.joining.state is JoinState.HELD:
+        held[node] = runtime.joining.held_because
+    pacer_report = runtime.ports.pacer.report()
+    return LiveView(
+        node=node,
+        leader=runtime.leadership.leader,
+        term=runtime.leadership.term,
+        has_quorum=has_leader and len(connected) * 2 > len(voters),
+        connected_voters=connected,
+        lease_remaining_ms=moment.lease_until - moment.now if moment.has_lease else None,
+        heard=_heard(pacer_report, moment.now) if pacer_report is not None else {},
+        stale_ms=0,
+        safe_mode=runtime.safe_mode,
+        scheduler_error=runtime.controller.failure,
+        held_joins=held,
+        transition=TransitionProgress(*progress) if progress is not None else None,
+        started_at=runtime.started_at,
+        events=tuple(Event(index, at, change) for index, at, change in runtime.recent),
+        pacer_errors=pacer_report.errors if pacer_report is not None else (),
+    )
+
+
+def _heard(pacer_report: PacerReport, now: Instant) -> dict[NodeName, HeardFrom]:
+    drift_ms = max(0, now - pacer_report.reported_at)
+    return {
+        item.name: HeardFrom(
+            age_ms=item.age_ms + drift_ms if item.age_ms is not None else None,
+            brain=str(item.brain),
+            brain_since_ms=item.brain_since_ms,
+        )
+        for item in pacer_report.nodes
+    }
