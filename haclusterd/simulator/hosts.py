@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from haclusterd.model.ids import NodeName
+from haclusterd.ports.crashes import CrashRecord
 from haclusterd.simulator.clocks import BootClock, WallClock
 from haclusterd.simulator.disks import Disk
 from haclusterd.simulator.truth import Truth
@@ -43,6 +44,7 @@ class Boot:
         self.page = bytearray(PAGE_SIZE)
         self.runtime: dict[str, object] = {}
         """The runtime directory: action records by key."""
+        self.crashes: list[CrashRecord] = []
 
 
 class Unit:

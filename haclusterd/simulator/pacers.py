@@ -16,10 +16,12 @@ from haclusterd.protocol import heartbeat as heartbeats
 from haclusterd.protocol.pacer_page import PacerPage
 from haclusterd.simulator.hosts import Boot, Host
 from haclusterd.simulator.network import Datagrams
-from haclusterd.simulator.world import Event, Life, World
+from haclusterd.simulator.world import MS, Event, Life
 
 SOCKET_US = 150
 """From one end of the socket between brain and pacer to the other."""
+
+RECONNECT_US = 100 * MS
 
 LeasePublished = Callable[[NodeName, Incarnation, Instant], None]
 
@@ -130,9 +132,8 @@ class PacerProcess:
 class SimulatedPacer:
     """The `Pacer` of one brain."""
 
-    def __init__(self, world: World, host: Host, boot: Boot, life: Life, rules: SafetyRules) -> None:
+    def __init__(self, host: Host, boot: Boot, life: Life, rules: SafetyRules) -> None:
         self.life = life
-        self._world = world
         self._host = host
         self._boot = boot
         self._rules = rules
@@ -141,6 +142,7 @@ class SimulatedPacer:
         self._changed: Callable[[PacerReport], None] | None = None
         self._report: PacerReport | None = None
         self._withdrawn: dict[NodeName, set[Incarnation]] = {}
+        self._are_withdrawals_known = False
         self._connected_to: PacerProcess | None = None
         life.at_end(self._left)
 
@@ -158,7 +160,11 @@ class SimulatedPacer:
     def configure(self, settings: PacerSettings) -> None:
         """See `Pacer.configure`."""
         self._settings = settings
-        self._connected_to = None
+        if self._are_withdrawals_known:
+            self._page.say_known(settings.incarnation.token)
+        process = self._connected_to
+        if process is not None:
+            process.life.after(SOCKET_US, lambda: process.connect(self, settings))
 
     def report(self) -> PacerReport | None:
         """See `Pacer.report`."""
@@ -206,6 +212,7 @@ class SimulatedPacer:
 
     def withdrawals_known(self) -> None:
         """See `Pacer.withdrawals_known`."""
+        self._are_withdrawals_known = True
         if self._settings is not None:
             self._page.say_known(self._settings.incarnation.token)
 
@@ -223,7 +230,7 @@ class SimulatedPacer:
             assert settings is not None
             process.life.after(SOCKET_US, lambda: process.connect(self, settings))
         if self._changed is not None:
-            self.life.after(50_000, self._connect)
+            self.life.after(RECONNECT_US, self._connect)
 
     def _left(self) -> None:
         process = self._connected_to

@@ -11,6 +11,7 @@ from haclusterd.adapters.raft_core import RaftCore
 from haclusterd.adapters.raft_settings import RaftSettings
 from haclusterd.adapters.raft_thread import MainSide, QueuePair, RaftSide
 from haclusterd.model.ids import NodeName
+from haclusterd.ports.pacer import Pacer
 from haclusterd.ports.store import StateMachine
 from haclusterd.simulator.disks import SimulatedFiles, SyncWorker
 from haclusterd.simulator.hosts import Boot, Host
@@ -37,7 +38,7 @@ class SimulatedRaft:
         settings: RaftSettings,
         machine: StateMachine,
         chance: random.Random,
-        alive: Callable[[], None],
+        pacer: Pacer,
         fail: Callable[[str], None],
     ) -> None:
         self._host = host
@@ -47,6 +48,7 @@ class SimulatedRaft:
         self._process = process
         self._streams = streams
         self._chance = chance
+        self._pacer = pacer
         self._timer: Event | None = None
         self._is_open = False
         self._disk_worker = SyncWorker(host.disk, raft_life)
@@ -63,7 +65,7 @@ class SimulatedRaft:
             room=self._pair.room,
             fail=fail,
         )
-        self._side = RaftSide(self._pair, self.core, alive=alive)
+        self._side = RaftSide(self._pair, self.core, alive=pacer.stamp_raft)
         self.main = MainSide(self._pair, begin=self._begin, end=self._end)
 
     # The transport's end
@@ -97,6 +99,7 @@ class SimulatedRaft:
 
     def _begin(self) -> None:
         self.core.open()
+        self._pacer.withdrawals_known()
         self._is_open = True
         self._streams.listen(self._host.name, self._raft_life, self, boot=self._boot.life)
         self._wake_raft()

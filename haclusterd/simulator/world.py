@@ -109,7 +109,11 @@ class World:
             return False
         event.call = None
         self.events_run += 1
-        call()
+        try:
+            call()
+        except Exception as error:
+            if life is None or not life.crash(error):
+                raise
         for check in self.after_each:
             check()
         return True
@@ -134,6 +138,8 @@ class Life:
         self._held: list[Event] = []
         self._inner: list[Life] = []
         self._at_end: list[Call] = []
+        self.when_it_raises: Callable[[Exception], bool] | None = None
+        """What an exception in an event of this life means; True: it was a crash, and is dealt with."""
         if within is not None:
             within._inner.append(self)
 
@@ -167,6 +173,12 @@ class Life:
             self._held.append(event)
             return False
         return True
+
+    def crash(self, error: Exception) -> bool:
+        """Let the innermost life that has an answer to an exception answer."""
+        if self.when_it_raises is not None:
+            return self.when_it_raises(error)
+        return self._within is not None and self._within.crash(error)
 
     def end(self) -> None:
         """End it and everything within it; none of its events happens any more."""

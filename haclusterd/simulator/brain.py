@@ -1,0 +1,235 @@
+"""One life of a brain: the production runtime over simulated ports.
+
+This is the simulator's composition root; `entry_points.haclusterd` is the other one. What they share is everything
+below the ports.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
+from haclusterd.cib.changes import Applied
+from haclusterd.machines.controller import Scheduler
+from haclusterd.model.cluster import Cib, Member
+from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.rules_in_force import SafetyRules
+from haclusterd.model.timing import Timing
+from haclusterd.ports import store as store_port
+from haclusterd.ports.crashes import CrashRecord
+from haclusterd.ports.event_log import FieldValue, Priority
+from haclusterd.ports.history import HistoryAnswer, HistoryQuery, HistoryRow
+from haclusterd.ports.store import StoreDamaged, StoreEvent, StoreRefused
+from haclusterd.runtime.node import NodeRuntime
+from haclusterd.runtime.ports import NodePorts
+from haclusterd.runtime.replica import Replica
+from haclusterd.runtime.settings import NodeSettings
+from haclusterd.simulator.agents import HostAgents, SimulatedAgents
+from haclusterd.simulator.checkers import Checkers, Violation
+from haclusterd.simulator.clocks import ProcessClock, SeededEntropy
+from haclusterd.simulator.fence_devices import PowerSwitch, SimulatedFenceAgents
+from haclusterd.simulator.hosts import Boot, Host
+from haclusterd.simulator.network import Streams
+from haclusterd.simulator.observed import ObservedMachine, ObservedStore
+from haclusterd.simulator.pacers import SimulatedPacer
+from haclusterd.simulator.raft import SimulatedRaft
+from haclusterd.simulator.truth import Truth
+from haclusterd.simulator.world import Life, World
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all brains of a cluster have in common."""
+
+    world: World
+    members: tuple[Member, ...]
+    cluster_uuid: str
+    timing: Timing
+    rules: SafetyRules
+    streams: Streams
+    switch: PowerSwitch
+    truth: Truth
+    checkers: Checkers
+    scheduler: Scheduler
+    may_crash: Callable[[NodeName, Exception], bool]
+    """Whether a scenario expects a brain to crash of this."""
+    snapshot_every: int = 1000
+
+
+def pair_key(one: NodeName, other: NodeName) -> bytes:
+    """Return the heartbeat key of a pair of nodes."""
+    first, second = sorted((one, other))
+    return f"heartbeats of {first} and {second}".encode().ljust(32, b".")
+
+
+class CrashesOfBoot:
+    """The `CrashRecords` of one boot: a file under /run."""
+
+    def __init__(self, boot: Boot) -> None:
+        self._boot = boot
+
+    def recent(self) -> tuple[CrashRecord, ...]:
+        """See `CrashRecords.recent`."""
+        return tuple(self._boot.crashes)
+
+    def add(self, record: CrashRecord) -> None:
+        """See `CrashRecords.add`."""
+        self._boot.crashes.append(record)
+
+
+class StoryLog:
+    """The `EventLog` of one brain: its lines become part of the run's story."""
+
+    def __init__(self, world: World, node: NodeName) -> None:
+        self._world = world
+        self._node = node
+
+    def write(self, kind: str, /, *, priority: Priority = Priority.INFO, **fields: FieldValue) -> None:
+        """See `EventLog.write`."""
+        if priority is Priority.DEBUG:
+            return
+        rest = " ".join(f"{name}={value}" for name, value in fields.items() if value is not None)
+        self._world.record(f"{self._node} {kind} {rest}")
+
+    def flush(self, timeout_ms: int) -> bool:  # noqa: ARG002 (nothing is ever under way)
+        """See `EventLog.flush`."""
+        return True
+
+
+class NoHistory:
+    """A `History` that keeps nothing: the story has it all."""
+
+    def start(self, failed: Callable[[str], None]) -> None:
+        """See `History.start`."""
+
+    def record(self, index: int, rows: tuple[HistoryRow, ...]) -> None:
+        """See `History.record`."""
+
+    def restored(self, index: int) -> None:
+        """See `History.restored`."""
+
+    def query(self, query: HistoryQuery, done: Callable[[HistoryAnswer], None]) -> None:  # noqa: ARG002
+        """See `History.query`."""
+        done(HistoryAnswer((), self.problem()))
+
+    def problem(self) -> str:
+        """See `History.problem`."""
+        return "a simulated node keeps no history"
+
+    def stop(self, timeout_ms: int) -> None:
+        """See `History.stop`."""
+
+
+class BrainProcess:
+    """One life of a host's brain."""
+
+    def __init__(self, around: Surroundings, host: Host, boot: Boot, hosted: HostAgents) -> None:
+        world = around.world
+        self.may_restart = True
+        self.life = Life(world, f"brain of {host.name}", boot.life)
+        self.main_life = Life(world, f"main loop of {host.name}", self.life)
+        self.raft_life = Life(world, f"Raft thread of {host.name}", self.life)
+        self.shown: Cib | None = None
+        """The newest CIB that the main loop was shown."""
+        self.has_leader = False
+        self._around = around
+        self._host = host
+        name = f"{host.name}/{host.boots}/{host.brain.starts}"
+        pacer = SimulatedPacer(host, boot, self.main_life, around.rules)
+        replica = Replica(pacer, rules=around.rules)
+        self.raft = SimulatedRaft(
+            host=host,
+            boot=boot,
+            main_life=self.main_life,
+            raft_life=self.raft_life,
+            process=self.life,
+            streams=around.streams,
+            settings=self._raft_settings(),
+            machine=ObservedMachine(replica, self._outcome_seen),
+            chance=world.chance(f"raft/{name}"),
+            pacer=pacer,
+            fail=self._fail,
+        )
+        self.store = self.raft.main
+        ports = NodePorts(
+            clock=ProcessClock(boot.clock, host.wall, self.main_life),
+            entropy=SeededEntropy(world.chance(f"entropy/{name}")),
+            store=ObservedStore(self.store, self._event_seen),
+            pacer=pacer,
+            agents=SimulatedAgents(hosted, boot, self.main_life, around.truth),
+            fence_agents=SimulatedFenceAgents(world, around.switch, boot, self.main_life, host.name),
+            log=StoryLog(world, host.name),
+            history=NoHistory(),
+            crashes=CrashesOfBoot(boot),
+        )
+        settings = NodeSettings(
+            node=host.name,
+            cluster_uuid=around.cluster_uuid,
+            cluster_name="simulated",
+            members=around.members,
+            boot_id=boot.boot_id,
+            keys={
+                member.name: pair_key(host.name, member.name)
+                for member in around.members
+                if member.name != host.name
+            },
+            timing=around.timing,
+            rules=around.rules,
+        )
+        self.runtime = NodeRuntime(settings, ports, left=self._left, scheduler=around.scheduler)
+        self.life.when_it_raises = self._crash
+        self._start()
+
+    @property
+    def incarnation(self) -> Incarnation:
+        """Which life of the daemon this is now."""
+        return self.runtime.incarnation
+
+    def _start(self) -> None:
+        try:
+            self.runtime.start()
+        except (StoreDamaged, StoreRefused) as verdict:
+            self._around.world.record(f"{self._host.name} does not start: {verdict}")
+            self.may_restart = False
+            self.life.end()
+
+    def _raft_settings(self) -> RaftSettings:
+        voters = tuple(member.name for member in self._around.members if member.is_voter)
+        timers = RaftTimers.derive(self._around.timing.node_timeout_ms)
+        return RaftSettings(
+            self._around.cluster_uuid, self._host.name, voters, timers, snapshot_every=self._around.snapshot_every
+        )
+
+    def _outcome_seen(self, outcome: object) -> None:
+        if isinstance(outcome, Applied):
+            self._around.checkers.applied(self._host.name, outcome)
+        elif isinstance(outcome, Cib):
+            self._around.checkers.restored(self._host.name, outcome)
+
+    def _event_seen(self, event: StoreEvent) -> None:
+        match event:
+            case store_port.Applied(outcome=Applied(cib=cib)):
+                self.shown = cib
+            case store_port.Restored(outcome=Cib() as cib):
+                self.shown = cib
+            case store_port.LeadershipChanged(leader=leader):
+                self.has_leader = leader is not None
+            case _:
+                pass
+
+    def _fail(self, reason: str) -> None:
+        self._around.world.record(f"{self._host.name} the store fails: {reason}")
+        self.life.end()
+
+    def _left(self) -> None:
+        self._around.world.record(f"{self._host.name} has left")
+        self.may_restart = False
+        self.life.end()
+
+    def _crash(self, error: Exception) -> bool:
+        """An exception in the brain ends it; unless the scenario expects that, it ends the run."""
+        if isinstance(error, Violation) or not self._around.may_crash(self._host.name, error):
+            return False
+        self._around.world.record(f"{self._host.name} brain crashed: {type(error).__name__}: {error}")
+        self.runtime.crashed(f"{type(error).__name__}: {error}")
+        self.life.end()
+        return True

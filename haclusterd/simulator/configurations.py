@@ -1,0 +1,91 @@
+"""Configurations for scenarios, as the edits that an administrator would load."""
+
+from collections.abc import Sequence
+
+from haclusterd.cib.commands import Edit, PutConstraint, PutResource, PutSets
+from haclusterd.model.configuration import AttributeSet, Colocation, Group, Location, Operation, Ordering, Primitive
+from haclusterd.model.ids import AgentReference, ConstraintId, NodeName, ResourceId
+from haclusterd.model.scores import INFINITY
+from haclusterd.simulator.fence_devices import AGENT
+
+SERVICE = AgentReference("ocf", "simulated", "service")
+DEVICE = ResourceId("switch")
+
+
+def primitive(
+    name: str,
+    *,
+    monitor_ms: int = 1000,
+    start_timeout_ms: int = 5000,
+    stop_timeout_ms: int = 5000,
+    meta: dict[str, str] | None = None,
+) -> PutResource:
+    """Return a service with a recurring monitor."""
+    operations = (
+        Operation(f"{name}-start", "start", timeout_ms=start_timeout_ms),
+        Operation(f"{name}-stop", "stop", timeout_ms=stop_timeout_ms),
+        Operation(f"{name}-monitor", "monitor", interval_ms=monitor_ms, timeout_ms=5000),
+    )
+    sets = (AttributeSet(f"{name}-meta", tuple(sorted((meta or {}).items()))),)
+    return PutResource(Primitive(ResourceId(name), SERVICE, meta=sets, operations=operations))
+
+
+def group(name: str, members: Sequence[str]) -> PutResource:
+    """Return a group."""
+    return PutResource(Group(ResourceId(name), tuple(ResourceId(member) for member in members)))
+
+
+def device(nodes: Sequence[str], name: str = DEVICE) -> PutResource:
+    """Return the power switch as a fence device for some nodes."""
+    pairs = (("pcmk_host_list", " ".join(nodes)), ("pcmk_reboot_retries", "1"), ("pcmk_off_retries", "1"))
+    switch = AgentReference("stonith", None, AGENT)
+    return PutResource(Primitive(ResourceId(name), switch, parameters=(AttributeSet(f"{name}-parameters", pairs),)))
+
+
+def properties(**values: str) -> PutSets:
+    """Return cluster properties; `_` stands for `-`."""
+    pairs = tuple(sorted((name.replace("_", "-"), value) for name, value in values.items()))
+    return PutSets("properties", (AttributeSet("cib-bootstrap-options", pairs),))
+
+
+def prefers(resource: str, node: str, score: int = 50) -> PutConstraint:
+    """Return a preference."""
+    name = ConstraintId(f"{resource}-on-{node}")
+    return PutConstraint(Location(name, ResourceId(resource), NodeName(node), score))
+
+
+def together(dependent: str, primary: str) -> PutConstraint:
+    """Return a mandatory colocation."""
+    name = ConstraintId(f"{dependent}-with-{primary}")
+    return PutConstraint(Colocation(name, INFINITY, ResourceId(dependent), ResourceId(primary)))
+
+
+def after(then: str, first: str) -> PutConstraint:
+    """Return a mandatory ordering."""
+    return PutConstraint(Ordering(ConstraintId(f"{first}-then-{then}"), ResourceId(first), ResourceId(then)))
+
+
+def usual(nodes: Sequence[str], *, node_timeout_ms: int = 2000, brain_timeout_ms: int = 10_000) -> tuple[Edit, ...]:
+    """Return what most scenarios run: a lone service, a group, a service that follows another, a power switch."""
+    return (
+        properties(
+            node_timeout=f"{node_timeout_ms}ms",
+            brain_timeout=f"{brain_timeout_ms}ms",
+            fencing_timeout="5s",
+            start_failure_is_fatal="false",
+        ),
+        PutSets("resource_defaults", (AttributeSet("rsc-options", (("resource-stickiness", "100"),)),)),
+        device(nodes),
+        primitive("db", meta={"failure-timeout": "10s"}),
+        primitive("ip", meta={"failure-timeout": "10s"}),
+        primitive("web", meta={"failure-timeout": "10s"}),
+        primitive("cache", meta={"failure-timeout": "10s"}),
+        group("front", ["ip", "web"]),
+        together("cache", "db"),
+        after("cache", "db"),
+        prefers("db", nodes[0]),
+    )
+
+
+SERVICES = ("cache", "db", "ip", "web")
+"""The services of `usual`."""

@@ -1,0 +1,362 @@
+"""The language of scenarios: a cluster, what befalls it, and what must come of it.
+
+    cluster = Cluster(seed=1)
+    cluster.form()
+    cluster.power_off(cluster.node_of("db"))
+    cluster.until(lambda: cluster.runs_once("db"), within_ms=6000)
+
+Every method that changes something acts at the present virtual instant; only `run_for` and `until` let time pass. A
+rule that is broken on the way raises `Violation`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from haclusterd.adapters.raft_identity import create_identity
+from haclusterd.cib import codec
+from haclusterd.cib.commands import ChangeConfiguration, Command, Edit, Envelope
+from haclusterd.machines.controller import Scheduler
+from haclusterd.model.cluster import Cib, Member, NodeState
+from haclusterd.model.graph import Plan
+from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId
+from haclusterd.model.instants import Instant, WallTime
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.model.timing import Timing, derive
+from haclusterd.protocol.pacer_page import PacerPage
+from haclusterd.scheduler.options import ScheduleOptions
+from haclusterd.scheduler.schedule import schedule
+from haclusterd.simulator import configurations
+from haclusterd.simulator.agents import AgentFates, HostAgents
+from haclusterd.simulator.brain import BrainProcess, Surroundings
+from haclusterd.simulator.checkers import Checkers, Violation
+from haclusterd.simulator.clocks import EPOCH_MS
+from haclusterd.simulator.fence_devices import PowerSwitch
+from haclusterd.simulator.hosts import Boot, Host
+from haclusterd.simulator.network import Datagrams, Network, Streams
+from haclusterd.simulator.pacers import PacerProcess
+from haclusterd.simulator.truth import Truth
+from haclusterd.simulator.world import MS, Life, World
+
+CLUSTER_UUID = "5f3c1e0a-0000-4000-8000-000000000001"
+ADMINISTRATOR = NodeName("administrator")
+ADMINISTRATOR_REPEAT_MS = 700
+FORMING_MS = 30_000
+
+
+class NotReached(Violation):
+    """A condition did not come to hold in time."""
+
+    def __init__(self, what: str, within_ms: int, story: Sequence[str]) -> None:
+        tail = "\n  ".join(story)
+        super().__init__("NotReached", f"{what} not within {within_ms} ms; the newest events:\n  {tail}")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a cluster is built."""
+
+    nodes: int = 3
+    node_timeout_ms: int = 2000
+    brain_timeout_ms: int = 10_000
+    drift_ppm: int = 5000
+    """Fastest and slowest clock differ by twice this at most; 1 % is what safety.md §2 allows."""
+    snapshot_every: int = 1000
+
+
+class Cluster:
+    """A simulated cluster with every checker looking on."""
+
+    def __init__(self, seed: int = 1, shape: Shape = Shape(), rules: SafetyRules = ALL_RULES) -> None:
+        self.world = World(seed)
+        self.shape = shape
+        self.rules = rules
+        self.names = tuple(NodeName(f"n{number + 1}") for number in range(shape.nodes))
+        self.timing: Timing = derive(shape.node_timeout_ms, shape.brain_timeout_ms)
+        self.truth = Truth(self.world)
+        self.network = Network(self.world)
+        self.datagrams = Datagrams(self.network)
+        self.streams = Streams(self.network, silence_ms=4 * self.timing.election_min_ms)
+        self.fates = AgentFates(self.world.chance("agents"))
+        drifts = self.world.chance("drift")
+        self.hosts = {
+            name: Host(self.world, self.truth, name, drift_ppm=drifts.randint(-shape.drift_ppm, shape.drift_ppm))
+            for name in self.names
+        }
+        self.switch = PowerSwitch(self.world, self.hosts)
+        self.checkers = Checkers(self, lease_ms=lambda: self.timing.lease_ms, is_well=self.is_well)
+        self.truth.show_to(self.checkers)
+        self.scheduler: Scheduler = partial(schedule, options=ScheduleOptions(rules=rules))
+        """What the controllers plan with; a scenario may put a worse one in its place."""
+        self.may_crash: Callable[[NodeName, Exception], bool] = lambda _node, _error: False
+        """Whether the scenario expects a brain to crash."""
+        self._requests = 0
+        self._surroundings = Surroundings(
+            world=self.world,
+            members=tuple(Member(name, ((f"10.0.0.{place + 1}", 5405),)) for place, name in enumerate(self.names)),
+            cluster_uuid=CLUSTER_UUID,
+            timing=self.timing,
+            rules=rules,
+            streams=self.streams,
+            switch=self.switch,
+            truth=self.truth,
+            checkers=self.checkers,
+            scheduler=self._schedule,
+            may_crash=self._may_crash,
+            snapshot_every=shape.snapshot_every,
+        )
+        for host in self.hosts.values():
+            self._equip(host)
+
+    def _equip(self, host: Host) -> None:
+        create_identity(host.disk.files(Life(self.world, "setup")), CLUSTER_UUID, host.name)
+
+        def start_pacer(boot: Boot) -> PacerProcess:
+            return PacerProcess(host, boot, self.datagrams, self.rules, self._lease_published)
+
+        def start_brain(boot: Boot) -> BrainProcess:
+            agents = HostAgents(self.world, self.truth, self.fates, host.name, boot)
+            return BrainProcess(self._surroundings, host, boot, agents)
+
+        host.pacer.start = start_pacer
+        host.brain.start = start_brain
+
+    def _schedule(self, cib: Cib, now: WallTime) -> Plan:
+        return self.scheduler(cib, now)
+
+    def _may_crash(self, node: NodeName, error: Exception) -> bool:
+        return self.may_crash(node, error)
+
+    def _lease_published(self, node: NodeName, incarnation: Incarnation, until: Instant) -> None:
+        boot = self.hosts[node].boot
+        if boot is not None:
+            self.checkers.lease_published(node, incarnation, until, boot.clock.virtual_us(until))
+
+    # -- time -------------------------------------------------------------------------------------------------------
+
+    def run_for(self, span_ms: int) -> None:
+        """Let time pass."""
+        self.world.run_until(self.world.now_us + span_ms * MS)
+
+    def until(self, condition: Callable[[], bool], within_ms: int, what: str = "the condition") -> int:
+        """Let time pass until a condition holds; return after how many ms. Raises NotReached."""
+        began_us = self.world.now_us
+        if not self.world.run_until(began_us + within_ms * MS, condition):
+            raise NotReached(what, within_ms, self.world.story(60))
+        return (self.world.now_us - began_us) // MS
+
+    # -- beginning --------------------------------------------------------------------------------------------------
+
+    def form(self, edits: Sequence[Edit] | None = None) -> "Cluster":
+        """Give power to all hosts, load a configuration, and wait until everything in it runs."""
+        self.power_all()
+        self.until(self.all_online, FORMING_MS, "all nodes online")
+        names = list(self.names)
+        usual = configurations.usual(
+            names, node_timeout_ms=self.shape.node_timeout_ms, brain_timeout_ms=self.shape.brain_timeout_ms
+        )
+        self.configure(usual if edits is None else edits)
+        self.until(self.is_settled, FORMING_MS, "everything started")
+        return self
+
+    def power_all(self) -> None:
+        """Give power to all hosts."""
+        for name in self.names:
+            self.hosts[name].power_on()
+
+    def configure(self, edits: Sequence[Edit], within_ms: int = 5000) -> None:
+        """Change the configuration and wait until that is committed."""
+        epoch = self.cib.version.epoch
+        self.administer(ChangeConfiguration(epoch, tuple(edits), "scenario", "configured"))
+        self.until(lambda: self.cib.version.epoch > epoch, within_ms, "the configuration committed")
+
+    def administer(self, command: Command) -> None:
+        """Have a command proposed by whoever can, again and again until it is applied."""
+        self._requests += 1
+        wall = WallTime(EPOCH_MS + self.world.now_ms)
+        envelope = Envelope(RequestId(f"administrator-{self._requests}"), ADMINISTRATOR, wall, command)
+        self._propose(envelope)
+
+    def _propose(self, envelope: Envelope) -> None:
+        if envelope.request in self.cib.requests.get(ADMINISTRATOR, ()):
+            return
+        for name in self.names:
+            process = self.hosts[name].brain.process
+            if isinstance(process, BrainProcess) and process.life.is_running and process.has_leader:
+                process.store.propose(codec.encode_envelope(envelope))
+                break
+        self.world.after(ADMINISTRATOR_REPEAT_MS * MS, lambda: self._propose(envelope))
+
+    # -- what befalls it --------------------------------------------------------------------------------------------
+
+    def power_off(self, node: str) -> None:
+        """Cut a host's power."""
+        self.hosts[NodeName(node)].power_off()
+
+    def power_on(self, node: str) -> None:
+        """Give it back."""
+        self.hosts[NodeName(node)].power_on()
+
+    def kill_brain(self, node: str) -> None:
+        """SIGKILL to the brain; systemd starts it again."""
+        self.hosts[NodeName(node)].brain.kill()
+
+    def kill_pacer(self, node: str) -> None:
+        """SIGKILL to the pacer; systemd starts it again."""
+        self.hosts[NodeName(node)].pacer.kill()
+
+    def pause_brain(self, node: str) -> None:
+        """SIGSTOP to the brain."""
+        self.hosts[NodeName(node)].brain.pause()
+
+    def resume_brain(self, node: str) -> None:
+        """SIGCONT to the brain."""
+        self.hosts[NodeName(node)].brain.resume()
+
+    def stall(self, node: str) -> None:
+        """Stop a whole host for a while."""
+        self.hosts[NodeName(node)].stall()
+
+    def go_on(self, node: str) -> None:
+        """End its stall."""
+        self.hosts[NodeName(node)].go_on()
+
+    def cut(self, one: str, other: str) -> None:
+        """Cut both directions between two nodes."""
+        self.cut_one_way(one, other)
+        self.cut_one_way(other, one)
+
+    def cut_one_way(self, source: str, target: str) -> None:
+        """Let nothing of `source` reach `target` any more."""
+        self.network.cut(NodeName(source), NodeName(target))
+
+    def mend(self, one: str, other: str) -> None:
+        """Open both directions between two nodes."""
+        self.network.mend(NodeName(one), NodeName(other))
+        self.network.mend(NodeName(other), NodeName(one))
+
+    def isolate(self, node: str) -> None:
+        """Cut a node off from all others."""
+        for other in self.names:
+            if other != node:
+                self.cut(node, other)
+
+    def rejoin(self, node: str) -> None:
+        """End its isolation."""
+        for other in self.names:
+            if other != node:
+                self.mend(node, other)
+
+    def heal(self) -> None:
+        """End every fault there is, and bring every host and process back."""
+        self.network.mend_all()
+        self.network.set_weather(type(self.network.weather)())
+        self.fates.forget()
+        self.fates.manners = type(self.fates.manners)()
+        self.switch.mend()
+        for host in self.hosts.values():
+            host.disk.is_full = False
+            host.disk.sync_us = (300, 3 * MS)
+            host.go_on()
+            for unit in (host.pacer, host.brain):
+                unit.resume()
+                unit.enable()
+            host.power_on()
+
+    def kill_service(self, resource: str) -> None:
+        """Let a service die where it runs."""
+        for node in self.truth.active_nodes(ResourceId(resource)):
+            self.truth.service_ends(node, ResourceId(resource))
+
+    # -- what is the case -------------------------------------------------------------------------------------------
+
+    @property
+    def cib(self) -> Cib:
+        """Return the newest CIB that was applied anywhere."""
+        return self.checkers.log.newest
+
+    def state(self, node: str) -> NodeState:
+        """Return what the cluster last decided about a node."""
+        return self.cib.status.nodes[NodeName(node)].state
+
+    def states(self) -> dict[NodeName, NodeState]:
+        """Return what the cluster last decided about each node."""
+        return {name: status.state for name, status in self.cib.status.nodes.items()}
+
+    def all_online(self) -> bool:
+        """Tell whether the CIB has every node online."""
+        return len(self.cib.status.nodes) == len(self.names) and set(self.states().values()) == {NodeState.ONLINE}
+
+    def dc(self) -> NodeName:
+        """Return the designated controller."""
+        controller = self.cib.status.controller
+        assert controller is not None, "there is no DC yet"
+        return controller.node
+
+    def others(self, *nodes: str) -> list[NodeName]:
+        """Return the nodes that are not these."""
+        return [name for name in self.names if name not in nodes]
+
+    def node_of(self, resource: str) -> NodeName:
+        """Return where a service runs; it must run on one node."""
+        (node,) = self.truth.active_nodes(ResourceId(resource))
+        return node
+
+    def runs_once(self, *resources: str) -> bool:
+        """Tell whether these services run on one node each."""
+        return all(len(self.truth.active_nodes(ResourceId(resource))) == 1 for resource in resources)
+
+    def has_open_orders(self) -> bool:
+        """Tell whether anything is ordered and not yet answered."""
+        status = self.cib.status
+        return bool(status.fence_orders) or any(node.orders for node in status.nodes.values())
+
+    def is_settled(self) -> bool:
+        """Tell whether nothing is left to be done: all is online, nothing ordered, and the scheduler's plan empty."""
+        if not self.all_online() or self.has_open_orders():
+            return False
+        wanted = [primitive.id for primitive in self.cib.configuration.primitives()]
+        services = [resource for resource in wanted if resource in configurations.SERVICES]
+        if not self.runs_once(*services):
+            return False
+        return not self._schedule(self.cib, WallTime(EPOCH_MS + self.world.now_ms)).graph.actions
+
+    def is_well(self, node: NodeName) -> bool:
+        """Tell whether a node is well, and heard by another that hears everybody: no reason to declare it lost."""
+        long_us = (self.timing.one_way_ms + 2000) * MS
+        short_us = self.timing.node_timeout_ms * MS
+        hosts, network = self.hosts, self.network
+        if hosts[node].calm_us() < long_us:
+            return False
+        for voter in self.names:
+            if voter == node or hosts[voter].calm_us() < long_us or network.calm_us(node, voter) < long_us:
+                continue
+            rest = [name for name in self.names if name not in (node, voter)]
+            calm = {name: min(hosts[name].calm_us(), network.calm_us(name, voter)) for name in rest}
+            if all(span >= long_us or 0 <= span < short_us for span in calm.values()):
+                return True
+        return False
+
+    # -- what checkers ask ------------------------------------------------------------------------------------------
+
+    def incarnation_at(self, node: NodeName) -> Incarnation | None:
+        """See `Scene.incarnation_at`."""
+        process = self.hosts[node].brain.process
+        return process.incarnation if isinstance(process, BrainProcess) and process.life.is_alive else None
+
+    def applied_at(self, node: NodeName) -> Cib | None:
+        """See `Scene.applied_at`."""
+        process = self.hosts[node].brain.process
+        return process.shown if isinstance(process, BrainProcess) else None
+
+    def lease_left_ms(self, node: NodeName) -> int:
+        """See `Scene.lease_left_ms`."""
+        boot, incarnation = self.hosts[node].boot, self.incarnation_at(node)
+        if boot is None or incarnation is None:
+            return -1
+        return PacerPage(boot.page).lease_until(incarnation.token) - boot.clock.now()
+
+    def boot_runs(self, node: NodeName, boot_id: str) -> bool:
+        """See `Scene.boot_runs`."""
+        boot = self.hosts[node].boot
+        return boot is not None and boot.boot_id == boot_id
