@@ -1,0 +1,49 @@
+# One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test quick lint static wheel lock
+
+BIN := .venv/bin
+STAMP := .venv/installed-from-lock
+PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$each -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$each && break; done)
+
+help:   ## this list
+	@sed -n 's/^\([a-z]*\): .*## \(.*\)/  make \1\t\2/p; s/^\([a-z]*\):  *## \(.*\)/  make \1\t\2/p' Makefile | sort -u | expand -t 20
+
+setup: $(STAMP)  ## .venv with the locked dependencies; does nothing when it is current
+
+$(STAMP): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "haclusterd needs Python 3.11 or newer; none is on PATH (found: $$(python3 -V 2>&1))." \
+		"Name one with: make setup PYTHON=/path/to/python3" >&2; exit 1; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || { echo "The venv module is missing; on Debian and Ubuntu:" \
+		"apt-get install python3-venv" >&2; exit 1; }
+	@echo "Preparing .venv (once) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup  ## a cluster of three nodes on this machine loses one; KEEP=1 leaves it running
+	@$(BIN)/python -m haclusterd.entry_points.demo $(if $(KEEP),--keep)
+
+test: static  ## everything: static checks and all tests, in less than 15 minutes
+	@$(BIN)/pytest
+
+quick: setup  ## the tests that take no daemon and little time
+	@$(BIN)/pytest -m "not slow and not processes"
+
+lint: static  ## static checks, and the rules of the house
+	@$(BIN)/pytest tests/house
+
+static: setup
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
+
+wheel: setup  ## dist/haclusterd-*.whl
+	@$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+lock: setup  ## requirements.lock made anew from pyproject.toml
+	@$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet pip-tools
+	@build/lock/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --upgrade \
+		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --extra dev --output-file requirements.lock pyproject.toml
