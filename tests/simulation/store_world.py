@@ -1,0 +1,473 @@
+"""Several Raft cores on one virtual clock: a network with sessions, disks that forget, a history that must never change."""
+
+import hashlib
+import heapq
+import itertools
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgpack
+
+from haclusterd.adapters.raft_core import RaftCore
+from haclusterd.adapters.raft_identity import create_identity
+from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
+from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.instants import Instant
+from haclusterd.ports.store import Applied, LeadershipChanged, Restored, StoreEvent
+
+CLUSTER = "11111111-2222-3333-4444-555555555555"
+
+
+class PowerIsLost(OSError):
+    pass
+
+
+class SimulatedDisk:
+    """`Files` in memory that knows what was synced."""
+
+    def __init__(self) -> None:
+        self.durable: dict[str, bytes] = {}
+        self.written: dict[str, bytes] = {}
+        self.is_locked = False
+        self.tearing = False
+        self.full = False
+
+    def read(self, name: str) -> bytes | None:
+        return self.written.get(name)
+
+    def append(self, name: str, data: bytes) -> None:
+        if self.full:
+            raise OSError(28, "No space left on device")
+        self.written[name] = self.written.get(name, b"") + data
+
+    def truncate(self, name: str, size: int) -> None:
+        self.written[name] = self.written[name][:size]
+        self.durable[name] = self.written[name]
+
+    def sync(self, name: str) -> None:
+        if self.tearing:
+            raise PowerIsLost
+        self.durable[name] = self.written[name]
+
+    def replace(self, name: str, data: bytes) -> None:
+        if self.full:
+            raise OSError(28, "No space left on device")
+        if self.tearing:
+            raise PowerIsLost
+        self.written[name] = self.durable[name] = data
+
+    def remove(self, name: str) -> None:
+        self.written.pop(name, None)
+        self.durable.pop(name, None)
+
+    def lock(self) -> None:
+        if self.is_locked:
+            raise BlockingIOError
+        self.is_locked = True
+
+    def describe(self, name: str) -> str:
+        return f"disk/{name}"
+
+    def lose_power(self, chance: random.Random) -> None:
+        """Keep what was synced, and any part of what was not: a prefix, perhaps with zeros or rubbish behind."""
+        for name, written in self.written.items():
+            durable = self.durable.get(name, b"")
+            if written.startswith(durable) and len(written) > len(durable):
+                tail = written[len(durable) :]
+                kept = tail[: chance.randrange(len(tail) + 1)]
+                rest = len(tail) - len(kept)
+                kept += chance.choice((b"", b"\0" * rest, chance.randbytes(rest)))
+                self.durable[name] = durable + kept
+        self.written = dict(self.durable)
+
+
+class ListMachine:
+    """An append-only list with a running digest; counts what it was shown."""
+
+    def __init__(self) -> None:
+        self.items: list[bytes] = []
+        self.digest = b""
+        self.tail: list[bytes] = []
+
+    def appended(self, entry: bytes) -> None:
+        self.tail.append(entry)
+
+    def removed(self, entry: bytes) -> None:
+        assert self.tail.pop() == entry
+
+    def apply(self, index: int, term: Term, entry: bytes) -> object:
+        assert self.tail.pop(0) == entry, "applied without having been shown"
+        self.items.append(entry)
+        self.digest = hashlib.sha256(self.digest + entry).digest()
+        return (entry, self.digest)
+
+    def snapshot(self) -> Callable[[], bytes]:
+        items, digest = tuple(self.items), self.digest
+        return lambda: msgpack.packb([items, digest])
+
+    def restore(self, data: bytes) -> object:
+        items, self.digest = msgpack.unpackb(data)
+        self.items = list(items)
+        self.tail = []
+        return self.digest
+
+
+@dataclass
+class Link:
+    """One session between two nodes; frames of each direction stay in order."""
+
+    number: int
+    nodes: tuple[NodeName, NodeName]
+    is_open: bool = True
+    is_cut: set[tuple[NodeName, NodeName]] = field(default_factory=set)
+    last_us: dict[NodeName, int] = field(default_factory=dict)
+
+
+class SimulatedNode:
+    """One core, its disk and its main loop."""
+
+    def __init__(self, world: "World", name: NodeName) -> None:
+        self.world = world
+        self.name = name
+        self.disk = SimulatedDisk()
+        create_identity(self.disk, CLUSTER, name)
+        self.life = 0
+        self.is_alive = False
+        self.is_paused = False
+        self.backlog: list[Callable[[], None]] = []
+        self.jobs: list[list[Callable[[], object]]] = []
+        self.room = 1000
+        self.failures: list[str] = []
+        self.start()
+
+    def start(self) -> None:
+        world = self.world
+        self.life += 1
+        life = self.life
+        self.is_alive = True
+        self.is_paused = False
+        self.backlog = []
+        self.disk.is_locked = False
+        self.machine = ListMachine()
+        self.jobs = []
+
+        def deliver(event: StoreEvent) -> None:
+            if self.is_alive and life == self.life:
+                world.observe(self, event)
+
+        self.core = RaftCore(
+            settings=world.settings(self.name),
+            files=self.disk,
+            machine=self.machine,
+            clock=world.clock,
+            chance=random.Random(f"{world.seed} {self.name} {life}"),
+            worker=self,
+            send=lambda peer, frame: world.send(self, peer, frame),
+            deliver=deliver,
+            room=lambda: self.room,
+            fail=self._fail,
+        )
+        self.core.open()
+        self._tick(life)
+
+    def _fail(self, why: str) -> None:
+        self.failures.append(why)
+        self.world.crash(self.name, loses_power=False)
+
+    def _tick(self, life: int) -> None:
+        if not self.is_alive or life != self.life:
+            return
+        self.when_running(self.core.tick)
+        if self.is_alive:
+            due_ms = max(self.core.due() - self.world.clock(), 1)
+            self.world.after(1000 * min(due_ms, self.world.tick_ms), lambda: self._tick(life))
+
+    def when_running(self, call: Callable[[], None]) -> None:
+        """Make the call, now or when the process is continued."""
+        if self.is_paused:
+            self.backlog.append(call)
+        else:
+            call()
+
+    def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
+        job = [work]
+        self.jobs.append(job)
+        life = self.life
+
+        def complete() -> None:
+            if not self.is_alive or life != self.life:
+                return
+            self.jobs.remove(job)
+            result = work()
+
+            def tell() -> None:
+                if self.is_alive and life == self.life:
+                    done(result)
+
+            self.when_running(tell)
+
+        self.world.after(self.world.disk_us(), complete)
+
+
+class World:
+    """The clock, the network and the history."""
+
+    def __init__(
+        self,
+        seed: int,
+        voters: int = 3,
+        *,
+        snapshot_every: int = 40,
+        is_hostile: bool = False,
+        latency_us: tuple[int, int] = (200, 2000),
+        disk: tuple[int, int] = (300, 4000),
+        node_timeout_ms: int = 1000,
+    ) -> None:
+        """`is_hostile`: frames of closed sessions arrive late, twice, and out of order."""
+        self.seed = seed
+        self.chance = random.Random(f"{seed} world")
+        self.names = tuple(NodeName(f"n{i + 1}") for i in range(voters))
+        self.snapshot_every = snapshot_every
+        self.is_hostile = is_hostile
+        self.latency_us = latency_us
+        self.disk_range = disk
+        self.timers = RaftTimers.derive(node_timeout_ms)
+        self.tick_ms = 100
+        self.now_us = 1_000_000
+        self.queue: list[tuple[int, int, Callable[[], None]]] = []
+        self.count = itertools.count()
+        self.trace = hashlib.sha256()
+        self.frames = 0
+        self.links: dict[frozenset[NodeName], Link] = {}
+        self.blocked: set[tuple[NodeName, NodeName]] = set()
+        self.history: dict[int, tuple[bytes, bytes]] = {}
+        self.acknowledged: dict[bytes, int] = {}
+        self.leaders: dict[int, NodeName] = {}
+        self.events: list[tuple[int, NodeName, StoreEvent]] = []
+        self.crash_all_at_acknowledgement = False
+        self.hook: Callable[[NodeName, NodeName, bytes], bool] = lambda *_: True
+        self.nodes: dict[NodeName, SimulatedNode] = {}
+        for name in self.names:
+            self.nodes[name] = SimulatedNode(self, name)
+        self._keep_connected()
+
+    def settings(self, name: NodeName) -> RaftSettings:
+        return RaftSettings(
+            cluster=CLUSTER,
+            node=name,
+            voters=self.names,
+            timers=self.timers,
+            snapshot_every=self.snapshot_every,
+            retained_entries=self.snapshot_every // 4,
+        )
+
+    # Time.
+
+    def clock(self) -> Instant:
+        return Instant(self.now_us // 1000)
+
+    def after(self, span_us: int, call: Callable[[], None]) -> None:
+        heapq.heappush(self.queue, (self.now_us + span_us, next(self.count), call))
+
+    def run(self, span_ms: int) -> None:
+        end = self.now_us + 1000 * span_ms
+        while self.queue and self.queue[0][0] <= end:
+            self.now_us, _, call = heapq.heappop(self.queue)
+            call()
+        self.now_us = end
+
+    def run_until(self, condition: Callable[[], bool], limit_ms: int = 20_000) -> None:
+        end = self.now_us + 1000 * limit_ms
+        while not condition():
+            assert self.now_us < end, "the condition did not come true"
+            self.run(10)
+
+    def disk_us(self) -> int:
+        return self.chance.randint(*self.disk_range)
+
+    # Network.
+
+    def _keep_connected(self) -> None:
+        for first, second in itertools.combinations(self.names, 2):
+            self._connect(first, second)
+        self.after(100_000, self._keep_connected)
+
+    def _connect(self, first: NodeName, second: NodeName) -> None:
+        pair = frozenset((first, second))
+        ends = [self.nodes[first], self.nodes[second]]
+        is_blocked = (first, second) in self.blocked or (second, first) in self.blocked
+        if pair in self.links or is_blocked or not all(node.is_alive and not node.is_paused for node in ends):
+            return
+        self.links[pair] = Link(next(self.count), (first, second))
+        ends[0].core.peer_connected(second)
+        if pair in self.links:
+            ends[1].core.peer_connected(first)
+
+    def disconnect(self, first: NodeName, second: NodeName) -> None:
+        link = self.links.pop(frozenset((first, second)), None)
+        if link is None:
+            return
+        link.is_open = False
+        for own, other in ((first, second), (second, first)):
+            node = self.nodes[own]
+            if node.is_alive:
+                life = node.life
+
+                def tell(node: SimulatedNode = node, other: NodeName = other, life: int = life) -> None:
+                    if node.is_alive and node.life == life:
+                        node.core.peer_disconnected(other)
+
+                node.when_running(tell)
+
+    def block(self, source: NodeName, target: NodeName) -> None:
+        """Drop frames from now on; the session ends after a while, as TCP's would."""
+        self.blocked.add((source, target))
+        link = self.links.get(frozenset((source, target)))
+        self.after(1000 * self.timers.silence_ms, lambda: self._end_if_blocked(link))
+
+    def _end_if_blocked(self, link: Link | None) -> None:
+        if link is None or not link.is_open:
+            return
+        first, second = link.nodes
+        if (first, second) in self.blocked or (second, first) in self.blocked:
+            self.disconnect(first, second)
+
+    def heal(self) -> None:
+        self.blocked.clear()
+        for pair in [pair for pair in self.links]:
+            # What was dropped in the middle of a stream is gone: only a new session is in order.
+            first, second = sorted(pair)
+            self.disconnect(first, second)
+
+    def send(self, source: SimulatedNode, target: NodeName, frame: bytes) -> None:
+        link = self.links.get(frozenset((source.name, target)))
+        if link is None or not self.hook(source.name, target, frame):
+            return
+        if (source.name, target) in self.blocked:
+            return
+        when = self.now_us + self.chance.randint(*self.latency_us)
+        if not self.is_hostile:
+            when = max(when, link.last_us.get(target, 0) + 1)
+            link.last_us[target] = when
+        self._arrive(link, source.name, target, frame, when)
+        if self.is_hostile and self.chance.random() < 0.05:
+            self._arrive(link, source.name, target, frame, when + self.chance.randrange(2_000_000))
+
+    def _arrive(self, link: Link, source: NodeName, target: NodeName, frame: bytes, when: int) -> None:
+        def arrive() -> None:
+            node = self.nodes[target]
+            if not node.is_alive or not (link.is_open or self.is_hostile):
+                return
+            life = node.life
+
+            def handle() -> None:
+                if node.is_alive and node.life == life:
+                    self.frames += 1
+                    self.trace.update(f"{self.now_us} {source} {target} ".encode() + frame)
+                    assert node.core.receive(source, frame)
+
+            node.when_running(handle)
+
+        heapq.heappush(self.queue, (when, next(self.count), arrive))
+
+    # Faults.
+
+    def crash(self, name: NodeName, *, loses_power: bool = True) -> None:
+        node = self.nodes[name]
+        if not node.is_alive:
+            return
+        node.is_alive = False
+        node.core.stop()
+        for job in node.jobs:
+            # A write under way at the crash: not begun, finished but not told, or torn.
+            fate = self.chance.randrange(3)
+            if fate == 1:
+                job[0]()
+            elif fate == 2:
+                node.disk.tearing = True
+                job[0]()
+                node.disk.tearing = False
+        if loses_power:
+            node.disk.lose_power(self.chance)
+        for other in self.names:
+            if other != name:
+                self.disconnect(name, other)
+
+    def crash_all(self) -> None:
+        for name in self.names:
+            self.crash(name)
+
+    def restart(self, name: NodeName) -> None:
+        if not self.nodes[name].is_alive:
+            self.nodes[name].start()
+
+    def pause(self, name: NodeName) -> None:
+        self.nodes[name].is_paused = True
+
+    def resume(self, name: NodeName) -> None:
+        node = self.nodes[name]
+        node.is_paused = False
+        backlog, node.backlog = node.backlog, []
+        for call in backlog:
+            call()
+
+    # The history.
+
+    def observe(self, node: SimulatedNode, event: StoreEvent) -> None:
+        self.events.append((self.now_us, node.name, event))
+        if isinstance(event, Applied):
+            known = self.history.setdefault(event.index, event.outcome)
+            assert known == event.outcome, f"{node.name} applied another entry at {event.index}"
+            is_new = known[0] not in self.acknowledged
+            self.acknowledged.setdefault(known[0], event.index)
+            if is_new and self.crash_all_at_acknowledgement:
+                self.crash_all_at_acknowledgement = False
+                self.after(0, self.crash_all)
+        elif isinstance(event, Restored):
+            indexes = [index for index in self.history if index <= event.index]
+            if indexes:
+                assert self.history[max(indexes)][1] == event.outcome, f"{node.name} restored another state"
+        elif isinstance(event, LeadershipChanged) and event.is_self:
+            leader = self.leaders.setdefault(event.term, node.name)
+            assert leader == node.name, f"{leader} and {node.name} both lead term {event.term}"
+
+    def leader(self) -> NodeName | None:
+        names = [name for name in self.names if self.nodes[name].is_alive and self.nodes[name].core.status().is_leader]
+        return max(names, key=lambda name: self.nodes[name].core.status().term, default=None)
+
+    def wait_for_leader(self) -> NodeName:
+        self.run_until(lambda: self.leader() is not None)
+        name = self.leader()
+        assert name is not None
+        return name
+
+    def heal_all(self) -> None:
+        self.heal()
+        self.hook = lambda *_: True
+        self.crash_all_at_acknowledgement = False
+        for name in self.names:
+            self.resume(name)
+            self.restart(name)
+            self.nodes[name].room = 1000
+
+    def is_settled(self) -> bool:
+        """All nodes are up and hold the same applied state."""
+        states = [node.core.status() for node in self.nodes.values() if node.is_alive]
+        return (
+            len(states) == len(self.names)
+            and sum(state.is_leader for state in states) == 1
+            and len({state.applied_index for state in states}) == 1
+            and all(state.last_index == state.applied_index for state in states)
+        )
+
+    def check(self) -> None:
+        """Everything that was ever applied anywhere is in the state of every node, once, and the states are equal."""
+        digests = {node.machine.digest for node in self.nodes.values()}
+        assert len(digests) == 1
+        for node in self.nodes.values():
+            assert not node.failures, node.failures
+            items = set(node.machine.items)
+            lost = [entry for entry in self.acknowledged if entry not in items]
+            assert not lost, f"{node.name} lost {len(lost)} acknowledged entries, the first is {lost[0]!r}"
+            assert not node.machine.tail
