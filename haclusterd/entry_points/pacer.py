@@ -1,0 +1,257 @@
+"""`haclusterd-pacer`: the process that keeps a node's heartbeats and lease while the brain restarts, hangs or works.
+
+One thread, one loop: datagrams, the brain's socket, the clock. All decisions are the machine's (machines/pacer.py).
+
+Invariant: nothing in the loop can wait: no name lookup, no disk, no log that is not written at once. Nothing but the
+standard library is imported, and what is imported is imported before the memory is locked. Collecting garbage is off;
+nothing here makes cycles.
+
+Exit codes: 0 after SIGTERM or SIGINT; 1 when the runtime directory cannot be used or was taken away; 3 when another
+pacer serves it.
+"""
+
+import argparse
+import fcntl
+import gc
+import os
+import select
+import selectors
+import signal
+import socket
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from haclusterd.adapters.heartbeat_sockets import HeartbeatSockets
+from haclusterd.adapters.pacer_listener import BrainClient, PacerListener
+from haclusterd.adapters.pacer_page_file import SOCKET_NAME, MappedPage, make_page
+from haclusterd.adapters.real_time import lock_memory, run_first
+from haclusterd.adapters.service_notification import notify
+from haclusterd.machines.pacer import Effect, PacerMachine, PublishLease, Report, SendHeartbeat
+from haclusterd.model.ids import NodeName
+from haclusterd.model.instants import Instant
+from haclusterd.model.pacer import NO_LEASE, PacerReport, PacerSettings
+from haclusterd.protocol import heartbeat as heartbeat_protocol
+from haclusterd.protocol import pacer_socket
+
+LOCK_NAME = "pacer.lock"
+EXIT_UNUSABLE = 1
+EXIT_TAKEN = 3
+LONGEST_WAIT_MS = 1_000
+"""Between two tries to listen on a port in use."""
+
+
+def boottime() -> Instant:
+    """Return CLOCK_BOOTTIME in milliseconds."""
+    return Instant(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000)
+
+
+def say(line: str) -> None:
+    """Write a line to standard error, unless its reader is behind: a log must not hold a heartbeat back."""
+    _, writable, _ = select.select([], [sys.stderr.fileno()], [], 0)
+    if writable:
+        os.write(sys.stderr.fileno(), f"haclusterd-pacer: {line}\n".encode())
+
+
+class PacerProcess:
+    """The machine and its hands. `directory` is locked by the caller."""
+
+    def __init__(self, directory: Path) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._mapped: MappedPage = make_page(directory)
+        self._page = self._mapped.page
+        self._machine = PacerMachine(boottime(), self._page.held_lease())
+        self._sockets = HeartbeatSockets(self._selector, self._receive)
+        self._listener = PacerListener(
+            self._selector, directory / SOCKET_NAME, received=self._take_message, closed=self._brain_gone
+        )
+        self._brain: BrainClient | None = None
+        self._settings: PacerSettings | None = None
+        self._names: tuple[NodeName, ...] = ()
+        self._keys: dict[NodeName, bytes] = {}
+        self._lease_until = NO_LEASE
+        self._had_lease = False
+        self._stalled_at: Instant | None = None
+        self._errors: tuple[str, ...] = ()
+        self._looked_at = boottime()
+        self._exit_code: int | None = None
+
+    def run(self) -> int:
+        """Serve until a signal; return the exit code. Raises OSError when the directory cannot be used."""
+        self._listener.open()
+        self._catch_signals()
+        notify("READY=1")
+        while self._exit_code is None:
+            self._tick()
+            now = boottime()
+            wait_ms = max(0, min(self._machine.wake_at - now, LONGEST_WAIT_MS))
+            for key, _ in self._selector.select(wait_ms / 1000):
+                key.data()
+        notify("STOPPING=1")
+        self._sockets.close()
+        self._listener.close()
+        return self._exit_code
+
+    def _catch_signals(self) -> None:
+        """Turn SIGTERM and SIGINT into bytes that the loop reads."""
+        woken, waker = socket.socketpair(type=socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        self._waker = waker
+        signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+        self._selector.register(woken, selectors.EVENT_READ, self._end)
+
+    def _end(self) -> None:
+        self._exit_code = 0
+
+    # The clock
+
+    def _tick(self) -> None:
+        now = boottime()
+        self._page.stamp_pacer(now)
+        if now - self._looked_at >= LONGEST_WAIT_MS:
+            self._look_around(now)
+        if now >= self._machine.wake_at and self._has_page():
+            self._perform(self._machine.tick(self._page.read(self._names), now))
+        has_lease = now < self._lease_until
+        if has_lease != self._had_lease:
+            self._had_lease = has_lease
+            say(f"lease {'held' if has_lease else 'ended'}")
+
+    def _look_around(self, now: Instant) -> None:
+        self._looked_at = now
+        self._has_page()
+        self._sockets.retry()
+        if self._sockets.errors != self._errors:
+            self._errors = self._sockets.errors
+            say(f"errors: {'; '.join(self._errors) or 'none any more'}")
+
+    def _has_page(self) -> bool:
+        """Look whether the page still bears its name; end otherwise, since what a new brain withdraws is not in it."""
+        if self._mapped.is_in_place():
+            return True
+        say(f"{self._mapped.path} was removed or replaced; ending, so that a new one is made")
+        self._exit_code = EXIT_UNUSABLE
+        return False
+
+    # Datagrams
+
+    def _receive(self, datagram: bytes) -> None:
+        settings = self._settings
+        if settings is None:
+            return
+        heartbeat = heartbeat_protocol.decode(datagram, settings.node, self._keys)
+        if not isinstance(heartbeat, heartbeat_protocol.Rejection):
+            self._perform(self._machine.heartbeat_received(heartbeat.sender, heartbeat, boottime()))
+
+    # The brain
+
+    def _take_message(self, client: BrainClient, payload: bytes) -> None:
+        message = pacer_socket.decode(payload)
+        if not isinstance(message, PacerSettings):
+            reason = message.reason if isinstance(message, pacer_socket.Refusal) else "not for a pacer"
+            say(f"message refused: {reason}")
+            client.send(pacer_socket.encode(pacer_socket.Refusal(reason)))
+            return
+        if client is not self._brain:
+            self._adopt(client)
+        self._configure(message)
+
+    def _adopt(self, client: BrainClient) -> None:
+        """Take another connection for the brain's; only its settings make it that."""
+        if self._brain is not None:
+            self._listener.drop(self._brain)
+            self._machine.brain_gone(boottime())
+        self._brain = client
+
+    def _configure(self, settings: PacerSettings) -> None:
+        if self._settings is None or settings.incarnation != self._settings.incarnation:
+            say(f"serving {settings.node} incarnation {settings.incarnation}, {len(settings.peers)} peers")
+        self._settings = settings
+        self._names = (settings.node, *(peer.name for peer in settings.peers))
+        self._keys = {peer.name: peer.key for peer in settings.peers}
+        self._sockets.listen(settings.listen)
+        self._perform(self._machine.configured(settings, boottime()))
+
+    def _brain_gone(self, client: BrainClient) -> None:
+        if client is self._brain:
+            self._brain = None
+            self._machine.brain_gone(boottime())
+            say("brain gone; heartbeats go on")
+
+    # Effects
+
+    def _perform(self, effects: tuple[Effect, ...]) -> None:
+        for effect in effects:
+            match effect:
+                case SendHeartbeat():
+                    self._send(effect)
+                case PublishLease(lease):
+                    self._lease_until = lease.until
+                    self._page.publish_lease(lease)
+                case Report(report):
+                    self._report(report)
+
+    def _send(self, effect: SendHeartbeat) -> None:
+        settings = self._settings
+        assert settings is not None
+        peer = next(peer for peer in settings.peers if peer.name == effect.peer)
+        datagram = heartbeat_protocol.encode(effect.heartbeat, peer.key)
+        self._sockets.send(effect.address_index, peer.addresses[effect.address_index], datagram)
+
+    def _report(self, report: PacerReport) -> None:
+        if report.stalled_at != self._stalled_at:
+            self._stalled_at = report.stalled_at
+            say("this process was stopped for more than a quarter of node-timeout; silence is counted anew")
+        if self._brain is not None:
+            self._brain.send(pacer_socket.encode(replace(report, errors=self._sockets.errors)))
+
+
+def take_lock(directory: Path) -> int | None:
+    """Lock a runtime directory for this process's life; None when another pacer has it. Raises OSError."""
+    descriptor = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def stay_on_time() -> None:
+    """Do what the system permits against being late."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    for what, failure in (("memory is not locked", lock_memory()), ("no real-time priority", run_first())):
+        if failure is not None:
+            say(f"{what}: {failure}")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the pacer; return the exit code."""
+    parser = argparse.ArgumentParser(prog="haclusterd-pacer", description="Heartbeats and lease of one cluster node.")
+    parser.add_argument(
+        "--runtime-directory",
+        type=Path,
+        default=Path("/run/haclusterd"),
+        metavar="DIR",
+        help="where the brain finds its socket and its page (default: %(default)s)",
+    )
+    directory: Path = parser.parse_args(arguments).runtime_directory
+    try:
+        lock = take_lock(directory)
+        if lock is None:
+            say(f"another haclusterd-pacer serves {directory}; nothing was changed")
+            return EXIT_TAKEN
+        process = PacerProcess(directory)
+        stay_on_time()
+        return process.run()
+    except OSError as error:
+        say(f"cannot use {directory}: {error}")
+        return EXIT_UNUSABLE
+
+
+if __name__ == "__main__":
+    sys.exit(main())
