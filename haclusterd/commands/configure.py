@@ -1,5 +1,189 @@
-"""Verbs of the level `configure`."""
+"""Verbs about the configuration: show, load, statements, delete, verify."""
 
-from haclusterd.commands.verb import Verb
+from haclusterd.cib.wire import shape_of
+from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.change import change
+from haclusterd.commands.configure_script import Reading, read_file, read_script, read_words
+from haclusterd.commands.configure_view import ids_of, masked, part_of
+from haclusterd.commands.context import Context
+from haclusterd.commands.deletion import delete as without_objects
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verify import verify as verify_configuration
+from haclusterd.formats.crm_syntax import show as show_crm
+from haclusterd.formats.policy_yaml import dump_policy
+from haclusterd.model.configuration import Configuration
+from haclusterd.model.json_value import Json
+from haclusterd.model.properties import CLUSTER_PROPERTIES, ClusterProperties, property_row
+from haclusterd.reports.codes import Code
+from haclusterd.reports.exit_codes import ExitStatus
+from haclusterd.reports.items import exit_status, has_errors, report
+from haclusterd.reports.rendering import to_json
+from haclusterd.reports.suggestions import did_you_mean
 
-VERBS: tuple[Verb, ...] = ()
+_CONFIGURATION = shape_of(Configuration)
+
+_TEXT = Argument("text", Kind.TEXT, "the text", is_required=True)
+_SOURCE = Argument("source", Kind.WORD, "what to call the text in messages")
+_PENDING = Argument("pending", Kind.TEXT, "statements that are not committed, to be applied first")
+_FORMAT = Argument("format", Kind.WORD, "in which language", choices=("crm", "yaml"))
+
+
+def show(context: Context, arguments: Arguments) -> Outcome:
+    """Answer the configuration as text, or some objects of it (schema `haclusterd.configuration/1`)."""
+    configuration = context.cib.configuration
+    if arguments.word("pending"):
+        made = read_script(context, arguments.word("pending"), "uncommitted changes")
+        if has_errors(made.reports):
+            return Outcome(made.reports)
+        configuration = made.configuration
+    ids = arguments.words("ids")
+    known = ids_of(configuration)
+    unknown = [id_ for id_ in dict.fromkeys(ids) if id_ not in known]
+    if unknown:
+        return refusal(*(report(Code.UNKNOWN_OBJECT, id=repr(id_), remedy=did_you_mean(id_, known)) for id_ in unknown))
+    shown = part_of(configuration, ids) if ids else configuration
+    shown = shown if arguments.flag("secrets") else masked(shown, context.agents)
+    is_yaml = arguments.word("format") == "yaml"
+    data: dict[str, Json] = {
+        "schema": "haclusterd.configuration/1",
+        "version": context.cib.version.epoch,
+        "author": context.cib.version.author,
+        "at": context.cib.version.at,
+        "format": "yaml" if is_yaml else "crm",
+        "text": dump_policy(shown) if is_yaml else show_crm(shown),
+    }
+    if arguments.flag("structured"):
+        data["configuration"] = _CONFIGURATION.write(shown)
+    return Outcome(data=data)
+
+
+def load(context: Context, arguments: Arguments) -> Outcome:
+    """Add and replace what a file names; with `replace`, remove everything else but nodes."""
+    base = context.cib.configuration
+    if arguments.word("mode") == "replace":
+        base = Configuration(nodes=base.nodes)
+    made = _read(context, arguments, base)
+    if has_errors(made.reports):
+        return Outcome(made.reports)
+    done = f"loaded {arguments.word('source') or 'the text'}"
+    return change(context, made.configuration, done=done, reports=made.reports, places=made.places)
+
+
+def _read(context: Context, arguments: Arguments, base: Configuration) -> Reading:
+    source = arguments.word("source") or "text"
+    is_yaml = arguments.word("format") == "yaml" or (
+        not arguments.word("format") and source.endswith((".yaml", ".yml"))
+    )
+    return read_file(context, arguments.word("text"), source, is_yaml=is_yaml, base=base)
+
+
+def statement(context: Context, arguments: Arguments) -> Outcome:
+    """Make one statement's change, as in `crm configure primitive ...`."""
+    words = arguments.words("words")
+    made = read_words(context, words)
+    if has_errors(made.reports):
+        return Outcome(made.reports)
+    return change(context, made.configuration, done=" ".join(words[:2]), reports=made.reports, places=made.places)
+
+
+def script(context: Context, arguments: Arguments) -> Outcome:
+    """Make the changes of many statements at once, or none of them."""
+    made = read_script(context, arguments.word("text"), arguments.word("source") or "script")
+    if has_errors(made.reports):
+        return Outcome(made.reports)
+    return change(context, made.configuration, done="committed", reports=made.reports, places=made.places)
+
+
+def delete(context: Context, arguments: Arguments) -> Outcome:
+    """Delete objects that nothing else uses; with `cascade`, also what uses them."""
+    ids = arguments.words("ids")
+    new, reports = without_objects(
+        context.cib, ids, cascade=arguments.flag("cascade"), is_forced=context.is_forced
+    )
+    if has_errors(reports):
+        return Outcome(reports)
+    return change(context, new, done=f"deleted {', '.join(ids)}", reports=reports)
+
+
+def verify(context: Context, arguments: Arguments) -> Outcome:
+    """Judge the configuration, or a file as if it were loaded (schema `haclusterd.verify/1`)."""
+    made = Reading(context.cib.configuration)
+    if arguments.word("text"):
+        base = Configuration(nodes=context.cib.configuration.nodes)
+        made = _read(context, arguments, base)
+    elif arguments.word("pending"):
+        made = read_script(context, arguments.word("pending"), "uncommitted changes")
+    found = made.reports
+    if not has_errors(found):
+        judged = verify_configuration(
+            made.configuration, members=context.cib.members, agents=context.agents, places=made.places
+        )
+        found = (*found, *judged)
+    status = exit_status(found, is_strict=arguments.flag("strict"))
+    data: Json = {
+        "schema": "haclusterd.verify/1",
+        "is_valid": not has_errors(found),
+        "reports": [_as_json(each) for each in map(to_json, found)],
+    }
+    is_fine = status is ExitStatus.OK
+    return Outcome(found, data=data, exit_status=None if is_fine else int(status))
+
+
+def _as_json(shown: dict[str, object]) -> Json:
+    return {name: value if isinstance(value, dict) else str(value) for name, value in shown.items()}
+
+
+def get_property(context: Context, arguments: Arguments) -> Outcome:
+    """Answer cluster properties with their values in force (schema `haclusterd.properties/1`)."""
+    names = arguments.words("names") or tuple(row.name for row in CLUSTER_PROPERTIES)
+    properties = ClusterProperties(context.cib.configuration)
+    rows: list[Json] = []
+    unknown = []
+    for name in names:
+        row = property_row(name)
+        if row is None:
+            known = [each.name for each in CLUSTER_PROPERTIES]
+            unknown.append(report(Code.UNKNOWN_PROPERTY, name=name, remedy=did_you_mean(name, known)))
+            continue
+        value = properties.text(row.name)
+        rows.append({"name": row.name, "value": value, "is_default": value == row.default, "meaning": row.doc})
+    if unknown:
+        return refusal(*unknown)
+    return Outcome(data={"schema": "haclusterd.properties/1", "properties": rows})
+
+
+VERBS = (
+    Verb("configure.show", show, Permission.READ, "Show the configuration or some objects of it", (
+        Argument("ids", Kind.WORDS, "which objects; left out: all"),
+        _FORMAT,
+        _PENDING,
+        Argument("structured", Kind.FLAG, "add the configuration as data"),
+        Argument("secrets", Kind.FLAG, "do not hide secrets"),
+    )),
+    Verb("configure.load", load, Permission.ADMINISTER, "Load a file", (
+        Argument("mode", Kind.WORD, "what to do with what the file does not name", is_required=True,
+                 choices=("update", "replace")),
+        _TEXT,
+        _SOURCE,
+        _FORMAT,
+    )),
+    Verb("configure.statement", statement, Permission.ADMINISTER, "Make one change", (
+        Argument("words", Kind.WORDS, "the statement, word by word", is_required=True),
+    )),
+    Verb("configure.script", script, Permission.ADMINISTER, "Make many changes at once", (_TEXT, _SOURCE)),
+    Verb("configure.delete", delete, Permission.ADMINISTER, "Delete objects", (
+        Argument("ids", Kind.WORDS, "which objects", is_required=True),
+        Argument("cascade", Kind.FLAG, "and what uses them"),
+    )),
+    Verb("configure.verify", verify, Permission.READ, "Judge the configuration or a file", (
+        Argument("text", Kind.TEXT, "the text of a file; left out: what is configured"),
+        _SOURCE,
+        _FORMAT,
+        _PENDING,
+        Argument("strict", Kind.FLAG, "fail on warnings"),
+    )),
+    Verb("configure.get_property", get_property, Permission.READ, "Show cluster properties with their values", (
+        Argument("names", Kind.WORDS, "which; left out: all"),
+    )),
+)  # fmt: skip

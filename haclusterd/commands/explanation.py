@@ -37,7 +37,7 @@ def scores(context: Context, arguments: Arguments) -> Outcome:
 def _explained(
     context: Context, schema: str, resources: tuple[ResourceId, ...], node: NodeName | None
 ) -> Outcome:
-    found = plan(context.cib, context.now)
+    found = plan(context.cib, context.now, is_explaining=True)
     if isinstance(found, ReportItem):
         return refusal(found)
     configuration = context.cib.configuration

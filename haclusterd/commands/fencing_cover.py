@@ -1,35 +1,15 @@
 """Which fence device covers which node, and how far that is proven (safety.md §5)."""
 
-import re
-
 from haclusterd.model.cluster import Cib
-from haclusterd.model.configuration import Primitive, effective
 from haclusterd.model.fencing import DeviceProof, ProofState
-from haclusterd.model.ids import NodeName
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
-
-_SEPARATOR = re.compile(r"[\s,;]+")
-
-
-def covers(device: Primitive, node: NodeName) -> bool:
-    """Tell whether a device is configured for a node.
-
-    A device with neither `pcmk_host_list` nor `pcmk_host_map` says itself which hosts it knows; it counts for all.
-    """
-    parameters = effective(device.parameters)
-    listed = _SEPARATOR.split(parameters.get("pcmk_host_list", "").strip())
-    mapped = re.split(r"[\s;]+", parameters.get("pcmk_host_map", "").strip())
-    names = {name for name in listed if name} | {pair.partition(":")[0] for pair in mapped if pair}
-    return not names or node in names
+from haclusterd.scheduler.fencing_capability import usable_devices
 
 
-def devices_for(cib: Cib, node: NodeName) -> tuple[Primitive, ...]:
+def devices_for(cib: Cib, node: NodeName) -> tuple[ResourceId, ...]:
     """Return the enabled devices that are configured for a node."""
-    return tuple(
-        device
-        for device in cib.configuration.fence_devices()
-        if covers(device, node) and effective(device.meta).get("target-role", "Started").lower() != "stopped"
-    )
+    return usable_devices(cib.configuration, node)
 
 
 def nodes_without_device(cib: Cib) -> tuple[NodeName, ...]:
@@ -41,9 +21,9 @@ def nodes_without_device(cib: Cib) -> tuple[NodeName, ...]:
     )
 
 
-def proof(cib: Cib, device: Primitive, node: NodeName) -> DeviceProof | None:
+def proof(cib: Cib, device: ResourceId, node: NodeName) -> DeviceProof | None:
     """Return the newest evidence about a device and a node; None: there is none."""
-    return cib.status.proofs.get(f"{device.id}/{node}")
+    return cib.status.proofs.get(f"{device}/{node}")
 
 
 def is_proven(cib: Cib, node: NodeName) -> bool:

@@ -161,7 +161,7 @@ def _runs_elsewhere(cib: Cib, target: ResourceId, left: NodeName) -> bool:
 
 
 def _placements(cib: Cib, context: Context, target: ResourceId) -> tuple[Placement, ...] | None:
-    found = plan(cib, context.now)
+    found = plan(cib, context.now, is_explaining=True)
     if not isinstance(found, Plan):
         return None
     wanted = _wanted(cib.configuration, target)

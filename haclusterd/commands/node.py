@@ -132,11 +132,11 @@ def fence(context: Context, arguments: Arguments) -> Outcome:
         return refusal(*objections)
     known = context.cib.status.nodes[node]
     device = fencing_cover.devices_for(context.cib, node)[0]
-    told = report(Code.REQUESTED, what=f"{node} is declared lost and will be fenced with {device.id}")
+    told = report(Code.REQUESTED, what=f"{node} is declared lost and will be fenced with {device}")
     return Outcome(
         reports=(told,),
         commands=(RequestFence(node, known.incarnation, context.author, context.reason),),
-        data={"schema": "haclusterd.fence/1", "node": node, "device": device.id},
+        data={"schema": "haclusterd.fence/1", "node": node, "device": device},
         until=_fenced(node, known.incarnation),
         waiting_for=f"{node} to be fenced",
     )

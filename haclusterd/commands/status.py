@@ -256,7 +256,7 @@ def _devices(cib: Cib) -> list[Json]:
             evidence = fencing_cover.proof(cib, device, name)
             rows.append({
                 "target": name,
-                "device": device.id,
+                "device": device,
                 "state": "untested" if evidence is None else str(evidence.state),
                 "at": None if evidence is None else evidence.at,
                 "detail": "" if evidence is None else evidence.detail,

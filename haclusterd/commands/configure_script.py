@@ -1,0 +1,106 @@
+"""A configuration as text, read against a base: whole files, scripts with deletions, single statements.
+
+Invariant: a text is used wholly or not at all; every fault of it is reported at once, with its place.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from haclusterd.commands.context import Context
+from haclusterd.commands.deletion import delete
+from haclusterd.formats.crm_syntax import Mode, Script, assemble, parse_script, parse_words
+from haclusterd.formats.policy_yaml import read_policy
+from haclusterd.model.cluster import Cib
+from haclusterd.model.configuration import Configuration
+from haclusterd.model.ids import AgentReference
+from haclusterd.reports.items import ReportItem, has_errors
+from haclusterd.reports.places import Places
+
+_DELETE = ("delete", "rm")
+_FLAGS = ("--cascade", "--force", "-f")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a text makes of a base; with an error among the reports, `configuration` is not to be used."""
+
+    configuration: Configuration
+    reports: tuple[ReportItem, ...] = ()
+    places: Places = Places()
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A run of statements, or one deletion, padded with empty lines so that places are right."""
+
+    text: str
+    deletes: tuple[str, ...] = ()
+
+
+def known_agents(context: Context) -> tuple[AgentReference, ...]:
+    """Return the installed agents, for names without a provider."""
+    return tuple(AgentReference.parse(name) for name in context.agents or ())
+
+
+def read_file(context: Context, text: str, source: str, *, is_yaml: bool, base: Configuration) -> Reading:
+    """Read a policy or a crm file; what the base has of the same id is replaced."""
+    read = read_policy if is_yaml else parse_script
+    script = read(text, source, known_agents=known_agents(context))
+    return _assembled(script, base, Mode.UPDATE)
+
+
+def read_words(context: Context, words: Sequence[str]) -> Reading:
+    """Read one statement that a shell has split; it must not redefine anything."""
+    script = parse_words(words, known_agents=known_agents(context))
+    return _assembled(script, context.cib.configuration, Mode.ADD)
+
+
+def read_script(context: Context, text: str, source: str) -> Reading:
+    """Read statements and deletions, in their order."""
+    made = Reading(context.cib.configuration)
+    for piece in _pieces(text):
+        if piece.deletes:
+            made = _deleted(context, made, piece.deletes)
+            continue
+        script = parse_script(piece.text, source, known_agents=known_agents(context))
+        step = _assembled(script, made.configuration, Mode.ADD)
+        places = Places({**made.places.known, **step.places.known})
+        made = Reading(step.configuration, (*made.reports, *step.reports), places)
+    return made
+
+
+def _assembled(script: Script, base: Configuration, mode: Mode) -> Reading:
+    if has_errors(script.reports):
+        return Reading(base, script.reports)
+    made = assemble(script.statements, base=base, mode=mode)
+    return Reading(made.configuration, (*script.reports, *made.reports), made.places)
+
+
+def _deleted(context: Context, made: Reading, words: tuple[str, ...]) -> Reading:
+    ids = [word for word in words if word not in _FLAGS]
+    is_forced = context.is_forced or "--force" in words or "-f" in words
+    here = _over(context.cib, made.configuration)
+    configuration, reports = delete(here, ids, cascade="--cascade" in words, is_forced=is_forced)
+    return Reading(configuration, (*made.reports, *reports), made.places)
+
+
+def _over(cib: Cib, configuration: Configuration) -> Cib:
+    return replace(cib, configuration=configuration)
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    """Cut a script at its deletions."""
+    pending: list[str] = []
+    is_continued = False
+    for line in text.split("\n"):
+        words = line.split()
+        if not is_continued and words and words[0].lower() in _DELETE:
+            if any(each.strip() for each in pending):
+                yield _Piece("\n".join(pending))
+            yield _Piece("", tuple(words[1:]) or ("",))
+            pending = [""] * (len(pending) + 1)
+            continue
+        pending.append(line)
+        is_continued = line.rstrip().endswith("\\")
+    if any(each.strip() for each in pending):
+        yield _Piece("\n".join(pending))
