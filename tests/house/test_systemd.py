@@ -76,7 +76,7 @@ def test_systemd_carries_out_groups_and_directories(tool: str, arguments: list[s
         pytest.skip("only root can give files away")
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "group").write_text("root:x:0:\nhaclient:x:189:\n" if "tmpfiles" in tool else "root:x:0:\n")
-    (tmp_path / "etc" / "passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
+    (tmp_path / "etc" / "passwd").write_text("root:x:0:0:root:/:/bin/sh\n")
     command = [program, *(argument.format(root=tmp_path) for argument in arguments)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,104 @@
+"""Rules of the house that no other tool knows: sizes, names, docstrings, nothing unfinished, nothing of one machine."""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+FILE_LINES_MAX = 700
+FUNCTION_LINES_MAX = 70
+BANNED_WORDS = frozenset({"util", "utils", "helper", "helpers", "manager", "managers", "common", "misc", "stuff"})
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+ONE_MACHINE = re.compile(r"(?<![\w.$}])/(work|root|home/\w+)/[\w.-]+")
+
+
+def tracked(*patterns: str) -> list[Path]:
+    command = ["git", "-C", str(CHECKOUT), "ls-files", "-co", "--exclude-standard", "--", *patterns]
+    names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    return [CHECKOUT / name for name in sorted(set(names)) if (CHECKOUT / name).is_file()]
+
+
+PROGRAM = tracked("haclusterd/*.py")
+PYTHON = [*PROGRAM, *tracked("tests/*.py", "resource_agents/*.py")]
+TREES = {path: ast.parse(path.read_text()) for path in PYTHON}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(CHECKOUT))
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(TREES[path]) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def test_there_is_something_to_check() -> None:
+    assert len(PROGRAM) > 50
+
+
+def test_no_file_is_long() -> None:
+    long = {name_of(path): lines for path in PYTHON if (lines := path.read_text().count("\n")) > FILE_LINES_MAX}
+    assert long == {}
+
+
+def test_no_function_is_long() -> None:
+    long = {
+        f"{name_of(path)}:{node.lineno} {node.name}": lines
+        for path in PROGRAM
+        for node in functions(path)
+        if (lines := (node.end_lineno or 0) - node.lineno + 1) > FUNCTION_LINES_MAX
+    }
+    assert long == {}
+
+
+def test_every_module_says_why_it_exists() -> None:
+    assert [name_of(path) for path in PYTHON if not ast.get_docstring(TREES[path]) and path.read_text().strip()] == []
+
+
+def words(name: str) -> set[str]:
+    return set(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().split("_"))
+
+
+def test_no_name_is_empty_of_meaning() -> None:
+    named = [(name_of(path), path.stem) for path in PYTHON]
+    named += [
+        (f"{name_of(path)}:{node.lineno}", node.name)
+        for path in PROGRAM
+        for node in ast.walk(TREES[path])
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    ]
+    assert [(place, name) for place, name in named if words(name) & BANNED_WORDS] == []
+
+
+@pytest.mark.parametrize("pattern", [UNFINISHED, ONE_MACHINE], ids=["unfinished", "one machine"])
+def test_no_line_is_unfinished_or_of_one_machine(pattern: re.Pattern[str]) -> None:
+    found = []
+    for path in tracked("*"):
+        if path == Path(__file__) or path.suffix in {".png", ".gz", ".xz"}:
+            continue
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), start=1):
+            if pattern.search(line):
+                found.append(f"{name_of(path)}:{number}: {line.strip()[:100]}")
+    assert found == []
+
+
+def test_no_float_is_replicated() -> None:
+    rooms = [path for path in PROGRAM if path.parent.name in {"model", "cib"}]
+    floats = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in rooms
+        for node in ast.walk(TREES[path])
+        if isinstance(node, ast.AnnAssign) and any(isinstance(n, ast.Name) and n.id == "float" for n in ast.walk(node))
+    ]
+    assert floats == []
+
+
+def test_what_is_executable_says_with_what() -> None:
+    agents = [path for path in tracked("resource_agents/*") if path.suffix != ".md"]
+    assert agents
+    assert [path.name for path in agents if not path.read_text().startswith("#!")] == []
+    assert [path.name for path in agents if not path.stat().st_mode & 0o100] == []
+    assert [path.name for path in agents if not path.with_name(f"{path.name}.md").is_file()] == []

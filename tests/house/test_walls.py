@@ -1,0 +1,65 @@
+"""The walls between the rooms hold (docs/ARCHITECTURE.md), and whoever breaks one is caught."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+PACKAGE = CHECKOUT / "haclusterd"
+
+
+def lint_imports(directory: Path) -> subprocess.CompletedProcess[str]:
+    program = "import sys; from importlinter.cli import lint_imports_command; lint_imports_command()"
+    command = [sys.executable, "-c", program, "--no-cache"]
+    return subprocess.run(command, check=False, cwd=directory, capture_output=True, text=True, timeout=100)
+
+
+def test_the_walls_hold() -> None:
+    done = lint_imports(CHECKOUT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+BREACHES = [
+    ("scheduler", "import time", "No I/O, no clock, no chance below runtime"),
+    ("machines", "import asyncio", "No I/O, no clock, no chance below runtime"),
+    ("cib", "from random import choice", "No I/O, no clock, no chance below runtime"),
+    ("runtime", "import pysyncobj", "Raft enters by one door"),
+    ("adapters", "import pysyncobj", "Raft enters by one door"),
+    ("model", "from haclusterd.cib import codec", "Storeys"),
+    ("machines", "from haclusterd.adapters import event_log", "Storeys"),
+    ("adapters", "from haclusterd.machines import executor", "Adapters know the ports, not the brains"),
+    ("commands", "from haclusterd.ports import store", "Verbs decide, they do not reach out"),
+    ("cli", "from haclusterd.machines import executor", "The shell speaks commands, not machines"),
+    ("agents", "from haclusterd.model import ids", "The agent SDK stands alone"),
+]
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What is said, by wall, of a copy of the package in which every breach was made."""
+    copy = tmp_path_factory.mktemp("breached")
+    shutil.copytree(PACKAGE, copy / "haclusterd", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(CHECKOUT / "pyproject.toml", copy)
+    for number, (room, line, _) in enumerate(BREACHES):
+        (copy / "haclusterd" / room / f"breach_{number}.py").write_text(f'"""A breach."""\n\n{line}\n')
+    done = lint_imports(copy)
+    assert done.returncode == 1, done.stdout + done.stderr
+    parts = re.split(r"^(.+)\n-{4,}$", done.stdout.partition("Broken contracts")[2], flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@pytest.mark.parametrize("number", range(len(BREACHES)), ids=[f"{room}: {line}" for room, line, _ in BREACHES])
+def test_a_breach_is_caught(reports: dict[str, str], number: int) -> None:
+    room, _, wall = BREACHES[number]
+    (report,) = [text for heading, text in reports.items() if heading.startswith(wall)]
+    assert f"haclusterd.{room}.breach_{number} " in report
+
+
+def test_every_room_is_on_a_storey() -> None:
+    rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    text = (CHECKOUT / "docs" / "ARCHITECTURE.md").read_text()
+    assert not [room for room in sorted(rooms) if f"`{room}/`" not in text]
