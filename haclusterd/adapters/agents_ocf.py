@@ -393,6 +393,9 @@ def _classify(call: AgentCall, ended: Ended) -> tuple[int, ExecutionStatus, str]
             return int(ExitCode.ERROR), ExecutionStatus.TIMEOUT, describe_timeout(call.action, call.timeout_ms)
         case Ending.KILLED:
             return int(ExitCode.ERROR), ExecutionStatus.CANCELLED, "cancelled"
+        case Ending.NOT_PREPARED:
+            reason = f"the action could not be recorded: {os.strerror(ended.number)}"
+            return int(ExitCode.ERROR), ExecutionStatus.ERROR, reason
         case Ending.NOT_STARTED:
             return _classify_errno(call, ended.number)
 

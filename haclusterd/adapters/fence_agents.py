@@ -236,5 +236,7 @@ def _describe(call: FenceCall, ended: Ended) -> str:
             return f"{call.action} did not complete within {call.timeout_ms}ms"
         case Ending.KILLED:
             return "cancelled"
+        case Ending.NOT_PREPARED:
+            return f"the action could not be recorded: {os.strerror(ended.number)}"
         case Ending.NOT_STARTED:
             return f"{call.agent}: {os.strerror(ended.number)}"

@@ -43,6 +43,8 @@ class Ending(StrEnum):
     SIGNALLED = "signalled"
     TIMED_OUT = "timed out"
     KILLED = "killed"
+    NOT_PREPARED = "not prepared"
+    """What must be done before a start failed, so there was none."""
     NOT_STARTED = "not started"
 
 
@@ -79,7 +81,7 @@ class Hooks:
     ended: Callable[[Ended], None]
     """Called once, on the main loop."""
     before: Callable[[], None] = lambda: None
-    """Called before the fork; an OSError from it prevents the start."""
+    """Called before the fork; an OSError from it prevents the start (NOT_PREPARED)."""
     forked: Callable[[int, int], None] = lambda _pid, _start_time: None
     """Called with process id and start time, before the exec is done."""
     gone: Callable[[], None] = lambda: None
@@ -157,7 +159,7 @@ class Processes:
         try:
             thread.start()
         except RuntimeError:  # No more threads on this machine.
-            self._clock.call_soon(lambda: self._not_started(running, errno.EAGAIN))
+            self._clock.call_soon(lambda: self._not_started(running, Ending.NOT_STARTED, errno.EAGAIN))
         return running
 
     def kill(self, running: RunningProgram) -> None:
@@ -209,8 +211,10 @@ class Processes:
 
     def _start_on_thread(self, running: RunningProgram) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        ending = Ending.NOT_PREPARED
         try:
             running.hooks.before()
+            ending = Ending.NOT_STARTED
             if running.is_cancelled:
                 raise InterruptedError
             limit = running.program.output_limit
@@ -228,10 +232,10 @@ class Processes:
                     )
         except OSError as error:
             number = error.errno or 0
-            self._post(lambda: self._not_started(running, number))
+            self._post(lambda: self._not_started(running, ending, number))
             return
         except ValueError:  # A NUL, or a name that no environment can carry.
-            self._post(lambda: self._not_started(running, errno.EINVAL))
+            self._post(lambda: self._not_started(running, ending, errno.EINVAL))
             return
         self._post(lambda: self._executing(running))
 
@@ -270,9 +274,9 @@ class Processes:
             _kill(running.pidfd, running.pid, is_group=True)
         self._loop.add_reader(running.pidfd, lambda: self._exited(running))
 
-    def _not_started(self, running: RunningProgram, number: int) -> None:
+    def _not_started(self, running: RunningProgram, ending: Ending, number: int) -> None:
         running.is_thread_done = True
-        self._deliver(running, Ending.NOT_STARTED, number)
+        self._deliver(running, ending, number)
         self._release(running)
 
     def _exited(self, running: RunningProgram) -> None:

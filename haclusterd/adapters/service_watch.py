@@ -21,6 +21,7 @@ from haclusterd.model.instants import after
 from haclusterd.ports.clock import Clock
 
 ROOTS_PER_RESOURCE = 8
+INIT = 1
 RESCAN_AFTER_DEATH_MS = 1000
 """A service that replaces its own processes is looked at again so long after one of them ended."""
 
@@ -64,7 +65,7 @@ def find_roots(processes: Collection[MarkedProcess], instance: str, at_work: Col
     """
     services = [process for process in processes if process.instance == instance and process.order not in at_work]
     family = {process.pid for process in services}
-    roots = [process for process in services if process.parent not in family]
+    roots = [process for process in services if process.parent == INIT or process.parent not in family]
     return sorted(roots, key=lambda root: (root.start_time, root.pid))[:ROOTS_PER_RESOURCE]
 
 

@@ -1,15 +1,19 @@
 """Real programs under a real loop: every wait is for a condition, with a deadline."""
 
 import asyncio
+import fcntl
 import os
+import signal
+import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from haclusterd.adapters.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import list_pids, read_marks
+from tests.unit.adapters.hands import Hands, end_all
 
 
 @pytest.fixture
@@ -48,3 +52,39 @@ def mark(tmp_path: Path) -> Iterator[str]:
     for pid in list_pids():
         if read_marks(pid).get("TEST_MARK") == value:
             os.kill(pid, 9)
+
+
+@pytest.fixture
+def hold_exec() -> Iterator[Callable[[Path], Callable[[], None]]]:
+    """Make an exec of a file stick, by a lease on it, until the returned function is called."""
+    old = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    held: list[int] = []
+
+    def hold(path: Path) -> Callable[[], None]:
+        descriptor = os.open(path, os.O_RDONLY)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        held.append(descriptor)
+
+        def release() -> None:
+            held.remove(descriptor)
+            os.close(descriptor)
+
+        return release
+
+    yield hold
+    for descriptor in held:
+        os.close(descriptor)
+    signal.signal(signal.SIGIO, old)
+
+
+@pytest.fixture
+async def hands(clock: BoottimeClock, tmp_path: Path) -> AsyncIterator[Hands]:
+    yield Hands(clock, tmp_path)
+    end_all(tmp_path)
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -1,7 +1,6 @@
 """Programs start, end and are killed as agents-and-fencing.md §1.1-1.3 says."""
 
 import asyncio
-import fcntl
 import os
 import signal
 import time
@@ -188,30 +187,11 @@ async def test_the_daemons_oom_score_is_not_inherited(starter: Starter) -> None:
     assert result.stdout == "0\n"
 
 
-def lease(path: Path) -> int:
-    """Hold a write lease: whoever opens the file, and so an exec of it, waits until the lease is given back."""
-    descriptor = os.open(path, os.O_RDWR)
-    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-    return descriptor
-
-
-def give_back(descriptor: int) -> None:
-    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    os.close(descriptor)
-
-
-@pytest.fixture
-def ignored_sigio():
-    old = signal.signal(signal.SIGIO, signal.SIG_IGN)
-    yield
-    signal.signal(signal.SIGIO, old)
-
-
 async def test_a_stuck_exec_delays_only_itself(
-    starter: Starter, script: Callable[..., Path], ignored_sigio: None
+    starter: Starter, script: Callable[..., Path], hold_exec
 ) -> None:
     stuck = script("stuck", "#!/bin/sh\nexit 3\n")
-    held = lease(stuck)
+    release = hold_exec(stuck)
     lag = 0.0
 
     async def watch_loop() -> None:
@@ -233,7 +213,7 @@ async def test_a_stuck_exec_delays_only_itself(
     assert running.pid is not None
     assert not ended.done()
     assert not running.is_executing
-    give_back(held)
+    release()
     assert (await ended).number == 3
     watcher.cancel()
     assert rounds > 20
@@ -241,10 +221,10 @@ async def test_a_stuck_exec_delays_only_itself(
 
 
 async def test_a_stuck_exec_ends_at_its_timeout(
-    starter: Starter, script: Callable[..., Path], ignored_sigio: None, until
+    starter: Starter, script: Callable[..., Path], hold_exec, until
 ) -> None:
     stuck = script("stuck", "#!/bin/sh\nexit 3\n")
-    held = lease(stuck)
+    release = hold_exec(stuck)
     gone = asyncio.Event()
     running, ended = starter.begin(stuck, timeout_ms=700, gone=gone.set)
     result = await ended
@@ -252,7 +232,7 @@ async def test_a_stuck_exec_ends_at_its_timeout(
     await asyncio.wait_for(gone.wait(), 10)
     assert running.pid is not None
     assert read_stat(running.pid) is None
-    give_back(held)
+    release()
 
 
 async def test_what_must_be_recorded_first_prevents_the_start(starter: Starter, tmp_path: Path) -> None:
@@ -261,7 +241,7 @@ async def test_what_must_be_recorded_first_prevents_the_start(starter: Starter, 
 
     touched = tmp_path / "touched"
     result = await starter.run("/usr/bin/touch", touched, before=full)
-    assert (result.ending, result.number) == (Ending.NOT_STARTED, 28)
+    assert (result.ending, result.number) == (Ending.NOT_PREPARED, 28)
     assert not touched.exists()
 
 

@@ -1,0 +1,241 @@
+"""A daemon dies or re-executes itself while an agent runs: its next life finds the agent (safety.md §1)."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from haclusterd.adapters.clock_boottime import BoottimeClock
+from haclusterd.agents.process_table import read_stat
+from haclusterd.model.ids import Incarnation, ResourceId
+from tests.unit.adapters.hands import Hands, end_all
+
+ROOT = Path(__file__).parents[2]
+LATER = Incarnation("boot-1", "00000000000000bb")
+KEY = "00000000000000aa-1"
+
+SCRIPT = """#!/bin/sh
+echo $$ >>{directory}/begun
+while [ ! -e {directory}/go ]; do sleep 0.02; done
+echo done >>{directory}/finished
+"""
+
+
+class Daemon:
+    """The process that dies."""
+
+    def __init__(self, directory: Path, timeout_ms: int) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).parent / "agents_driver.py"), str(directory), "slow", str(timeout_ms)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def hear(self) -> dict[str, object]:
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
+    daemons = []
+
+    def start(timeout_ms: int = 60_000) -> Daemon:
+        scripts = tmp_path / "ra" / "test"
+        scripts.mkdir(parents=True, exist_ok=True)
+        (scripts / "slow").write_text(SCRIPT.format(directory=tmp_path))
+        (scripts / "slow").chmod(0o755)
+        daemons.append(Daemon(tmp_path, timeout_ms))
+        return daemons[-1]
+
+    yield start
+    for one in daemons:
+        one.kill()
+        assert one.process.stdout is not None
+        one.process.stdout.close()
+    end_all(tmp_path)
+
+
+@pytest.fixture
+async def later(tmp_path: Path) -> AsyncIterator[Callable[[], Hands]]:
+    yield lambda: Hands(BoottimeClock(asyncio.get_running_loop()), tmp_path, LATER)
+    end_all(tmp_path)
+
+
+async def until(condition: Callable[[], object], deadline_s: float = 10) -> None:
+    end = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < end, "the condition never held"
+        await asyncio.sleep(0.005)
+
+
+def agent_pid(directory: Path) -> int | None:
+    begun = directory / "begun"
+    return int(begun.read_text()) if begun.exists() and begun.read_text().endswith("\n") else None
+
+
+def is_gone(pid: int) -> bool:
+    stat = read_stat(pid)
+    return stat is None or stat.is_dead
+
+
+def edit_record(directory: Path, **changes: object) -> None:
+    [path] = (directory / "run" / "actions").glob("*.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+async def test_after_kill_9_the_agent_is_found_and_left_to_end(daemon, later, tmp_path: Path) -> None:
+    first = daemon()
+    await until(lambda: agent_pid(tmp_path))
+    first.kill()
+    hands, ended = later(), []
+    [action] = hands.agents.adopt(ended.append)
+    assert (action.key, action.resource, action.action, action.is_running) == (KEY, "r1", "start", True)
+    assert action.deadline > hands.clock.now()
+    (tmp_path / "go").touch()
+    await until(lambda: ended)
+    assert ended == [KEY]
+    assert (tmp_path / "finished").read_text() == "done\n"
+    assert not hands.records()
+
+
+async def test_after_kill_9_the_agent_is_killed_at_its_deadline(daemon, later, tmp_path: Path) -> None:
+    first = daemon(timeout_ms=3000)
+    await until(lambda: agent_pid(tmp_path))
+    first.kill()
+    hands, ended = later(), []
+    [action] = hands.agents.adopt(ended.append)
+    assert action.is_running
+    await until(lambda: ended)
+    assert hands.clock.now() >= action.deadline
+    assert is_gone(agent_pid(tmp_path))
+    assert not (tmp_path / "finished").exists()
+
+
+async def test_what_ended_meanwhile_is_told_as_not_running(daemon, later, tmp_path: Path) -> None:
+    first = daemon()
+    await until(lambda: agent_pid(tmp_path))
+    first.kill()
+    (tmp_path / "go").touch()
+    await until(lambda: is_gone(agent_pid(tmp_path)))
+    hands, ended = later(), []
+    [action] = hands.agents.adopt(ended.append)
+    assert (action.key, action.is_running) == (KEY, False)
+    assert later().agents.adopt(ended.append) == ()
+    assert ended == []
+
+
+async def test_without_a_recorded_process_id_the_agent_is_known_by_its_mark(daemon, later, tmp_path: Path) -> None:
+    first = daemon()
+    await until(lambda: agent_pid(tmp_path))
+    first.kill()
+    edit_record(tmp_path, pid=None, start_time=None)
+    hands, ended = later(), []
+    [action] = hands.agents.adopt(ended.append)
+    assert action.is_running
+    (tmp_path / "go").touch()
+    await until(lambda: ended)
+
+
+async def test_a_service_that_inherited_the_mark_is_not_the_agent(daemon, later, tmp_path: Path) -> None:
+    first = daemon()
+    await until(lambda: agent_pid(tmp_path))
+    first.kill()
+    edit_record(tmp_path, pid=None, start_time=None)
+    marks = {"HACLUSTERD_ORDER": KEY, "HACLUSTERD_LOCAL_CLUSTER": str(tmp_path), "PATH": os.environ["PATH"]}
+    service = subprocess.Popen(["sleep", "4001"], env=marks)
+    os.kill(agent_pid(tmp_path), signal.SIGKILL)
+    await until(lambda: is_gone(agent_pid(tmp_path)))
+    hands, ended = later(), []
+    hands.agents.adopt(ended.append)
+    await until(lambda: ended)
+    assert service.poll() is None
+    service.kill()
+    service.wait()
+
+
+async def test_a_process_with_the_same_id_and_another_start_time_is_not_touched(daemon, later, tmp_path: Path) -> None:
+    first = daemon()
+    await until(lambda: agent_pid(tmp_path))
+    first.kill()
+    stranger = subprocess.Popen(["sleep", "4002"])
+    edit_record(tmp_path, pid=stranger.pid, deadline=0)
+    [action] = later().agents.adopt(lambda key: None)
+    assert not action.is_running
+    assert stranger.poll() is None
+    stranger.kill()
+    stranger.wait()
+
+
+async def test_a_record_of_another_boot_is_dropped(daemon, later, tmp_path: Path) -> None:
+    first = daemon()
+    await until(lambda: agent_pid(tmp_path))
+    first.kill()
+    edit_record(tmp_path, incarnation="boot-0:00000000000000aa")
+    hands = later()
+    assert hands.agents.adopt(lambda key: None) == ()
+    assert not hands.records()
+
+
+async def test_a_new_action_waits_for_the_adopted_one(daemon, later, tmp_path: Path) -> None:
+    first = daemon()
+    await until(lambda: agent_pid(tmp_path))
+    first.kill()
+    hands = later()
+    hands.agents.adopt(lambda key: None)
+    hands.write("quick", "#!/bin/sh\nexit 0\n")
+    waiting = hands.begin(hands.call("quick"))
+    assert (await hands.run("quick", resource=ResourceId("r2"))).exit_code == 0
+    assert not waiting.done()
+    (tmp_path / "go").touch()
+    assert (await waiting).exit_code == 0
+
+
+async def test_a_new_action_fails_when_the_adopted_one_does_not_end(daemon, later, tmp_path: Path) -> None:
+    first = daemon()
+    await until(lambda: agent_pid(tmp_path))
+    first.kill()
+    hands = later()
+    hands.agents.adopt(lambda key: None)
+    result = await hands.run("slow", "stop")
+    assert (result.exit_code, result.status) == (1, "error")
+    assert "do not die" in result.exit_reason
+    assert (tmp_path / "begun").read_text().count("\n") == 1
+
+
+async def test_after_execv_the_children_are_seen_to_end_and_reaped(daemon, tmp_path: Path) -> None:
+    first = daemon()
+    assert first.hear()["adopted"] == []
+    await until(lambda: agent_pid(tmp_path))
+    first.process.send_signal(signal.SIGHUP)
+    again = first.hear()
+    assert again == {"adopted": [[KEY, True]], "pid": first.process.pid}
+    (tmp_path / "go").touch()
+    assert first.hear() == {"ended": KEY}
+    await until(lambda: read_stat(agent_pid(tmp_path)) is None)
+
+
+async def test_after_execv_a_child_that_ended_meanwhile_does_not_stay_a_zombie(daemon, tmp_path: Path) -> None:
+    first = daemon()
+    first.hear()
+    await until(lambda: agent_pid(tmp_path))
+    first.process.send_signal(signal.SIGSTOP)
+    (tmp_path / "go").touch()
+    await until(lambda: is_gone(agent_pid(tmp_path)))
+    first.process.send_signal(signal.SIGHUP)
+    first.process.send_signal(signal.SIGCONT)
+    assert first.hear()["adopted"] in ([], [[KEY, False]])
+    await until(lambda: read_stat(agent_pid(tmp_path)) is None)

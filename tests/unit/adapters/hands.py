@@ -1,0 +1,91 @@
+"""One node's hands, for tests: OcfAgents with a directory of scripts for provider `test`."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+from haclusterd.adapters.agents_ocf import AgentDirectories, OcfAgents
+from haclusterd.adapters.clock_boottime import BoottimeClock
+from haclusterd.agents.process_table import list_pids, read_marks
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
+from haclusterd.ports.agents import AgentCall, AgentMetadata, AgentResult
+
+INCARNATION = Incarnation("boot-1", "00000000000000aa")
+SHIPPED = Path(__file__).parents[3] / "resource_agents"
+
+
+class Hands:
+    """Starts actions and collects what becomes of them."""
+
+    def __init__(
+        self, clock: BoottimeClock, directory: Path, incarnation: Incarnation = INCARNATION, node: str = "n1"
+    ) -> None:
+        self.clock = clock
+        self.node = NodeName(node)
+        self.directory = directory
+        self.counter = 0
+        self.runtime = directory / ("run" if node == "n1" else f"run-{node}")
+        (directory / "ra" / "test").mkdir(parents=True, exist_ok=True)
+        self.agents = OcfAgents(
+            clock,
+            asyncio.get_running_loop(),
+            runtime_directory=self.runtime,
+            node=self.node,
+            incarnation=incarnation,
+            directories=AgentDirectories(
+                shipped=SHIPPED,
+                search=(directory / "ra",),
+                shims=Path("/opt/shims"),
+                own_environment={"HACLUSTERD_LOCAL_CLUSTER": str(directory)},
+            ),
+        )
+
+    def write(self, name: str, text: str, mode: int = 0o755) -> Path:
+        path = self.directory / "ra" / "test" / name
+        path.write_text(text)
+        path.chmod(mode)
+        return path
+
+    def call(self, script: str, action: str = "monitor", **changes) -> AgentCall:
+        self.counter += 1
+        fields = {
+            "key": f"{INCARNATION.token}-{self.counter}",
+            "resource": ResourceId("r1"),
+            "instance": "r1",
+            "agent": AgentReference("ocf", "test", script),
+            "action": action,
+            "parameters": {},
+            "meta": {},
+            "timeout_ms": 20_000,
+            "incarnation": INCARNATION,
+        }
+        return AgentCall(**{**fields, **changes})
+
+    def begin(self, call: AgentCall) -> asyncio.Future[AgentResult]:
+        ended: asyncio.Future[AgentResult] = asyncio.get_running_loop().create_future()
+        self.agents.run(call, ended.set_result)
+        assert not ended.done()
+        return ended
+
+    async def run(self, *arguments, **changes) -> AgentResult:
+        return await self.begin(self.call(*arguments, **changes))
+
+    async def metadata(self, agent: AgentReference) -> AgentMetadata | None:
+        answer: asyncio.Future[AgentMetadata | None] = asyncio.get_running_loop().create_future()
+        self.agents.metadata(agent, answer.set_result)
+        return await answer
+
+    def records(self) -> list[Path]:
+        return list((self.runtime / "actions").glob("*"))
+
+    def recorded_pids(self) -> list[int]:
+        records = [json.loads(path.read_text()) for path in self.records() if path.suffix == ".json"]
+        return [record["pid"] for record in records if record["pid"] is not None]
+
+
+def end_all(directory: Path) -> None:
+    """Kill everything that any Hands of this directory started."""
+    for pid in list_pids():
+        if read_marks(pid).get("HACLUSTERD_LOCAL_CLUSTER") == str(directory):
+            os.kill(pid, 9)

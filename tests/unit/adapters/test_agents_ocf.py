@@ -1,0 +1,239 @@
+"""Resource agents get their environment and are understood (agents-and-fencing.md §1.1-1.9)."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from haclusterd.adapters.agents_ocf import read_exit_reason
+from haclusterd.adapters.clock_boottime import BoottimeClock
+from haclusterd.agents.process_table import list_pids, read_marks
+from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
+from haclusterd.model.ocf import ExecutionStatus
+from tests.unit.adapters.hands import Hands
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 42, 190, 191])
+async def test_exit_codes_are_delivered_as_they_are(hands: Hands, code: int) -> None:
+    hands.write("a", f"#!/bin/sh\nexit {code}\n")
+    result = await hands.run("a")
+    assert (result.exit_code, result.status) == (code, ExecutionStatus.DONE)
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "code", "status"),
+    [
+        (None, 0, 5, ExecutionStatus.NOT_INSTALLED),
+        ("#!/no/such/interpreter\n", 0o755, 5, ExecutionStatus.NOT_INSTALLED),
+        ("\x7fELF nonsense", 0o755, 5, ExecutionStatus.NOT_INSTALLED),
+        ("#!/bin/sh\n", 0o644, 4, ExecutionStatus.ERROR),
+    ],
+)
+async def test_an_agent_that_cannot_be_run(
+    hands: Hands, text: str | None, mode: int, code: int, status: ExecutionStatus
+) -> None:
+    if text is not None:
+        hands.write("a", text, mode)
+    result = await hands.run("a")
+    assert (result.exit_code, result.status) == (code, status)
+    assert "ocf:test:a" in result.exit_reason
+    assert not hands.records()
+
+
+async def test_a_signal_a_timeout_and_a_cancellation(hands: Hands, until) -> None:
+    hands.write("a", "#!/bin/sh\n[ $1 = start ] && kill -9 $$\nexec sleep 60\n")
+    killed = await hands.run("a", "start")
+    assert (killed.exit_code, killed.status) == (1, ExecutionStatus.ERROR)
+    assert killed.exit_reason == "interrupted by SIGKILL"
+    late = await hands.run("a", "stop", timeout_ms=1000)
+    assert (late.exit_code, late.status) == (1, ExecutionStatus.TIMEOUT)
+    assert late.exit_reason == "stop did not complete within 1s"
+    call = hands.call("a")
+    ended = hands.begin(call)
+    await until(hands.records)
+    hands.agents.kill(call.key)
+    assert (await ended).status is ExecutionStatus.CANCELLED
+    await until(lambda: not hands.records())
+
+
+async def test_the_environment(hands: Hands) -> None:
+    hands.write("a", "#!/bin/sh\nexec env\n")
+    result = await hands.run(
+        "a",
+        parameters={"ip": "10.0.0.1", "text": "two words=and 'more'"},
+        meta={"interval": "10000", "notify-type": "pre", "notify_start_resource": " "},
+        check_level="10",
+    )
+    environment = dict(line.split("=", 1) for line in result.stdout.splitlines())
+    path = environment.pop("PATH").split(":")
+    assert path[0] == "/opt/shims"
+    assert {"/sbin", "/usr/sbin", "/bin", "/usr/bin"} <= set(path)
+    environment.pop("PWD", None)
+    directory = str(hands.directory)
+    assert environment == {
+        "HACLUSTERD_LOCAL_CLUSTER": directory,
+        "HACLUSTERD_NODE": "n1",
+        "HACLUSTERD_ORDER": result.key,
+        "HA_LOGFACILITY": "none",
+        "HA_RSCTMP": f"{directory}/run/agent-state",
+        "HA_SBIN_DIR": "/opt/shims",
+        "HA_debug": "0",
+        "HA_logfacility": "none",
+        "HA_use_logd": "no",
+        "LANG": "C.UTF-8",
+        "OCF_CHECK_LEVEL": "10",
+        "OCF_EXIT_REASON_PREFIX": "ocf-exit-reason:",
+        "OCF_RA_VERSION_MAJOR": "1",
+        "OCF_RA_VERSION_MINOR": "1",
+        "OCF_RESKEY_CRM_meta_interval": "10000",
+        "OCF_RESKEY_CRM_meta_notify_start_resource": " ",
+        "OCF_RESKEY_CRM_meta_notify_type": "pre",
+        "OCF_RESKEY_CRM_meta_on_node": "n1",
+        "OCF_RESKEY_CRM_meta_on_node_uuid": "n1",
+        "OCF_RESKEY_CRM_meta_timeout": "20000",
+        "OCF_RESKEY_crm_feature_set": "3.19.0",
+        "OCF_RESKEY_ip": "10.0.0.1",
+        "OCF_RESKEY_text": "two words=and 'more'",
+        "OCF_RESOURCE_INSTANCE": "r1",
+        "OCF_RESOURCE_PROVIDER": "test",
+        "OCF_RESOURCE_TYPE": "a",
+        "OCF_ROOT": "/usr/lib/ocf",
+        "SHELL": "/bin/bash",
+    }
+
+
+async def test_parameters_are_in_no_argument_vector_and_in_no_text_of_the_call(hands: Hands, until) -> None:
+    hands.write("a", "#!/bin/sh\nsleep 60 &\nwait\n")
+    call = hands.call("a", parameters={"password": "hunter2-secret"})
+    ended = hands.begin(call)
+    await until(hands.records)
+    await until(lambda: any(b"sleep" in argument for _, argument in arguments_of(hands)))
+    assert all(b"hunter2-secret" not in argument for _, argument in arguments_of(hands))
+    assert b"hunter2-secret" not in hands.records()[0].read_bytes()
+    assert "hunter2-secret" not in repr(call)
+    hands.agents.kill(call.key)
+    await ended
+
+
+def arguments_of(hands: Hands) -> list[tuple[int, bytes]]:
+    found = []
+    for pid in list_pids():
+        if read_marks(pid).get("HACLUSTERD_LOCAL_CLUSTER") == str(hands.directory):
+            found.append((pid, Path(f"/proc/{pid}/cmdline").read_bytes()))
+    return found
+
+
+async def test_a_value_that_no_environment_can_carry_is_a_failure(hands: Hands) -> None:
+    hands.write("a", "#!/bin/sh\n")
+    result = await hands.run("a", parameters={"text": "nul\0byte"})
+    assert (result.exit_code, result.status) == (1, ExecutionStatus.ERROR)
+
+
+@pytest.mark.parametrize(
+    ("stderr", "reason"),
+    [
+        ("", ""),
+        ("noise\n", ""),
+        ("ocf-exit-reason:first\nnoise\nocf-exit-reason:last one \nnoise\n", "last one"),
+        ("ocf-exit-reason:kept\nocf-exit-reason:\n", "kept"),
+        ("Nov 21 agent[1]: ERROR: ocf-exit-reason:in the line", "in the line"),
+    ],
+)
+def test_exit_reason(stderr: str, reason: str) -> None:
+    assert read_exit_reason(stderr) == reason
+
+
+async def test_the_record_is_there_while_the_agent_runs(hands: Hands, until) -> None:
+    flag = hands.directory / "go"
+    hands.write("a", f"#!/bin/sh\nls {hands.directory}/run/actions\nwhile [ ! -e {flag} ]; do sleep 0.01; done\n")
+    ended = hands.begin(hands.call("a"))
+    await until(hands.recorded_pids)
+    flag.touch()
+    assert (await ended).stdout.count(".json") == 1
+    await until(lambda: not hands.records())
+
+
+async def test_without_room_for_the_record_nothing_is_executed(hands: Hands) -> None:
+    touched = hands.directory / "touched"
+    hands.write("a", f"#!/bin/sh\ntouch {touched}\n")
+    (hands.directory / "run").mkdir(exist_ok=True)
+    (hands.directory / "run" / "actions").write_text("a file where the directory should be")
+    result = await hands.run("a", "start")
+    assert (result.exit_code, result.status) == (1, ExecutionStatus.ERROR)
+    assert result.exit_reason.startswith("the action could not be recorded: ")
+    assert not touched.exists()
+
+
+async def test_lookup_prefers_the_search_path_and_knows_the_shipped_ones(hands: Hands) -> None:
+    own = AgentReference("ocf", "haclusterd", "dummy")
+    assert hands.agents.exists(own)
+    assert not hands.agents.exists(AgentReference("ocf", "test", "nothing"))
+    assert not hands.agents.exists(AgentReference("ocf", "haclusterd", "dummy.md"))
+    for reference in ("ocf:..:passwd", "ocf:test:../test/a", "ocf:test:.hidden", "lsb:dummy"):
+        assert not hands.agents.exists(AgentReference.parse(reference))
+    assert (await hands.run("x", agent=own)).exit_code == 7
+    (hands.directory / "ra" / "haclusterd").mkdir()
+    override = hands.directory / "ra" / "haclusterd" / "dummy"
+    override.write_text("#!/bin/sh\nexit 9\n")
+    override.chmod(0o755)
+    assert (await hands.run("x", agent=own)).exit_code == 9
+
+
+async def test_metadata_is_read_once_for_each_version_of_the_file(hands: Hands) -> None:
+    runs = hands.directory / "runs"
+    text = f"#!/bin/sh\necho x >>{runs}\necho \"<resource-agent name='a'><version>%s</version></resource-agent>\"\n"
+    path = hands.write("a", text % "1.0")
+    agent = AgentReference("ocf", "test", "a")
+    assert (await hands.metadata(agent)).version == "1.0"
+    assert (await hands.metadata(agent)).version == "1.0"
+    assert runs.read_text() == "x\n"
+    path.write_text(text % "1.1")
+    os.utime(path, ns=(1, 1))
+    assert (await hands.metadata(agent)).version == "1.1"
+    hands.write("b", "#!/bin/sh\necho no metadata here\n")
+    assert await hands.metadata(AgentReference("ocf", "test", "b")) is None
+    assert await hands.metadata(AgentReference("ocf", "test", "c")) is None
+
+
+async def test_shipped_metadata(hands: Hands) -> None:
+    metadata = await hands.metadata(AgentReference("ocf", "haclusterd", "http-service"))
+    assert metadata is not None
+    assert metadata.parameters["command"].is_required
+
+
+async def test_a_stuck_exec_does_not_delay_another_resources_monitor(hands: Hands, until, hold_exec) -> None:
+    stuck = hands.write("stuck", "#!/bin/sh\nexit 3\n")
+    hands.write("quick", "#!/bin/sh\nexit 0\n")
+    release = hold_exec(stuck)
+    ended = hands.begin(hands.call("stuck"))
+    await until(hands.recorded_pids)
+    for _ in range(20):
+        begun = time.monotonic()
+        result = await hands.run("quick", resource=ResourceId("r2"))
+        assert result.exit_code == 0
+        assert time.monotonic() - begun < 1
+    assert not ended.done()
+    release()
+    assert (await ended).exit_code == 3
+
+
+async def test_state_of_another_boot_is_gone_as_a_real_run_directory_would_be(
+    clock: BoottimeClock, tmp_path: Path, hands: Hands
+) -> None:
+    dummy = AgentReference("ocf", "haclusterd", "dummy")
+    hands.agents.adopt(lambda key: None)
+    assert (await hands.run("x", "start", agent=dummy)).exit_code == 0
+    same_boot = Hands(clock, tmp_path, Incarnation("boot-1", "00000000000000bb"))
+    assert same_boot.agents.adopt(lambda key: None) == ()
+    assert (await same_boot.run("x", agent=dummy)).exit_code == 0
+    new_boot = Hands(clock, tmp_path, Incarnation("boot-2", "00000000000000cc"))
+    assert new_boot.agents.adopt(lambda key: None) == ()
+    assert (await new_boot.run("x", agent=dummy)).exit_code == 7
+
+
+async def test_a_result_tells_its_times(hands: Hands) -> None:
+    hands.write("a", "#!/bin/sh\nsleep 0.3\n")
+    result = await hands.run("a")
+    assert 300 <= result.executed_ms < 5000
+    assert result.queued_ms < 2000
