@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from haclusterd.commands.context import AgentFacts
+from haclusterd.model.agents import AgentFacts
 from haclusterd.model.configuration import AttributeSet, Configuration, Operation, Primitive, Resource
 
 HIDDEN = "******"

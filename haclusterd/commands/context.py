@@ -7,37 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from haclusterd.cib.changes import Change
+from haclusterd.model.agents import AgentFacts
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import WallTime
 
 NO_TERM = Term(0)
 UNKNOWN_TIME = WallTime(0)
-
-
-@dataclass(frozen=True, slots=True)
-class ParameterFacts:
-    """One parameter that an agent declares."""
-
-    is_required: bool = False
-    is_unique: bool = False
-    is_reloadable: bool = False
-    is_private: bool = False
-    content_type: str = "string"
-    default: str | None = None
-    shortdesc: str = ""
-    options: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class AgentFacts:
-    """What an installed agent says of itself."""
-
-    version: str = ""
-    shortdesc: str = ""
-    parameters: Mapping[str, ParameterFacts] = field(default_factory=dict)
-    action_timeouts_ms: Mapping[str, int | None] = field(default_factory=dict)
-    """By action's name; None: no advice."""
 
 
 @dataclass(frozen=True, slots=True)

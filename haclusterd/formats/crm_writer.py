@@ -1,13 +1,12 @@
 """A configuration as crm text (cli.md §3.6, `show`).
 
-Invariant: the text reads back as an equal configuration, unless secrets are hidden. Ids that reading would make again
+Invariant: the text reads back as an equal configuration. Ids that reading would make again
 are left out. SORTED is the order people know (ids sorted within their kind); DOCUMENT keeps the configuration's own
 order, on which the scheduler's results depend: use it wherever the text is to be read again.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from fnmatch import fnmatchcase
 
 from haclusterd.formats.crm_blocks import SECTION_WORDS
 from haclusterd.formats.crm_operations import LATER_ATTRIBUTES
@@ -27,11 +26,9 @@ from haclusterd.model.configuration import (
     Primitive,
     Resource,
 )
-from haclusterd.model.ids import AgentReference
 from haclusterd.model.operations import operation_row
 from haclusterd.model.scores import INFINITY
 
-HIDDEN = "******"
 _NEXT = " \\\n\t"
 
 
@@ -42,41 +39,17 @@ class Arrangement(StrEnum):
     DOCUMENT = "document"
 
 
-class _Secrets:
-    """Which parameters are not shown."""
-
-    def __init__(self, obscure: Collection[str], private: Mapping[AgentReference, Collection[str]]) -> None:
-        self._patterns = tuple(obscure)
-        self._private = private
-
-    def shown(self, agent: AgentReference | None, name: str, value: str) -> str:
-        is_private = agent is not None and name in self._private.get(agent, ())
-        is_secret = is_private or any(fnmatchcase(name.lower(), pattern.lower()) for pattern in self._patterns)
-        return HIDDEN if is_secret else value
-
-
-def show(
-    configuration: Configuration,
-    *,
-    ids: Collection[str] | None = None,
-    obscure: Collection[str] = (),
-    private: Mapping[AgentReference, Collection[str]] | None = None,
-    arrangement: Arrangement = Arrangement.SORTED,
-) -> str:
-    """Write the configuration, or only the objects and sets of these ids; empty text for nothing.
-
-    `obscure` are patterns of parameter names (`passw*`) and `private` parameter names by agent, whose values are
-    written as `******`; text with hidden values must not be read back.
-    """
-    secrets = _Secrets(obscure, private or {})
-    statements: list[tuple[str, str]] = []
-    statements += [(entry.name, _node(entry)) for entry in _arranged_nodes(configuration, arrangement)]
-    statements += [(r.id, _resource(r, secrets)) for r in _arranged_resources(configuration, arrangement)]
-    statements += [(c.id, _constraint(c)) for c in _arranged_constraints(configuration, arrangement)]
-    statements += [(block.id, _section("property", block)) for block in configuration.properties]
-    statements += [(block.id, _section("rsc_defaults", block)) for block in configuration.resource_defaults]
-    statements += [(block.id, _section("op_defaults", block)) for block in configuration.operation_defaults]
-    return "".join(f"{text}\n" for id_, text in statements if ids is None or id_ in ids)
+def show(configuration: Configuration, *, arrangement: Arrangement = Arrangement.SORTED) -> str:
+    """Write the configuration; empty text for an empty one."""
+    statements = [
+        *(_node(entry) for entry in _arranged_nodes(configuration, arrangement)),
+        *(_resource(resource) for resource in _arranged_resources(configuration, arrangement)),
+        *(_constraint(constraint) for constraint in _arranged_constraints(configuration, arrangement)),
+        *(_section("property", block) for block in configuration.properties),
+        *(_section("rsc_defaults", block) for block in configuration.resource_defaults),
+        *(_section("op_defaults", block) for block in configuration.operation_defaults),
+    ]
+    return "".join(f"{text}\n" for text in statements)
 
 
 def _arranged_nodes(configuration: Configuration, arrangement: Arrangement) -> Iterable[NodeEntry]:
@@ -103,14 +76,14 @@ def _node(entry: NodeEntry) -> str:
     return head + _blocks(entry.name, (("attributes", entry.attributes), ("utilization", entry.utilization)))
 
 
-def _resource(resource: Resource, secrets: _Secrets) -> str:
+def _resource(resource: Resource) -> str:
     if isinstance(resource, Group):
         members = " ".join(quote(member, keywords=SECTION_WORDS) for member in resource.members)
         head = f"group {resource.id} {members}{_description(resource.description)}"
-        return head + _blocks(resource.id, (("params", resource.parameters), ("meta", resource.meta)), secrets)
+        return head + _blocks(resource.id, (("params", resource.parameters), ("meta", resource.meta)))
     head = f"primitive {resource.id} {quote(str(resource.agent))}{_description(resource.description)}"
     blocks = (("params", resource.parameters), ("meta", resource.meta), ("utilization", resource.utilization))
-    return head + _blocks(resource.id, blocks, secrets, resource.agent) + _operations(resource, secrets)
+    return head + _blocks(resource.id, blocks) + _operations(resource)
 
 
 def _description(text: str) -> str:
@@ -118,7 +91,6 @@ def _description(text: str) -> str:
 
 
 _Sections = Sequence[tuple[str, tuple[AttributeSet, ...]]]
-_NO_SECRETS = _Secrets((), {})
 
 
 def _are_natural(owner: str, sections: _Sections) -> bool:
@@ -126,39 +98,33 @@ def _are_natural(owner: str, sections: _Sections) -> bool:
     return are_natural(ids, [block_base(owner, section) for section, sets in sections for _ in sets])
 
 
-def _blocks(
-    owner: str, sections: _Sections, secrets: _Secrets = _NO_SECRETS, agent: AgentReference | None = None
-) -> str:
+def _blocks(owner: str, sections: _Sections) -> str:
     with_ids = not _are_natural(owner, sections)
-    written: list[str] = []
-    for section, sets in sections:
-        secret = secrets if section == "params" else _NO_SECRETS
-        written += [" ".join((section, *_body(block, secret, agent, with_id=with_ids))) for block in sets]
-    return "".join(_NEXT + text for text in written)
+    return "".join(
+        _NEXT + " ".join((section, *_body(block, with_id=with_ids))) for section, sets in sections for block in sets
+    )
 
 
-def _body(block: AttributeSet, secrets: _Secrets, agent: AgentReference | None, *, with_id: bool) -> list[str]:
+def _body(block: AttributeSet, *, with_id: bool) -> list[str]:
     words = [f"$id={block.id}"] if with_id else []
     words += [f"{_score(block.score)}:"] if block.score else []
-    return words + _pairs(block, secrets, agent)
+    return words + _pairs(block)
 
 
-def _pairs(block: AttributeSet, secrets: _Secrets, agent: AgentReference | None) -> list[str]:
-    return [f"{name}={quote_value(secrets.shown(agent, name, value))}" for name, value in block.pairs]
+def _pairs(block: AttributeSet) -> list[str]:
+    return [f"{name}={quote_value(value)}" for name, value in block.pairs]
 
 
 def _score(score: int) -> str:
     return {INFINITY: "inf", -INFINITY: "-inf"}.get(score, scores.render(score))
 
 
-def _operations(primitive: Primitive, secrets: _Secrets) -> str:
+def _operations(primitive: Primitive) -> str:
     with_ids = not natural_operations(primitive.id, primitive.operations)
-    return "".join(
-        _NEXT + _operation(operation, secrets, primitive.agent, with_id=with_ids) for operation in primitive.operations
-    )
+    return "".join(_NEXT + _operation(operation, with_id=with_ids) for operation in primitive.operations)
 
 
-def _operation(operation: Operation, secrets: _Secrets, agent: AgentReference, *, with_id: bool) -> str:
+def _operation(operation: Operation, *, with_id: bool) -> str:
     words = ["op", operation.name]
     words += [f"$id={operation.id}"] if with_id else []
     words += _operation_attributes(operation)
@@ -166,11 +132,11 @@ def _operation(operation: Operation, secrets: _Secrets, agent: AgentReference, *
     with_ids = not _are_natural(operation.id, sections)
     parameters = list(operation.parameters)
     if parameters and not with_ids and _can_be_inline(parameters[0]):
-        words += _pairs(parameters.pop(0), secrets, agent)
+        words += _pairs(parameters.pop(0))
     for block in parameters:
-        words += ["op_params", *_body(block, secrets, agent, with_id=with_ids)]
+        words += ["op_params", *_body(block, with_id=with_ids)]
     for block in operation.meta:
-        words += ["op_meta", *_body(block, _NO_SECRETS, agent, with_id=with_ids)]
+        words += ["op_meta", *_body(block, with_id=with_ids)]
     return " ".join(words)
 
 
@@ -229,7 +195,7 @@ def _qualified(resource: str, qualifier: str | None) -> str:
 
 def _section(keyword: str, block: AttributeSet) -> str:
     text = f"{keyword} $id={block.id} {_score(block.score)}:" if block.score else f"{keyword} {block.id}:"
-    for pair in _pairs(block, _NO_SECRETS, None):
+    for pair in _pairs(block):
         # At the beginning of a line a name such as #health-x would be a comment.
         text += f" {pair}" if pair.startswith("#") else _NEXT + pair
     return text

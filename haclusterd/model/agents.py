@@ -9,16 +9,23 @@ class ParameterFacts:
     """One parameter that an agent declares."""
 
     is_required: bool = False
+    is_unique: bool = False
+    is_reloadable: bool = False
     is_private: bool = False
     """Its value is never shown."""
+    content_type: str = "string"
+    default: str | None = None
+    shortdesc: str = ""
     options: tuple[str, ...] = ()
     """The values it may have; empty: any."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentFacts:
-    """What one agent declares. Advised timeouts are in ms, by action."""
+    """What an installed agent says of itself."""
 
+    version: str = ""
+    shortdesc: str = ""
     parameters: Mapping[str, ParameterFacts] = field(default_factory=dict)
-    timeouts_ms: Mapping[str, int] = field(default_factory=dict)
-    actions: frozenset[str] = frozenset()
+    action_timeouts_ms: Mapping[str, int | None] = field(default_factory=dict)
+    """By action's name; None: no advice."""

@@ -11,10 +11,11 @@ from enum import IntEnum
 
 from haclusterd.cib.changes import Applied, RefusalCode
 from haclusterd.commands import registry
-from haclusterd.commands.context import AgentFacts, Context, Event, HeardFrom, LiveView, TransitionProgress
+from haclusterd.commands.context import Context, Event, HeardFrom, LiveView, TransitionProgress
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.verb import Permission
 from haclusterd.machines.joining import JoinState
+from haclusterd.model.agents import AgentFacts
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant, after
 from haclusterd.model.json_value import Json
