@@ -1,0 +1,149 @@
+"""The levels and commands of `crm`, with their help. Every verb named here is in the daemon's registry (tested)."""
+
+from haclusterd.cli.grammar import Command, Completes, Level, Option, OptionValue, Parameter, Takes
+
+_NODE = Parameter("node", completes=Completes.NODE)
+_ANY_NODE = Parameter("node", is_optional=True, completes=Completes.NODE)
+_RESOURCE = Parameter("resource", completes=Completes.RESOURCE)
+_ANY_RESOURCE = Parameter("resource", is_optional=True, completes=Completes.RESOURCE)
+_RESOURCES = Parameter("resources", Takes.MANY, completes=Completes.RESOURCE)
+_ANY_RESOURCES = Parameter("resources", Takes.MANY, is_optional=True, completes=Completes.RESOURCE)
+_REST = (Parameter("words", Takes.REST),)
+_FORMAT = Option("--format", "format", "the language of the text", OptionValue.TEXT, Completes.CHOICE, ("crm", "yaml"))
+
+ROOT = Level("", "", (
+    Command("status", "Show the state of the cluster; the first line is a verdict", "status",
+            examples=("crm status", "crm -o json status")),
+    Command("verify", "Judge the configuration", "configure.verify",
+            options=(Option("--strict", "strict", "fail on warnings"),), examples=("crm verify --strict",)),
+    Command("why", "Say why a resource runs where it runs, or why not on a node", "resource.why",
+            (_RESOURCE, _ANY_NODE), aliases=("explain",), examples=("crm why web", "crm why web n2")),
+    Command("completion", "Print the completion script of a shell", "",
+            (Parameter("shell", completes=Completes.CHOICE, choices=("bash",)),),
+            examples=('eval "$(crm completion bash)"',)),
+))  # fmt: skip
+
+NODE = Level("node", "Nodes: look at them, empty them, let them run, fence them", (
+    Command("show", "Show nodes with their attributes and resources", "node.show", (_ANY_NODE,), aliases=("server",),
+            examples=("crm node show", "crm node show n1")),
+    Command("standby", "Move everything away from a node and keep it away", "node.standby",
+            (_ANY_NODE, Parameter("lifetime", is_optional=True, completes=Completes.CHOICE,
+                                  choices=("forever", "reboot"))),
+            examples=("crm node standby n1 --wait", "crm node standby n1 reboot")),
+    Command("online", "Let a node on standby run resources again", "node.online", (_ANY_NODE,),
+            examples=("crm node online n1",)),
+    Command("fence", "Power-cycle a node, whatever it says", "node.fence", (_NODE,),
+            examples=('crm node fence n3 --reason "does not answer"',)),
+))  # fmt: skip
+
+RESOURCE = Level("resource", "Resources: start, stop, move them, and ask why", (
+    Command("status", "Show where resources run", "resource.status", (_ANY_RESOURCES,),
+            aliases=("list", "show", "locate"), examples=("crm resource status web",)),
+    Command("start", "Let resources run", "resource.start", (_RESOURCES,), examples=("crm resource start web --wait",)),
+    Command("stop", "Stop resources and keep them stopped", "resource.stop", (_RESOURCES,),
+            examples=("crm resource stop web db",)),
+    Command("restart", "Stop a resource and start it again", "resource.restart", (_RESOURCE,),
+            examples=("crm resource restart web",)),
+    Command("move", "Move a resource, with its group, to another node; leaves no constraint behind", "resource.move",
+            (_RESOURCE, _ANY_NODE),
+            (Option("--constraint", "constraint", "keep the constraint after the move"),), aliases=("migrate", "mv"),
+            examples=("crm resource move web n2", "crm resource move web", "crm resource move web n2 --constraint")),
+    Command("ban", "Keep a resource away from a node until `clear`", "resource.ban", (_RESOURCE, _ANY_NODE),
+            examples=("crm resource ban web n1",)),
+    Command("clear", "Take away what move and ban left", "resource.clear", (_RESOURCE, _ANY_NODE),
+            aliases=("unmove", "unmigrate", "unban"), examples=("crm resource clear web",)),
+    Command("cleanup", "Forget failures", "resource.cleanup", (_ANY_RESOURCE, _ANY_NODE),
+            (Option("--reprobe", "reprobe", "forget the whole history and look again"),),
+            examples=("crm resource cleanup", "crm resource cleanup web n1")),
+    Command("refresh", "Forget the history and look again", "resource.cleanup", (_ANY_RESOURCE, _ANY_NODE),
+            fixed={"reprobe": True}, examples=("crm resource refresh web",)),
+    Command("why", "Say why a resource runs where it runs, or why not on a node", "resource.why",
+            (_RESOURCE, _ANY_NODE), (Option("--on", "node", "why not on this node", OptionValue.TEXT, Completes.NODE),),
+            examples=("crm resource why web", "crm resource why web --on n2")),
+    Command("scores", "Show scores with all their parts", "resource.scores", (_ANY_RESOURCES,),
+            examples=("crm resource scores web",)),
+), aliases=("rsc",))  # fmt: skip
+
+
+def _statement(name: str, help_: str, *examples: str, aliases: tuple[str, ...] = ()) -> Command:
+    return Command(name, help_, "configure.statement", _REST, aliases=aliases, examples=examples, is_statement=True)
+
+
+CONFIGURE = Level("configure", "The configuration: show it, load it, change it", (
+    Command("show", "Show the configuration or some objects of it", "configure.show",
+            (Parameter("ids", Takes.MANY, is_optional=True, completes=Completes.OBJECT),),
+            (_FORMAT, Option("--show-secrets", "secrets", "do not hide secrets")),
+            examples=("crm configure show", "crm configure show web", "crm configure show --format yaml")),
+    Command("load", "Load a file; `replace` removes what it does not name", "configure.load",
+            (Parameter("mode", completes=Completes.CHOICE, choices=("update", "replace")),
+             Parameter("file", completes=Completes.FILE)), (_FORMAT,),
+            examples=("crm configure load update web.yaml", "crm configure load replace - < all.crm")),
+    Command("verify", "Judge the configuration, or a file as if it were loaded", "configure.verify",
+            (Parameter("file", is_optional=True, completes=Completes.FILE),),
+            (Option("--strict", "strict", "fail on warnings"), _FORMAT),
+            examples=("crm configure verify", "crm configure verify web.yaml")),
+    _statement("primitive", "Define a resource",
+               "crm configure primitive web ocf:haclusterd:http-service params port=8080 op monitor interval=10s"),
+    _statement("group", "Define a group: its members run together and start in order",
+               "crm configure group site address web"),
+    _statement("location", "Say how much a resource prefers a node", "crm configure location l1 web 100: n1"),
+    _statement("colocation", "Say which resource runs where another runs", "crm configure colocation c1 inf: web db",
+               aliases=("collocation",)),
+    _statement("order", "Say which resource starts before another", "crm configure order o1 Mandatory: db web"),
+    _statement("node", "Give a node attributes", "crm configure node n1 attributes rack=4"),
+    _statement("monitor", "Give a resource a recurring monitor", "crm configure monitor web 10s:20s"),
+    _statement("property", "Set cluster properties", "crm configure property node-timeout=2s"),
+    _statement("rsc_defaults", "Set defaults of meta-attributes", "crm configure rsc_defaults resource-stickiness=100"),
+    _statement("op_defaults", "Set defaults of operations", "crm configure op_defaults timeout=30s"),
+    Command("delete", "Delete objects that nothing else uses", "configure.delete",
+            (Parameter("ids", Takes.MANY, completes=Completes.OBJECT),),
+            (Option("--cascade", "cascade", "and what uses them"),), aliases=("rm",), is_statement=True,
+            examples=("crm configure delete l1", "crm configure delete web --cascade")),
+    Command("get_property", "Show cluster properties with their values", "configure.get_property",
+            (Parameter("names", Takes.MANY, is_optional=True, completes=Completes.PROPERTY),),
+            aliases=("get-property",), examples=("crm configure get_property node-timeout",)),
+    Command("commit", "Make the waiting changes, all or none", examples=("commit",)),
+    Command("discard", "Drop the waiting changes", aliases=("refresh",), examples=("discard",)),
+    Command("diff", "Show the waiting changes", examples=("diff",)),
+), aliases=("cfg",))  # fmt: skip
+
+CLUSTER = Level("cluster", "The cluster as a whole: members, timers, set-up", (
+    Command("status", "Show the state of the cluster", "status", examples=("crm cluster status",)),
+    Command("members", "Show who belongs to the cluster and who is heard", "cluster.members",
+            examples=("crm cluster members",)),
+    Command("timing", "Show every timer and what it follows from", "cluster.timing", examples=("crm cluster timing",)),
+    Command("setup", "Make the files with which the nodes of a new cluster start", "", (), (
+        Option("--name", "name", "the cluster's name", OptionValue.TEXT),
+        Option("--node", "node", "a node, as NAME=HOST:PORT; once for each", OptionValue.TEXT),
+        Option("--witness", "witness", "a node that votes and runs nothing, as NAME=HOST:PORT", OptionValue.TEXT),
+        Option("--output", "output", "the directory to make", OptionValue.TEXT, Completes.FILE),
+    ), examples=("crm cluster setup --name web --node n1=10.0.0.1:7400 --node n2=10.0.0.2:7400 "
+                 "--node n3=10.0.0.3:7400 --output ./web",)),
+))  # fmt: skip
+
+HISTORY = Level("history", "What happened", (
+    Command("events", "Show what happened, newest last", "history.events", (), (
+        Option("--node", "node", "only of this node", OptionValue.TEXT, Completes.NODE),
+        Option("--resource", "resource", "only of this resource", OptionValue.TEXT, Completes.RESOURCE),
+        Option("--since", "since", "how far back, as in 10min", OptionValue.TEXT),
+        Option("--limit", "limit", "how many", OptionValue.INTEGER),
+    ), examples=("crm history events --since 10min", "crm history events --resource web")),
+))  # fmt: skip
+
+LEVELS: tuple[Level, ...] = (CLUSTER, CONFIGURE, HISTORY, NODE, RESOURCE)
+
+HINTS = {
+    "corosync": "there is no corosync here: crm cluster members, crm cluster timing",
+    "constraint": "crm configure location, colocation, order",
+    "property": "crm configure property NAME=VALUE",
+    "stonith": "fence devices are resources of the class stonith: crm configure primitive",
+    "fencing": "crm node fence NODE; fence devices are resources: crm configure primitive",
+    "resources": "crm resource",
+    "nodes": "crm node",
+    "config": "crm configure",
+    "cib": "shadow configurations are not supported yet; try changes with --dry-run",
+    "ra": "information about agents is not supported yet",
+    "monitor": "a live view is not supported yet: watch -n1 crm status",
+    "quit": "this word is for the interactive shell: crm",
+}
+"""Words of other tools and of later releases, with what to type instead."""

@@ -1,0 +1,136 @@
+"""Options that every command has; they may stand before, between and after its words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from haclusterd.cli.grammar import Takes
+from haclusterd.cli.parsing import UsageError, find_command, find_level
+from haclusterd.model import durations
+from haclusterd.model.requests import Options
+from haclusterd.reports.exit_codes import ExitStatus
+
+DEFAULT_WAIT_MS = 60_000
+OUTPUTS = ("text", "json")
+DISPLAYS = ("plain", "color", "color-always")
+
+
+@dataclass(slots=True)
+class GlobalOptions:
+    """What was asked for beside the command."""
+
+    output: str = "text"
+    display: str = "color"
+    wait_ms: int | None = None
+    dry_run: bool = False
+    force: bool = False
+    reason: str = ""
+    socket: str = ""
+    cib_file: str = ""
+    script: str = ""
+    """A file of commands; `-` is the standard input."""
+    wants_help: bool = False
+    wants_version: bool = False
+    words: list[str] = field(default_factory=list)
+
+    def request_options(self) -> Options:
+        """Return what goes with every request."""
+        return Options(wait_ms=self.wait_ms, dry_run=self.dry_run, force=self.force, reason=self.reason)
+
+
+_FLAGS = {
+    "-h": "help", "--help": "help", "--version": "version", "-w": "wait", "--wait": "wait", "--no-wait": "no-wait",
+    "-n": "dry-run", "--dry-run": "dry-run", "-F": "force", "--force": "force",
+}  # fmt: skip
+_VALUES = {
+    "-o": "output", "--output-format": "output", "-D": "display", "--display": "display", "--reason": "reason",
+    "--socket": "socket", "--cib-file": "cib_file", "-f": "script", "--file": "script",
+}  # fmt: skip
+
+GLOBAL_FLAGS = (*_FLAGS, *_VALUES)
+
+HELP = (
+    ("-o text|json", "what to print"),
+    ("-w, --wait[=TIME]", "return when it is so, or with 124 after TIME (default 60s)"),
+    ("--no-wait", "do not wait, where a command waits by itself"),
+    ("-n, --dry-run", "show what would change and what the cluster would do; change nothing"),
+    ("-F, --force", "do what is refused as unsafe; safety rules are not touched by this"),
+    ("--reason TEXT", "why; kept in the history"),
+    ("--cib-file FILE", "work on a state file, without a cluster (or: environment CIB_file)"),
+    ("--socket PATH", "the daemon's socket (or: environment HACLUSTERD_SOCKET)"),
+    ("-f, --file FILE", "run the commands in FILE (- for standard input); all changes of the configuration at once"),
+    ("-D plain|color", "colours (or: environment NO_COLOR)"),
+    ("-h, --help", "help, also behind every command"),
+)
+
+
+def parse_globals(argv: Sequence[str]) -> GlobalOptions:
+    """Take the options of every command out of the words."""
+    options = GlobalOptions()
+    pending = list(argv)
+    while pending:
+        if _is_statement(options.words):
+            options.words += pending
+            break
+        word = pending.pop(0)
+        if word == "--":
+            options.words += ["--", *pending]
+            break
+        name, has_value, value = word.partition("=")
+        if name in _FLAGS and (not has_value or _FLAGS[name] == "wait"):
+            _set_flag(options, _FLAGS[name], value)
+        elif name in _VALUES and (name != "-f" or not options.words):
+            if not has_value:
+                if not pending:
+                    raise UsageError(f"{name} needs a value", "see: crm --help")
+                value = pending.pop(0)
+            _set_value(options, name, _VALUES[name], value)
+        else:
+            options.words.append(word)
+    return options
+
+
+def _is_statement(words: Sequence[str]) -> bool:
+    """Tell whether the rest belongs to a statement of the configuration language, whatever it looks like."""
+    if len(words) < 3:
+        return False
+    level = find_level(words[0])
+    if level is None or level.name != "configure":
+        return False
+    try:
+        command = find_command(level, words[1])
+    except UsageError:
+        return False
+    return bool(command.parameters) and command.parameters[0].takes is Takes.REST
+
+
+def _set_flag(options: GlobalOptions, flag: str, value: str) -> None:
+    match flag:
+        case "help":
+            options.wants_help = True
+        case "version":
+            options.wants_version = True
+        case "wait":
+            options.wait_ms = _wait(value)
+        case "no-wait":
+            options.wait_ms = 0
+        case "dry-run":
+            options.dry_run = True
+        case _:
+            assert flag == "force", flag
+            options.force = True
+
+
+def _wait(text: str) -> int:
+    if not text:
+        return DEFAULT_WAIT_MS
+    try:
+        return durations.parse(text)
+    except ValueError as error:
+        raise UsageError(f"--wait: {error}", status=ExitStatus.BAD_VALUE) from error
+
+
+def _set_value(options: GlobalOptions, name: str, field_name: str, value: str) -> None:
+    allowed = {"output": OUTPUTS, "display": DISPLAYS}.get(field_name, ())
+    if allowed and value not in allowed:
+        raise UsageError(f"{name}: {value!r} is not one of: {', '.join(allowed)}", status=ExitStatus.BAD_VALUE)
+    setattr(options, field_name, value)

@@ -1,0 +1,181 @@
+"""From words to an invocation: levels, commands by name, alias or unique prefix, positional arguments and options.
+
+Invariant: parsing needs no cluster. It raises UsageError with everything that a person needs to type it right.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from haclusterd.cli.command_table import HINTS, LEVELS, ROOT
+from haclusterd.cli.grammar import Command, Invocation, Level, Option, OptionValue, Parameter, Takes
+from haclusterd.model.json_value import Json
+from haclusterd.reports.exit_codes import ExitStatus
+
+
+class UsageError(Exception):
+    """What was typed is no command."""
+
+    def __init__(self, problem: str, remedy: str = "", status: ExitStatus = ExitStatus.USAGE) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.remedy = remedy
+        self.status = status
+
+
+def find_level(word: str) -> Level | None:
+    """Return the level of this name, alias or unique prefix."""
+    names = {name: level for level in LEVELS for name in (level.name, *level.aliases)}
+    if word in names:
+        return names[word]
+    found = {level.name: level for name, level in names.items() if name.startswith(word)}
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def find_command(level: Level, word: str) -> Command:
+    """Return the command of this name, alias or unique prefix."""
+    names = {name: command for command in level.commands for name in (command.name, *command.aliases)}
+    if word in names:
+        return names[word]
+    found = {command.name: command for name, command in names.items() if word and name.startswith(word)}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if found:
+        raise UsageError(f"{word} is ambiguous: {', '.join(sorted(found))}", "write more of it", ExitStatus.AMBIGUOUS)
+    raise unknown_word(word, names, level)
+
+
+def unknown_word(word: str, known: Iterable[str], level: Level) -> UsageError:
+    """Return the error for a word that is no command, with what was probably meant."""
+    if not level.name and word in HINTS:
+        return UsageError(f"there is no command {word}", HINTS[word])
+    from haclusterd.reports.suggestions import nearest
+
+    guess = nearest(word, known)
+    help_ = f"crm {level.name} --help" if level.name else "crm --help"
+    where = f" in {level.name}" if level.name else ""
+    return UsageError(f"there is no command {word}{where}", f"did you mean {guess}?" if guess else f"see: {help_}")
+
+
+def parse(words: Sequence[str], level: Level = ROOT) -> Invocation:
+    """Read a command; at the root its first word may be a level."""
+    if not words:
+        raise UsageError("a command is missing", "see: crm --help")
+    if level is ROOT:
+        below = _level_below(words[0])
+        if below is not None:
+            if len(words) == 1:
+                names = ", ".join(command.name for command in below.commands)
+                raise UsageError(f"a command of {below.name} is missing", f"one of: {names}")
+            return parse(words[1:], below)
+    command = find_command(level, words[0])
+    return Invocation(level.name, command, _arguments(level, command, words[1:]), tuple(words))
+
+
+def _level_below(word: str) -> Level | None:
+    """Return a level of the root, unless the word is a command there or could be either."""
+    commands = [name for command in ROOT.commands for name in (command.name, *command.aliases)]
+    if word in commands:
+        return None
+    level = find_level(word)
+    starting = [name for name in commands if name.startswith(word)]
+    if level is not None and word not in (level.name, *level.aliases) and starting:
+        names = ", ".join(sorted([level.name, *starting]))
+        raise UsageError(f"{word} is ambiguous: {names}", "write more of it", ExitStatus.AMBIGUOUS)
+    return level
+
+
+def _arguments(level: Level, command: Command, words: Sequence[str]) -> dict[str, Json]:
+    if command.parameters and command.parameters[0].takes is Takes.REST:
+        return {**command.fixed, command.parameters[0].name: [command.name, *words]}
+    positional, arguments = _options(level, command, words)
+    for parameter in command.parameters:
+        if parameter.takes is Takes.ONE:
+            if positional:
+                arguments[parameter.name] = _chosen(parameter, positional.pop(0))
+            elif not parameter.is_optional and parameter.name not in arguments:
+                raise _missing(level, command, parameter)
+            continue
+        if not positional and not parameter.is_optional:
+            raise _missing(level, command, parameter)
+        if positional:
+            arguments[parameter.name] = list(positional)
+        positional = []
+    if positional:
+        raise UsageError(f"{_called(level, command)}: too many words: {' '.join(positional)}", _usage(level, command))
+    return {**command.fixed, **arguments}
+
+
+def _options(
+    level: Level, command: Command, words: Sequence[str]
+) -> tuple[list[str], dict[str, Json]]:
+    positional: list[str] = []
+    arguments: dict[str, Json] = {}
+    pending = list(words)
+    while pending:
+        word = pending.pop(0)
+        if word == "--":
+            return [*positional, *pending], arguments
+        if not word.startswith("-") or word == "-":
+            positional.append(word)
+            continue
+        flag, has_value, value = word.partition("=")
+        option = next((each for each in command.options if each.flag == flag), None)
+        if option is None:
+            known = ", ".join(each.flag for each in command.options) or "none"
+            raise UsageError(f"{_called(level, command)}: unknown option {flag}", f"options: {known}")
+        if option.takes is OptionValue.NOTHING:
+            if has_value:
+                raise UsageError(f"{flag} takes no value", _usage(level, command))
+            arguments[option.argument] = True
+            continue
+        if not has_value:
+            if not pending:
+                raise UsageError(f"{flag} needs a value: {option.help}", _usage(level, command))
+            value = pending.pop(0)
+        _put(arguments, option, value)
+    return positional, arguments
+
+
+def _put(arguments: dict[str, Json], option: Option, text: str) -> None:
+    """Set an option's argument; given several times, it is a list."""
+    value: Json = text
+    if option.takes is OptionValue.INTEGER:
+        if not text.isdecimal():
+            raise UsageError(f"{option.flag} needs a number, not {text!r}", status=ExitStatus.BAD_VALUE)
+        value = int(text)
+    if option.choices and text not in option.choices:
+        raise UsageError(f"{option.flag}: {text!r} is not one of: {', '.join(option.choices)}")
+    before = arguments.get(option.argument)
+    if before is None:
+        arguments[option.argument] = value
+    elif isinstance(before, list):
+        arguments[option.argument] = [*before, value]
+    else:
+        arguments[option.argument] = [before, value]
+
+
+def _chosen(parameter: Parameter, word: str) -> str:
+    if not parameter.choices or word in parameter.choices:
+        return word
+    found = [choice for choice in parameter.choices if choice.startswith(word)]
+    if len(found) == 1:
+        return found[0]
+    raise UsageError(f"{parameter.name}: {word!r} is not one of: {', '.join(parameter.choices)}")
+
+
+def _missing(level: Level, command: Command, parameter: Parameter) -> UsageError:
+    return UsageError(f"{_called(level, command)}: {parameter.usage} is missing", _usage(level, command))
+
+
+def _called(level: Level, command: Command) -> str:
+    return " ".join(part for part in (level.name, command.name) if part)
+
+
+def _usage(level: Level, command: Command) -> str:
+    return f"usage: {usage(level, command)}"
+
+
+def usage(level: Level, command: Command) -> str:
+    """Return the usage line of a command."""
+    parts = ["crm", level.name, command.name, *(each.usage for each in command.parameters)]
+    parts += [f"[{each.flag}{'' if each.takes is OptionValue.NOTHING else ' VALUE'}]" for each in command.options]
+    return " ".join(part for part in parts if part)

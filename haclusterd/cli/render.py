@@ -1,0 +1,92 @@
+"""Answers as text: which renderer belongs to which schema.
+
+Rendering sees only the data of the answer, never the CIB, so that an answer looks the same from wherever it came.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+
+from haclusterd.cli.fields import Fields, fields, text
+from haclusterd.cli.terminal import Colour, Screen
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Response, Told
+
+Renderer = Callable[[Screen, Fields], list[str]]
+
+
+def renderer(schema: str) -> Renderer | None:
+    """Return who writes this schema, loading only what is needed."""
+    name, _, version = schema.removeprefix("haclusterd.").partition("/")
+    if version != "1":
+        return None
+    if name == "status":
+        from haclusterd.cli import render_status
+
+        return render_status.render
+    if name in ("why", "scores"):
+        from haclusterd.cli import render_why
+
+        return render_why.render_why if name == "why" else render_why.render_scores
+    from haclusterd.cli import render_tables
+
+    table: dict[str, Renderer] = {
+        "nodes": render_tables.render_nodes,
+        "resources": render_tables.render_resources,
+        "members": render_tables.render_members,
+        "timing": render_tables.render_timing,
+        "events": render_tables.render_events,
+        "configuration": render_tables.render_configuration,
+        "change": render_tables.render_change,
+        "preview": render_tables.render_preview,
+        "verify": render_tables.render_verify,
+        "properties": render_tables.render_properties,
+        "fence": render_tables.render_fence,
+        "cleanup": render_tables.render_fence,
+        "setup": render_tables.render_setup,
+    }
+    return table.get(name)
+
+
+def render_data(screen: Screen, data: Json) -> list[str]:
+    """Write an answer's data; what nobody knows is written as JSON."""
+    answer = fields(data)
+    if not answer:
+        return []
+    write = renderer(text(answer, "schema"))
+    return json.dumps(data, indent=2, ensure_ascii=False).splitlines() if write is None else write(screen, answer)
+
+
+_SEVERITY_COLOURS = {"error": Colour.BAD, "warning": Colour.WARN, "info": Colour.CYAN}
+
+
+def render_told(screen: Screen, told: Told) -> str:
+    """Write a report on one line."""
+    level = screen.paint(f"{told.severity.upper()}:", _SEVERITY_COLOURS.get(told.severity))
+    place = f"{told.place}: " if told.place else ""
+    remedy = f" ({told.remedy})" if told.remedy else ""
+    return f"{level} {place}{told.message}{remedy}"
+
+
+def told_as_json(told: Told) -> Mapping[str, Json]:
+    """Return a report for `-o json`."""
+    return {
+        "severity": told.severity, "code": told.code, "message": told.message, "remedy": told.remedy,
+        "place": told.place,
+    }  # fmt: skip
+
+
+def answer_as_json(response: Response) -> str:
+    """Write an answer for `-o json`: its data, with what was told beside it."""
+    data = fields(response.data) or {"schema": "haclusterd.reports/1"}
+    answer: Json = {**data, "reports": [told_as_json(each) for each in response.reports]}
+    return json.dumps(answer, indent=2, ensure_ascii=False)
+
+
+def error_as_json(response: Response) -> str:
+    """Write a refused request for `-o json`: the first error heads it, `details` has everything."""
+    first = next((each for each in response.reports if each.severity == "error"), Told("error", "FAILED", "failed"))
+    error: Json = {
+        "code": first.code, "exit": response.exit, "message": first.message, "hint": first.remedy,
+        "details": [told_as_json(each) for each in response.reports],
+    }  # fmt: skip
+    return json.dumps({"error": error}, indent=2, ensure_ascii=False)

@@ -1,0 +1,161 @@
+"""The smaller answers as text: nodes, members, timers, events, configuration, changes."""
+
+from haclusterd.cli.fields import Fields, flag, listed, maybe_number, number, part, text, texts
+from haclusterd.cli.render_status import node_lines, resource_lines
+from haclusterd.cli.terminal import Cell, Colour, Screen, columns, folded, span
+
+
+def render_nodes(screen: Screen, data: Fields) -> list[str]:
+    """Write nodes with their attributes and resources."""
+    lines: list[str] = []
+    for node in listed(data, "nodes"):
+        lines += node_lines(screen, {"now": data.get("now"), "nodes": [node]})
+        for title, pairs in (
+            ("attributes", part(node, "attributes")),
+            ("until reboot", part(node, "transient_attributes")),
+            ("utilization", part(node, "utilization")),
+        ):
+            if pairs:
+                words = " ".join(f"{name}={text(pairs, name)}" for name in pairs)
+                lines += folded(f"{title}: {words}", indent="      ", later="        ")
+        running = ", ".join(texts(node, "resources"))
+        if running:
+            lines += folded(f"resources: {running}", indent="      ", later="        ")
+    return lines
+
+
+def render_resources(screen: Screen, data: Fields) -> list[str]:
+    """Write where resources run."""
+    return resource_lines(screen, listed(data, "resources"))
+
+
+def render_members(screen: Screen, data: Fields) -> list[str]:
+    """Write who belongs to the cluster and who is heard."""
+    lines = [f"Cluster {text(data, 'cluster')} ({text(data, 'uuid')}), leader {text(data, 'leader') or 'none'}"]
+    lease = maybe_number(data, "lease_remaining_ms")
+    if text(data, "answered_by"):
+        held = "no lease" if lease is None else f"lease for {span(lease)} more"
+        lines.append(f"{text(data, 'answered_by')}: {held}")
+    rows: list[list[Cell | str]] = [["", "state", "vote", "heard", "round trip", "raft", "addresses"]]
+    for member in listed(data, "members"):
+        rows.append([
+            Cell(text(member, "name"), Colour.BOLD),
+            Cell(text(member, "state"), Colour.GREEN if text(member, "state") == "online" else Colour.YELLOW),
+            "witness" if flag(member, "is_witness") else "yes" if flag(member, "is_voter") else "no",
+            _heard(member),
+            _maybe_span(member, "round_trip_ms"),
+            {True: "connected", False: "-"}.get(member.get("is_connected") is True, ""),
+            " ".join(texts(member, "addresses")),
+        ])
+    return [*lines, *columns(screen, rows, indent=2)]
+
+
+def _heard(member: Fields) -> str:
+    if flag(member, "is_local"):
+        return "itself"
+    age = maybe_number(member, "heard_age_ms")
+    return "never" if age is None else f"{span(age)} ago"
+
+
+def _maybe_span(of: Fields, name: str) -> str:
+    value = maybe_number(of, name)
+    return "-" if value is None else span(value)
+
+
+def render_timing(screen: Screen, data: Fields) -> list[str]:
+    """Write every timer; those that are set are bold, the others follow from them."""
+    rows: list[list[Cell | str]] = []
+    for timer in listed(data, "timers"):
+        colour = Colour.BOLD if flag(timer, "is_set") else None
+        rows.append([Cell(text(timer, "name"), colour), f"{number(timer, 'value_ms')} ms", text(timer, "meaning")])
+    return [*columns(screen, rows), "", "Set: crm configure property node-timeout=... brain-timeout=..."]
+
+
+def render_events(screen: Screen, data: Fields) -> list[str]:
+    """Write what happened, newest last."""
+    now = number(data, "now")
+    lines: list[str] = []
+    if number(data, "left_out"):
+        lines.append(screen.paint(f"({number(data, 'left_out')} earlier ones left out: --limit)", Colour.DIM))
+    for event in listed(data, "events"):
+        kind = text(event, "kind")
+        bad = ("lost", "failed", "refused", "unknown")
+        colour = Colour.RED if any(word in kind for word in bad) else None
+        reason = f" [{text(event, 'reason')}]" if text(event, "reason") else ""
+        clock = screen.clock(number(event, "at"), now)
+        first = f"{clock} {number(event, 'index'):>6}  "
+        words = folded(f"{text(event, 'text')}{reason}", indent=first, later=" " * len(first), width=100)
+        lines += [screen.paint(line, colour) for line in words or [first.rstrip()]]
+    return lines or ["nothing happened since this daemon started"]
+
+
+def render_configuration(screen: Screen, data: Fields) -> list[str]:
+    """Write the configuration as its text."""
+    if not screen.has_colour or text(data, "format") != "crm":
+        return text(data, "text").splitlines()
+    return [_coloured(screen, line) for line in text(data, "text").splitlines()]
+
+
+def _coloured(screen: Screen, line: str) -> str:
+    if line.startswith(("\t", " ", "#")):
+        return line
+    keyword, gap, rest = line.partition(" ")
+    name, space, more = rest.partition(" ")
+    return f"{screen.paint(keyword, Colour.YELLOW)}{gap}{screen.paint(name, Colour.BOLD)}{space}{more}"
+
+
+_EDIT_COLOURS = {"+": Colour.GREEN, "~": Colour.YELLOW, "-": Colour.RED}
+
+
+def render_change(screen: Screen, data: Fields) -> list[str]:
+    """Write what a change did to the configuration."""
+    lines = [screen.paint(edit, _EDIT_COLOURS.get(edit[:1])) for edit in texts(data, "edits")]
+    if number(data, "from_version") != number(data, "to_version"):
+        lines.append(f"version {number(data, 'from_version')} -> {number(data, 'to_version')}")
+    return lines
+
+
+def render_preview(screen: Screen, data: Fields) -> list[str]:
+    """Write what a change would do, and what the cluster would do then."""
+    change = part(data, "change")
+    lines = render_change(screen, change) if text(change, "schema") == "haclusterd.change/1" else []
+    actions = listed(data, "actions")
+    lines.append("then the cluster would:" if actions else "the cluster would do nothing")
+    for action in actions:
+        reason = f" ({text(action, 'reason')})" if text(action, "reason") else ""
+        lines += folded(f"{text(action, 'text')}{reason}", indent="  ", later="    ")
+    return lines
+
+
+def render_verify(_screen: Screen, data: Fields) -> list[str]:
+    """Write the judgement in a word; the reports are told like all others."""
+    if not flag(data, "is_valid"):
+        return ["not valid"]
+    count = len(listed(data, "reports"))
+    return ["valid" if not count else f"valid, with {count} warning{'s' if count > 1 else ''}"]
+
+
+def render_properties(screen: Screen, data: Fields) -> list[str]:
+    """Write properties with their values; of one, the value only, for scripts."""
+    rows = listed(data, "properties")
+    if len(rows) == 1:
+        return [text(rows[0], "value")]
+    return columns(screen, [
+        [Cell(text(row, "name"), None if flag(row, "is_default") else Colour.BOLD), text(row, "value"),
+         text(row, "meaning")]
+        for row in rows
+    ])  # fmt: skip
+
+
+def render_fence(_screen: Screen, _data: Fields) -> list[str]:
+    """Write nothing: the reports say it."""
+    return []
+
+
+def render_setup(_screen: Screen, data: Fields) -> list[str]:
+    """Write where a new cluster's files are, and what to do with them."""
+    lines = [f"{text(data, 'name')}: files for {len(texts(data, 'nodes'))} nodes in {text(data, 'directory')}"]
+    lines += [f"  {each}" for each in texts(data, "files")]
+    return [*lines, *texts(data, "next_steps")]
+
+
