@@ -177,7 +177,9 @@ class HostAgents:
         for event in running.events:
             event.cancel()
         call = running.call
-        self._world.record(f"{self.node} agent {call.resource} {call.action} ends {status} {code} ({call.key})")
+        line = f"{self.node} agent {call.resource} {call.action} ends {status} {code} ({call.key})"
+        is_dull = call.action == "monitor" and code == ExitCode.OK
+        (self._world.mark if is_dull else self._world.record)(line)
         if call.action in ACTIVATING and call.agent.standard != "stonith":
             self._truth.start_ends(self.node, call.resource)
         if running.at_end is not None:

@@ -61,6 +61,9 @@ def pair_key(one: NodeName, other: NodeName) -> bytes:
     return f"heartbeats of {first} and {second}".encode().ljust(32, b".")
 
 
+TOLD_BY_THE_HOST = ("effect.run-agent", "event.agent-finished")
+
+
 class CrashesOfBoot:
     """The `CrashRecords` of one boot: a file under /run."""
 
@@ -88,7 +91,8 @@ class StoryLog:
         if priority is Priority.DEBUG:
             return
         rest = " ".join(f"{name}={value}" for name, value in fields.items() if value is not None)
-        self._world.record(f"{self._node} {kind} {rest}")
+        line = f"{self._node} {kind} {rest}"
+        (self._world.mark if kind in TOLD_BY_THE_HOST else self._world.record)(line)
 
     def flush(self, timeout_ms: int) -> bool:  # noqa: ARG002 (nothing is ever under way)
         """See `EventLog.flush`."""

@@ -47,9 +47,8 @@ FORMING_MS = 30_000
 class NotReached(Violation):
     """A condition did not come to hold in time."""
 
-    def __init__(self, what: str, within_ms: int, story: Sequence[str]) -> None:
-        tail = "\n  ".join(story)
-        super().__init__("NotReached", f"{what} not within {within_ms} ms; the newest events:\n  {tail}")
+    def __init__(self, what: str, within_ms: int) -> None:
+        super().__init__("NotReached", f"{what} not within {within_ms} ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,7 @@ class Cluster:
         """Let time pass until a condition holds; return after how many ms. Raises NotReached."""
         began_us = self.world.now_us
         if not self.world.run_until(began_us + within_ms * MS, condition):
-            raise NotReached(what, within_ms, self.world.story(60))
+            raise NotReached(what, within_ms)
         return (self.world.now_us - began_us) // MS
 
     # -- beginning --------------------------------------------------------------------------------------------------
@@ -167,8 +166,12 @@ class Cluster:
     def configure(self, edits: Sequence[Edit], within_ms: int = 5000) -> None:
         """Change the configuration and wait until that is committed."""
         epoch = self.cib.version.epoch
-        self.administer(ChangeConfiguration(epoch, tuple(edits), "scenario", "configured"))
+        self.edit(edits)
         self.until(lambda: self.cib.version.epoch > epoch, within_ms, "the configuration committed")
+
+    def edit(self, edits: Sequence[Edit]) -> None:
+        """Ask for a change of the configuration, against the version that is newest now, and do not wait."""
+        self.administer(ChangeConfiguration(self.cib.version.epoch, tuple(edits), "scenario", "configured"))
 
     def administer(self, command: Command) -> None:
         """Have a command proposed by whoever can, again and again until it is applied."""
@@ -311,9 +314,17 @@ class Cluster:
         status = self.cib.status
         return bool(status.fence_orders) or any(node.orders for node in status.nodes.values())
 
+    def is_up_to_date(self, node: NodeName) -> bool:
+        """Tell whether a brain runs there, knows all that was ever applied, and has joined."""
+        process = self.hosts[node].brain.process
+        if not isinstance(process, BrainProcess) or not process.life.is_running or process.shown is None:
+            return False
+        is_joined = self.cib.status.nodes[node].incarnation == process.incarnation
+        return is_joined and process.shown.index == self.cib.index
+
     def is_settled(self) -> bool:
         """Tell whether nothing is left to be done: all is online, nothing ordered, and the scheduler's plan empty."""
-        if not self.all_online() or self.has_open_orders():
+        if not self.all_online() or self.has_open_orders() or not all(self.is_up_to_date(name) for name in self.names):
             return False
         wanted = [primitive.id for primitive in self.cib.configuration.primitives()]
         services = [resource for resource in wanted if resource in configurations.SERVICES]

@@ -86,7 +86,8 @@ class Truth:
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """An agent is executed."""
-        self._world.record(f"{node} agent {call.resource} {call.action} begins ({call.key})")
+        line = f"{node} agent {call.resource} {call.action} begins ({call.key})"
+        (self._world.mark if call.action == "monitor" else self._world.record)(line)
         for witness in self._witnesses:
             witness.agent_begins(node, call)
 

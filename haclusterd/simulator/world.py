@@ -76,6 +76,10 @@ class World:
         self._digest.update(b"\n")
         self._story.append(text)
 
+    def mark(self, line: str) -> None:
+        """Put a line into the digest only: what happens too often to be told."""
+        self._digest.update(f"{self.now_us} {line}\n".encode())
+
     def story(self, newest: int | None = None) -> list[str]:
         """Return the recorded lines, or the newest of them."""
         return self._story if newest is None else self._story[-newest:]
