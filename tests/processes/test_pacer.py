@@ -1,0 +1,468 @@
+"""Real pacers on loopback, with the brain's real link to them: leases, silence, stops, kills, forgeries."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from haclusterd.adapters.clock_boottime import BoottimeClock
+from haclusterd.adapters.pacer_link import PacerLink
+from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.instants import Instant
+from haclusterd.model.pacer import BrainState, HeardNode, Heartbeat, PacerReport, PacerSettings, PeerAddress, Receipt
+from haclusterd.protocol import heartbeat as protocol
+
+pytestmark = pytest.mark.processes
+
+DEADLINE_S = 20
+STAMP_S = 0.02
+NAMES = tuple(NodeName(name) for name in ("n1", "n2", "n3"))
+N1, N2, N3 = NAMES
+
+
+def boottime() -> int:
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+
+
+async def until(condition: Callable[[], object], what: str = "") -> None:
+    """Wait for a condition, or fail."""
+    end = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < end, what or "the awaited never happened"
+        await asyncio.sleep(0.005)
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def key_of(one: NodeName, other: NodeName) -> bytes:
+    return "-".join(sorted((one, other))).encode().ljust(32, b"k")
+
+
+def incarnation(node: NodeName, number: int = 1) -> Incarnation:
+    return Incarnation(f"boot-{node}", f"{int(node[1:]):08x}{number:08x}")
+
+
+class Node:
+    """One pacer process and its brain: this process's link, and a task that stamps."""
+
+    def __init__(self, name: NodeName, directory: Path, settings: PacerSettings) -> None:
+        self.name = name
+        self.directory = directory
+        self.settings = settings
+        self.process: subprocess.Popen[bytes] | None = None
+        self.link = self.new_link()
+        self.reports: list[PacerReport] = []
+        self.is_stamping = True
+        self.stamping: asyncio.Task[None] | None = None
+
+    def new_link(self) -> PacerLink:
+        loop = asyncio.get_running_loop()
+        return PacerLink(self.directory, BoottimeClock(loop), loop)
+
+    def start_pacer(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "haclusterd.entry_points.pacer", "--runtime-directory", str(self.directory)]
+        )
+
+    def start_brain(self) -> None:
+        self.link.start(self.settings, self.reports.append)
+        self.link.withdrawals_known()
+        self.stamping = asyncio.get_running_loop().create_task(self.stamp())
+
+    def restart_brain(self, number: int) -> None:
+        self.link.stop()
+        self.link = self.new_link()
+        self.settings = replace(self.settings, incarnation=incarnation(self.name, number))
+        self.link.start(self.settings, self.reports.append)
+        self.link.withdrawals_known()
+
+    async def stamp(self) -> None:
+        while True:
+            if self.is_stamping:
+                self.link.stamp_main()
+                self.link.stamp_raft()
+            await asyncio.sleep(STAMP_S)
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def has_lease(self) -> bool:
+        return self.link.lease_until() > boottime()
+
+    def sees(self, name: NodeName) -> HeardNode:
+        report = self.link.report()
+        assert report is not None
+        return next(node for node in report.nodes if node.name == name)
+
+    def hears(self, name: NodeName) -> bool:
+        return self.link.report() is not None and self.sees(name).age_ms is not None
+
+    def end(self) -> None:
+        if self.stamping is not None:
+            self.stamping.cancel()
+        self.link.stop()
+        if self.process is not None:
+            with suppress(ProcessLookupError):
+                self.process.kill()
+            self.process.wait()
+
+
+def make_nodes(directory: Path, node_timeout_ms: int, brain_timeout_ms: int) -> dict[NodeName, Node]:
+    addresses = {name: (("127.0.0.1", free_port()),) for name in NAMES}
+    nodes = {}
+    for name in NAMES:
+        own = directory / name
+        own.mkdir()
+        peers = tuple(
+            PeerAddress(peer, addresses[peer], key_of(name, peer), is_voter=True) for peer in NAMES if peer != name
+        )
+        nodes[name] = Node(
+            name,
+            own,
+            PacerSettings(name, incarnation(name), True, addresses[name], peers, node_timeout_ms, brain_timeout_ms),  # noqa: FBT003
+        )
+    return nodes
+
+
+@asynccontextmanager
+async def cluster(
+    directory: Path, *, node_timeout_ms: int = 1_000, brain_timeout_ms: int = 2_000, only: tuple[NodeName, ...] = NAMES
+) -> AsyncIterator[dict[NodeName, Node]]:
+    """Three configured nodes, of which `only` these run."""
+    nodes = make_nodes(directory, node_timeout_ms, brain_timeout_ms)
+    async with AsyncExitStack() as stack:
+        for name in only:
+            stack.callback(nodes[name].end)
+            nodes[name].start_pacer()
+            nodes[name].start_brain()
+        yield nodes
+
+
+@asynccontextmanager
+async def working_cluster(
+    directory: Path, node_timeout_ms: int = 1_000, brain_timeout_ms: int = 2_000
+) -> AsyncIterator[dict[NodeName, Node]]:
+    """Three nodes that hold their leases and hear each other's brains."""
+    async with cluster(directory, node_timeout_ms=node_timeout_ms, brain_timeout_ms=brain_timeout_ms) as nodes:
+        await until(lambda: all(node.has_lease() for node in nodes.values()))
+        await until(
+            lambda: all(
+                node.hears(peer) and node.sees(peer).brain is BrainState.ALIVE
+                for node in nodes.values()
+                for peer in NAMES
+                if peer != node.name
+            )
+        )
+        yield nodes
+
+
+async def test_leases_appear_and_everybody_hears_everybody(tmp_path: Path) -> None:
+    async with working_cluster(tmp_path) as nodes:
+        await until(lambda: set(nodes[N1].sees(N2).hears) == {N1, N3})
+        assert nodes[N1].sees(N2).incarnation == incarnation(N2)
+        assert nodes[N1].sees(N2).hears_token[N3] == incarnation(N3).token
+        assert nodes[N1].reports[-1].errors == ()
+
+
+async def test_two_of_three_hold_the_lease_and_one_alone_does_not(tmp_path: Path) -> None:
+    async with working_cluster(tmp_path) as nodes:
+        nodes[N3].end()
+        await until(lambda: (nodes[N1].sees(N3).age_ms or 0) >= 1_000)
+        assert nodes[N1].has_lease()
+        assert nodes[N2].has_lease()
+        nodes[N2].end()
+        await until(lambda: not nodes[N1].has_lease())
+
+
+async def test_a_stopped_pacer_loses_its_lease_and_restarts_its_silence_clocks(tmp_path: Path) -> None:
+    async with working_cluster(tmp_path) as nodes:
+        nodes[N1].signal(signal.SIGSTOP)
+        await until(lambda: not nodes[N1].has_lease())
+        await until(lambda: (nodes[N2].sees(N1).age_ms or 0) >= 1_000)
+        await until(lambda: nodes[N3].sees(N2).hears[N1] >= 1_000)
+        assert nodes[N2].has_lease()
+        continued_at = boottime()
+        nodes[N1].signal(signal.SIGCONT)
+        await until(nodes[N1].has_lease)
+        await until(lambda: (nodes[N1].reports[-1].stalled_at or 0) >= continued_at)
+        stalled = next(report for report in nodes[N1].reports if (report.stalled_at or 0) >= continued_at)
+        assert all((node.age_ms or 0) < 1_000 for node in stalled.nodes)
+        await until(lambda: (nodes[N2].sees(N1).age_ms or 0) < 1_000)
+
+
+async def test_a_brain_that_is_gone_or_hung_is_told_and_heartbeats_go_on(tmp_path: Path) -> None:
+    async with working_cluster(tmp_path, brain_timeout_ms=1_000) as nodes:
+        nodes[N1].is_stamping = False
+        await until(lambda: nodes[N2].sees(N1).brain is BrainState.HUNG)
+        nodes[N1].is_stamping = True
+        await until(lambda: nodes[N2].sees(N1).brain is BrainState.ALIVE)
+        nodes[N1].link.stop()
+        await until(lambda: nodes[N2].sees(N1).brain is BrainState.RESTARTING)
+        await until(lambda: nodes[N2].sees(N1).brain_since_ms >= 1_500)
+        assert (nodes[N2].sees(N1).age_ms or 0) < 1_000
+        assert nodes[N2].has_lease()
+        nodes[N1].restart_brain(2)
+        assert not nodes[N1].has_lease()
+        await until(nodes[N1].has_lease)
+        await until(lambda: nodes[N2].sees(N1).incarnation == incarnation(N1, 2))
+        await until(lambda: nodes[N2].sees(N1).brain is BrainState.ALIVE)
+
+
+async def test_a_killed_pacer_is_started_again_without_the_lease_ending(tmp_path: Path) -> None:
+    async with working_cluster(tmp_path, node_timeout_ms=5_000) as nodes:
+        nodes[N1].signal(signal.SIGKILL)
+        assert nodes[N1].process is not None
+        nodes[N1].process.wait()
+        killed_at = boottime()
+        nodes[N1].start_pacer()
+        held: list[bool] = []
+        await until(lambda: held.append(nodes[N1].has_lease()) or nodes[N1].reports[-1].reported_at > killed_at)
+        renewed = nodes[N1].link.lease_until()
+        await until(lambda: held.append(nodes[N1].has_lease()) or nodes[N1].link.lease_until() > renewed)
+        assert all(held)
+
+
+async def test_a_withdrawn_node_loses_its_lease_until_it_is_reinstated(tmp_path: Path) -> None:
+    async with working_cluster(tmp_path) as nodes:
+        nodes[N2].link.withdraw(N1, incarnation(N1))
+        nodes[N3].link.withdraw(N1, incarnation(N1))
+        withdrawn_at = boottime()
+        await until(lambda: not nodes[N1].has_lease())
+        assert nodes[N1].link.lease_until() <= withdrawn_at + 1_000
+        nodes[N1].restart_brain(2)
+        await until(lambda: nodes[N2].sees(N1).incarnation == incarnation(N1, 2))
+        heard_at = nodes[N2].sees(N1).heard_at or 0
+        await until(lambda: (nodes[N2].sees(N1).heard_at or 0) > heard_at + 500)
+        assert not nodes[N1].has_lease()
+        nodes[N2].link.reinstate(N1, incarnation(N1))
+        await until(nodes[N1].has_lease)
+
+
+async def test_a_pacer_whose_brain_has_not_vouched_echoes_nobody(tmp_path: Path) -> None:
+    async with working_cluster(tmp_path) as nodes:
+        nodes[N3].end()
+        nodes[N2].link.stop()
+        nodes[N2].link = nodes[N2].new_link()
+        nodes[N2].settings = replace(nodes[N2].settings, incarnation=incarnation(N2, 2))
+        nodes[N2].link.start(nodes[N2].settings, nodes[N2].reports.append)
+        await until(lambda: not nodes[N1].has_lease())
+        nodes[N2].link.withdrawals_known()
+        await until(nodes[N1].has_lease)
+
+
+async def test_a_page_that_is_taken_away_ends_the_pacer_and_a_new_one_gets_all_again(tmp_path: Path) -> None:
+    async with working_cluster(tmp_path) as nodes:
+        nodes[N2].link.withdraw(N1, incarnation(N1))
+        nodes[N3].link.withdraw(N1, incarnation(N1))
+        (nodes[N2].directory / "pacer.page").unlink()
+        process = nodes[N2].process
+        assert process is not None
+        await until(lambda: process.poll() == 1)
+        nodes[N2].start_pacer()
+        restarted_at = boottime()
+        await until(lambda: nodes[N2].reports[-1].reported_at > restarted_at)
+        await until(nodes[N2].has_lease)
+        await until(lambda: not nodes[N1].has_lease())
+
+
+async def test_a_port_in_use_is_told_and_tried_again(tmp_path: Path) -> None:
+    async with cluster(tmp_path, only=(N1,)) as nodes:
+        pass
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as squatter:
+        squatter.bind(nodes[N1].settings.listen[0])
+        node = Node(N1, nodes[N1].directory, nodes[N1].settings)
+        try:
+            node.start_pacer()
+            node.start_brain()
+            await until(lambda: node.reports and "Address already in use" in str(node.reports[-1].errors))
+            squatter.close()
+            await until(lambda: not any("listen" in error for error in node.reports[-1].errors))
+        finally:
+            node.end()
+
+
+class ScriptedPeer:
+    """n3's pacer, played by the test with the true key."""
+
+    def __init__(self, nodes: dict[NodeName, Node]) -> None:
+        self.subject = nodes[N1]
+        own = next(peer for peer in self.subject.settings.peers if peer.name == N3)
+        self.key = own.key
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self.socket.bind(own.addresses[0])
+        self.newest: Heartbeat | None = None
+
+    def read(self) -> bool:
+        with suppress(BlockingIOError):
+            while True:
+                heard = protocol.decode(self.socket.recv(2_000), N3, {N1: self.key})
+                assert isinstance(heard, Heartbeat)
+                self.newest = heard
+        return self.newest is not None
+
+    def make(self, sent_at: int, number: int = 1, key: bytes | None = None, **changes: object) -> bytes:
+        assert self.newest is not None
+        seen = Receipt(self.newest.incarnation.token, self.newest.sent_at)
+        plain = Heartbeat(
+            N3, N1, incarnation(N3, number), Instant(sent_at), BrainState.ALIVE, 0, echo=seen, seen=seen, heard=()
+        )
+        return protocol.encode(replace(plain, **changes), key or self.key)  # type: ignore[arg-type]
+
+    def send(self, datagram: bytes) -> None:
+        self.socket.sendto(datagram, self.subject.settings.listen[0])
+
+
+async def test_forged_and_repeated_datagrams_are_no_sign_of_life(tmp_path: Path) -> None:
+    async with cluster(tmp_path, only=(N1,)) as nodes:
+        peer = ScriptedPeer(nodes)
+        with peer.socket:
+            await until(peer.read)
+            first, second = peer.make(1), peer.make(2)
+            peer.send(first)
+            await until(lambda: nodes[N1].hears(N3))
+            peer.send(second)
+            await until(nodes[N1].has_lease)
+            await until(lambda: (nodes[N1].sees(N3).age_ms or 0) > 300)
+            peer.read()
+            heard_at = nodes[N1].sees(N3).heard_at
+            bad = [
+                first,
+                second,
+                peer.make(3, key=b"x" * 32),
+                peer.make(3, number=7, key=b"x" * 32),
+                peer.make(3, receiver=N2),
+                peer.make(3, sender=N2),
+                peer.make(3)[:-1],
+                b"noise",
+                b"",
+            ]
+            while nodes[N1].has_lease():
+                for datagram in bad:
+                    peer.send(datagram)
+                await asyncio.sleep(0.01)
+            await until(lambda: (nodes[N1].sees(N3).age_ms or 0) > 1_000)
+            assert nodes[N1].sees(N3).heard_at == heard_at
+            peer.read()
+            peer.send(peer.make(3))
+            await until(nodes[N1].has_lease)
+
+
+async def test_an_old_lifes_recordings_do_not_displace_the_new_life(tmp_path: Path) -> None:
+    async with cluster(tmp_path, only=(N1,)) as nodes:
+        peer = ScriptedPeer(nodes)
+        with peer.socket:
+            await until(peer.read)
+            recorded = [peer.make(sent_at) for sent_at in range(1, 20)]
+            peer.send(recorded[0])
+            await until(lambda: nodes[N1].hears(N3))
+            known = peer.newest
+            await until(lambda: peer.read() and peer.newest is not known)
+            peer.send(peer.make(1, number=2))
+            await until(lambda: nodes[N1].sees(N3).incarnation == incarnation(N3, 2))
+            for datagram in recorded[1:]:
+                peer.send(datagram)
+            reported = len(nodes[N1].reports)
+            await until(lambda: len(nodes[N1].reports) > reported + 3)
+            assert nodes[N1].sees(N3).incarnation == incarnation(N3, 2)
+
+
+async def test_a_second_pacer_is_refused_and_the_first_not_disturbed(tmp_path: Path) -> None:
+    async with working_cluster(tmp_path) as nodes:
+        second = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "haclusterd.entry_points.pacer",
+            "--runtime-directory",
+            str(nodes[N1].directory),
+            stderr=subprocess.PIPE,
+        )
+        _, errors = await second.communicate()
+        assert second.returncode == 3
+        assert b"another haclusterd-pacer serves" in errors
+        renewed = nodes[N1].link.lease_until()
+        await until(lambda: nodes[N1].link.lease_until() > renewed)
+
+
+async def test_sigterm_ends_it_and_leaves_the_page(tmp_path: Path) -> None:
+    async with cluster(tmp_path, only=(N1,)) as nodes:
+        await until(lambda: nodes[N1].reports)
+        process = nodes[N1].process
+        assert process is not None
+        nodes[N1].signal(signal.SIGTERM)
+        await until(lambda: process.poll() is not None)
+        assert process.returncode == 0
+        assert sorted(path.name for path in nodes[N1].directory.iterdir()) == ["pacer.lock", "pacer.page"]
+
+
+async def test_noise_on_the_socket_is_refused_and_does_not_disturb_the_brain(tmp_path: Path) -> None:
+    async with working_cluster(tmp_path) as nodes:
+        path = nodes[N1].directory / "pacer.sock"
+        assert path.stat().st_mode & 0o777 == 0o600
+        for noise in (b"\xff" * 8, b"\0\0\0\2{}"):
+            reader, writer = await asyncio.open_unix_connection(path)
+            writer.write(noise)
+            writer.write_eof()
+            answer = await reader.read()
+            assert (b"refusal" in answer) is noise.endswith(b"{}")
+            writer.close()
+        renewed = nodes[N1].link.lease_until()
+        await until(lambda: nodes[N1].link.lease_until() > renewed)
+        assert nodes[N2].sees(N1).brain is BrainState.ALIVE
+
+
+async def test_it_tells_the_service_manager_when_it_is_ready(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "haclusterd.entry_points.pacer", "--runtime-directory", str(tmp_path)],
+            env={**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify")},
+        )
+        try:
+            told: list[bytes] = []
+
+            def hear() -> bool:
+                with suppress(BlockingIOError):
+                    told.append(manager.recv(100))
+                return bool(told)
+
+            await until(hear)
+            assert told == [b"READY=1"]
+            assert (tmp_path / "pacer.sock").is_socket()
+        finally:
+            process.kill()
+            process.wait()
+
+
+async def test_idle_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The figure is for people: a pacer at the default node-timeout should take less than 0.5 % of a core."""
+    async with working_cluster(tmp_path, node_timeout_ms=2_000) as nodes:
+        process = nodes[N1].process
+        assert process is not None
+
+        def used_s() -> float:
+            return int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[0]) / 1e9
+
+        before, began = used_s(), time.monotonic()
+        end = boottime() + 5_000
+        await until(lambda: nodes[N1].reports[-1].reported_at > end)
+        share = 100 * (used_s() - before) / (time.monotonic() - began)
+        memory = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
+        pss_kib = next(int(line.split()[1]) for line in memory.splitlines() if line.startswith("Pss:"))
+        with capsys.disabled():
+            print(f"\npacer idle at node-timeout 2 s: {share:.2f} % of a core, PSS {pss_kib} KiB")
+        assert len(nodes[N1].reports) > 20
