@@ -44,7 +44,7 @@ def change(
     if not edits:
         already = report(Code.NOTHING_TO_DO, state="the configuration is so already")
         return Outcome((*reports, already), data=change_data(context, ()), until=until, waiting_for=waiting_for)
-    found = (*reports, *verify(new, members=context.cib.members, agents=context.agents, places=places))
+    found = (*reports, *_brought_in(context, new, places))
     if has_errors(found):
         return Outcome(found)
     command = ChangeConfiguration(context.cib.version.epoch, edits, context.author, context.reason)
@@ -56,6 +56,18 @@ def change(
         waiting_for=waiting_for or "the cluster to settle",
         waits_by_default=waits_by_default,
     )
+
+
+def _brought_in(context: Context, new: Configuration, places: Places | None) -> Iterator[ReportItem]:
+    """Yield what verification finds in the new configuration and did not find in the old one.
+
+    What was wrong before must not keep anybody from putting a node on standby; `verify` tells it all.
+    """
+    old = verify(context.cib.configuration, members=context.cib.members, agents=context.agents)
+    known = {(each.code, tuple(sorted(each.parameters.items()))) for each in old}
+    for each in verify(new, members=context.cib.members, agents=context.agents, places=places):
+        if (each.code, tuple(sorted(each.parameters.items()))) not in known:
+            yield each
 
 
 def change_data(context: Context, edits: tuple[Edit, ...]) -> Json:
