@@ -8,15 +8,33 @@ Invariant: each deque is appended to by one side and popped by the other (each o
 is shared. Never call into the core from the main loop, or into the main loop from the Raft thread.
 """
 
+import asyncio
+import logging
+import random
+import secrets
+import threading
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
+from haclusterd.adapters.certificates import tls_context
+from haclusterd.adapters.files_directory import FilesDirectory
 from haclusterd.adapters.raft_core import RaftCore
-from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES
+from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES, RaftSettings
+from haclusterd.adapters.raft_transport import Address, Links, RaftTransport
 from haclusterd.model.ids import NodeName
-from haclusterd.ports.store import StoreEvent
+from haclusterd.model.instants import Instant
+from haclusterd.ports.store import StateMachine, StoreDamaged, StoreEvent, StoreRefused
+
+EXIT_CODE_IO_ERROR = 75
+"""EX_TEMPFAIL: what the process ends with when disk and memory no longer agree (the injected `fail` does it)."""
+STOP_TIMEOUT_S = 5.0
+
+_log = logging.getLogger(__name__)
 
 EVENTS_RESERVE = 16
 """Slots that `room` does not offer: for a restored snapshot, and changes of leader and of links."""
@@ -174,3 +192,181 @@ class RaftSide:
                     self._core.transfer_leadership(to)
         self._core.tick()
         self._alive()
+
+
+class RaftThread:
+    """The real `Store`: a core in its own thread and loop, with TLS links and files in a directory."""
+
+    def __init__(
+        self,
+        *,
+        settings: RaftSettings,
+        directory: Path,
+        credentials: Path,
+        listen: Address,
+        peers: Mapping[NodeName, tuple[Address, ...]],
+        machine: StateMachine,
+        call_main: Callable[[Callable[[], None]], None],
+        fail: Callable[[str], None],
+        alive: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Keep what is given; nothing is opened before `start`.
+
+        `call_main` makes a call on the main loop soon, from any thread (`loop.call_soon_threadsafe`). `fail` must end
+        the process with EXIT_CODE_IO_ERROR and not return; it is called on the Raft thread, as is `alive`.
+        """
+        self._settings = settings
+        self._directory = directory
+        self._credentials = credentials
+        self._listen = listen
+        self._peers = dict(peers)
+        self._machine = machine
+        self._fail = fail
+        self._alive = alive
+        self._pair = QueuePair(wake_raft=self._wake_raft, wake_main=lambda: call_main(self._front.pump))
+        self._front = MainSide(self._pair, begin=self._begin, end=self._end)
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop
+        self._stopping: asyncio.Event
+        self._core: RaftCore
+        self._side: RaftSide
+        self._timer: asyncio.TimerHandle | None = None
+
+    # What the main loop calls.
+
+    def start(self, deliver: Callable[[StoreEvent], None]) -> None:
+        """See `Store.start`; returns when the data is loaded and the node listens."""
+        self._front.start(deliver)
+
+    def propose(self, entry: bytes) -> bool:
+        """See `Store.propose`."""
+        return self._front.propose(entry)
+
+    def transfer_leadership(self, to: NodeName) -> None:
+        """See `Store.transfer_leadership`."""
+        self._front.transfer_leadership(to)
+
+    def stop(self) -> None:
+        """See `Store.stop`."""
+        self._front.stop()
+
+    def _begin(self) -> None:
+        opened: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, args=(opened,), name="raft", daemon=True)
+        self._thread.start()
+        opened.result()
+
+    def _end(self) -> None:
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._call_raft(self._stopping.set)
+            thread.join(STOP_TIMEOUT_S)
+
+    def _wake_raft(self) -> None:
+        if self._thread is not None:
+            self._call_raft(self._pump)
+
+    def _call_raft(self, call: Callable[[], None]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(call)
+        except RuntimeError:
+            _log.info("the Raft thread has ended")
+
+    # What runs on the Raft thread.
+
+    def _run(self, opened: "Future[None]") -> None:
+        try:
+            with asyncio.Runner() as runner:
+                runner.run(self._live(opened))
+        finally:
+            if not opened.done():
+                opened.set_exception(RuntimeError("the Raft thread ended before it began"))
+
+    async def _live(self, opened: "Future[None]") -> None:
+        self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(self._on_loop_error)
+        self._loop.set_default_executor(ThreadPoolExecutor(max_workers=2, thread_name_prefix="raft-disk"))
+        self._stopping = asyncio.Event()
+        try:
+            files = FilesDirectory(self._directory)
+            transport = self._make_transport()
+        except OSError as error:
+            opened.set_exception(StoreRefused(str(error)))
+            return
+        try:
+            if await self._open(files, transport, opened):
+                await self._stopping.wait()
+                await self._close(transport)
+        finally:
+            files.close()
+
+    async def _open(self, files: FilesDirectory, transport: RaftTransport, opened: "Future[None]") -> bool:
+        self._core = core = self._make_core(files, transport)
+        self._side = RaftSide(self._pair, core, alive=self._alive)
+        try:
+            core.open()
+            await transport.start(Links(core.peer_connected, core.peer_disconnected, core.receive))
+        except (StoreDamaged, StoreRefused) as error:
+            opened.set_exception(error)
+            return False
+        except OSError as error:
+            opened.set_exception(StoreRefused(f"{self._listen[0]}:{self._listen[1]}, {self._directory}: {error}"))
+            return False
+        opened.set_result(None)
+        self._pump()
+        return True
+
+    async def _close(self, transport: RaftTransport) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._core.stop()
+        await transport.stop()
+        await self._loop.shutdown_default_executor()
+
+    def _make_transport(self) -> RaftTransport:
+        return RaftTransport(
+            node=self._settings.node,
+            cluster=self._settings.cluster,
+            listen=self._listen,
+            peers=self._peers,
+            server_context=tls_context(self._credentials, is_server=True),
+            client_context=tls_context(self._credentials, is_server=False),
+            timers=self._settings.timers,
+        )
+
+    def _make_core(self, files: FilesDirectory, transport: RaftTransport) -> RaftCore:
+        return RaftCore(
+            settings=self._settings,
+            files=files,
+            machine=self._machine,
+            clock=_boot_clock,
+            chance=random.Random(secrets.randbits(64)),
+            worker=self,
+            send=transport.send,
+            deliver=self._pair.deliver,
+            room=self._pair.room,
+            fail=self._fail,
+        )
+
+    def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
+        """Run blocking work on a disk thread (`raft_core.Worker`)."""
+        future = self._loop.run_in_executor(None, work)
+        future.add_done_callback(lambda finished: done(finished.result()))
+
+    def _pump(self) -> None:
+        self._side.pump()
+        if self._timer is not None:
+            self._timer.cancel()
+        wait_ms = min(self._core.due() - _boot_clock(), self._settings.timers.append_ms)
+        self._timer = self._loop.call_later(max(wait_ms, 1) / 1000, self._pump)
+
+    def _on_loop_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """A programmer's error on this thread ends the process; the world's errors are logged."""
+        error = context.get("exception")
+        _log.error("%s", context.get("message"), exc_info=error)
+        if not isinstance(error, OSError):
+            self._fail(f"{context.get('message')}: {error!r}")
+
+
+def _boot_clock() -> Instant:
+    return Instant(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000)

@@ -1,4 +1,4 @@
-"""Several Raft cores on one virtual clock: a network with sessions, disks that forget, a history that must never change."""
+"""Several Raft cores on one virtual clock: a network with sessions, disks that forget, a history that must not change."""
 
 import hashlib
 import heapq
@@ -19,7 +19,7 @@ from haclusterd.ports.store import Applied, LeadershipChanged, Restored, StoreEv
 CLUSTER = "11111111-2222-3333-4444-555555555555"
 
 
-class PowerIsLost(OSError):
+class PowerLossError(OSError):
     pass
 
 
@@ -47,14 +47,14 @@ class SimulatedDisk:
 
     def sync(self, name: str) -> None:
         if self.tearing:
-            raise PowerIsLost
+            raise PowerLossError
         self.durable[name] = self.written[name]
 
     def replace(self, name: str, data: bytes) -> None:
         if self.full:
             raise OSError(28, "No space left on device")
         if self.tearing:
-            raise PowerIsLost
+            raise PowerLossError
         self.written[name] = self.durable[name] = data
 
     def remove(self, name: str) -> None:
@@ -335,7 +335,7 @@ class World:
 
     def heal(self) -> None:
         self.blocked.clear()
-        for pair in [pair for pair in self.links]:
+        for pair in list(self.links):
             # What was dropped in the middle of a stream is gone: only a new session is in order.
             first, second = sorted(pair)
             self.disconnect(first, second)

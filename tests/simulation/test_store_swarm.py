@@ -1,4 +1,4 @@
-"""Random faults against the store alone: nothing acknowledged is lost, states are equal, and it converges afterwards."""
+"""Random faults against the store alone: nothing acknowledged is lost, and all states become equal."""
 
 import os
 import subprocess

@@ -1,0 +1,221 @@
+"""Who a node is: the cluster's authority, one certificate per node, and the keys for heartbeats.
+
+The common name of a node's certificate is its node name; peers are recognised by nothing else. All keys are on P-256,
+so that one certificate serves TLS and, by static Diffie-Hellman, a pairwise heartbeat key that no third node knows.
+
+Invariant: private keys are written with mode 0600 before their first byte. It must never send or log a key.
+"""
+
+import datetime as dt
+import ipaddress
+import os
+import ssl
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from haclusterd.model.ids import NodeName
+
+AUTHORITY_CERTIFICATE = "authority.pem"
+AUTHORITY_KEY = "authority.key"
+NODE_CERTIFICATE = "node.pem"
+NODE_KEY = "node.key"
+
+YEARS_VALID = 20
+HEARTBEAT_KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A certificate and its private key, both PEM."""
+
+    certificate: bytes
+    key: bytes
+
+    def __repr__(self) -> str:
+        return "Credentials(...)"
+
+
+def create_authority(cluster: str, *, now: dt.datetime) -> Credentials:
+    """Make the authority of a cluster (its uuid as text); `now` is an aware time."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"haclusterd {cluster}")])
+    certificate = (
+        _builder(name, name, key.public_key(), now)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(is_authority=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return _credentials(certificate, key)
+
+
+def issue_certificate(
+    authority: Credentials, node: NodeName, addresses: Iterable[str], *, now: dt.datetime
+) -> Credentials:
+    """Make a node's certificate; `addresses` are host names and IP addresses it is reached by."""
+    issuer = x509.load_pem_x509_certificate(authority.certificate)
+    issuer_key = _private_key(authority.key)
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, node)])
+    names: list[x509.GeneralName] = [x509.DNSName(node)]
+    names += [_general_name(address) for address in addresses if address != node]
+    usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+    certificate = (
+        _builder(name, issuer.subject, key.public_key(), now)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(is_authority=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
+        .sign(issuer_key, hashes.SHA256())
+    )
+    return _credentials(certificate, key)
+
+
+def write_node_credentials(directory: Path, authority_certificate: bytes, node: Credentials) -> None:
+    """Write what a node needs (never the authority's key); certificates 0644, the key 0600."""
+    _write(directory / AUTHORITY_CERTIFICATE, authority_certificate, 0o644)
+    _write(directory / NODE_KEY, node.key, 0o600)
+    _write(directory / NODE_CERTIFICATE, node.certificate, 0o644)
+
+
+def write_authority(directory: Path, authority: Credentials) -> None:
+    """Write the authority where new members are admitted."""
+    _write(directory / AUTHORITY_KEY, authority.key, 0o600)
+    _write(directory / AUTHORITY_CERTIFICATE, authority.certificate, 0o644)
+
+
+def tls_context(directory: Path, *, is_server: bool) -> ssl.SSLContext:
+    """Return a context that speaks TLS 1.3 only, and only with holders of a certificate of this authority.
+
+    Host names are not compared: the peer's node name is, by whoever uses the connection. Raises OSError (ssl.SSLError).
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if is_server else ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(directory / AUTHORITY_CERTIFICATE)
+    context.load_cert_chain(directory / NODE_CERTIFICATE, directory / NODE_KEY)
+    if is_server:
+        context.num_tickets = 0
+    return context
+
+
+def node_name_of(certificate: Mapping[str, object]) -> NodeName | None:
+    """Return the node name in what `SSLSocket.getpeercert` returned; None unless there is exactly one."""
+    subject = certificate.get("subject")
+    if not isinstance(subject, tuple):
+        return None
+    names = [value for relative in subject for key, value in relative if key == "commonName"]
+    return NodeName(names[0]) if len(names) == 1 else None
+
+
+def heartbeat_keys(
+    directory: Path, cluster: str, node: NodeName, peer_certificates: Mapping[NodeName, bytes]
+) -> dict[NodeName, bytes]:
+    """Return the key shared with each peer, the same on both ends: HKDF over static Diffie-Hellman.
+
+    `peer_certificates` are PEM; each must be issued by this cluster's authority and carry its peer's name, otherwise
+    ValueError. Raises OSError when this node's files cannot be read.
+    """
+    authority = x509.load_pem_x509_certificate((directory / AUTHORITY_CERTIFICATE).read_bytes())
+    own = _private_key((directory / NODE_KEY).read_bytes())
+    keys = {}
+    for peer in sorted(peer_certificates):
+        public = _verified_key(authority, peer, peer_certificates[peer])
+        pair = "\0".join(sorted((node, peer)))
+        derivation = HKDF(
+            algorithm=hashes.SHA256(),
+            length=HEARTBEAT_KEY_BYTES,
+            salt=cluster.encode(),
+            info=b"haclusterd heartbeat 1\0" + pair.encode(),
+        )
+        keys[peer] = derivation.derive(own.exchange(ec.ECDH(), public))
+    return keys
+
+
+def _verified_key(authority: x509.Certificate, peer: NodeName, pem: bytes) -> ec.EllipticCurvePublicKey:
+    certificate = x509.load_pem_x509_certificate(pem)
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (InvalidSignature, ValueError, TypeError):
+        raise ValueError(f"the certificate of {peer} is not of this cluster's authority") from None
+    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    if [name.value for name in names] != [peer]:
+        raise ValueError(f"the certificate given for {peer} is another node's")
+    public = certificate.public_key()
+    if not isinstance(public, ec.EllipticCurvePublicKey):
+        raise ValueError(f"the certificate of {peer} has a key of an unexpected kind")
+    return public
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: dt.datetime
+) -> x509.CertificateBuilder:
+    # A day of grace: the clocks of a cluster's machines need not agree.
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=365 * YEARS_VALID))
+    )
+
+
+def _usage(*, is_authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not is_authority,
+        key_agreement=not is_authority,
+        key_cert_sign=is_authority,
+        crl_sign=is_authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _general_name(address: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(address))
+    except ValueError:
+        return x509.DNSName(address)
+
+
+def _private_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
+    key = serialization.load_pem_private_key(pem, password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ValueError("a private key of an unexpected kind")
+    return key
+
+
+def _credentials(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Credentials:
+    return Credentials(
+        certificate=certificate.public_bytes(serialization.Encoding.PEM),
+        key=key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        ),
+    )
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(descriptor, mode)
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+    temporary.rename(path)

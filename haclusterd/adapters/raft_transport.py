@@ -1,0 +1,278 @@
+"""Frames between voters: mutual TLS 1.3, one session per peer, in order.
+
+The certificate's common name must be the peer's node name, and the greeting must name this cluster and both ends; only
+then is a frame read. Of two nodes the one with the greater name dials. A new session replaces the old one, which is
+mute from that instant on. Every link carries pings, so that a dead one is found before it is needed.
+
+Layout: length u32 big endian, then that many bytes; length 0 is a ping. Greeting: msgpack [version, cluster, from, to].
+It must never trust a length, and never read from anyone it has not recognised.
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import msgpack
+
+from haclusterd.adapters.certificates import node_name_of
+from haclusterd.adapters.raft_settings import MAX_FRAME_BYTES, RaftTimers
+from haclusterd.model.ids import NodeName
+
+GREETING_VERSION = 1
+GREETING_BYTES_MAX = 512
+GREETING_TIMEOUT_S = 2.0
+STRANGERS_MAX = 64
+"""Connections that have not greeted yet; more are closed at once."""
+WRITE_BUFFER_MAX = 8 * 1024 * 1024
+"""Bytes a peer may leave unread before its session is given up."""
+BACKOFF_FIRST_S, BACKOFF_LAST_S = 0.1, 1.0
+REASONS_MAX = 256
+
+_log = logging.getLogger(__name__)
+
+Address = tuple[str, int]
+
+
+class GreetingRefused(ConnectionError):  # noqa: N818 (a verdict, not an accident)
+    """Whoever is at the other end is not the peer that belongs there; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """What the transport tells the core; called on its loop, never from within `send`."""
+
+    connected: Callable[[NodeName], None]
+    disconnected: Callable[[NodeName], None]
+    received: Callable[[NodeName, bytes], bool]
+    """False closes the session."""
+
+
+@dataclass(slots=True, eq=False)
+class _Session:
+    peer: NodeName
+    writer: asyncio.StreamWriter
+    heard_at: float
+    wrote_at: float
+    is_muted: bool = False
+
+    def abort(self) -> None:
+        self.is_muted = True
+        self.writer.transport.abort()
+
+
+@dataclass(slots=True)
+class RaftTransport:
+    """All links of one voter."""
+
+    node: NodeName
+    cluster: str
+    listen: Address
+    peers: Mapping[NodeName, tuple[Address, ...]]
+    """Where each other voter listens."""
+    server_context: ssl.SSLContext
+    client_context: ssl.SSLContext
+    timers: RaftTimers
+    _links: Links | None = None
+    _sessions: dict[NodeName, _Session] = field(default_factory=dict)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _strangers: int = 0
+    _server: asyncio.Server | None = None
+    _noted: set[str] = field(default_factory=set)
+
+    async def start(self, links: Links) -> None:
+        """Listen and begin to dial; raises OSError when the address cannot be had."""
+        self._links = links
+        self._server = await asyncio.start_server(
+            self._accept,
+            self.listen[0],
+            self.listen[1],
+            ssl=self.server_context,
+            ssl_handshake_timeout=GREETING_TIMEOUT_S,
+        )
+        for peer in sorted(self.peers):
+            if self.node > peer:
+                self._spawn(self._dial_for_ever(peer))
+
+    async def stop(self) -> None:
+        """Close everything; no callback is made afterwards."""
+        if self._server is not None:
+            self._server.close()
+        sessions = list(self._sessions.values())
+        self._sessions.clear()
+        for session in sessions:
+            session.abort()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)
+
+    def send(self, peer: NodeName, frame: bytes) -> None:
+        """Send a frame; it is lost when there is no session."""
+        session = self._sessions.get(peer)
+        if session is not None and not session.is_muted:
+            self._write(session, frame)
+
+    def _write(self, session: _Session, frame: bytes) -> None:
+        if session.writer.transport.get_write_buffer_size() > WRITE_BUFFER_MAX:
+            self._note(f"{session.peer} reads too slowly: session given up")
+            session.abort()
+            return
+        session.wrote_at = asyncio.get_running_loop().time()
+        session.writer.write(len(frame).to_bytes(4, "big") + frame)
+
+    # Making sessions.
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        if self._strangers >= STRANGERS_MAX:
+            writer.transport.abort()
+            return
+        self._strangers += 1
+        try:
+            try:
+                async with asyncio.timeout(GREETING_TIMEOUT_S):
+                    peer = self._recognise(writer)
+                    await self._read_greeting(reader, peer)
+            finally:
+                self._strangers -= 1
+            self._greet(writer, peer)
+            await self._serve(peer, reader, writer)
+        except (OSError, EOFError) as error:
+            self._note(f"connection from {writer.get_extra_info('peername')} closed: {error!r}", once=repr(error))
+        finally:
+            writer.transport.abort()
+
+    async def _dial_for_ever(self, peer: NodeName) -> None:
+        pause_s = BACKOFF_FIRST_S
+        while True:
+            for address in self.peers[peer]:
+                if await self._dial(peer, address):
+                    pause_s = BACKOFF_FIRST_S
+            await asyncio.sleep(pause_s)
+            pause_s = min(BACKOFF_LAST_S, 2 * pause_s)
+
+    async def _dial(self, peer: NodeName, address: Address) -> bool:
+        """Connect and serve until the session ends; return whether there was one."""
+        try:
+            async with asyncio.timeout(GREETING_TIMEOUT_S):
+                reader, writer = await asyncio.open_connection(*address, ssl=self.client_context)
+        except OSError as error:
+            self._note(f"{peer} at {address}: {error!r}", once=f"{peer} {error!r}")
+            return False
+        is_greeted = False
+        try:
+            async with asyncio.timeout(GREETING_TIMEOUT_S):
+                if self._recognise(writer) != peer:
+                    raise GreetingRefused(f"{address} is not {peer}")
+                self._greet(writer, peer)
+                await self._read_greeting(reader, peer)
+            is_greeted = True
+            await self._serve(peer, reader, writer)
+        except (OSError, EOFError) as error:
+            self._note(f"session with {peer} closed: {error!r}", once=f"{peer} {error!r}")
+        finally:
+            writer.transport.abort()
+        return is_greeted
+
+    def _recognise(self, writer: asyncio.StreamWriter) -> NodeName:
+        certificate = writer.get_extra_info("peercert") or {}
+        name = node_name_of(certificate)
+        if name is None or name not in self.peers:
+            raise GreetingRefused(f"the certificate names {name}, which is no voter here")
+        return name
+
+    def _greet(self, writer: asyncio.StreamWriter, peer: NodeName) -> None:
+        greeting: bytes = msgpack.packb([GREETING_VERSION, self.cluster, self.node, peer])
+        writer.write(len(greeting).to_bytes(4, "big") + greeting)
+
+    async def _read_greeting(self, reader: asyncio.StreamReader, peer: NodeName) -> None:
+        data = await _read_frame(reader, GREETING_BYTES_MAX)
+        try:
+            greeting = msgpack.unpackb(data, max_ext_len=0, max_map_len=0)
+        except (ValueError, TypeError, msgpack.UnpackException):
+            raise GreetingRefused(f"{peer} sent no greeting") from None
+        if greeting != [GREETING_VERSION, self.cluster, peer, self.node]:
+            raise GreetingRefused(f"{peer} is of another cluster or version: {str(greeting)[:200]}")
+
+    # A session.
+
+    async def _serve(self, peer: NodeName, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        loop = asyncio.get_running_loop()
+        links = self._links
+        assert links is not None
+        session = _Session(peer, writer, heard_at=loop.time(), wrote_at=loop.time())
+        self._begin(session, links)
+        keeper = self._spawn(self._keep_alive(session))
+        try:
+            while not session.is_muted:
+                frame = await _read_frame(reader, MAX_FRAME_BYTES)
+                session.heard_at = loop.time()
+                # An older session may have bytes left that were read before it was replaced.
+                if frame and not session.is_muted and not links.received(peer, frame):
+                    raise GreetingRefused(f"{peer} sent a frame that is not a message")
+        finally:
+            keeper.cancel()
+            self._end(session, links)
+
+    def _begin(self, session: _Session, links: Links) -> None:
+        old = self._sessions.pop(session.peer, None)
+        if old is not None:
+            old.abort()
+            links.disconnected(session.peer)
+        self._sessions[session.peer] = session
+        links.connected(session.peer)
+
+    def _end(self, session: _Session, links: Links) -> None:
+        session.abort()
+        if self._sessions.get(session.peer) is session:
+            del self._sessions[session.peer]
+            links.disconnected(session.peer)
+
+    async def _keep_alive(self, session: _Session) -> None:
+        loop = asyncio.get_running_loop()
+        ping_s, silence_s = self.timers.ping_ms / 1000, self.timers.silence_ms / 1000
+        was_silent = False
+        while not session.is_muted:
+            await asyncio.sleep(ping_s)
+            now = loop.time()
+            is_silent = now - session.heard_at > silence_s
+            # Once is not enough: after a stall of this process, what the peer sent meanwhile is read only now.
+            if is_silent and was_silent:
+                session.abort()
+                return
+            was_silent = is_silent
+            if now - session.wrote_at >= ping_s:
+                self._write(session, b"")
+
+    def _spawn(self, work: "asyncio._CoroutineLike[None]") -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Hand a programmer's error to the loop's handler; the world's errors were handled where they arose."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            context = {"message": "a link's task failed", "exception": error, "task": task}
+            asyncio.get_running_loop().call_exception_handler(context)
+
+    def _note(self, what: str, *, once: str | None = None) -> None:
+        """Log a reason the first time it is met."""
+        key = once or what
+        if key not in self._noted and len(self._noted) < REASONS_MAX:
+            self._noted.add(key)
+            _log.warning("%s: %s", self.node, what)
+
+
+async def _read_frame(reader: asyncio.StreamReader, at_most: int) -> bytes:
+    length = int.from_bytes(await reader.readexactly(4), "big")
+    if length > at_most:
+        raise GreetingRefused(f"a frame of {length} bytes")
+    return await reader.readexactly(length)
