@@ -44,7 +44,6 @@ class Code(StrEnum):
     UNKNOWN_RESOURCE = "UNKNOWN_RESOURCE"
     UNKNOWN_NODE = "UNKNOWN_NODE"
     NODE_NOT_A_MEMBER = "NODE_NOT_A_MEMBER"
-    UNKNOWN_CONSTRAINT = "UNKNOWN_CONSTRAINT"
     UNKNOWN_OBJECT = "UNKNOWN_OBJECT"
     UNKNOWN_PROPERTY = "UNKNOWN_PROPERTY"
     UNKNOWN_META = "UNKNOWN_META"
@@ -64,7 +63,6 @@ class Code(StrEnum):
     TIMEOUT_BELOW_ADVICE = "TIMEOUT_BELOW_ADVICE"
     NO_MONITOR = "NO_MONITOR"
     CONSTRAINT_WITH_ITSELF = "CONSTRAINT_WITH_ITSELF"
-    CONSTRAINT_INSIDE_GROUP = "CONSTRAINT_INSIDE_GROUP"
     ORDER_CYCLE = "ORDER_CYCLE"
     COLOCATION_CONTRADICTION = "COLOCATION_CONTRADICTION"
     LOCATION_NO_EFFECT = "LOCATION_NO_EFFECT"
@@ -162,7 +160,6 @@ CODES: dict[Code, CodeRow] = {
         "node {node} is configured, but no member of the cluster", _CONFIGURATION, "let it join the cluster",
         severity=_WARNING,
     ),
-    Code.UNKNOWN_CONSTRAINT: CodeRow("there is no constraint {id}", ExitStatus.NO_SUCH_OBJECT),
     Code.UNKNOWN_OBJECT: CodeRow("there is no object {id}", ExitStatus.NO_SUCH_OBJECT),
     Code.UNKNOWN_PROPERTY: CodeRow("unknown cluster property {name}", _CONFIGURATION),
     Code.UNKNOWN_META: CodeRow("{where}: unknown meta-attribute {name}", _CONFIGURATION),
@@ -205,10 +202,6 @@ CODES: dict[Code, CodeRow] = {
     Code.CONSTRAINT_WITH_ITSELF: CodeRow(
         "constraint {id} relates {resource} to itself", _CONFIGURATION, "name two resources"
     ),
-    Code.CONSTRAINT_INSIDE_GROUP: CodeRow(
-        "constraint {id} contradicts the order of group {group}: {first} comes before {then}", _CONFIGURATION,
-        "remove the constraint, or change the order of the members",
-    ),
     Code.ORDER_CYCLE: CodeRow(
         "mandatory orders go round in a circle: {circle}", _CONFIGURATION, "remove one of: {constraints}"
     ),
@@ -231,7 +224,8 @@ CODES: dict[Code, CodeRow] = {
         "configure a fence device for {node}", severity=_WARNING,
     ),
     Code.FENCE_DEVICE_IN_GROUP: CodeRow(
-        "fence device {id} is a member of group {group}", _CONFIGURATION, "take it out of the group"
+        "fence device {id} is a member of group {group}", _CONFIGURATION, "take it out of the group",
+        severity=_WARNING,
     ),
     Code.UNKNOWN_VERB: CodeRow("there is no command {verb}", ExitStatus.USAGE),
     Code.UNKNOWN_ARGUMENT: CodeRow("{verb}: unknown argument {name}", ExitStatus.USAGE),

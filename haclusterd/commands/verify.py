@@ -1,0 +1,52 @@
+"""Whether a configuration makes sense as a whole: the one judgement, whatever text or verb it comes from.
+
+Formats only know whether a text can be read. Here is looked at what the parts say of each other, of the cluster's
+members and of the installed agents. Errors refuse a change; warnings are told with it. Nothing is changed or guessed
+here, and everything found is reported at once, in the order of the text.
+"""
+
+from collections.abc import Mapping
+
+from haclusterd.commands.verify_agents import check_agents
+from haclusterd.commands.verify_constraints import check_constraints
+from haclusterd.commands.verify_fencing import check_fencing
+from haclusterd.commands.verify_judgement import Judgement
+from haclusterd.commands.verify_operations import check_operations
+from haclusterd.commands.verify_references import check_references
+from haclusterd.commands.verify_support import check_support
+from haclusterd.commands.verify_values import check_values
+from haclusterd.model.agents import AgentFacts
+from haclusterd.model.cluster import Member
+from haclusterd.model.configuration import Configuration
+from haclusterd.model.ids import NodeName
+from haclusterd.reports.items import ReportItem, in_reading_order
+from haclusterd.reports.places import Places
+
+CHECKS = (
+    check_references,
+    check_support,
+    check_values,
+    check_operations,
+    check_agents,
+    check_constraints,
+    check_fencing,
+)
+"""All checks; each looks at one concern and does not mind what the others find."""
+
+
+def verify(
+    configuration: Configuration,
+    *,
+    members: Mapping[NodeName, Member],
+    agents: Mapping[str, AgentFacts] | None,
+    places: Places | None = None,
+) -> tuple[ReportItem, ...]:
+    """Judge a configuration.
+
+    `members` is the cluster's (empty: not known, then nodes are looked for in the configuration only). `agents` are the
+    installed ones by `str(AgentReference)`; None: not known, then nothing is said of agents and their parameters.
+    """
+    judgement = Judgement(configuration, members, agents, places or Places())
+    for check in CHECKS:
+        check(judgement)
+    return in_reading_order(judgement.reports)

@@ -1,0 +1,72 @@
+"""Agents and their parameters, judged by what the installed agents say of themselves."""
+
+from haclusterd.commands.verify_judgement import Judgement, pairs
+from haclusterd.model import durations
+from haclusterd.model.agents import AgentFacts, ParameterFacts
+from haclusterd.model.configuration import Primitive, effective
+from haclusterd.reports.codes import Code
+from haclusterd.reports.suggestions import did_you_mean, nearest
+
+TRACE_PARAMETERS = frozenset({"trace_ra", "trace_file"})
+"""Every OCF agent has these (resource-agents: ocf-shellfuncs)."""
+GIVEN_BY_FENCER = frozenset({"action", "plug", "port", "nodename", "delay"})
+"""What a fence agent gets with each call, so that it need not be configured (fence-agents' stdin protocol)."""
+
+
+def check_agents(judgement: Judgement) -> None:
+    """Judge every primitive's agent and parameters; nothing when the installed agents are not known."""
+    if judgement.agents is None:
+        return
+    for primitive in judgement.configuration.primitives():
+        facts = judgement.agents.get(str(primitive.agent))
+        if facts is None:
+            guess = nearest(str(primitive.agent), judgement.agents)
+            remedy = f"install it, or did you mean {guess}?" if guess else None
+            path = ("resource", primitive.id, "agent")
+            judgement.note(Code.UNKNOWN_AGENT, path, remedy=remedy, where=primitive.id, agent=primitive.agent)
+            continue
+        _check_parameters(judgement, primitive, facts)
+        _check_advice(judgement, primitive, facts)
+
+
+def _check_parameters(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:
+    is_device = primitive.agent.standard == "stonith"
+    given = effective(primitive.parameters)
+    for name, parameter in facts.parameters.items():
+        is_missing = parameter.is_required and parameter.default is None and name not in given
+        if is_missing and not (is_device and name in GIVEN_BY_FENCER):
+            own = ("resource", primitive.id)
+            judgement.note(Code.MISSING_PARAMETER, own, where=primitive.id, agent=primitive.agent, name=name)
+    for name, value in pairs(primitive.parameters):
+        path = ("resource", primitive.id, "params", name)
+        known = facts.parameters.get(name)
+        if known is not None:
+            _check_option(judgement, known, value, f"{primitive.id}: {name}", path)
+        elif not _is_special(name, is_device=is_device):
+            remedy = did_you_mean(name, facts.parameters)
+            agent = primitive.agent
+            judgement.note(Code.UNKNOWN_PARAMETER, path, remedy=remedy, where=primitive.id, agent=agent, name=name)
+
+
+def _is_special(name: str, *, is_device: bool) -> bool:
+    """Tell whether a parameter is not the agent's but the cluster's (`pcmk_*` of fence devices), or every agent's."""
+    return name.startswith("pcmk_") or name == "provides" if is_device else name in TRACE_PARAMETERS
+
+
+def _check_option(judgement: Judgement, known: ParameterFacts, value: str, name: str, path: tuple[str, ...]) -> None:
+    if known.options and value not in known.options:
+        problem = f"{value!r} is not one of: {', '.join(known.options)}"
+        judgement.note(Code.BAD_VALUE, path, name=name, problem=problem)
+
+
+def _check_advice(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:
+    for index, operation in enumerate(primitive.operations):
+        advice = facts.action_timeouts_ms.get(operation.name)
+        if advice is not None and operation.timeout_ms is not None and operation.timeout_ms < advice:
+            judgement.note(
+                Code.TIMEOUT_BELOW_ADVICE,
+                ("resource", primitive.id, "operation", str(index), "timeout"),
+                where=f"{primitive.id}: {operation.name}",
+                timeout=durations.render(operation.timeout_ms),
+                advice=durations.render(advice),
+            )

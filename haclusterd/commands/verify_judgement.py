@@ -1,0 +1,46 @@
+"""What the checks of a configuration share: what is judged, and what was found."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from haclusterd.model.agents import AgentFacts
+from haclusterd.model.cluster import Member
+from haclusterd.model.configuration import AttributeSet, Configuration
+from haclusterd.model.ids import NodeName
+from haclusterd.model.properties import Row, objection
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report_with
+from haclusterd.reports.places import Places
+
+
+@dataclass(slots=True)
+class Judgement:
+    """One configuration under judgement."""
+
+    configuration: Configuration
+    members: Mapping[NodeName, Member]
+    agents: Mapping[str, AgentFacts] | None
+    places: Places
+    reports: list[ReportItem] = field(default_factory=list)
+
+    def note(self, code: Code, path: tuple[str, ...], /, *, remedy: str | None = None, **parameters: object) -> None:
+        """Report a fault of what stands at `path`."""
+        self.reports.append(report_with(code, parameters, place=self.places.find(*path), remedy=remedy))
+
+    def check_value(self, row: Row, value: str, name: str, path: tuple[str, ...]) -> None:
+        """Report a value that does not fit its row in a table."""
+        problem = objection(row, value)
+        if problem is not None:
+            remedy = f"{row.name}: {row.doc} Default: {row.default}" if row.default else f"{row.name}: {row.doc}"
+            self.note(Code.BAD_VALUE, path, remedy=remedy, name=name, problem=problem)
+
+    def nodes(self) -> tuple[NodeName, ...]:
+        """Return the nodes that may run resources, by name: the members, or what is configured when none are known."""
+        if self.members:
+            return tuple(sorted(name for name, member in self.members.items() if not member.is_witness))
+        return tuple(sorted(self.configuration.nodes))
+
+
+def pairs(sets: tuple[AttributeSet, ...]) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of all blocks, in the order of the text."""
+    return ((name, value) for block in sets for name, value in block.pairs)

@@ -1,0 +1,73 @@
+"""Operations of primitives: intervals, timeouts, attributes (Pacemaker Explained, "Resource Operations")."""
+
+from haclusterd.commands.verify_judgement import Judgement, pairs
+from haclusterd.model import durations
+from haclusterd.model.configuration import Operation, Primitive
+from haclusterd.model.operations import OPERATION_ATTRIBUTES, RECURRING, operation_row
+from haclusterd.reports.codes import Code
+from haclusterd.reports.suggestions import did_you_mean
+
+SHORTEST_TIMEOUT_MS = 100
+"""No agent can start its interpreter, act and end in less."""
+LONGEST_TIMEOUT_MS = 86_400_000
+
+
+def check_operations(judgement: Judgement) -> None:
+    """Judge the operations of every primitive."""
+    for primitive in judgement.configuration.primitives():
+        _check_repetition(judgement, primitive)
+        for index, operation in enumerate(primitive.operations):
+            path = ("resource", primitive.id, "operation", str(index))
+            _check_operation(judgement, operation, f"{primitive.id}: {operation.name}", path)
+            if operation.interval_ms and operation.name not in RECURRING:
+                judgement.note(
+                    Code.INTERVAL_OF_ONE_SHOT,
+                    (*path, "interval"),
+                    resource=primitive.id,
+                    operation=operation.name,
+                    interval=durations.render(operation.interval_ms),
+                )
+        is_watched = any(each.name == "monitor" and each.interval_ms for each in primitive.operations)
+        if not is_watched and primitive.agent.standard != "stonith":
+            judgement.note(Code.NO_MONITOR, ("resource", primitive.id), resource=primitive.id)
+
+
+def _check_repetition(judgement: Judgement, primitive: Primitive) -> None:
+    """Two operations of one name and interval could not be told apart, whatever their roles are."""
+    seen: set[tuple[str, int]] = set()
+    for index, operation in enumerate(primitive.operations):
+        path = ("resource", primitive.id, "operation", str(index))
+        key = (operation.name, operation.interval_ms)
+        if key in seen and operation.interval_ms:
+            interval = durations.render(operation.interval_ms)
+            judgement.note(Code.EQUAL_INTERVALS, path, resource=primitive.id, interval=interval)
+        elif key in seen:
+            judgement.note(Code.OPERATION_TWICE, path, resource=primitive.id, operation=operation.name)
+        seen.add(key)
+
+
+def _check_operation(judgement: Judgement, operation: Operation, where: str, path: tuple[str, ...]) -> None:
+    for name, value in (("on-fail", operation.on_fail), ("requires", operation.requires)):
+        row = operation_row(name)
+        assert row is not None
+        if value is not None:
+            judgement.check_value(row, value, f"{where}: {name}", (*path, name))
+    for name, value in pairs(operation.meta):
+        row = operation_row(name)
+        if row is None:
+            remedy = did_you_mean(name, (row.name for row in OPERATION_ATTRIBUTES))
+            own = (*path, "meta", name)
+            judgement.note(Code.UNKNOWN_OPERATION_ATTRIBUTE, own, remedy=remedy, where=where, name=name)
+        else:
+            judgement.check_value(row, value, f"{where}: {name}", (*path, "meta", name))
+    _check_timeout(judgement, operation.timeout_ms, where, (*path, "timeout"))
+
+
+def _check_timeout(judgement: Judgement, timeout_ms: int | None, where: str, path: tuple[str, ...]) -> None:
+    if timeout_ms is None:
+        return
+    timeout = durations.render(timeout_ms)
+    if timeout_ms < SHORTEST_TIMEOUT_MS:
+        judgement.note(Code.TIMEOUT_TOO_SHORT, path, where=where, timeout=timeout)
+    elif timeout_ms > LONGEST_TIMEOUT_MS:
+        judgement.note(Code.TIMEOUT_TOO_LONG, path, where=where, timeout=timeout)

@@ -1,0 +1,67 @@
+"""Cluster properties, meta-attributes and defaults: known names, and values that fit them.
+
+The tables of names and types are `model/properties.py` and `model/operations.py`; nothing is listed here.
+"""
+
+from haclusterd.commands.verify_judgement import Judgement, pairs
+from haclusterd.model.operations import DEFAULTABLE, operation_row
+from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, meta_row, property_row
+from haclusterd.model.words import bad_character
+from haclusterd.reports.codes import Code
+from haclusterd.reports.suggestions import did_you_mean
+
+_PROPERTY_NAMES = tuple(name for row in CLUSTER_PROPERTIES for name in (row.name, *row.aliases))
+_META_NAMES = tuple(name for row in META_ATTRIBUTES for name in (row.name, *row.aliases))
+
+
+def check_values(judgement: Judgement) -> None:
+    """Judge every name and value that the cluster itself reads."""
+    configuration = judgement.configuration
+    for name, value in pairs(configuration.properties):
+        _check_property(judgement, name, value)
+    for name, value in pairs(configuration.resource_defaults):
+        _check_meta(judgement, name, value, "resource defaults", ("resource_defaults", name))
+    for name, value in pairs(configuration.operation_defaults):
+        _check_operation_default(judgement, name, value)
+    for resource in configuration.resources.values():
+        for name, value in pairs(resource.meta):
+            _check_meta(judgement, name, value, resource.id, ("resource", resource.id, "meta", name))
+        for name, value in pairs(resource.parameters):
+            path = ("resource", resource.id, "params", name)
+            _check_characters(judgement, value, f"{resource.id}: {name}", path)
+    for node in configuration.nodes.values():
+        for name, value in pairs(node.attributes):
+            _check_characters(judgement, value, f"{node.name}: {name}", ("node", node.name, "attributes", name))
+
+
+def _check_property(judgement: Judgement, name: str, value: str) -> None:
+    row, path = property_row(name), ("properties", name)
+    if row is None:
+        remedy = did_you_mean(name, _PROPERTY_NAMES)
+        judgement.note(Code.UNKNOWN_PROPERTY, path, remedy=remedy, name=name)
+        return
+    judgement.check_value(row, value, name, path)
+
+
+def _check_meta(judgement: Judgement, name: str, value: str, where: str, path: tuple[str, ...]) -> None:
+    row = meta_row(name)
+    if row is None:
+        judgement.note(Code.UNKNOWN_META, path, remedy=did_you_mean(name, _META_NAMES), where=where, name=name)
+        return
+    judgement.check_value(row, value, f"{where}: {name}", path)
+
+
+def _check_operation_default(judgement: Judgement, name: str, value: str) -> None:
+    path, where = ("operation_defaults", name), "operation defaults"
+    row = operation_row(name) if name in DEFAULTABLE else None
+    if row is None:
+        remedy = did_you_mean(name, DEFAULTABLE)
+        judgement.note(Code.UNKNOWN_OPERATION_ATTRIBUTE, path, remedy=remedy, where=where, name=name)
+        return
+    judgement.check_value(row, value, f"{where}: {name}", path)
+
+
+def _check_characters(judgement: Judgement, value: str, name: str, path: tuple[str, ...]) -> None:
+    character = bad_character(value)
+    if character:
+        judgement.note(Code.BAD_CHARACTER, path, name=name, character=character)
