@@ -18,6 +18,7 @@ from typing import Protocol
 from haclusterd.model.agent_calls import AdoptedAction as AdoptedAction
 from haclusterd.model.agent_calls import AgentCall as AgentCall
 from haclusterd.model.agent_calls import AgentResult as AgentResult
+from haclusterd.model.agents import AgentFacts, ParameterFacts
 from haclusterd.model.ids import AgentReference, ResourceId
 
 
@@ -31,6 +32,24 @@ class AgentMetadata:
     longdesc: str
     parameters: Mapping[str, "ParameterMetadata"]
     actions: Mapping[str, "ActionMetadata"]
+
+    def facts(self) -> AgentFacts:
+        """Return the part that a configuration is judged by."""
+        parameters = {
+            name: ParameterFacts(
+                is_required=each.is_required,
+                is_unique=each.is_unique,
+                is_reloadable=each.is_reloadable,
+                is_private=each.is_private,
+                content_type=each.content_type,
+                default=each.default,
+                shortdesc=each.shortdesc,
+                options=each.options,
+            )
+            for name, each in self.parameters.items()
+        }
+        timeouts = {name: each.timeout_ms for name, each in self.actions.items()}
+        return AgentFacts(self.version, self.shortdesc, parameters, timeouts)
 
 
 @dataclass(frozen=True, slots=True)
