@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static wheel lock
+.PHONY: help setup demo test quick lint static wheel reference lock
 
 BIN := .venv/bin
 STAMP := .venv/installed-from-lock
@@ -42,6 +42,9 @@ static: setup
 
 wheel: setup  ## dist/haclusterd-*.whl
 	@$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+reference: setup  ## pages under docs/reference that are made from tables of the program
+	@$(BIN)/python docs/reference/render.py
 
 lock: setup  ## requirements.lock made anew from pyproject.toml
 	@$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet pip-tools

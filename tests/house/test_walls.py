@@ -34,6 +34,7 @@ BREACHES = [
     ("adapters", "from haclusterd.machines import executor", "Adapters know the ports, not the brains"),
     ("commands", "from haclusterd.ports import store", "Verbs decide, they do not reach out"),
     ("cli", "from haclusterd.machines import executor", "The shell speaks commands, not machines"),
+    ("runtime", "import cryptography", "Certificates are made in one place"),
     ("agents", "from haclusterd.model import ids", "The agent SDK stands alone"),
 ]
 

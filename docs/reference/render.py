@@ -1,0 +1,55 @@
+"""Writes the reference pages that are made from tables of the program, so that the two cannot differ.
+
+`make reference` runs it; tests/house/test_documents.py fails when a page is not what it would write.
+"""
+
+from pathlib import Path
+
+from haclusterd.model import durations
+from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, Row, ValueType
+
+HERE = Path(__file__).parent
+
+HEAD = """# Cluster properties and meta-attributes
+
+Made from `haclusterd/model/properties.py` by `make reference`; do not edit. Older names are read as their newer ones.
+Whatever is not listed here is refused when it is configured.
+"""
+
+COLUMNS = "| name | values | default | meaning |\n|---|---|---|---|"
+
+
+def properties_page() -> str:
+    """Return the page about properties and meta-attributes."""
+    sections = (
+        ("Cluster properties", "crm configure property NAME=VALUE", CLUSTER_PROPERTIES),
+        ("Meta-attributes of resources", "crm configure primitive ID AGENT meta NAME=VALUE", META_ATTRIBUTES),
+    )
+    parts = [HEAD]
+    for title, use, rows in sections:
+        parts.append(f"## {title}\n\n`{use}`\n\n{COLUMNS}\n{_table(rows)}\n")
+    return "\n".join(parts)
+
+
+def _table(rows: tuple[Row, ...]) -> str:
+    return "\n".join(
+        f"| `{row.name}`{_aliases(row)} | {_values(row)} | {f'`{row.default}`' if row.default else ''} | {row.doc} |"
+        for row in rows
+    )
+
+
+def _aliases(row: Row) -> str:
+    return "".join(f"<br>(`{alias}`)" for alias in row.aliases)
+
+
+def _values(row: Row) -> str:
+    if row.choices:
+        return ", ".join(f"`{choice}`" for choice in row.choices)
+    spell = durations.render if row.type is ValueType.DURATION else str
+    bounds = [f"from {spell(row.minimum)}" if row.minimum is not None else ""]
+    bounds.append(f"up to {spell(row.maximum)}" if row.maximum is not None else "")
+    return " ".join(part for part in (str(row.type), *bounds) if part)
+
+
+if __name__ == "__main__":
+    (HERE / "properties.md").write_text(properties_page())
