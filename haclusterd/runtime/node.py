@@ -124,6 +124,8 @@ class NodeRuntime:
             self._log("agent.adopted", key=action.key, resource=str(action.resource), action=action.action)
         self._executor.adopted(adopted)
         ports.store.start(self._store_event)
+        # The store has shown every entry that may yet declare a loss: the withdrawn set is whole again.
+        ports.pacer.withdrawals_known()
         self._stamp()
         self._wake()
 

@@ -1,0 +1,109 @@
+"""Makes what a new cluster's nodes are given: one directory each, to be copied to that node and nowhere else.
+
+A directory holds `haclusterd.yaml`, the node's certificate and key, the authority's certificate and the heartbeat keys.
+The authority's own key goes into a directory of its own: whoever has it can admit nodes.
+"""
+
+import datetime as dt
+import json
+import os
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from haclusterd.adapters.certificates import (
+    create_authority,
+    heartbeat_keys,
+    issue_certificate,
+    write_authority,
+    write_node_credentials,
+)
+from haclusterd.adapters.files_directory import FilesDirectory
+from haclusterd.adapters.raft_identity import create_identity
+from haclusterd.model.cluster import Member
+from haclusterd.model.ids import NodeName
+from haclusterd.runtime.settings import BOOT_ID_FILE, CONFIGURATION_FILE, Installation, render
+
+HEARTBEAT_KEYS = "heartbeat.keys"
+AUTHORITY_DIRECTORY = "authority"
+STATE_DIRECTORY = Path("/var/lib/haclusterd")
+RUNTIME_DIRECTORY = Path("/run/haclusterd")
+
+
+class SetupRefused(Exception):  # noqa: N818 (a finding, named as people say it)
+    """Nothing was made; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlaces:
+    """Where one node keeps its files, when not at the usual places."""
+
+    state_directory: Path = STATE_DIRECTORY
+    runtime_directory: Path = RUNTIME_DIRECTORY
+    boot_id_file: Path = Path(BOOT_ID_FILE)
+    is_development: bool = False
+
+
+def make_bundles(
+    name: str, members: Sequence[Member], output: Path, *, places: dict[NodeName, NodePlaces] | None = None
+) -> dict[NodeName, Path]:
+    """Make a directory for each member below `output`; raises SetupRefused when there is something already."""
+    if output.exists() and any(output.iterdir()):
+        raise SetupRefused(f"{output} is not empty: name a new directory, so that no keys are overwritten")
+    cluster = str(uuid.uuid4())
+    now = dt.datetime.fromtimestamp(time.clock_gettime(time.CLOCK_REALTIME), dt.UTC)
+    authority = create_authority(cluster, now=now)
+    credentials = {
+        member.name: issue_certificate(authority, member.name, [host for host, _ in member.addresses], now=now)
+        for member in members
+    }
+    write_authority(_directory(output / AUTHORITY_DIRECTORY), authority)
+    bundles: dict[NodeName, Path] = {}
+    for member in members:
+        bundle = _directory(output / str(member.name))
+        write_node_credentials(bundle, authority.certificate, credentials[member.name])
+        peers = {other: item.certificate for other, item in credentials.items() if other != member.name}
+        _write_keys(bundle, heartbeat_keys(bundle, cluster, member.name, peers))
+        place = (places or {}).get(member.name, NodePlaces())
+        installation = Installation(
+            directory=bundle,
+            node=member.name,
+            cluster_uuid=cluster,
+            cluster_name=name,
+            members=tuple(members),
+            state_directory=place.state_directory,
+            runtime_directory=place.runtime_directory,
+            boot_id_file=place.boot_id_file,
+            is_development=place.is_development,
+            node_timeout_ms=2000,
+        )
+        (bundle / CONFIGURATION_FILE).write_text(render(installation))
+        bundles[member.name] = bundle
+    return bundles
+
+
+def initialize(installation: Installation) -> Path:
+    """Prepare the empty state directory of a new member, once; raises StoreRefused when it belongs to a node."""
+    files = FilesDirectory(installation.state_directory)
+    create_identity(files, installation.cluster_uuid, installation.node)
+    return installation.state_directory
+
+
+def read_keys(directory: Path) -> dict[NodeName, bytes]:
+    """Read the heartbeat keys of a bundle; raises OSError or ValueError."""
+    document = json.loads((directory / HEARTBEAT_KEYS).read_text())
+    return {NodeName(peer): bytes.fromhex(key) for peer, key in document.items()}
+
+
+def _write_keys(bundle: Path, keys: dict[NodeName, bytes]) -> None:
+    text = json.dumps({str(peer): key.hex() for peer, key in sorted(keys.items())})
+    handle = os.open(bundle / HEARTBEAT_KEYS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(handle, "w") as file:
+        file.write(text + "\n")
+
+
+def _directory(path: Path) -> Path:
+    path.mkdir(parents=True, mode=0o700)
+    return path

@@ -1,0 +1,276 @@
+"""The process `haclusterd`: picks the adapters, runs one node.
+
+SIGTERM and SIGINT drain this node and leave the cluster; a second one ends at once, as a crash would. SIGHUP puts a new
+image into the same process (an upgrade), whose services run on. Any uncaught error ends the process loudly: systemd
+starts it again, resources run on, and if it does not come back its peers fence the node.
+"""
+
+import argparse
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+import threading
+import traceback
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from haclusterd.adapters.agents_by_class import AgentsByClass
+from haclusterd.adapters.agents_ocf import AgentDirectories, OcfAgents, own_marks
+from haclusterd.adapters.agents_stonith import StonithAgents
+from haclusterd.adapters.clock_boottime import BoottimeClock
+from haclusterd.adapters.control_server import Answer, ControlServer, ControlSocketBusy, PeerCredentials
+from haclusterd.adapters.crash_records import CrashFile
+from haclusterd.adapters.entropy_system import SystemEntropy
+from haclusterd.adapters.event_log import standard_event_log
+from haclusterd.adapters.fence_agents import StdinFenceAgents
+from haclusterd.adapters.history_sqlite import SqliteHistory
+from haclusterd.adapters.installation import InstallationIncomplete, resource_agents_directory
+from haclusterd.adapters.pacer_link import PacerLink
+from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
+from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
+from haclusterd.adapters.service_notification import notify
+from haclusterd.commands.verb import Permission
+from haclusterd.entry_points.cluster_setup import initialize, read_keys
+from haclusterd.model.ids import Incarnation
+from haclusterd.model.requests import Request
+from haclusterd.model.timing import derive
+from haclusterd.ports.event_log import EventLog, Priority
+from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.runtime.control import Caller, ControlService
+from haclusterd.runtime.node import NodeRuntime
+from haclusterd.runtime.ports import NodePorts
+from haclusterd.runtime.replica import Replica
+from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, NodeSettings, SettingsError, load
+
+EXIT_USAGE = 64
+EXIT_DAMAGED = 65
+EXIT_REFUSED = 66
+EXIT_CRASHED = 70
+EXIT_CONFIGURATION = 78
+FLUSH_MS = 2000
+SYSTEM_FENCE_DIRECTORIES = (Path("/usr/sbin"), Path("/usr/local/sbin"))
+
+
+class Daemon:
+    """One node in this process."""
+
+    def __init__(self, installation: Installation, log: EventLog, loop: asyncio.AbstractEventLoop) -> None:
+        self._installation = installation
+        self._log = log
+        self._loop = loop
+        self._ended: asyncio.Future[int] = loop.create_future()
+        self._is_draining = False
+        settings = _node_settings(installation)
+        self._pacer = PacerLink(installation.runtime_directory, BoottimeClock(loop), loop)
+        self._runtime = NodeRuntime(
+            settings, self._ports(settings), left=partial(self._end, 0)
+        )
+        control = ControlService(self._runtime)
+        self._server = ControlServer(
+            installation.runtime_directory / "control.sock", partial(_handle, control)
+        )
+
+    def _ports(self, settings: NodeSettings) -> NodePorts:
+        installation, loop = self._installation, self._loop
+        clock = BoottimeClock(loop)
+        shipped = resource_agents_directory()
+        marks = own_marks(os.environ)
+        incarnation = Incarnation(settings.boot_id, SystemEntropy().token())
+        fence_agents = StdinFenceAgents(
+            clock,
+            loop,
+            runtime_directory=installation.runtime_directory,
+            node=settings.node,
+            incarnation=incarnation,
+            directories=(shipped, *SYSTEM_FENCE_DIRECTORIES),
+            allows_development=installation.is_development,
+            own_environment=marks,
+        )
+        ocf = OcfAgents(
+            clock,
+            loop,
+            runtime_directory=installation.runtime_directory,
+            node=settings.node,
+            incarnation=incarnation,
+            directories=AgentDirectories(shipped=shipped, own_environment=marks),
+        )
+        return NodePorts(
+            clock=clock,
+            entropy=SystemEntropy(),
+            store=self._store(settings),
+            pacer=self._pacer,
+            agents=AgentsByClass(clock, {"ocf": ocf, "stonith": StonithAgents(clock, fence_agents)}),
+            fence_agents=fence_agents,
+            log=self._log,
+            history=SqliteHistory(
+                installation.state_directory / "history.sqlite", loop.call_soon_threadsafe
+            ),
+            crashes=CrashFile(installation.runtime_directory / "crashes.json"),
+        )
+
+    def _store(self, settings: NodeSettings) -> RaftThread:
+        voters = tuple(member for member in settings.members if member.is_voter)
+        me = settings.member(settings.node)
+        assert me is not None
+        return RaftThread(
+            settings=RaftSettings(
+                cluster=settings.cluster_uuid,
+                node=settings.node,
+                voters=tuple(member.name for member in voters),
+                timers=RaftTimers.derive(settings.timing.node_timeout_ms),
+            ),
+            directory=self._installation.state_directory,
+            credentials=self._installation.directory,
+            listen=me.addresses[0],
+            peers={member.name: member.addresses for member in voters if member.name != settings.node},
+            machine=Replica(self._pacer),
+            call_main=self._loop.call_soon_threadsafe,
+            fail=self._fail_stop,
+            alive=self._pacer.stamp_raft,
+        )
+
+    async def run(self) -> int:
+        """Run until this node has left, or was told to end; return the exit code."""
+        self._loop.set_exception_handler(self._crash)
+        await self._server.start()
+        self._runtime.start()
+        for number, act in ((signal.SIGTERM, self._drain), (signal.SIGINT, self._drain), (signal.SIGHUP, self._renew)):
+            self._loop.add_signal_handler(number, act)
+        gc.collect()
+        gc.freeze()
+        notify("READY=1")
+        code = await self._ended
+        self._server.stop()
+        self._runtime.stop()
+        return code
+
+    def _end(self, code: int) -> None:
+        if not self._ended.done():
+            self._ended.set_result(code)
+
+    def _drain(self) -> None:
+        if self._is_draining:
+            self._end(EXIT_CRASHED)
+            return
+        self._is_draining = True
+        notify("STOPPING=1")
+        self._runtime.drain()
+
+    def _renew(self) -> None:
+        """Put a new image into this process; its children stay its children, and are adopted by the new image."""
+        self._log.write("daemon.renewed", priority=Priority.NOTICE)
+        notify("RELOADING=1")
+        self._server.stop()
+        self._runtime.stop()
+        self._log.flush(FLUSH_MS)
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+    def _crash(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An error that nobody caught: record it, say it, end."""
+        error = context.get("exception")
+        detail = f"{context.get('message')}: {error!r}"
+        trace = "".join(traceback.format_exception(error)) if isinstance(error, BaseException) else ""
+        self._runtime.crashed(detail)
+        self._log.write("daemon.crashed", priority=Priority.CRITICAL, detail=detail, trace=trace)
+        self._log.flush(FLUSH_MS)
+        os._exit(EXIT_CRASHED)
+
+    def _fail_stop(self, reason: str) -> NoReturn:
+        """The disk failed: memory may be ahead of it, so nothing more may be said to anybody (raft.md guard 2)."""
+        self._log.write("store.failed", priority=Priority.CRITICAL, reason=reason)
+        self._log.flush(FLUSH_MS)
+        os._exit(EXIT_CODE_IO_ERROR)
+
+
+def _handle(control: ControlService, request: Request, peer: PeerCredentials, answer: Answer) -> None:
+    control.handle(request, Caller(peer.author, Permission.ADMINISTER), answer)
+
+
+def _node_settings(installation: Installation) -> NodeSettings:
+    return NodeSettings(
+        node=installation.node,
+        cluster_uuid=installation.cluster_uuid,
+        cluster_name=installation.cluster_name,
+        members=installation.members,
+        boot_id=installation.boot_id(),
+        keys=read_keys(installation.directory),
+        timing=derive(installation.node_timeout_ms),
+        actions_max=max(8, 2 * (os.cpu_count() or 4)),
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the daemon; return the exit code."""
+    options = _parser().parse_args(arguments)
+    if not __debug__:
+        return _refuse("python -O removes the checks that keep data safe; run without it", EXIT_USAGE)
+    try:
+        installation = load(options.configuration)
+        if options.initialize:
+            print(f"prepared {initialize(installation)} for node {installation.node}")
+            return 0
+        installation.runtime_directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return _run(installation)
+    except (SettingsError, InstallationIncomplete) as error:
+        return _refuse(str(error), EXIT_CONFIGURATION)
+    except ControlSocketBusy as error:
+        return _refuse(str(error), EXIT_REFUSED)
+    except StoreRefused as error:
+        return _refuse(str(error), EXIT_REFUSED)
+    except StoreDamaged as error:
+        return _refuse(str(error), EXIT_DAMAGED)
+    except (OSError, ValueError) as error:
+        return _refuse(str(error), EXIT_CONFIGURATION)
+
+
+def _run(installation: Installation) -> int:
+    log = standard_event_log()
+    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+    _excepthook(log)
+
+    async def live() -> int:
+        return await Daemon(installation, log, asyncio.get_running_loop()).run()
+
+    code = asyncio.run(live())
+    log.flush(FLUSH_MS)
+    return code
+
+
+def _excepthook(log: EventLog) -> None:
+    """Let an error of any thread end the process: a daemon that lost a part of itself must not go on."""
+    def ended(context: threading.ExceptHookArgs) -> None:
+        log.write("daemon.crashed", priority=Priority.CRITICAL, detail=repr(context.exc_value))
+        log.flush(FLUSH_MS)
+        os._exit(EXIT_CRASHED)
+
+    threading.excepthook = ended
+
+
+def _refuse(message: str, code: int) -> int:
+    print(f"haclusterd: {message}", file=sys.stderr)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="haclusterd", description="The peer daemon of one cluster node.")
+    parser.add_argument(
+        "--configuration",
+        type=Path,
+        default=Path("/etc/haclusterd") / CONFIGURATION_FILE,
+        metavar="FILE",
+        help="who this node is (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--initialize",
+        action="store_true",
+        help="prepare the empty state directory of a new member, once, and end",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

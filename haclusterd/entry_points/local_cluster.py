@@ -1,0 +1,265 @@
+"""A cluster of real daemons on this machine: each node a directory, a boot id, a brain and a pacer of its own.
+
+For the demonstration, the tests and development. Every process of a node carries two marks in its environment, so that
+the power switch (`fence_local`) and `sweep` find all of them and nothing else.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from haclusterd.adapters.control_client import SocketClient
+from haclusterd.entry_points.cluster_setup import NodePlaces, initialize, make_bundles
+from haclusterd.model.cluster import Member
+from haclusterd.model.ids import NodeName
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Options, Progress, Request, Response
+from haclusterd.runtime.settings import CONFIGURATION_FILE, load
+
+CLUSTER_MARK = "HACLUSTERD_LOCAL_CLUSTER"
+NODE_MARK = "HACLUSTERD_NODE"
+SWEEP_ROUNDS = 50
+
+
+@dataclass(slots=True)
+class LocalNode:
+    """One node's directories and its processes."""
+
+    name: NodeName
+    bundle: Path
+    state: Path
+    runtime: Path
+    logs: Path
+    boot_id_file: Path
+    port: int
+    brain: subprocess.Popen[bytes] | None = None
+    pacer: subprocess.Popen[bytes] | None = None
+
+    @property
+    def socket(self) -> Path:
+        """The control socket."""
+        return self.runtime / "control.sock"
+
+
+@dataclass(slots=True)
+class LocalCluster:
+    """Nodes on loopback; `setup` once, then `start`."""
+
+    directory: Path
+    names: Sequence[str] = ("n1", "n2", "n3")
+    host: str = "127.0.0.1"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Added to every process's environment."""
+    mark: str = ""
+    nodes: dict[NodeName, LocalNode] = field(default_factory=dict)
+
+    @property
+    def nodes_directory(self) -> Path:
+        """What `fence_local` reads as `nodes_dir`."""
+        return self.directory / "nodes"
+
+    def setup(self) -> None:
+        """Make certificates, configuration and directories of all nodes."""
+        self.mark = self.mark or f"local-{uuid.uuid4().hex[:12]}"
+        ports = free_ports(self.host, len(self.names))
+        members = []
+        places: dict[NodeName, NodePlaces] = {}
+        self.nodes_directory.mkdir(parents=True)
+        (self.nodes_directory / "local-cluster").write_text(self.mark + "\n")
+        for text, port in zip(self.names, ports, strict=True):
+            name = NodeName(text)
+            home = self.directory / text
+            for part in ("state", "run", "log"):
+                (home / part).mkdir(parents=True, mode=0o700)
+            boot_id_file = home / "boot_id"
+            places[name] = NodePlaces(home / "state", home / "run", boot_id_file, is_development=True)
+            members.append(Member(name, ((self.host, port),)))
+            (self.nodes_directory / f"{text}.node").write_text("")
+            bundle = self.directory / "setup" / text
+            self.nodes[name] = LocalNode(
+                name, bundle, home / "state", home / "run", home / "log", boot_id_file, port
+            )
+        make_bundles("local", members, self.directory / "setup", places=places)
+        for node in self.nodes.values():
+            initialize(load(node.bundle / CONFIGURATION_FILE))
+            self.boot(node.name)
+
+    def boot(self, name: str) -> None:
+        """Give a node a new boot id and an empty runtime directory, as a reboot does."""
+        node = self.nodes[NodeName(name)]
+        node.boot_id_file.write_text(str(uuid.uuid4()) + "\n")
+        shutil.rmtree(node.runtime, ignore_errors=True)
+        node.runtime.mkdir(mode=0o700)
+        (self.nodes_directory / f"{name}.off").unlink(missing_ok=True)
+
+    def start(self, names: Iterable[str] | None = None) -> None:
+        """Start pacer and brain of the nodes."""
+        for name in names if names is not None else self.names:
+            self.start_pacer(name)
+            self.start_brain(name)
+
+    def start_pacer(self, name: str) -> None:
+        """Start a node's pacer."""
+        node = self.nodes[NodeName(name)]
+        arguments = ["haclusterd.entry_points.pacer", "--runtime-directory", str(node.runtime)]
+        node.pacer = self._spawn(node, "pacer", arguments)
+
+    def start_brain(self, name: str) -> None:
+        """Start a node's brain."""
+        node = self.nodes[NodeName(name)]
+        arguments = ["haclusterd.entry_points.haclusterd", "--configuration", str(node.bundle / CONFIGURATION_FILE)]
+        node.brain = self._spawn(node, "brain", arguments)
+
+    def _spawn(self, node: LocalNode, what: str, arguments: list[str]) -> subprocess.Popen[bytes]:
+        with open(node.logs / f"{what}.log", "ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", *arguments],
+                env=self._environment(node),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def _environment(self, node: LocalNode) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if name != "NOTIFY_SOCKET"}
+        return {**kept, **self.environment, CLUSTER_MARK: self.mark, NODE_MARK: str(node.name)}
+
+    # -- faults -----------------------------------------------------------------------------------------------------
+
+    def silence(self, name: str) -> int:
+        """Stop every process of a node in its tracks: its sockets go quiet and nothing is closed, as when power fails.
+
+        Return how many there were.
+        """
+        return self._signal_all(name, signal.SIGSTOP)
+
+    def resume(self, name: str) -> int:
+        """Let a silenced node go on, as a machine that was paused."""
+        return self._signal_all(name, signal.SIGCONT)
+
+    def power_off(self, name: str) -> None:
+        """Silence a node, then kill every process of it."""
+        for _ in range(SWEEP_ROUNDS):
+            self.silence(name)
+            if not self._signal_all(name, signal.SIGKILL):
+                break
+        self._reap(self.nodes[NodeName(name)])
+
+    def _signal_all(self, name: str, number: int) -> int:
+        found: set[int] = set()
+        for _ in range(SWEEP_ROUNDS):
+            new = set(self.processes(name)) - found
+            if not new:
+                break
+            for pid in new:
+                _signal(pid, number)
+            found |= new
+        return len(found)
+
+    def processes(self, name: str | None = None) -> list[int]:
+        """Return the ids of all living processes of a node, or of all nodes."""
+        wanted = [f"{CLUSTER_MARK}={self.mark}".encode()]
+        if name is not None:
+            wanted.append(f"{NODE_MARK}={name}".encode())
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                environment = _read_environment(entry)
+                if all(mark in environment for mark in wanted):
+                    found.append(int(entry.name))
+        return sorted(found)
+
+    def stop(self, timeout_s: float = 30.0) -> None:
+        """Ask every brain to leave, wait for them, then end the pacers."""
+        for node in self.nodes.values():
+            if node.brain is not None and node.brain.poll() is None:
+                node.brain.terminate()
+        deadline = time.monotonic() + timeout_s
+        for node in self.nodes.values():
+            if node.brain is not None:
+                node.brain.wait(max(0.1, deadline - time.monotonic()))
+        for node in self.nodes.values():
+            if node.pacer is not None and node.pacer.poll() is None:
+                node.pacer.terminate()
+                node.pacer.wait(5)
+
+    def sweep(self) -> None:
+        """Kill whatever is left of any node; harmless when nothing is."""
+        for _ in range(SWEEP_ROUNDS):
+            left = self.processes()
+            if not left:
+                break
+            for pid in left:
+                _signal(pid, signal.SIGKILL)
+            for node in self.nodes.values():
+                self._reap(node)
+
+    @staticmethod
+    def _reap(node: LocalNode) -> None:
+        for process in (node.brain, node.pacer):
+            if process is not None and process.poll() is None:
+                try:
+                    process.wait(0.2)
+                except subprocess.TimeoutExpired:
+                    continue
+
+    # -- asking -----------------------------------------------------------------------------------------------------
+
+    def call(self, name: str, verb: str, *, wait_ms: int | None = None, **arguments: Json) -> Response:
+        """Carry out a verb on a node's daemon."""
+        node = self.nodes[NodeName(name)]
+        request = Request("1", verb, arguments, Options(wait_ms=wait_ms))
+        return SocketClient(node.socket).call(request, _quiet)
+
+
+def free_ports(host: str, count: int) -> list[int]:
+    """Return ports that are free for TCP and UDP now."""
+    ports: list[int] = []
+    held: list[socket.socket] = []
+    try:
+        while len(ports) < count:
+            stream = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            held.append(stream)
+            stream.bind((host, 0))
+            port = int(stream.getsockname()[1])
+            datagram = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            held.append(datagram)
+            try:
+                datagram.bind((host, port))
+            except OSError:
+                continue
+            ports.append(port)
+    finally:
+        for item in held:
+            item.close()
+    return ports
+
+
+def _quiet(progress: Progress) -> None:
+    """Nobody watches."""
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def _read_environment(entry: Path) -> frozenset[bytes]:
+    try:
+        stat = (entry / "stat").read_bytes()
+        if stat.rpartition(b")")[2].split()[:1] == [b"Z"]:
+            return frozenset()
+        return frozenset((entry / "environ").read_bytes().split(b"\0"))
+    except OSError:
+        return frozenset()
