@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -106,9 +107,7 @@ class Daemon:
             agents=AgentsByClass(clock, {"ocf": ocf, "stonith": StonithAgents(clock, fence_agents)}),
             fence_agents=fence_agents,
             log=self._log,
-            history=SqliteHistory(
-                installation.state_directory / "history.sqlite", loop.call_soon_threadsafe
-            ),
+            history=SqliteHistory(installation.state_directory / "history.sqlite", self._call_main),
             crashes=CrashFile(installation.runtime_directory / "crashes.json"),
         )
 
@@ -128,10 +127,15 @@ class Daemon:
             listen=me.addresses[0],
             peers={member.name: member.addresses for member in voters if member.name != settings.node},
             machine=Replica(self._pacer),
-            call_main=self._loop.call_soon_threadsafe,
+            call_main=self._call_main,
             fail=self._fail_stop,
             alive=self._pacer.stamp_raft,
         )
+
+    def _call_main(self, call: Callable[[], None]) -> None:
+        """Make a call on the main loop, from any thread; a loop that has ended needs none."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(call)
 
     async def run(self) -> int:
         """Run until this node has left, or was told to end; return the exit code."""

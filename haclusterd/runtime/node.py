@@ -401,7 +401,7 @@ class NodeRuntime:
 
     def _step_controller(self, changes: Sequence[Change]) -> None:
         if self._safe_mode:
-            if self._cib.version.epoch == self._safe_mode_epoch or self._cib.version.epoch == 0:
+            if self._cib.version.epoch in (0, self._safe_mode_epoch):
                 return
             self._log("safe-mode.left", Priority.NOTICE, epoch=self._cib.version.epoch)
             self._safe_mode = ""

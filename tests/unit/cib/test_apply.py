@@ -1,0 +1,376 @@
+"""What the replicated state machine accepts, refuses and keeps: one test for each rule of safety.md §1, §5, §6."""
+
+from dataclasses import replace
+
+import pytest
+
+from haclusterd.cib import commands
+from haclusterd.cib.activity import possibly_active, unfenced_holders
+from haclusterd.cib.apply import REMEMBERED_REQUESTS, apply
+from haclusterd.cib.changes import Applied, RefusalCode
+from haclusterd.model.cluster import Cib, Member, NodeState
+from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState, ProofState
+from haclusterd.model.ids import (
+    AgentReference,
+    FenceKey,
+    Incarnation,
+    NodeName,
+    OrderKey,
+    RequestId,
+    ResourceId,
+    Term,
+)
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import OperationResult, Order, ResultKind
+from haclusterd.model.rules_in_force import SafetyRules
+from haclusterd.model.scores import INFINITY
+
+N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
+DB = ResourceId("db")
+DUMMY = AgentReference("ocf", "haclusterd", "dummy")
+
+
+def life(node: str, boot: int = 1, token: int = 1) -> Incarnation:
+    return Incarnation(f"{node}-boot{boot}", f"{token:016x}")
+
+
+class Log:
+    """A CIB and the commands that make it, in the term they are appended in."""
+
+    def __init__(self) -> None:
+        self.cib = Cib()
+        self.index = 0
+        self.term = Term(1)
+        self.rules = SafetyRules()
+
+    def put(self, command: commands.Command, *, request: str = "", by: NodeName = N1) -> Applied:
+        self.index += 1
+        envelope = commands.Envelope(RequestId(request or f"r{self.index}"), by, WallTime(1000 * self.index), command)
+        applied = apply(self.cib, envelope, index=self.index, term=self.term, rules=self.rules)
+        self.cib = applied.cib
+        return applied
+
+    def must(self, command: commands.Command) -> Applied:
+        applied = self.put(command)
+        assert applied.refusal is None, applied.refusal
+        return applied
+
+    def must_refuse(self, command: commands.Command, code: RefusalCode) -> None:
+        before = self.cib
+        applied = self.put(command)
+        assert applied.refusal is not None
+        assert applied.refusal.code is code
+        assert (applied.cib.status, applied.cib.configuration) == (before.status, before.configuration)
+
+
+@pytest.fixture
+def log() -> Log:
+    """Three nodes online; n1 is DC in term 1."""
+    made = Log()
+    members = tuple(Member(name, (("127.0.0.1", 7000),)) for name in (N1, N2, N3))
+    made.must(commands.FormCluster("uuid", "test", members))
+    made.must(commands.DcElected(N1, life("n1"), Term(1)))
+    for name in (N1, N2, N3):
+        made.must(commands.Join(name, life(name)))
+    return made
+
+
+def order(
+    key: str,
+    node: NodeName = N2,
+    action: ActionName = ActionName.START,
+    *,
+    incarnation: Incarnation | None = None,
+    interval_ms: int = 0,
+    target: ExitCode = ExitCode.OK,
+) -> Order:
+    return Order(
+        key=OrderKey(key),
+        node=node,
+        incarnation=incarnation or life(node),
+        dc_term=Term(1),
+        resource=DB,
+        action=action,
+        interval_ms=interval_ms,
+        agent=DUMMY,
+        parameters={"a": "1"},
+        meta={},
+        timeout_ms=1000,
+        deadline_ms=1000,
+        target_exit_code=target,
+    )
+
+
+def issue(*orders: Order) -> commands.IssueOrders:
+    return commands.IssueOrders(Term(1), orders)
+
+
+def result(
+    key: str | None,
+    operation: str = "start",
+    exit_code: ExitCode = ExitCode.OK,
+    *,
+    kind: ResultKind = ResultKind.FINISHED,
+    target: ExitCode = ExitCode.OK,
+    interval_ms: int = 0,
+    call_id: int = 1,
+) -> OperationResult:
+    status = ExecutionStatus.DONE if exit_code is target else ExecutionStatus.ERROR
+    return OperationResult(
+        kind=kind,
+        order=OrderKey(key) if key is not None else None,
+        resource=DB,
+        operation=operation,
+        interval_ms=interval_ms,
+        exit_code=exit_code,
+        status=status,
+        call_id=call_id,
+        run_at=WallTime(5),
+        target_exit_code=target,
+    )
+
+
+def record(item: OperationResult, node: NodeName = N2) -> commands.RecordResults:
+    return commands.RecordResults(node, life(node), (item,))
+
+
+def started(log: Log, node: NodeName = N2) -> None:
+    log.must(issue(order("start", node)))
+    log.must(record(result("start"), node))
+
+
+def fence_order(target: NodeName = N2) -> FenceOrder:
+    return FenceOrder(
+        key=FenceKey("f1"),
+        target=target,
+        target_incarnation=life(target),
+        action=FenceAction.OFF,
+        device=ResourceId("power"),
+        executor=N1,
+        executor_incarnation=life("n1"),
+        dc_term=Term(1),
+        timeout_ms=1000,
+        attempt=1,
+        issued_at=WallTime(0),
+        reason="lost",
+    )
+
+
+def lose(node: NodeName = N2) -> commands.Lost:
+    return commands.Lost(node, life(node), Term(1), "silent")
+
+
+def test_an_order_counts_as_possibly_active_from_its_commit_until_its_result(log: Log) -> None:
+    log.must(issue(order("a")))
+    assert possibly_active(log.cib.status.nodes[N2]) == {DB}
+    log.must(record(result("a", kind=ResultKind.NOT_BEGUN, exit_code=ExitCode.UNKNOWN)))
+    assert possibly_active(log.cib.status.nodes[N2]) == frozenset()
+
+
+def test_voiding_an_order_does_not_end_its_possible_activity(log: Log) -> None:
+    log.must(issue(order("a")))
+    log.must(commands.VoidOrders(Term(1), (OrderKey("a"),)))
+    assert log.cib.status.nodes[N2].orders[OrderKey("a")].is_voided
+    assert possibly_active(log.cib.status.nodes[N2]) == {DB}
+
+
+def test_orders_of_another_term_are_refused(log: Log) -> None:
+    log.term = Term(2)
+    log.must(commands.DcElected(N3, life("n3"), Term(2)))
+    log.must_refuse(issue(order("late")), RefusalCode.OLD_TERM)
+
+
+def test_a_claim_that_outlived_its_own_raft_term_is_refused(log: Log) -> None:
+    log.term = Term(3)
+    log.must_refuse(commands.DcElected(N2, life("n2"), Term(2)), RefusalCode.OLD_TERM)
+
+
+def test_an_order_for_an_older_incarnation_is_refused(log: Log) -> None:
+    log.must(commands.Join(N2, life("n2", boot=2)))
+    log.must_refuse(issue(order("old", incarnation=life("n2"))), RefusalCode.OLD_INCARNATION)
+
+
+def test_a_start_is_refused_while_a_lost_node_may_hold_the_resource(log: Log) -> None:
+    started(log)
+    log.must(lose())
+    assert unfenced_holders(log.cib, DB) == (N2,)
+    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+
+
+def test_a_start_is_accepted_once_the_fencing_is_recorded(log: Log) -> None:
+    started(log)
+    log.must(lose())
+    log.must(commands.IssueFence(fence_order()))
+    log.must(commands.RecordFenceAgent(FenceKey("f1"), FenceOutcome.FENCED, ""))
+    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must(commands.Fenced(N2, life("n2"), FenceKey("f1"), FenceOutcome.FENCED, ""))
+    assert log.cib.status.nodes[N2].state is NodeState.FENCED
+    assert log.cib.status.proofs["power/n2"].state is ProofState.TESTED
+    log.must(issue(order("b", N3)))
+
+
+def test_a_start_is_refused_while_an_open_order_may_start_it_elsewhere(log: Log) -> None:
+    log.must(issue(order("a", N2)))
+    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+
+
+def test_a_batch_with_one_bad_order_changes_nothing(log: Log) -> None:
+    log.must_refuse(
+        issue(order("a", N2), order("b", N3, incarnation=life("n3", token=9))), RefusalCode.OLD_INCARNATION
+    )
+
+
+def test_a_fence_recorded_for_an_older_incarnation_counts_for_that_one_only(log: Log) -> None:
+    log.must(lose())
+    log.must(commands.Join(N2, life("n2", boot=2)))
+    log.must(commands.Fenced(N2, life("n2"), None, FenceOutcome.CONFIRMED, "by hand"))
+    assert log.cib.status.nodes[N2].state is NodeState.ONLINE
+
+
+def test_a_join_is_held_while_fencing_is_in_flight(log: Log) -> None:
+    log.must(lose())
+    log.must(commands.IssueFence(fence_order()))
+    log.must_refuse(commands.Join(N2, life("n2", boot=2)), RefusalCode.HELD_FENCING_IN_FLIGHT)
+    log.must(commands.Fenced(N2, life("n2"), FenceKey("f1"), FenceOutcome.FENCED, ""))
+    log.must(commands.Join(N2, life("n2", boot=2)))
+
+
+def test_an_incarnation_that_was_declared_lost_cannot_come_back(log: Log) -> None:
+    log.must(lose())
+    log.must_refuse(commands.Join(N2, life("n2")), RefusalCode.OLD_INCARNATION)
+    log.must(commands.Join(N2, life("n2", token=2)))
+
+
+def test_a_node_that_a_person_wants_fenced_cannot_evade_it_by_rejoining(log: Log) -> None:
+    log.must(commands.RequestFence(N2, life("n2"), "admin", "broken"))
+    log.must_refuse(commands.Join(N2, life("n2", token=2)), RefusalCode.HELD_FENCING_IN_FLIGHT)
+
+
+def test_a_reboot_clears_what_ran(log: Log) -> None:
+    started(log)
+    log.must(commands.SetTransientAttribute(N2, "x", "1"))
+    log.must(commands.Join(N2, life("n2", boot=2)))
+    status = log.cib.status.nodes[N2]
+    assert (status.histories, status.attributes, status.orders, status.unverified) == ({}, {}, {}, frozenset())
+
+
+def test_a_daemons_restart_in_the_same_boot_leaves_everything_in_doubt(log: Log) -> None:
+    started(log)
+    log.must(issue(order("m", action=ActionName.MONITOR, interval_ms=10_000)))
+    log.must(record(result("m", "monitor", interval_ms=10_000, call_id=2)))
+    log.must(commands.Join(N2, life("n2", token=2)))
+    status = log.cib.status.nodes[N2]
+    assert status.unverified == {DB}
+    assert set(status.histories[DB].records) == {"start_0"}, "its recurring monitors died with the daemon"
+    assert possibly_active(status) == {DB}
+
+
+def test_an_order_in_flight_at_a_restart_leaves_its_resource_in_doubt(log: Log) -> None:
+    log.must(issue(order("a")))
+    log.must(commands.Join(N2, life("n2", token=2)))
+    status = log.cib.status.nodes[N2]
+    assert status.orders == {}
+    assert status.histories[DB].parameters == {"a": "1"}
+    assert possibly_active(status) == {DB}
+
+
+def test_a_probe_settles_a_doubt(log: Log) -> None:
+    started(log)
+    log.must(commands.Join(N2, life("n2", token=2)))
+    probe = replace(
+        order("p", action=ActionName.MONITOR, incarnation=life("n2", token=2), target=ExitCode.NOT_RUNNING),
+        is_probe=True,
+    )
+    log.must(issue(probe))
+    answer = result("p", "monitor", ExitCode.NOT_RUNNING, target=ExitCode.NOT_RUNNING, call_id=3)
+    log.must(commands.RecordResults(N2, life("n2", token=2), (answer,)))
+    status = log.cib.status.nodes[N2]
+    assert (status.unverified, status.probed, status.histories) == (frozenset(), {DB}, {})
+
+
+def test_an_unknown_outcome_is_a_doubt(log: Log) -> None:
+    log.must(issue(order("a")))
+    log.must(record(result("a", kind=ResultKind.UNKNOWN, exit_code=ExitCode.UNKNOWN)))
+    assert log.cib.status.nodes[N2].unverified == {DB}
+
+
+def test_results_of_an_older_incarnation_are_refused(log: Log) -> None:
+    log.must(issue(order("a")))
+    log.must(commands.Join(N2, life("n2", token=2)))
+    log.must_refuse(record(result("a")), RefusalCode.OLD_INCARNATION)
+
+
+def test_orders_of_a_lost_node_stay_possibly_active_until_its_fencing(log: Log) -> None:
+    log.must(issue(order("a")))
+    log.must(lose())
+    assert possibly_active(log.cib.status.nodes[N2]) == {DB}
+    log.must(commands.Fenced(N2, life("n2"), None, FenceOutcome.CONFIRMED, "by hand"))
+    assert possibly_active(log.cib.status.nodes[N2]) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("operation", "exit_code", "count"),
+    [("start", ExitCode.ERROR, INFINITY), ("stop", ExitCode.ERROR, INFINITY), ("monitor", ExitCode.NOT_RUNNING, 1)],
+)
+def test_failures_are_counted(log: Log, operation: str, exit_code: ExitCode, count: int) -> None:
+    started(log)
+    interval_ms = 10_000 if operation == "monitor" else 0
+    log.must(issue(order("x", action=ActionName(operation), interval_ms=interval_ms)))
+    log.must(record(result("x", operation, exit_code, interval_ms=interval_ms, call_id=2)))
+    counts = log.cib.status.nodes[N2].histories[DB].fail_counts
+    assert [item.count for item in counts.values()] == [count]
+
+
+def test_clean_up_forgets_failures_and_asks_for_a_probe(log: Log) -> None:
+    log.must(issue(order("a")))
+    log.must(record(result("a", exit_code=ExitCode.ERROR)))
+    log.must(commands.CleanUp(DB, None))
+    status = log.cib.status.nodes[N2]
+    assert status.histories[DB].fail_counts == {}
+    assert status.unverified == {DB}
+
+
+def test_a_node_leaves_only_when_nothing_may_be_active_there(log: Log) -> None:
+    started(log)
+    log.must(commands.RequestLeave(N2, life("n2")))
+    log.must_refuse(commands.Leaving(N2, life("n2")), RefusalCode.STILL_ACTIVE)
+    log.must(issue(order("s", action=ActionName.STOP)))
+    log.must(record(result("s", "stop", call_id=2)))
+    log.must(commands.Leaving(N2, life("n2")))
+    assert log.cib.status.nodes[N2].state is NodeState.LEFT
+
+
+def test_a_lying_device_is_marked_and_nothing_is_recovered(log: Log) -> None:
+    started(log)
+    log.must(lose())
+    log.must(commands.IssueFence(fence_order()))
+    log.must(commands.RecordFenceAgent(FenceKey("f1"), FenceOutcome.FENCED, ""))
+    assert log.cib.status.fence_orders[FenceKey("f1")].state is FenceState.AGENT_SUCCEEDED
+    log.must(commands.RecordFenceFailure(FenceKey("f1"), FenceOutcome.LIED, "n3 heard n2 afterwards"))
+    assert log.cib.status.proofs["power/n2"].state is ProofState.LIED
+    assert log.cib.status.nodes[N2].state is NodeState.LOST
+
+
+def test_a_repeated_request_has_one_effect(log: Log) -> None:
+    log.put(commands.SetTransientAttribute(N2, "x", "1"), request="same")
+    log.must(commands.SetTransientAttribute(N2, "x", "2"))
+    again = log.put(commands.SetTransientAttribute(N2, "x", "1"), request="same")
+    assert again.is_repetition
+    assert log.cib.status.nodes[N2].attributes == {"x": "2"}
+
+
+def test_remembered_requests_are_bounded(log: Log) -> None:
+    for number in range(3 * REMEMBERED_REQUESTS):
+        log.must(commands.SetTransientAttribute(N2, "x", str(number)))
+    assert len(log.cib.requests["n1"]) == REMEMBERED_REQUESTS
+
+
+def test_a_configuration_made_against_an_older_version_is_refused(log: Log) -> None:
+    log.must(commands.ChangeConfiguration(0, (), "admin", "first"))
+    log.must_refuse(commands.ChangeConfiguration(0, (), "admin", "late"), RefusalCode.CONFIGURATION_CONFLICT)
+
+
+def test_a_raising_apply_is_the_same_refusal_everywhere(log: Log) -> None:
+    poison = commands.IssueFence(None)  # type: ignore[arg-type]
+    log.must_refuse(poison, RefusalCode.INTERNAL_ERROR)
