@@ -122,7 +122,9 @@ class HeartbeatSockets:
 
 
 def _resolve(host: str, port: int) -> _Target | None:
-    """Read a numeric address."""
+    """Read a numeric address; an empty one would mean any."""
+    if not host:
+        return None
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_NUMERICHOST)
     except (OSError, UnicodeError):

@@ -115,6 +115,8 @@ class PacerLink:
         """Disconnect."""
         if self._task is not None:
             self._task.cancel()
+        if self._writer is not None:
+            self._writer.close()
 
     # The page
 
