@@ -5,6 +5,8 @@
 
 from pathlib import Path
 
+from haclusterd.cli.command_table import LEVELS, ROOT
+from haclusterd.cli.grammar import Command, Level, Option
 from haclusterd.model import durations
 from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, Row, ValueType
 
@@ -51,5 +53,40 @@ def _values(row: Row) -> str:
     return " ".join(part for part in (str(row.type), *bounds) if part)
 
 
+CRM_HEAD = """# The commands of crm
+
+Made from `haclusterd/cli/command_table.py` by `make reference`; do not edit. `crm help COMMAND` says the same at the prompt. The language of `crm configure` and the exit codes:
+[design/cli.md](../design/cli.md).
+"""
+
+
+def crm_page() -> str:
+    """Return the page about the levels and commands of `crm`."""
+    return "\n".join([CRM_HEAD, *(_level(level) for level in (ROOT, *LEVELS))])
+
+
+def _level(level: Level) -> str:
+    title = f"## crm {level.name}" if level.name else "## crm"
+    lead = f"\n\n{level.help}." if level.help else ""
+    rows = "\n".join(_command(command) for command in level.commands)
+    return f"{title}{lead}\n\n| command | meaning | example |\n|---|---|---|\n{rows}\n"
+
+
+def _command(command: Command) -> str:
+    words = (command.name, *(parameter.usage for parameter in command.parameters), *map(_option, command.options))
+    usage = " ".join(words).replace("|", "\\|")
+    also = f" (also `{'`, `'.join(command.aliases)}`)" if command.aliases else ""
+    example = f"`{command.examples[0]}`" if command.examples else ""
+    return f"| `{usage}`{also} | {command.help} | {example} |"
+
+
+def _option(option: Option) -> str:
+    value = f" {option.argument.upper()}" if option.takes.value != "nothing" else ""
+    return f"[{option.flag}{value}]"
+
+
+PAGES = {"properties.md": properties_page, "crm.md": crm_page}
+
 if __name__ == "__main__":
-    (HERE / "properties.md").write_text(properties_page())
+    for name, page in PAGES.items():
+        (HERE / name).write_text(page())

@@ -1,0 +1,84 @@
+"""The documents tell the truth: what they name exists, and what is made from the program is current."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+DOCUMENTS = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
+ROOMS = ("haclusterd", "resource_agents", "policies", "systemd", "tests", "docs")
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(CHECKOUT))
+
+
+def prose(path: Path) -> str:
+    return re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_links_lead_somewhere(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose(path))
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_files_that_are_named_exist(path: Path) -> None:
+    quoted = re.findall(rf"`((?:{'|'.join(ROOMS)})/[\w./-]+)`", prose(path))
+    concrete = [name for name in quoted if not re.search(r"NAME|_N\b|NNNN", name)]
+    assert [name for name in concrete if not (CHECKOUT / name).exists()] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_targets_of_make_that_are_named_exist(path: Path) -> None:
+    targets = set(re.findall(r"^(\w+):", (CHECKOUT / "Makefile").read_text(), flags=re.MULTILINE))
+    used = re.findall(r"(?:`|^\s+)make ([a-z]+)\b", path.read_text(), flags=re.MULTILINE)
+    assert set(used) <= targets
+
+
+def test_every_howto_is_listed() -> None:
+    text = (CHECKOUT / "docs" / "HACKING.md").read_text()
+    assert [path.name for path in (CHECKOUT / "docs" / "howto").glob("*.md") if path.name not in text] == []
+
+
+def test_pages_made_from_the_program_are_current() -> None:
+    reference = CHECKOUT / "docs" / "reference"
+    pages = runpy.run_path(str(reference / "render.py"))["PAGES"]
+    assert [name for name, page in pages.items() if (reference / name).read_text() != page()] == [], "make reference"
+
+
+def glossary() -> list[tuple[str, str, str]]:
+    text = (CHECKOUT / "docs" / "GLOSSARY.md").read_text()
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| `([\w/.]+)` (\w+) \|$", text, flags=re.MULTILINE)
+    assert len(rows) > 40
+    return rows
+
+
+def test_words_of_the_glossary_stand_where_it_says() -> None:
+    missing = []
+    for word, file, name in glossary():
+        path = CHECKOUT / "haclusterd" / file
+        if not path.is_file() or not re.search(rf"\b{name}\b", path.read_text()):
+            missing.append((word, file, name))
+    assert missing == []
+
+
+def test_the_glossary_is_in_order() -> None:
+    words = [word.lower() for word, _, _ in glossary()]
+    assert words == sorted(set(words))
+
+
+def test_every_section_that_the_program_cites_exists() -> None:
+    cited = set()
+    for path in (CHECKOUT / "haclusterd").rglob("*.py"):
+        cited |= set(re.findall(r"(?:docs/design/)?([\w-]+\.md) §(\d+)", path.read_text()))
+    places = {document.name: document.read_text() for document in (CHECKOUT / "docs").rglob("*.md")}
+    lost = [
+        f"{name} §{section}"
+        for name, section in sorted(cited)
+        if not re.search(rf"^#+ {section}\b", places.get(name, ""), re.MULTILINE)
+    ]
+    assert lost == []
