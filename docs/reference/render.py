@@ -55,8 +55,8 @@ def _values(row: Row) -> str:
 
 CRM_HEAD = """# The commands of crm
 
-Made from `haclusterd/cli/command_table.py` by `make reference`; do not edit. `crm help COMMAND` says the same at the prompt. The language of `crm configure` and the exit codes:
-[design/cli.md](../design/cli.md).
+Made from `haclusterd/cli/command_table.py` by `make reference`; do not edit. `crm help COMMAND` says the same at the
+prompt. The language of `crm configure`, and the exit codes: [design/cli.md](../design/cli.md).
 """
 
 
