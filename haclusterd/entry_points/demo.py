@@ -8,6 +8,7 @@ import argparse
 import os
 import shutil
 import signal
+import string
 import sys
 import tempfile
 import time
@@ -65,9 +66,8 @@ class Demo:
             "READY_URL": f"http://127.0.0.1:{self._ready_port}/",
             "NODES_DIR": str(self.cluster.nodes_directory),
         }
-        answer = self.call(
-            "configure.load", mode="replace", text=path.read_text(), source=str(path), variables=variables
-        )
+        text = string.Template(path.read_text()).substitute(variables)
+        answer = self.call("configure.load", mode="replace", text=text, source=str(path), format="yaml")
         self.require(answer)
         self.tell(f"loaded {path.name}; waiting for the service")
         self.meter.start()

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from haclusterd.adapters.control_client import SocketClient
+from haclusterd.adapters.control_client import ControlClient
 from haclusterd.entry_points.cluster_setup import NodePlaces, initialize, make_bundles
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName
@@ -218,7 +218,11 @@ class LocalCluster:
         """Carry out a verb on a node's daemon."""
         node = self.nodes[NodeName(name)]
         request = Request("1", verb, arguments, Options(wait_ms=wait_ms))
-        return SocketClient(node.socket).call(request, _quiet)
+        client = ControlClient(str(node.socket))
+        try:
+            return client.call(request, _quiet)
+        finally:
+            client.close()
 
 
 def free_ports(host: str, count: int) -> list[int]:
