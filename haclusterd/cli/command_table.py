@@ -112,6 +112,8 @@ CLUSTER = Level("cluster", "The cluster as a whole: members, timers, set-up", (
     Command("members", "Show who belongs to the cluster and who is heard", "cluster.members",
             examples=("crm cluster members",)),
     Command("timing", "Show every timer and what it follows from", "cluster.timing", examples=("crm cluster timing",)),
+    Command("export", "Write the whole state into a file, for --cib-file; secrets included", "cluster.export",
+            (Parameter("target", completes=Completes.FILE),), examples=("crm cluster export state.cib",)),
     Command("setup", "Make the files with which the nodes of a new cluster start", "", (), (
         Option("--name", "name", "the cluster's name", OptionValue.TEXT),
         Option("--node", "node", "a node, as NAME=HOST:PORT; once for each", OptionValue.TEXT),

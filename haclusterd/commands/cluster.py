@@ -1,7 +1,10 @@
-"""Verbs about the cluster as a whole: members, timing."""
+"""Verbs about the cluster as a whole: members, timing, names, the state as a file."""
 
+from haclusterd.cib.codec import encode_cib
 from haclusterd.commands.arguments import Arguments
+from haclusterd.commands.configure_view import ids_of
 from haclusterd.commands.context import Context, HeardFrom
+from haclusterd.commands.names import node_names
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status import node_data
 from haclusterd.commands.verb import Permission, Verb
@@ -67,7 +70,28 @@ def _rows(derived: timing.Timing) -> tuple[tuple[str, int, str], ...]:
     )
 
 
+def names(context: Context, _arguments: Arguments) -> Outcome:
+    """Answer what can be typed: names for completion (schema `haclusterd.names/1`)."""
+    configuration = context.cib.configuration
+    return Outcome(
+        data={
+            "schema": "haclusterd.names/1",
+            "node": list(node_names(context.cib)),
+            "resource": list(configuration.resources),
+            "object": list(ids_of(configuration)),
+            "agent": sorted(context.agents or ()),
+        }
+    )
+
+
+def export(context: Context, _arguments: Arguments) -> Outcome:
+    """Answer the whole state as a text that `--cib-file` reads (schema `haclusterd.state/1`)."""
+    return Outcome(data={"schema": "haclusterd.state/1", "text": encode_cib(context.cib).decode()})
+
+
 VERBS = (
+    Verb("cluster.names", names, Permission.READ, "List names, for completion"),
+    Verb("cluster.export", export, Permission.ADMINISTER, "Give the whole state, secrets included"),
     Verb("cluster.members", members, Permission.READ, "Show who belongs to the cluster and who is heard"),
     Verb("cluster.timing", timers, Permission.READ, "Show every timer and what it follows from"),
 )

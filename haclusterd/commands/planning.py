@@ -13,7 +13,7 @@ from haclusterd.scheduler.schedule import schedule
 def plan(cib: Cib, now: WallTime, *, is_explaining: bool = False) -> Plan | ReportItem:
     """Ask the scheduler; explaining, it keeps what each score is the sum of."""
     try:
-        return schedule(cib, now, ScheduleOptions(is_explaining=is_explaining))
+        return schedule(cib, now, options=ScheduleOptions(is_explaining=is_explaining))
     except Exception as bug:  # noqa: BLE001 - a question about a bad configuration must not end the daemon
         return report(Code.SCHEDULER_FAILED, problem=f"{type(bug).__name__}: {bug}")
 

@@ -1,0 +1,110 @@
+"""The client's end of the daemon's control socket: blocking, small, quick to import.
+
+One connection serves many requests and is made anew when it broke. Contract: ports/control.py.
+"""
+
+import socket
+from collections.abc import Callable
+
+from haclusterd.model.requests import Progress, Request, Response
+from haclusterd.protocol.control import FrameBuffer, Malformed, decode, encode, told
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+
+CONNECT_TIMEOUT_S = 5.0
+SILENCE_TIMEOUT_S = 30.0
+"""A daemon that says nothing for so long is not waited for; while it waits itself, it says so every second."""
+_CHUNK_BYTES = 256 * 1024
+
+
+class ControlClient:
+    """Speaks to the daemon that listens on a Unix socket."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._socket: socket.socket | None = None
+        self._buffer = FrameBuffer()
+        self._waiting: list[bytes] = []
+
+    def describe(self) -> str:
+        """Return that a cluster answers."""
+        return "live"
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def call(self, request: Request, progress: Callable[[Progress], None]) -> Response:
+        """Carry out a request."""
+        try:
+            connection = self._connect()
+        except OSError as error:
+            return _failed(request, self._cannot_connect(error))
+        try:
+            connection.sendall(encode(request))
+            return self._await(connection, request, progress)
+        except TimeoutError:
+            self.close()
+            seconds = int(SILENCE_TIMEOUT_S)
+            return _failed(request, report(Code.OUTCOME_UNKNOWN, problem=f"the daemon said nothing for {seconds} s"))
+        except OSError:
+            self.close()
+            return _failed(request, report(Code.DISCONNECTED))
+        except KeyboardInterrupt:
+            self.close()
+            raise
+
+    def _connect(self) -> socket.socket:
+        if self._socket is not None:
+            return self._socket
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        try:
+            connection.settimeout(CONNECT_TIMEOUT_S)
+            connection.connect(self._path)
+        except OSError:
+            connection.close()
+            raise
+        connection.settimeout(SILENCE_TIMEOUT_S)
+        self._socket = connection
+        self._buffer = FrameBuffer()
+        self._waiting = []
+        return connection
+
+    def _cannot_connect(self, error: OSError) -> ReportItem:
+        if isinstance(error, PermissionError):
+            return report(
+                Code.NOT_PERMITTED, verb="crm", permission=f"to open {self._path}",
+                remedy="be root, or a member of the group that owns the socket",
+            )  # fmt: skip
+        return report(Code.NOT_RUNNING, socket=self._path, problem=error.strerror or str(error))
+
+    def _await(
+        self, connection: socket.socket, request: Request, progress: Callable[[Progress], None]
+    ) -> Response:
+        while True:
+            while self._waiting:
+                message = decode(self._waiting.pop(0))
+                if isinstance(message, Malformed):
+                    return self._unreadable(request, message)
+                if isinstance(message, Progress) and message.id == request.id:
+                    progress(message)
+                if isinstance(message, Response) and message.id == request.id:
+                    return message
+            data = connection.recv(_CHUNK_BYTES)
+            if not data:
+                self.close()
+                return _failed(request, report(Code.DISCONNECTED))
+            frames = self._buffer.feed(data)
+            if isinstance(frames, Malformed):
+                return self._unreadable(request, frames)
+            self._waiting += frames
+
+    def _unreadable(self, request: Request, what: Malformed) -> Response:
+        self.close()
+        return _failed(request, report(Code.UNREADABLE, what="the daemon's answer", problem=what.problem))
+
+
+def _failed(request: Request, item: ReportItem) -> Response:
+    return Response(request.id, int(item.exit_status), (told(item),))

@@ -1,0 +1,60 @@
+"""Help, made from the tables of commands: at every level, with examples."""
+
+from haclusterd.cli.command_table import LEVELS, ROOT
+from haclusterd.cli.grammar import Command, Level, OptionValue, Takes
+from haclusterd.cli.options import HELP
+from haclusterd.cli.parsing import UsageError, find_command, find_level, usage
+from haclusterd.cli.terminal import Colour, Screen, columns
+
+
+def help_for(screen: Screen, words: list[str], level: Level = ROOT) -> list[str]:
+    """Return the help for what the words name, as far as they name something."""
+    if level is ROOT and words:
+        below = find_level(words[0])
+        if below is not None and words[0] not in [command.name for command in ROOT.commands]:
+            return help_for(screen, words[1:], below)
+    if words:
+        try:
+            return _command(screen, level, find_command(level, words[0]))
+        except UsageError as error:
+            return [f"{error.problem} ({error.remedy})", "", *_level(level)]
+    return _root(screen) if level is ROOT else _level(level)
+
+
+def _root(screen: Screen) -> list[str]:
+    lines = ["Usage: crm [OPTIONS] LEVEL COMMAND [ARGUMENTS]", "       crm [OPTIONS]    (interactive)", ""]
+    lines += [screen.paint("Commands", Colour.BOLD), *_listed(ROOT), "", screen.paint("Levels", Colour.BOLD)]
+    lines += columns(screen, [[level.name, level.help] for level in LEVELS], indent=2)
+    lines += ["", screen.paint("Options", Colour.BOLD), *columns(screen, [list(row) for row in HELP], indent=2)]
+    return [*lines, "", "Examples: crm status; crm resource why web; crm configure load update web.yaml --dry-run",
+            "Names may be shortened as long as they are clear: crm res mov web n2"]  # fmt: skip
+
+
+def _level(level: Level) -> list[str]:
+    lines = [f"Usage: crm {level.name} COMMAND [ARGUMENTS]", "", level.help + ".", "", *_listed(level), ""]
+    return [*lines, f"More: crm {level.name} COMMAND --help"]
+
+
+def _listed(level: Level) -> list[str]:
+    return columns(Screen(), [[command.name, command.help] for command in level.commands], indent=2)
+
+
+def _command(screen: Screen, level: Level, command: Command) -> list[str]:
+    lines = [f"Usage: {usage(level, command)}", "", command.help + "."]
+    if command.aliases:
+        lines.append(f"Also: {', '.join(command.aliases)}.")
+    if command.options:
+        rows = [
+            [each.flag + ("" if each.takes is OptionValue.NOTHING else f" {_value(each.choices)}"), each.help]
+            for each in command.options
+        ]
+        lines += ["", *columns(screen, rows, indent=2)]
+    if any(each.takes is Takes.REST for each in command.parameters):
+        lines += ["", "A statement of the configuration language; options of crm stand before it."]
+    if command.examples:
+        lines += ["", screen.paint("Examples", Colour.BOLD), *(f"  {example}" for example in command.examples)]
+    return lines
+
+
+def _value(choices: tuple[str, ...]) -> str:
+    return "|".join(choices) if choices else "VALUE"

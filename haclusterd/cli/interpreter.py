@@ -1,0 +1,192 @@
+"""Commands line by line: levels, statements that wait for a commit, leaving.
+
+A script and the interactive shell differ in two things only: a script stops at the first error and then has changed
+nothing of the configuration; a person is told at once what is wrong with a statement.
+"""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from haclusterd.cli.command_table import ROOT
+from haclusterd.cli.grammar import Invocation, Level
+from haclusterd.cli.help import help_for
+from haclusterd.cli.parsing import UsageError, find_level, parse
+from haclusterd.cli.session import Session
+from haclusterd.model.requests import Response, Told
+
+_LEAVE = ("quit", "exit", "bye")
+_UP = ("up", "..", "end", "back")
+_TO_BE_JUDGED_LATER = (0, 78, 107)
+"""What a commit may still mend or is asked about: a reference that comes later, something unsafe."""
+
+
+class Left(Exception):  # noqa: N818 (it is no error)
+    """Nothing more is to be read."""
+
+
+@dataclass(slots=True)
+class Interpreter:
+    """Reads commands for one session."""
+
+    session: Session
+    is_script: bool
+    levels: list[Level] = field(default_factory=lambda: [ROOT])
+
+    @property
+    def level(self) -> Level:
+        """Where commands are typed now."""
+        return self.levels[-1]
+
+    def execute(self, line: str, number: int) -> int:
+        """Carry out one logical line; raises Left at `quit`."""
+        text = line.strip()
+        if not text or text.startswith("#"):
+            return 0
+        try:
+            words = shlex.split(text.replace("\\\n", " "), comments=False)
+            return self._words(words, line, number)
+        except ValueError as error:
+            return self._wrong(UsageError(f"{error}".lower()), number)
+        except UsageError as error:
+            return self._wrong(error, number)
+
+    def _wrong(self, error: UsageError, number: int) -> int:
+        place = f"{self.session.source}:{number}" if self.is_script else ""
+        told = Told("error", "USAGE", error.problem, error.remedy, place)
+        return self.session.show(Response("", int(error.status), (told,)))
+
+    def _words(self, words: list[str], line: str, number: int) -> int:
+        first = words[0]
+        if first in _LEAVE:
+            status = self.leave_configure()
+            if status:
+                return status
+            raise Left
+        if first in _UP or words in (["cd"], ["cd", ".."]):
+            return self._up()
+        if first == "cd":
+            words = words[1:]
+        if first in ("help", "?"):
+            return self._print(help_for(self.session.screen, words[1:], self.level))
+        if first == "ls":
+            return self._print([" ".join(command.name for command in self.level.commands)])
+        below = find_level(words[0]) if self.level is ROOT and len(words) == 1 else None
+        if below is not None and words[0] not in [command.name for command in ROOT.commands]:
+            self.levels.append(below)
+            return 0
+        return self._command(parse(words, self.level), line, number)
+
+    def _command(self, invocation: Invocation, line: str, number: int) -> int:
+        if invocation.command.is_statement:
+            return self._statement(invocation, line, number)
+        if invocation.level == "configure":
+            match invocation.command.name:
+                case "commit":
+                    return self.session.show(self.session.commit())
+                case "discard":
+                    self.session.pending.clear()
+                    return 0
+                case "diff":
+                    return self._diff()
+                case "load":
+                    status = self._commit_if_pending()
+                    return status or self.session.run(invocation)
+                case _:
+                    return self.session.run(invocation)
+        status = self._commit_if_pending()
+        if status:
+            return status
+        if not invocation.command.verb:
+            raise UsageError(f"{invocation.command.name} is not for the shell", f"crm {' '.join(invocation.words)}")
+        return self.session.run(invocation)
+
+    def _statement(self, invocation: Invocation, line: str, number: int) -> int:
+        """Keep a statement for the commit."""
+        typed = line.lstrip()
+        if self.level is ROOT:
+            typed = typed.split(maxsplit=1)[1]
+        name = invocation.command.name
+        self.session.pending.append((number, name + typed[len(invocation.words[0]) :]))
+        if self.is_script:
+            return 0
+        arguments = {"text": self.session.pending_text(), "source": "uncommitted changes"}
+        judged = self.session.ask("configure.script", arguments, replace(self.session.options, dry_run=True))
+        if judged.exit not in _TO_BE_JUDGED_LATER:
+            self.session.pending.pop()
+        self.session.tell([each for each in judged.reports if each.severity != "info"])
+        return 0 if judged.exit in _TO_BE_JUDGED_LATER else judged.exit
+
+    def _diff(self) -> int:
+        if not self.session.pending:
+            return 0
+        arguments = {"text": self.session.pending_text(), "source": "uncommitted changes"}
+        options = replace(self.session.options, dry_run=True)
+        return self.session.show(self.session.ask("configure.script", arguments, options))
+
+    def _up(self) -> int:
+        if self.level.name == "configure":
+            status = self.leave_configure()
+            if status:
+                return status
+        if len(self.levels) > 1:
+            self.levels.pop()
+        return 0
+
+    def leave_configure(self) -> int:
+        """Commit what waits, or ask a person what to do with it; non-zero: stay."""
+        if not self.session.pending:
+            return 0
+        if self.is_script:
+            return self._commit_if_pending()
+        answer = self._ask("There are changes that are not committed. Commit them? [y]es, [n]o, [s]tay: ")
+        if answer.startswith("y"):
+            return self._commit_if_pending()
+        if answer.startswith("n"):
+            self.session.pending.clear()
+            return 0
+        return 1
+
+    def _ask(self, question: str) -> str:
+        self.session.streams.stderr.write(question)
+        self.session.streams.stderr.flush()
+        return self.session.streams.stdin.readline().strip().lower()
+
+    def _commit_if_pending(self) -> int:
+        return self.session.show(self.session.commit()) if self.session.pending else 0
+
+    def _print(self, lines: list[str]) -> int:
+        self.session.streams.stdout.write("".join(f"{line}\n" for line in lines))
+        return 0
+
+
+def logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield lines with the number on which they begin; one that ends in a backslash goes on in the next."""
+    pending: list[str] = []
+    begins_on = 1
+    for number, line in enumerate(text.split("\n"), 1):
+        if not pending:
+            begins_on = number
+        pending.append(line)
+        if line.endswith("\\"):
+            continue
+        yield begins_on, "\n".join(pending)
+        pending = []
+    if pending:
+        yield begins_on, "\n".join(pending)
+
+
+def run_script(session: Session, text: str, source: str, level: Level = ROOT) -> int:
+    """Carry out a script; its changes of the configuration are made at once, when it leaves `configure`."""
+    session.source = source
+    interpreter = Interpreter(session, is_script=True)
+    if level is not ROOT:
+        interpreter.levels.append(level)
+    try:
+        for number, line in logical_lines(text):
+            status = interpreter.execute(line, number)
+            if status:
+                return status
+    except Left:
+        return 0
+    return interpreter.leave_configure()

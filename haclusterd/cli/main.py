@@ -1,0 +1,170 @@
+"""`crm`: what was asked for, of whom, and how it is to be shown."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from haclusterd.cli.command_table import LEVELS, ROOT
+from haclusterd.cli.grammar import Invocation, Level
+from haclusterd.cli.options import GlobalOptions, parse_globals
+from haclusterd.cli.parsing import UsageError, find_level, parse
+from haclusterd.cli.session import Session, Streams
+from haclusterd.cli.terminal import Screen
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Response, Told
+from haclusterd.ports.control import CommandClient
+
+DEFAULT_SOCKET = "/run/haclusterd/control.sock"
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What `crm` is given: streams, environment, and how to reach whoever answers."""
+
+    streams: Streams
+    environment: Mapping[str, str]
+    connect: Callable[[str], CommandClient]
+    """To the daemon that listens on a socket."""
+    open_file: Callable[[str], CommandClient]
+    """On a state file."""
+    setup: Callable[[Mapping[str, Json]], Response]
+    """Make the files of a new cluster."""
+    version: str
+
+
+def run(argv: Sequence[str], world: World) -> int:
+    """Run one `crm`; return its exit status."""
+    if argv[:1] == ["--complete"]:
+        return _complete(list(argv[1:]), world)
+    options = GlobalOptions()
+    try:
+        options = parse_globals(argv)
+        session = _session(options, world)
+        return _dispatch(options, world, session)
+    except UsageError as error:
+        session = _session(options, world)
+        return session.fail("USAGE", error.problem, error.remedy, int(error.status))
+    except KeyboardInterrupt:
+        world.streams.stderr.write("interrupted; what was begun goes on: crm status\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        return 0
+
+
+def _session(options: GlobalOptions, world: World) -> Session:
+    cib_file = options.cib_file or world.environment.get("CIB_file", "")
+    socket = options.socket or world.environment.get("HACLUSTERD_SOCKET", "") or DEFAULT_SOCKET
+    return Session(
+        client=world.open_file(cib_file) if cib_file else world.connect(socket),
+        streams=world.streams,
+        screen=Screen(_has_colour(options, world, is_terminal=world.streams.stdout.isatty())),
+        errors=Screen(_has_colour(options, world, is_terminal=world.streams.stderr.isatty())),
+        options=options.request_options(),
+        is_json=options.output == "json",
+        setup=world.setup,
+    )
+
+
+def _has_colour(options: GlobalOptions, world: World, *, is_terminal: bool) -> bool:
+    if options.display == "color-always":
+        return True
+    is_wanted = options.display == "color" and not world.environment.get("NO_COLOR")
+    return is_wanted and is_terminal and world.environment.get("TERM") != "dumb"
+
+
+def _dispatch(options: GlobalOptions, world: World, session: Session) -> int:
+    if options.wants_version:
+        world.streams.stdout.write(f"crm {world.version}\n")
+        return 0
+    if options.wants_help or options.words[:1] == ["help"]:
+        from haclusterd.cli.help import help_for
+
+        words = options.words[1:] if options.words[:1] == ["help"] else options.words
+        world.streams.stdout.write("".join(f"{line}\n" for line in help_for(session.screen, words)))
+        return 0
+    if options.script:
+        return _run_script(options.script, world, session, _named_level(options.words))
+    level = _named_level(options.words)
+    if level is not None:
+        return _run_level(world, session, level)
+    invocation = parse(options.words)
+    if invocation.command.verb:
+        return session.run(_settled_wait(invocation, session))
+    return _run_local(invocation, world, session)
+
+
+def _settled_wait(invocation: Invocation, session: Session) -> Invocation:
+    """Without waiting, a move leaves its constraint and is told to; a restart is refused."""
+    if session.options.wait_ms != 0:
+        return invocation
+    if invocation.command.verb == "resource.restart":
+        raise UsageError("a restart has to be waited for", "leave out --no-wait")
+    if invocation.command.verb == "resource.move":
+        return replace(invocation, arguments={**invocation.arguments, "constraint": True})
+    return invocation
+
+
+def _named_level(words: Sequence[str]) -> Level | None:
+    """Return the level when nothing but a level was named, the root when nothing was."""
+    if not words:
+        return ROOT
+    if len(words) > 1 or words[0] in [command.name for command in ROOT.commands]:
+        return None
+    return find_level(words[0])
+
+
+def _run_level(world: World, session: Session, level: Level) -> int:
+    if world.streams.stdin.isatty():
+        from haclusterd.cli.shell import run_shell
+
+        return run_shell(session, level)
+    return _run_text(world.streams.stdin.read(), "standard input", session, level)
+
+
+def _run_script(name: str, world: World, session: Session, level: Level | None) -> int:
+    if level is None:
+        raise UsageError("with --file only a level can be named", f"one of: {', '.join(each.name for each in LEVELS)}")
+    if name == "-":
+        return _run_text(world.streams.stdin.read(), "standard input", session, level)
+    try:
+        with open(name, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
+        return session.fail("NO_INPUT", f"cannot read {name}: {problem}", "", 66)
+    return _run_text(text, name, session, level)
+
+
+def _run_text(text: str, source: str, session: Session, level: Level) -> int:
+    from haclusterd.cli.interpreter import run_script
+
+    return run_script(session, text, source, level)
+
+
+def _run_local(invocation: Invocation, world: World, session: Session) -> int:
+    """Carry out what `crm` does by itself."""
+    match invocation.command.name:
+        case "completion":
+            from haclusterd.cli.completion import BASH_SCRIPT
+
+            world.streams.stdout.write(BASH_SCRIPT)
+            return 0
+        case "setup":
+            return session.show(world.setup(invocation.arguments))
+        case _:
+            told = Told("info", "NOTHING_TO_DO", "nothing waits for a commit: every command commits at once")
+            return session.show(Response("", 0, (told,)))
+
+
+def _complete(words: list[str], world: World) -> int:
+    from haclusterd.cli.completion import candidates
+    from haclusterd.cli.shell import lookup_names
+
+    try:
+        options = parse_globals(words)
+        session = _session(options, world)
+    except UsageError:
+        return 0
+    for word in candidates(words, lookup_names(session)):
+        world.streams.stdout.write(word + "\n")
+    return 0

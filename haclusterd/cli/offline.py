@@ -1,0 +1,103 @@
+"""Verbs on a state file, in this process: no daemon, no cluster, the same answers.
+
+The file holds one CIB as `cib.codec` writes it (`crm cluster export` makes one). A change is folded with the same
+`apply` that daemons use, and the file is replaced as a whole or not at all.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from haclusterd.cib.apply import apply
+from haclusterd.cib.codec import CodecError, decode_cib, encode_cib
+from haclusterd.cib.commands import Command, Envelope
+from haclusterd.commands import registry
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.preview import preview
+from haclusterd.model.cluster import Cib
+from haclusterd.model.ids import NodeName, RequestId, Term
+from haclusterd.model.instants import WallTime
+from haclusterd.model.requests import Progress, Request, Response
+from haclusterd.protocol.control import told
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, exit_status, report
+
+PROPOSER = NodeName("offline")
+
+
+def wall_clock() -> WallTime:
+    """Return this machine's wall clock."""
+    return WallTime(time.time_ns() // 1_000_000)
+
+
+class OfflineClient:
+    """Carries out verbs on a file."""
+
+    def __init__(self, path: str, author: str, clock: Callable[[], WallTime] = wall_clock) -> None:
+        self._path = Path(path)
+        self._author = author
+        self._clock = clock
+
+    def describe(self) -> str:
+        """Return the file's name."""
+        return self._path.name
+
+    def call(self, request: Request, _progress: Callable[[Progress], None]) -> Response:
+        """Carry out a request."""
+        cib = self._read()
+        if isinstance(cib, ReportItem):
+            return _answer(request, Outcome((cib,)))
+        context = Context(
+            cib, self._clock(), self._author, request.options.reason, is_forced=request.options.force
+        )
+        outcome = registry.run(request.verb, request.arguments, context)
+        if request.options.dry_run:
+            outcome = preview(context, outcome)
+        if outcome.is_refused or not outcome.commands:
+            return _answer(request, outcome)
+        problem = self._change(cib, outcome.commands, context.now)
+        return _answer(request, outcome if problem is None else Outcome((problem,)))
+
+    def _read(self) -> Cib | ReportItem:
+        try:
+            return decode_cib(self._path.read_bytes())
+        except OSError as error:
+            return report(Code.NO_INPUT, file=self._path, problem=error.strerror or "unreadable")
+        except CodecError as error:
+            return report(Code.UNREADABLE, what=self._path, problem=error)
+
+    def _change(self, cib: Cib, commands: tuple[Command, ...], now: WallTime) -> ReportItem | None:
+        for command in commands:
+            controller = cib.status.controller
+            request = RequestId(f"offline-{cib.index + 1}")
+            term = Term(0) if controller is None else controller.term
+            applied = apply(cib, Envelope(request, PROPOSER, now, command), index=cib.index + 1, term=term)
+            if applied.refusal is not None:
+                return report(Code.REFUSED, problem=applied.refusal.text)
+            cib = applied.cib
+        try:
+            self._write(encode_cib(cib))
+        except OSError as error:
+            return report(Code.INPUT_OUTPUT, what=self._path, problem=error.strerror or "cannot be written")
+        return None
+
+    def _write(self, data: bytes) -> None:
+        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.")
+        try:
+            with open(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, self._path.stat().st_mode & 0o777)
+            os.replace(name, self._path)
+        except BaseException:
+            os.unlink(name)
+            raise
+
+
+def _answer(request: Request, outcome: Outcome) -> Response:
+    status = int(exit_status(outcome.reports)) or outcome.exit_status or 0
+    return Response(request.id, status, tuple(map(told, outcome.reports)), outcome.data)

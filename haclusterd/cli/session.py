@@ -1,0 +1,187 @@
+"""One use of `crm`: asks whoever answers, shows what comes back, keeps the changes that wait for a commit.
+
+Invariant: what was found out goes to the standard output, what is told about it to the standard error, and the exit
+status says whether it is so.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TextIO
+
+from haclusterd.cli import render
+from haclusterd.cli.fields import fields, text
+from haclusterd.cli.grammar import Invocation
+from haclusterd.cli.terminal import Screen, span
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Options, Progress, Request, Response, Told
+from haclusterd.ports.control import CommandClient
+
+SHOW_PROGRESS_AFTER_MS = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Where a person or a program reads and writes."""
+
+    stdin: TextIO
+    stdout: TextIO
+    stderr: TextIO
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether a person can be asked."""
+        return self.stdin.isatty() and self.stderr.isatty()
+
+
+@dataclass(slots=True)
+class Session:
+    """Everything that commands of one `crm` share."""
+
+    client: CommandClient
+    streams: Streams
+    screen: Screen
+    errors: Screen
+    options: Options = Options()
+    is_json: bool = False
+    pending: list[tuple[int, str]] = field(default_factory=list)
+    """Statements that wait for a commit, each with the line it begins on."""
+    source: str = "command line"
+    """What messages call the place where the pending statements stand."""
+    serial: int = 0
+    setup: Callable[[Mapping[str, Json]], Response] | None = None
+    """Makes the files of a new cluster."""
+
+    def ask(self, verb: str, arguments: Mapping[str, Json], options: Options | None = None) -> Response:
+        """Send a request; a person sees how long it takes."""
+        self.serial += 1
+        request = Request(str(self.serial), verb, arguments, options or self.options)
+        shown = False
+
+        def progress(news: Progress) -> None:
+            nonlocal shown
+            if self.streams.stderr.isatty() and news.elapsed_ms >= SHOW_PROGRESS_AFTER_MS:
+                shown = True
+                self.streams.stderr.write(f"\r\x1b[Kwaiting for {news.text}, {span(news.elapsed_ms)}")
+                self.streams.stderr.flush()
+
+        response = self.client.call(request, progress)
+        if shown:
+            self.streams.stderr.write("\r\x1b[K")
+        return response
+
+    def show(self, response: Response) -> int:
+        """Write an answer and return the exit status."""
+        if self.is_json:
+            self._show_json(response)
+        else:
+            for line in render.render_data(self.screen, response.data):
+                self.streams.stdout.write(line + "\n")
+            self.streams.stdout.flush()
+            self.tell(response.reports)
+        return response.exit
+
+    def _show_json(self, response: Response) -> None:
+        if response.exit and any(each.severity == "error" for each in response.reports):
+            self.streams.stderr.write(render.error_as_json(response) + "\n")
+            if response.data is None:
+                return
+        self.streams.stdout.write(render.answer_as_json(response) + "\n")
+
+    def tell(self, reports: Sequence[Told]) -> None:
+        """Write reports to the standard error."""
+        for told in reports:
+            self.streams.stderr.write(render.render_told(self.errors, told) + "\n")
+        self.streams.stderr.flush()
+
+    def fail(self, code: str, message: str, remedy: str, status: int) -> int:
+        """Write an error that was found without asking anybody."""
+        response = Response("", status, (Told("error", code, message, remedy),))
+        return self.show(response)
+
+    def run(self, invocation: Invocation) -> int:
+        """Carry out a command and show its answer."""
+        response = self.carry_out(invocation)
+        return self.show(response)
+
+    def carry_out(self, invocation: Invocation) -> Response:
+        """Carry out a command that asks a verb."""
+        arguments = dict(invocation.arguments)
+        target = arguments.pop("target", None)
+        objection = _read_input(self, arguments)
+        if objection is not None:
+            return objection
+        if invocation.command.verb == "configure.show":
+            arguments["structured"] = self.is_json
+        if invocation.command.verb in ("configure.show", "configure.verify") and self.pending:
+            arguments["pending"] = self.pending_text()
+        response = self.ask(invocation.command.verb, arguments)
+        if _is_unsafe(response) and self._agrees(response):
+            response = self.ask(invocation.command.verb, arguments, replace(self.options, force=True))
+        return response if target is None or response.exit else _write_output(str(target), response)
+
+    def _agrees(self, response: Response) -> bool:
+        """Ask a person whether to do it nevertheless."""
+        if not self.streams.is_interactive or self.options.dry_run or self.options.force:
+            return False
+        first = next(each for each in response.reports if each.severity == "error")
+        self.streams.stderr.write(f"{first.message}. Do it nevertheless? [y/N] ")
+        self.streams.stderr.flush()
+        return self.streams.stdin.readline().strip().lower() in ("y", "yes")
+
+    # Waiting changes
+
+    def pending_text(self) -> str:
+        """Return the waiting statements, each on the line where it was read."""
+        lines: list[str] = []
+        for number, statement in self.pending:
+            lines += [""] * (number - 1 - len(lines))
+            lines += statement.split("\n")
+        return "\n".join(lines)
+
+    def commit(self) -> Response:
+        """Make the waiting changes; they wait on when that fails."""
+        if not self.pending:
+            return Response("", 0)
+        response = self.ask("configure.script", {"text": self.pending_text(), "source": self.source})
+        if _is_unsafe(response) and self._agrees(response):
+            arguments: dict[str, Json] = {"text": self.pending_text(), "source": self.source}
+            response = self.ask("configure.script", arguments, replace(self.options, force=True))
+        if response.exit == 0 and not self.options.dry_run:
+            self.pending.clear()
+        return response
+
+
+def _is_unsafe(response: Response) -> bool:
+    errors = [each for each in response.reports if each.severity == "error"]
+    return bool(errors) and all(each.code in ("UNSAFE", "MOVE_HAS_NO_EFFECT") for each in errors)
+
+
+def _write_output(name: str, response: Response) -> Response:
+    """Put the answer's text into a new file that only its owner reads."""
+    try:
+        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text(fields(response.data), "text"))
+    except OSError as error:
+        problem = error.strerror or "it cannot be written"
+        return Response(response.id, 74, (Told("error", "INPUT_OUTPUT", f"{name}: {problem}"),))
+    return Response(response.id, 0, (Told("info", "REQUESTED", f"wrote {name}"),))
+
+
+def _read_input(session: Session, arguments: dict[str, Json]) -> Response | None:
+    """Replace the argument `file` by the text in it."""
+    name = arguments.pop("file", None)
+    if not isinstance(name, str):
+        return None
+    try:
+        if name == "-":
+            arguments["text"] = session.streams.stdin.read()
+        else:
+            with open(name, encoding="utf-8") as file:
+                arguments["text"] = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
+        return Response("", 66, (Told("error", "NO_INPUT", f"cannot read {name}: {problem}"),))
+    arguments["source"] = "standard input" if name == "-" else name
+    return None
