@@ -52,10 +52,11 @@ class PacerLink:
         self._task.add_done_callback(self._ended)
 
     def configure(self, settings: PacerSettings) -> None:
-        """Hand over changed settings; the incarnation stays."""
-        assert self._settings is not None
-        assert self._settings.incarnation == settings.incarnation
-        self._settings = settings
+        """Hand over changed settings. A new incarnation of this process has the withdrawn set of the one before."""
+        with self._lock:
+            self._settings = settings
+            if self._mapped is not None and self._is_known:
+                self._mapped.page.say_known(settings.incarnation.token)
         if self._writer is not None:
             self._writer.write(pacer_socket.encode(settings))
 

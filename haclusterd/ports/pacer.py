@@ -32,7 +32,7 @@ class Pacer(Protocol):
         ...
 
     def configure(self, settings: PacerSettings) -> None:
-        """Hand over changed settings."""
+        """Hand over changed settings, also those of a new incarnation of this daemon, which begins without a lease."""
         ...
 
     def report(self) -> PacerReport | None:

@@ -223,6 +223,15 @@ async def test_a_brain_that_is_gone_or_hung_is_told_and_heartbeats_go_on(tmp_pat
         await until(lambda: nodes[N2].sees(N1).brain is BrainState.ALIVE)
 
 
+async def test_a_daemon_that_begins_a_new_life_in_place_gets_a_new_lease(tmp_path: Path) -> None:
+    async with working_cluster(tmp_path) as nodes:
+        nodes[N1].link.configure(replace(nodes[N1].settings, incarnation=incarnation(N1, 2)))
+        assert not nodes[N1].has_lease()
+        await until(nodes[N1].has_lease)
+        await until(lambda: nodes[N2].sees(N1).incarnation == incarnation(N1, 2))
+        await until(lambda: nodes[N2].sees(N1).brain is BrainState.ALIVE)
+
+
 async def test_a_killed_pacer_is_started_again_without_the_lease_ending(tmp_path: Path) -> None:
     async with working_cluster(tmp_path, node_timeout_ms=5_000) as nodes:
         nodes[N1].signal(signal.SIGKILL)

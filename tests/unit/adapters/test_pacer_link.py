@@ -120,6 +120,21 @@ async def test_a_node_is_withdrawn_as_long_as_one_of_its_incarnations_is(tmp_pat
     link.stop()
 
 
+async def test_a_new_incarnation_of_the_daemon_has_no_lease_and_knows_what_is_withdrawn(tmp_path: Path) -> None:
+    page = make_page(tmp_path).page
+    link = new_link(tmp_path)
+    link.start(SETTINGS, lambda report: None)
+    link.withdraw(N2, LOST)
+    link.withdrawals_known()
+    page.publish_lease(HeldLease(OWN.token, Instant(900)))
+    assert link.lease_until() == 900
+    again = Incarnation("boot", "00000000000000a2")
+    link.configure(replace(SETTINGS, incarnation=again))
+    assert link.lease_until() == NO_LEASE
+    assert (page.read(BOTH).known_by, page.read(BOTH).withdrawn) == (again.token, {N2})
+    link.stop()
+
+
 async def test_settings_reports_and_refusals_go_over_the_socket(tmp_path: Path) -> None:
     make_page(tmp_path)
     pacer = Pacer()
