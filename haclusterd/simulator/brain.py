@@ -138,7 +138,7 @@ class BrainProcess:
         self._around = around
         self._host = host
         name = f"{host.name}/{host.boots}/{host.brain.starts}"
-        pacer = SimulatedPacer(host, boot, self.main_life, around.rules)
+        pacer = SimulatedPacer(host, boot, self.main_life)
         replica = Replica(pacer, rules=around.rules)
         self.raft = SimulatedRaft(
             host=host,

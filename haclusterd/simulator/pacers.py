@@ -1,8 +1,7 @@
 """The pacer process of a host, and the brain's end of it, on a virtual clock.
 
 Invariant: the machine, the heartbeat's bytes and the shared page are those of production; only the socket, the wire and
-the clock are simulated. The two rules of the pacer that a scenario may switch off are switched off here, by a careless
-machine, and nowhere else.
+the clock are simulated.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +9,7 @@ from collections.abc import Callable, Sequence
 from haclusterd.machines.pacer import Effect, PacerMachine, PublishLease, Report, SendHeartbeat
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import NEVER, Instant
-from haclusterd.model.pacer import NO_LEASE, Heartbeat, HeldLease, PacerReport, PacerSettings, Receipt
+from haclusterd.model.pacer import NO_LEASE, Heartbeat, PacerReport, PacerSettings
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.protocol import heartbeat as heartbeats
 from haclusterd.protocol.pacer_page import PacerPage
@@ -24,23 +23,6 @@ SOCKET_US = 150
 RECONNECT_US = 100 * MS
 
 LeasePublished = Callable[[NodeName, Incarnation, Instant], None]
-
-
-class CarelessMachine(PacerMachine):
-    """A pacer that breaks the rules that are not in force."""
-
-    def __init__(self, rules: SafetyRules, now: Instant, inherited: HeldLease | None) -> None:
-        super().__init__(now, inherited)
-        self._rules = rules
-
-    def _count_vote(self, peer: object, echo: Receipt | None, now: Instant) -> None:
-        if not self._rules.echo_send_time and echo is not None:
-            echo = Receipt(echo.token, now)
-        super()._count_vote(peer, echo, now)  # type: ignore[arg-type]
-
-    def _notice(self, now: Instant) -> None:
-        if self._rules.silence_clocks_restart_after_stall:
-            super()._notice(now)
 
 
 class PacerProcess:
@@ -60,7 +42,7 @@ class PacerProcess:
         self._boot = boot
         self._datagrams = datagrams
         self._lease_published = lease_published
-        self._machine = CarelessMachine(rules, boot.clock.now(), inherited)
+        self._machine = PacerMachine(boot.clock.now(), inherited, rules=rules)
         self._settings: PacerSettings | None = None
         self._keys: dict[NodeName, bytes] = {}
         self._nodes: tuple[NodeName, ...] = ()
@@ -132,11 +114,10 @@ class PacerProcess:
 class SimulatedPacer:
     """The `Pacer` of one brain."""
 
-    def __init__(self, host: Host, boot: Boot, life: Life, rules: SafetyRules) -> None:
+    def __init__(self, host: Host, boot: Boot, life: Life) -> None:
         self.life = life
         self._host = host
         self._boot = boot
-        self._rules = rules
         self._page = PacerPage(boot.page)
         self._settings: PacerSettings | None = None
         self._changed: Callable[[PacerReport], None] | None = None
@@ -153,8 +134,6 @@ class SimulatedPacer:
         if not self._page.is_formatted():
             self._page.format()
         self._page.begin_brain()
-        if not self._rules.rebuild_withdrawn_set:
-            self._page.say_known(settings.incarnation.token)
         self._connect()
 
     def configure(self, settings: PacerSettings) -> None:
@@ -196,9 +175,8 @@ class SimulatedPacer:
 
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
         """See `Pacer.withdraw`."""
-        if self._rules.withdraw_echo:
-            self._withdrawn.setdefault(node, set()).add(incarnation)
-            self._page.withdraw(node)
+        self._withdrawn.setdefault(node, set()).add(incarnation)
+        self._page.withdraw(node)
 
     def reinstate(self, node: NodeName, incarnation: Incarnation) -> None:
         """See `Pacer.reinstate`."""

@@ -90,6 +90,8 @@ class Cluster:
         self.may_crash: Callable[[NodeName, Exception], bool] = lambda _node, _error: False
         """Whether the scenario expects a brain to crash."""
         self._requests = 0
+        self._plan_asked = (0, 0)
+        self._plan_was_empty = False
         self._surroundings = Surroundings(
             world=self.world,
             members=tuple(Member(name, ((f"10.0.0.{place + 1}", 5405),)) for place, name in enumerate(self.names)),
@@ -330,7 +332,16 @@ class Cluster:
         services = [resource for resource in wanted if resource in configurations.SERVICES]
         if not self.runs_once(*services):
             return False
-        return not self._schedule(self.cib, WallTime(EPOCH_MS + self.world.now_ms)).graph.actions
+        return self._is_plan_empty()
+
+    def _is_plan_empty(self) -> bool:
+        """Ask the scheduler, at most once for each CIB and half second."""
+        asked = (self.cib.index, self.world.now_ms // 500)
+        if self._plan_asked != asked:
+            self._plan_asked = asked
+            plan = self._schedule(self.cib, WallTime(EPOCH_MS + self.world.now_ms))
+            self._plan_was_empty = not plan.graph.actions
+        return self._plan_was_empty
 
     def is_well(self, node: NodeName) -> bool:
         """Tell whether a node is well, and heard by another that hears everybody: no reason to declare it lost."""
