@@ -29,7 +29,7 @@ class World:
     """On a state file."""
     setup: Callable[[Mapping[str, Json]], Response]
     """Make the files of a new cluster."""
-    version: str
+    version: Callable[[], str]
 
 
 def run(argv: Sequence[str], world: World) -> int:
@@ -74,7 +74,7 @@ def _has_colour(options: GlobalOptions, world: World, *, is_terminal: bool) -> b
 
 def _dispatch(options: GlobalOptions, world: World, session: Session) -> int:
     if options.wants_version:
-        world.streams.stdout.write(f"crm {world.version}\n")
+        world.streams.stdout.write(f"crm {world.version()}\n")
         return 0
     if options.wants_help or options.words[:1] == ["help"]:
         from haclusterd.cli.help import help_for

@@ -107,6 +107,7 @@ class Code(StrEnum):
     STALE = "STALE"
     SCHEDULER_FAILED = "SCHEDULER_FAILED"
     DRY_RUN = "DRY_RUN"
+    EVEN_VOTERS = "EVEN_VOTERS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,5 +271,7 @@ CODES: dict[Code, CodeRow] = {
                                   "look before you repeat it: crm history events"),
     Code.STALE: CodeRow("this copy may be {age} old", ExitStatus.OK, severity=_WARNING),
     Code.SCHEDULER_FAILED: CodeRow("the scheduler failed: {problem}", ExitStatus.FAILED),
+    Code.EVEN_VOTERS: CodeRow("{count} voters: the loss of half of them ends the cluster", ExitStatus.OK,
+                              "add a witness: --witness NAME=HOST:PORT", severity=_WARNING),
     Code.DRY_RUN: CodeRow("nothing was changed (--dry-run)", ExitStatus.OK, severity=Severity.INFO),
 }  # fmt: skip

@@ -1,0 +1,73 @@
+"""`crm`: the composition root of the command line. Everything slow to import is imported only when it is needed."""
+
+import os
+import sys
+from collections.abc import Mapping
+
+from haclusterd.adapters.control_client import ControlClient
+from haclusterd.cli.main import World, run
+from haclusterd.cli.session import Streams
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Response
+from haclusterd.ports.control import CommandClient
+
+
+def main() -> int:
+    """Run `crm` with this process's arguments and streams."""
+    world = World(
+        streams=Streams(sys.stdin, sys.stdout, sys.stderr),
+        environment=os.environ,
+        connect=ControlClient,
+        open_file=_open_file,
+        setup=_setup,
+        version=_version,
+    )
+    try:
+        return run(sys.argv[1:], world)
+    finally:
+        _flush()
+
+
+def _flush() -> None:
+    """Write what is buffered; a reader that has gone away is no error."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_file(path: str) -> CommandClient:
+    from haclusterd.cli.offline import OfflineClient
+
+    return OfflineClient(path, author())
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("haclusterd")
+    except PackageNotFoundError:
+        return "from a source tree"
+
+
+def author() -> str:
+    """Return who is at work, as `user@host`."""
+    import pwd
+    import socket
+
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
+
+
+def _setup(arguments: Mapping[str, Json]) -> Response:
+    from haclusterd.entry_points.crm_setup import set_up
+
+    return set_up(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""`crm cluster setup`: from what was typed to the files of a new cluster."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from haclusterd.entry_points.cluster_setup import SetupRefused, make_bundles
+from haclusterd.model.cluster import Member
+from haclusterd.model.ids import NODE_NAME, NodeName
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Response
+from haclusterd.protocol.control import told
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, exit_status, report
+
+_EXAMPLE = "write it as n1=10.0.0.1:7400"
+
+
+def set_up(arguments: Mapping[str, Json]) -> Response:
+    """Make one directory for each node; everything wrong with what was typed is told at once."""
+    members, objections = _members(arguments)
+    name = _text(arguments, "name")
+    output = _text(arguments, "output")
+    for value, option in ((name, "--name"), (output, "--output")):
+        if not value:
+            objections.append(report(Code.MISSING_ARGUMENT, verb="cluster setup", name=option, meaning="it is needed"))
+    if objections:
+        return _answer(objections)
+    directory = Path(output)
+    try:
+        bundles = make_bundles(name, members, directory)
+    except SetupRefused as error:
+        return _answer([report(Code.UNSAFE, problem=str(error), remedy="")])
+    except OSError as error:
+        problem = error.strerror or str(error)
+        return _answer([report(Code.INPUT_OUTPUT, what=error.filename or output, problem=problem)])
+    data: Json = {
+        "schema": "haclusterd.setup/1",
+        "name": name,
+        "nodes": [member.name for member in members],
+        "directory": str(directory),
+        "files": [f"{node}: {bundle}" for node, bundle in bundles.items()],
+        "next_steps": [
+            "Copy each directory to its node, as /etc/haclusterd, readable by root only.",
+            "Keep the directory `authority` apart: whoever has it can admit nodes.",
+            "Then on each node: systemctl enable --now haclusterd-pacer haclusterd",
+            "And once: crm status",
+        ],
+    }
+    return _answer(_advice(members), data)
+
+
+def _text(arguments: Mapping[str, Json], name: str) -> str:
+    value = arguments.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _texts(arguments: Mapping[str, Json], name: str) -> list[str]:
+    value = arguments.get(name)
+    if isinstance(value, str):
+        return [value]
+    return [str(each) for each in value] if isinstance(value, Sequence) else []
+
+
+def _members(arguments: Mapping[str, Json]) -> tuple[list[Member], list[ReportItem]]:
+    members: list[Member] = []
+    objections: list[ReportItem] = []
+    for option, is_witness in (("node", False), ("witness", True)):
+        for text in _texts(arguments, option):
+            try:
+                member = _member(text, is_witness=is_witness)
+            except ValueError as error:
+                objections.append(report(Code.BAD_ARGUMENT, name=f"--{option} {text}", problem=error, remedy=_EXAMPLE))
+                continue
+            if any(member.name == other.name for other in members):
+                objections.append(report(Code.BAD_ARGUMENT, name=f"--{option} {text}", problem="it is named twice"))
+            if any(set(member.addresses) & set(other.addresses) for other in members):
+                objections.append(report(Code.BAD_ARGUMENT, name=f"--{option} {text}", problem="the address is taken"))
+            members.append(member)
+    if not members and not objections:
+        objections.append(
+            report(Code.MISSING_ARGUMENT, verb="cluster setup", name="--node", meaning=f"a node; {_EXAMPLE}")
+        )
+    return members, objections
+
+
+def _member(text: str, *, is_witness: bool) -> Member:
+    """Read NAME=HOST:PORT; more addresses of the same node follow after commas."""
+    name, has_address, addresses = text.partition("=")
+    if not NODE_NAME.match(name):
+        raise ValueError(f"{name!r} cannot be a node's name")
+    if not has_address:
+        raise ValueError("the address is missing")
+    return Member(NodeName(name), tuple(map(_address, addresses.split(","))), is_voter=True, is_witness=is_witness)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ValueError(f"{text!r} is no HOST:PORT")
+    return host, int(port)
+
+
+def _advice(members: Sequence[Member]) -> list[ReportItem]:
+    count = sum(member.is_voter for member in members)
+    return [report(Code.EVEN_VOTERS, count=count)] if count % 2 == 0 else []
+
+
+def _answer(reports: Sequence[ReportItem], data: Json = None) -> Response:
+    return Response("", int(exit_status(reports)), tuple(map(told, reports)), data)
