@@ -33,7 +33,7 @@ def usable_devices_by_node(
 ) -> dict[NodeName, tuple[ResourceId, ...]]:
     """Return the usable devices of many nodes."""
     if next(configuration.fence_devices(), None) is None:
-        return {node: () for node in nodes}
+        return dict.fromkeys(nodes, ())
     return {node: usable_devices(configuration, node) for node in nodes}
 
 

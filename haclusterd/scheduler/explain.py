@@ -1,0 +1,67 @@
+"""What was decided for each primitive, and why, for the person who asks."""
+
+from collections.abc import Mapping
+
+from haclusterd.model.graph import NodeScore, Placement, ScoreAddend
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.ocf import Role
+from haclusterd.model.scores import INFINITY
+from haclusterd.scheduler.entities import Inventory, Resource
+from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.reasons import why_nowhere
+
+
+def place_all(inventory: Inventory) -> Mapping[ResourceId, Placement]:
+    """Return what was decided for each primitive; scores only where they were kept."""
+    return {resource.id: _placement(inventory, resource) for resource in inventory.primitives()}
+
+
+def _placement(inventory: Inventory, resource: Resource) -> Placement:
+    is_stopped = resource.next_role is Role.STOPPED
+    target = None if is_stopped or resource.assigned is None else resource.assigned.name
+    return Placement(
+        resource.id,
+        tuple(node.name for node in resource.active_nodes),
+        target,
+        _scores(inventory, resource) if resource.addends is not None else (),
+        _verdict(resource),
+    )
+
+
+def _verdict(resource: Resource) -> str:
+    node = resource.assigned
+    if resource.is_blocked:
+        return f"left alone: {resource.failed_because or 'blocked after a failure'}"
+    if not resource.is_managed:
+        return "left alone: maintenance" if resource.is_maintenance else "left alone: not managed"
+    if node is None or resource.next_role is Role.STOPPED:
+        return why_nowhere(resource, resource.current_node())
+    stuck = [item.name for item in resource.active_nodes if item.is_unclean and not item.can_be_fenced]
+    if stuck:
+        return f"blocked: {', '.join(stuck)} may run it and cannot be fenced"
+    if node in resource.active_nodes:
+        return f"stays on {node.name}"
+    if resource.active_nodes:
+        return f"moves to {node.name}"
+    return f"starts on {node.name}"
+
+
+def _scores(inventory: Inventory, resource: Resource) -> tuple[NodeScore, ...]:
+    assert resource.addends is not None
+    return tuple(_score(node, resource, resource.addends.get(node.name, [])) for node in inventory.nodes)
+
+
+def _score(node: Node, resource: Resource, addends: list[tuple[int, str]]) -> NodeScore:
+    score = resource.allowed.get(node.name)
+    objection = node.objection()
+    if not objection and score is None:
+        objection = "no constraint allows it there (symmetric-cluster=false)"
+    elif not objection and score is not None and score < 0:
+        objection = next((source for value, source in addends if value <= -INFINITY), "its score is negative")
+    return NodeScore(
+        node.name,
+        -INFINITY if score is None else score,
+        tuple(ScoreAddend(value, source) for value, source in addends),
+        is_eligible=not objection,
+        objection=objection,
+    )

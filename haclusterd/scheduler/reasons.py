@@ -1,0 +1,104 @@
+"""Why an action is done, in words for the person who asks."""
+
+import re
+
+from haclusterd.model.ocf import Role
+from haclusterd.scheduler.entities import CANCEL, MONITOR, START, STOP, Action, Resource, Variant
+from haclusterd.scheduler.nodes import Node
+
+_CAUSED = re.compile(r"(required|unrunnable) (\S+) (\S+)\Z")
+_VERBS = {"start": "starts", "stop": "stops", "promote": "is promoted", "demote": "is demoted"}
+
+
+def reason_of(action: Action) -> str:
+    """Return why an action is in the graph."""
+    resource = action.resource
+    if action.why:
+        return action.why
+    if resource is None:
+        return action.reason
+    if resource.variant is Variant.GROUP:
+        return f"{resource.id}: its members"
+    if action.task == STOP:
+        return _why_stopped(resource, action)
+    if action.task == START:
+        return _why_started(resource, action)
+    if action.task in (MONITOR, CANCEL):
+        return "it watches what runs"
+    return in_words(action.reason) or f"{resource.id} is to be {str(resource.next_role).lower()}"
+
+
+def in_words(reason: str) -> str:
+    """Turn a reason of the propagation into a sentence."""
+    match = _CAUSED.match(reason)
+    if match is None:
+        return reason
+    word, resource, task = match.groups()
+    verb = _VERBS.get(task, task)
+    return f"{resource} {verb} first" if word == "required" else f"{resource} cannot {task}"
+
+
+def _why_stopped(resource: Resource, action: Action) -> str:
+    node = action.node
+    if action.is_pseudo and node is not None and node.is_unclean:
+        return f"{node.name} is fenced"
+    failed = resource.fails_off_on.get(node.name) if node is not None else None
+    if failed and resource.is_failed:
+        return failed
+    if resource.is_removed:
+        return "it is no longer configured"
+    if len(resource.active_nodes) > 1:
+        return f"active on several nodes ({', '.join(item.name for item in resource.active_nodes)})"
+    if resource.assigned is None:
+        return why_nowhere(resource, node)
+    if node is not None and node is not resource.assigned:
+        return _why_moved(resource, node)
+    if resource.definition_changed:
+        return "its definition has changed"
+    return in_words(action.reason) or "it restarts"
+
+
+def _why_started(resource: Resource, action: Action) -> str:
+    node = action.node
+    gone = [item for item in resource.active_nodes if item is not node]
+    lost = [item.name for item in gone if item.is_unclean]
+    if lost:
+        return f"recovered from {', '.join(lost)}, which is fenced first"
+    if resource.is_failed and resource.fails_off_on:
+        return f"recovered after a {next(iter(resource.fails_off_on.values()))}"
+    if gone:
+        return _why_moved(resource, gone[0])
+    if resource.active_nodes:
+        changed = "its definition has changed" if resource.definition_changed else ""
+        return changed or in_words(action.reason) or "it restarts"
+    return in_words(action.reason) or "it should run and does not"
+
+
+def _why_moved(resource: Resource, old: Node) -> str:
+    assert resource.assigned is not None
+    objection = old.objection() or _banned(resource, old)
+    target = resource.assigned.name
+    return f"moves from {old.name} to {target}: {objection or f'{target} is preferred'}"
+
+
+def _banned(resource: Resource, node: Node) -> str:
+    if resource.allowed.get(node.name, -1) >= 0:
+        return ""
+    failed = resource.fails_off_on.get(node.name)
+    return failed or f"it must not run on {node.name}"
+
+
+def why_nowhere(resource: Resource, node: Node | None = None) -> str:
+    """Say why a resource runs nowhere."""
+    if resource.is_removed:
+        return "it is no longer configured"
+    if resource.target_role_stopped:
+        return "target-role=Stopped"
+    if resource.failed_because:
+        return resource.failed_because
+    objection = node.objection() if node is not None else ""
+    if objection:
+        return f"{objection}, and no other node may run it"
+    if resource.next_role is Role.STOPPED and not any(value >= 0 for value in resource.allowed.values()):
+        return "no node may run it"
+    return "no node can run it now"

@@ -1,0 +1,94 @@
+"""The scheduler: from the CIB to what must be done, in which order, and why.
+
+One pure function; its body is the list of its phases, each a room of its own with one concern of Pacemaker's. It never
+raises on any CIB: what makes no sense is ignored with a warning. The only exception it can end with is that of its own
+last phase, which refuses an unsafe graph.
+"""
+
+from dataclasses import replace
+
+from haclusterd.model.cluster import Cib
+from haclusterd.model.graph import Placement, Plan
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.instants import WallTime
+from haclusterd.scheduler.actions import ActionTable
+from haclusterd.scheduler.assign import assign_all
+from haclusterd.scheduler.claims import claim_devices
+from haclusterd.scheduler.colocation import unpack_colocations
+from haclusterd.scheduler.configuration_changes import find_configuration_changes
+from haclusterd.scheduler.digests import Digests
+from haclusterd.scheduler.explain import place_all
+from haclusterd.scheduler.failures import Failures, ban_after_failures
+from haclusterd.scheduler.fencing import create_fencing, fencing_warnings, unseen_hold
+from haclusterd.scheduler.graph import build_graph
+from haclusterd.scheduler.invariants import check_graph
+from haclusterd.scheduler.location import apply_locations, apply_stickiness
+from haclusterd.scheduler.nodes import unpack_nodes
+from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
+from haclusterd.scheduler.ordering import apart_templates, relate_templates, user_templates
+from haclusterd.scheduler.probes import create_probes, order_after_probes
+from haclusterd.scheduler.propagate import Propagation
+from haclusterd.scheduler.resource_actions import create_resource_actions, internal_templates, relate_internally
+from haclusterd.scheduler.resources import unpack_resources
+from haclusterd.scheduler.selection import select_actions
+from haclusterd.scheduler.settings import unpack_settings
+from haclusterd.scheduler.unpack_history import unpack_history
+
+
+def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTIONS) -> Plan:
+    """Decide where every resource belongs and make the transition graph that leads there.
+
+    `now` only decides which failures have expired. Equal arguments give equal plans, on every node.
+    """
+    configuration = cib.configuration
+
+    # what is configured, what is known
+    settings = unpack_settings(configuration, now, options)
+    nodes = unpack_nodes(cib, settings)
+    inventory = unpack_resources(configuration, nodes, settings)
+    digests = Digests(settings)
+    failures = Failures(settings, digests)
+    unpack_history(inventory, failures, settings)
+
+    # where everything belongs
+    colocations = unpack_colocations(inventory, configuration)
+    apply_locations(inventory, configuration)
+    apply_stickiness(inventory, settings)
+    ban_after_failures(inventory, failures)
+    cancellations = find_configuration_changes(inventory, failures, digests, settings)
+    assign_all(inventory, settings)
+    claims = claim_devices(inventory)
+
+    # what may have to be done
+    table = ActionTable(settings, unseen_hold(inventory))
+    probes = create_probes(inventory, table)
+    create_resource_actions(inventory, cancellations, table, settings)
+    create_fencing(inventory, table, settings)
+
+    # in which order, and what that makes necessary or impossible
+    relate_internally(inventory, table)
+    relate_templates(internal_templates(inventory), table)
+    relate_templates(user_templates(inventory, configuration), table)
+    relate_templates(apart_templates(colocations), table)
+    order_after_probes(probes, table)
+    Propagation(table).run()
+
+    # the graph
+    selected = select_actions(table, cib.status.fence_orders)
+    graph = build_graph(selected, claims, digests, settings)
+    check_graph(graph, cib, settings)
+    return Plan(
+        graph=graph,
+        placements=place_all(inventory),
+        warnings=(*fencing_warnings(inventory, settings), *selected.warnings),
+        recheck_at=failures.recheck_at,
+        expired_failures=tuple(sorted(failures.forgotten)),
+    )
+
+
+def explain(
+    cib: Cib, now: WallTime, resource: ResourceId, *, options: ScheduleOptions = DEFAULT_OPTIONS
+) -> Placement | None:
+    """Return one primitive's placement with all its scores as sums of named addends; None for what is no primitive."""
+    plan = schedule(cib, now, options=replace(options, is_explaining=True))
+    return plan.placements.get(resource)

@@ -1,0 +1,111 @@
+"""Phase: which actions enter the graph, and which of them wait for which.
+
+Only what must be done, can be done and is not being done already is selected. Whatever comes after an action that is in
+flight (an open order, an open fence order) is left for the next plan, which follows its result; so nothing is ordered
+twice and nothing overtakes (safety.md §1). Actions that wait for each other in a circle are left out and named.
+"""
+
+from collections.abc import Mapping
+
+from haclusterd.model.fencing import FenceOrder
+from haclusterd.model.ids import FenceKey, NodeName
+from haclusterd.scheduler.actions import ActionTable
+from haclusterd.scheduler.entities import CANCEL, IF_REQUIRED_ON_SAME_NODE, MONITOR, Action, Relation, Resource
+
+_BUSY_EXEMPT = frozenset({CANCEL, MONITOR})
+
+
+class Selected:
+    """The chosen actions in an order in which each comes after its inputs."""
+
+    __slots__ = ("actions", "inputs", "warnings")
+
+    def __init__(self, actions: list[Action], inputs: dict[int, list[int]], warnings: list[str]) -> None:
+        self.actions = actions
+        self.inputs = inputs
+        self.warnings = warnings
+
+
+def select_actions(table: ActionTable, fence_orders: Mapping[FenceKey, FenceOrder]) -> Selected:
+    """Choose the actions of the graph and what each waits for."""
+    being_fenced = {order.target for order in fence_orders.values()}
+    candidates = [action for action in table.actions if _is_addable(action)]
+    for action in candidates:
+        action.is_graphed = True
+    inputs = {action.id: [relation.first for relation in action.before if _is_input(relation)] for action in candidates}
+    in_order, in_circles = _sort(candidates, inputs)
+    held: set[int] = set()
+    chosen: list[Action] = []
+    for action in in_order:
+        if any(before.id in held for before in inputs[action.id]) or _is_in_flight(action, being_fenced):
+            held.add(action.id)
+        else:
+            chosen.append(action)
+    present = {action.id for action in chosen}
+    numbers = {
+        action.id: sorted({before.id for before in inputs[action.id] if before.id in present}) for action in chosen
+    }
+    return Selected(chosen, numbers, _circle_warnings(in_circles))
+
+
+def _is_addable(action: Action) -> bool:
+    if not action.is_runnable or (action.is_optional and not action.is_always):
+        return False
+    resource = action.resource
+    is_observing = action.task == MONITOR or action.is_cancel or action.interval_ms
+    if resource is not None and not resource.is_managed and not is_observing and not action.is_pseudo:
+        return False
+    if action.is_pseudo or action.is_fence:
+        return True
+    return action.node is not None and action.node.is_online and not action.node.is_unclean
+
+
+def _is_input(relation: Relation) -> bool:
+    first, flags = relation.first, relation.flags
+    if not flags or not first.is_graphed:
+        return False
+    if flags & IF_REQUIRED_ON_SAME_NODE:
+        return first.is_required and first.node is relation.then.node
+    return first.is_required or first.is_always
+
+
+def _is_in_flight(action: Action, being_fenced: set[NodeName]) -> bool:
+    """Tell whether it is ordered already, or its resource is busy with another order."""
+    if action.is_fence:
+        return action.node is not None and action.node.name in being_fenced
+    resource = action.resource
+    if action.is_pseudo or resource is None or not resource.orders_in_flight:
+        return False
+    assert action.node is not None
+    if (action.node.name, action.task, action.interval_ms) in resource.orders_in_flight:
+        return True
+    return not action.is_probe and _is_busy(resource)
+
+
+def _is_busy(resource: Resource) -> bool:
+    return any(task not in _BUSY_EXEMPT for _, task, _ in resource.orders_in_flight)
+
+
+def _sort(candidates: list[Action], inputs: dict[int, list[Action]]) -> tuple[list[Action], list[Action]]:
+    """Return the actions so that inputs come first, and those that cannot be brought into such an order."""
+    missing = {action.id: len(inputs[action.id]) for action in candidates}
+    followers: dict[int, list[Action]] = {}
+    for action in candidates:
+        for before in inputs[action.id]:
+            followers.setdefault(before.id, []).append(action)
+    ready = [action for action in candidates if not missing[action.id]]
+    in_order: list[Action] = []
+    for action in ready:
+        in_order.append(action)
+        for follower in followers.get(action.id, ()):
+            missing[follower.id] -= 1
+            if not missing[follower.id]:
+                ready.append(follower)
+    return in_order, [action for action in candidates if missing[action.id]]
+
+
+def _circle_warnings(stuck: list[Action]) -> list[str]:
+    if not stuck:
+        return []
+    names = sorted({f"{action.task} of {action.resource.id}" for action in stuck if action.resource is not None})
+    return [f"these wait for each other and are not done: {', '.join(names)}; look for orderings that form a circle"]
