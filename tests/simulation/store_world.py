@@ -1,4 +1,4 @@
-"""Several Raft cores on one virtual clock: a network with sessions, disks that forget, a history that must not change."""
+"""Raft cores on one virtual clock: a network with sessions, disks that forget, a history that must not change."""
 
 import hashlib
 import heapq
