@@ -10,6 +10,7 @@ _RESOURCES = Parameter("resources", Takes.MANY, completes=Completes.RESOURCE)
 _ANY_RESOURCES = Parameter("resources", Takes.MANY, is_optional=True, completes=Completes.RESOURCE)
 _REST = (Parameter("words", Takes.REST),)
 _FORMAT = Option("--format", "format", "the language of the text", OptionValue.TEXT, Completes.CHOICE, ("crm", "yaml"))
+_SET = Option("--set", "variables", "a value for ${NAME} in a policy, as NAME=VALUE", OptionValue.TEXT, repeats=True)
 
 ROOT = Level("", "", (
     Command("status", "Show the state of the cluster; the first line is a verdict", "status",
@@ -76,11 +77,11 @@ CONFIGURE = Level("configure", "The configuration: show it, load it, change it",
             examples=("crm configure show", "crm configure show web", "crm configure show --format yaml")),
     Command("load", "Load a file; `replace` removes what it does not name", "configure.load",
             (Parameter("mode", completes=Completes.CHOICE, choices=("update", "replace")),
-             Parameter("file", completes=Completes.FILE)), (_FORMAT,),
+             Parameter("file", completes=Completes.FILE)), (_FORMAT, _SET),
             examples=("crm configure load update web.yaml", "crm configure load replace - < all.crm")),
     Command("verify", "Judge the configuration, or a file as if it were loaded", "configure.verify",
             (Parameter("file", is_optional=True, completes=Completes.FILE),),
-            (Option("--strict", "strict", "fail on warnings"), _FORMAT),
+            (Option("--strict", "strict", "fail on warnings"), _FORMAT, _SET),
             examples=("crm configure verify", "crm configure verify web.yaml")),
     _statement("primitive", "Define a resource",
                "crm configure primitive web ocf:haclusterd:http-service params port=8080 op monitor interval=10s"),
@@ -116,8 +117,9 @@ CLUSTER = Level("cluster", "The cluster as a whole: members, timers, set-up", (
             (Parameter("target", completes=Completes.FILE),), examples=("crm cluster export state.cib",)),
     Command("setup", "Make the files with which the nodes of a new cluster start", "", (), (
         Option("--name", "name", "the cluster's name", OptionValue.TEXT),
-        Option("--node", "node", "a node, as NAME=HOST:PORT; once for each", OptionValue.TEXT),
-        Option("--witness", "witness", "a node that votes and runs nothing, as NAME=HOST:PORT", OptionValue.TEXT),
+        Option("--node", "node", "a node, as NAME=HOST:PORT; once for each", OptionValue.TEXT, repeats=True),
+        Option("--witness", "witness", "a node that votes and runs nothing, as NAME=HOST:PORT", OptionValue.TEXT,
+               repeats=True),
         Option("--output", "output", "the directory to make", OptionValue.TEXT, Completes.FILE),
     ), examples=("crm cluster setup --name web --node n1=10.0.0.1:7400 --node n2=10.0.0.2:7400 "
                  "--node n3=10.0.0.3:7400 --output ./web",)),

@@ -69,6 +69,8 @@ class Option:
     takes: OptionValue = OptionValue.NOTHING
     completes: Completes = Completes.NOTHING
     choices: tuple[str, ...] = ()
+    repeats: bool = False
+    """It may be given several times, and is a list."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,7 @@ def _options(
 
 
 def _put(arguments: dict[str, Json], option: Option, text: str) -> None:
-    """Set an option's argument; given several times, it is a list."""
+    """Set an option's argument; one that can be given several times is a list."""
     value: Json = text
     if option.takes is OptionValue.INTEGER:
         if not text.isdecimal():
@@ -144,13 +144,11 @@ def _put(arguments: dict[str, Json], option: Option, text: str) -> None:
         value = int(text)
     if option.choices and text not in option.choices:
         raise UsageError(f"{option.flag}: {text!r} is not one of: {', '.join(option.choices)}")
-    before = arguments.get(option.argument)
-    if before is None:
+    if not option.repeats:
         arguments[option.argument] = value
-    elif isinstance(before, list):
-        arguments[option.argument] = [*before, value]
-    else:
-        arguments[option.argument] = [before, value]
+        return
+    before = arguments.get(option.argument)
+    arguments[option.argument] = [*(before if isinstance(before, list) else []), value]
 
 
 def _chosen(parameter: Parameter, word: str) -> str:

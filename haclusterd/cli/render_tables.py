@@ -1,5 +1,7 @@
 """The smaller answers as text: nodes, members, timers, events, configuration, changes."""
 
+from collections import Counter
+
 from haclusterd.cli.fields import Fields, flag, listed, maybe_number, number, part, text, texts
 from haclusterd.cli.render_status import node_lines, resource_lines
 from haclusterd.cli.terminal import Cell, Colour, Screen, columns, folded, span
@@ -121,7 +123,11 @@ def render_preview(screen: Screen, data: Fields) -> list[str]:
     lines = render_change(screen, change) if text(change, "schema") == "haclusterd.change/1" else []
     actions = listed(data, "actions")
     lines.append("then the cluster would:" if actions else "the cluster would do nothing")
+    probes = Counter(text(action, "node") for action in actions if flag(action, "is_probe"))
+    lines += [f"  look at {count} resource{'s' * (count > 1)} on {node}" for node, count in probes.items()]
     for action in actions:
+        if flag(action, "is_probe"):
+            continue
         reason = f" ({text(action, 'reason')})" if text(action, "reason") else ""
         lines += folded(f"{text(action, 'text')}{reason}", indent="  ", later="    ")
     return lines

@@ -26,6 +26,7 @@ _CONFIGURATION = shape_of(Configuration)
 _TEXT = Argument("text", Kind.TEXT, "the text", is_required=True)
 _SOURCE = Argument("source", Kind.WORD, "what to call the text in messages")
 _PENDING = Argument("pending", Kind.TEXT, "statements that are not committed, to be applied first")
+_VARIABLES = Argument("variables", Kind.WORDS, "values for ${NAME} in a policy, as NAME=VALUE")
 _FORMAT = Argument("format", Kind.WORD, "in which language", choices=("crm", "yaml"))
 
 
@@ -75,7 +76,14 @@ def _read(context: Context, arguments: Arguments, base: Configuration) -> Readin
     is_yaml = arguments.word("format") == "yaml" or (
         not arguments.word("format") and source.endswith((".yaml", ".yml"))
     )
-    return read_file(context, arguments.word("text"), source, is_yaml=is_yaml, base=base)
+    pairs = [word.partition("=") for word in arguments.words("variables")]
+    wrong = [name for name, has_value, _ in pairs if not (name and has_value)]
+    if wrong:
+        problem = f"{wrong[0]!r} has no value: write NAME=VALUE"
+        return Reading(base, (report(Code.BAD_ARGUMENT, name="variables", problem=problem),))
+    variables = {name: value for name, _, value in pairs}
+    text = arguments.word("text")
+    return read_file(context, text, source, is_yaml=is_yaml, base=base, variables=variables)
 
 
 def statement(context: Context, arguments: Arguments) -> Outcome:
@@ -84,7 +92,8 @@ def statement(context: Context, arguments: Arguments) -> Outcome:
     made = read_words(context, words)
     if has_errors(made.reports):
         return Outcome(made.reports)
-    return change(context, made.configuration, done=" ".join(words[:2]), reports=made.reports, places=made.places)
+    done = f"committed {' '.join(words[:2])}"
+    return change(context, made.configuration, done=done, reports=made.reports, places=made.places)
 
 
 def script(context: Context, arguments: Arguments) -> Outcome:
@@ -167,6 +176,7 @@ VERBS = (
         _TEXT,
         _SOURCE,
         _FORMAT,
+        _VARIABLES,
     )),
     Verb("configure.statement", statement, Permission.ADMINISTER, "Make one change", (
         Argument("words", Kind.WORDS, "the statement, word by word", is_required=True),
@@ -180,6 +190,7 @@ VERBS = (
         Argument("text", Kind.TEXT, "the text of a file; left out: what is configured"),
         _SOURCE,
         _FORMAT,
+        _VARIABLES,
         _PENDING,
         Argument("strict", Kind.FLAG, "fail on warnings"),
     )),

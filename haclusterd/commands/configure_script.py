@@ -3,7 +3,7 @@
 Invariant: a text is used wholly or not at all; every fault of it is reported at once, with its place.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from haclusterd.commands.context import Context
@@ -42,11 +42,14 @@ def known_agents(context: Context) -> tuple[AgentReference, ...]:
     return tuple(AgentReference.parse(name) for name in context.agents or ())
 
 
-def read_file(context: Context, text: str, source: str, *, is_yaml: bool, base: Configuration) -> Reading:
-    """Read a policy or a crm file; what the base has of the same id is replaced."""
-    read = read_policy if is_yaml else parse_script
-    script = read(text, source, known_agents=known_agents(context))
-    return _assembled(script, base, Mode.UPDATE)
+def read_file(
+    context: Context, text: str, source: str, *, is_yaml: bool, base: Configuration, variables: Mapping[str, str]
+) -> Reading:
+    """Read a policy or a crm file; what the base has of the same id is replaced. `variables` are a policy's."""
+    agents = known_agents(context)
+    if is_yaml:
+        return _assembled(read_policy(text, source, variables, known_agents=agents), base, Mode.UPDATE)
+    return _assembled(parse_script(text, source, known_agents=agents), base, Mode.UPDATE)
 
 
 def read_words(context: Context, words: Sequence[str]) -> Reading:

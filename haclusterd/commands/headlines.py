@@ -4,7 +4,7 @@ Invariant: what would keep a failover from happening is named before anything el
 (safety.md §5); HEALTHY is said only when nothing is to be said.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -15,7 +15,6 @@ from haclusterd.commands.resource_state import (
     instances,
     meta_flag,
     meta_of,
-    node_flag,
     why_not_wanted,
 )
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
@@ -23,6 +22,9 @@ from haclusterd.model.configuration import Primitive
 from haclusterd.model.fencing import ProofState
 from haclusterd.model.ids import NodeName
 from haclusterd.model.properties import ClusterProperties
+
+MAX_NAMED = 5
+"""Names in one headline."""
 
 
 class Gravity(IntEnum):
@@ -58,7 +60,11 @@ def _healthy(cib: Cib) -> Headline:
         for primitive in cib.configuration.primitives()
         if any(each.state is InstanceState.STARTED for each in instances(cib, primitive.id))
     )
-    return Headline(Gravity.FINE, "HEALTHY", f"{_count(nodes, 'node')} online, {_count(running, 'resource')} running")
+    unproven = [name for name, member in sorted(cib.members.items())
+                if not member.is_witness and not fencing_cover.is_proven(cib, name)]  # fmt: skip
+    proof = f", fencing not yet proven for {named(unproven)}" if unproven else ", fencing proven"
+    text = f"{_count(nodes, 'node')} online, {_count(running, 'resource')} running{proof}"
+    return Headline(Gravity.FINE, "HEALTHY", text)
 
 
 def _control(context: Context) -> Iterator[Headline]:
@@ -88,7 +94,7 @@ def _no_quorum(cib: Cib, live: LiveView) -> Iterator[Headline]:
     voters = cib.voters()
     missing = missing_voters(cib, live)
     where = f"{live.node} reaches {len(voters) - len(missing)} of {len(voters)} voters"
-    names = f"; missing: {', '.join(missing)}" if missing else ""
+    names = f"; missing: {named(missing)}" if missing else ""
     yield Headline(Gravity.CRITICAL, "NO QUORUM", f"{where}{names}", "bring a missing voter back")
 
 
@@ -108,7 +114,7 @@ def _failover(cib: Cib) -> Iterator[Headline]:
         return
     bare = fencing_cover.nodes_without_device(cib)
     if bare:
-        names = ", ".join(bare)
+        names = named(bare)
         yield Headline(Gravity.WARNING, f"NO FAILOVER for {names}", "no fencing device",
                        f"configure a fence device for {names}")  # fmt: skip
 
@@ -122,14 +128,19 @@ def _degraded(context: Context) -> Iterator[Headline]:
             yield Headline(Gravity.WARNING, "DEGRADED", f"{node} is not let in: {why}")
     for primitive in cib.configuration.primitives():
         yield from _resource(cib, primitive)
-    for key, proof in sorted(cib.status.proofs.items()):
-        if proof.state in (ProofState.FAILING, ProofState.LIED):
-            device, _, target = key.partition("/")
-            yield Headline(Gravity.WARNING, "DEGRADED", f"fence device {device} for {target}: {proof.state}"
-                           + (f" ({proof.detail})" if proof.detail else ""))  # fmt: skip
+    yield from _not_running(cib)
+    yield from _bad_devices(cib)
     if ClusterProperties(cib.configuration).boolean("maintenance-mode"):
         yield Headline(Gravity.WARNING, "MAINTENANCE", "all resources are left alone",
                        "crm configure property maintenance-mode=false")  # fmt: skip
+
+
+def _bad_devices(cib: Cib) -> Iterator[Headline]:
+    for key, proof in sorted(cib.status.proofs.items()):
+        if proof.state in (ProofState.FAILING, ProofState.LIED):
+            device, _, target = key.partition("/")
+            detail = f" ({proof.detail})" if proof.detail else ""
+            yield Headline(Gravity.WARNING, "DEGRADED", f"fence device {device} for {target}: {proof.state}{detail}")
 
 
 _NODE_WORDS = {
@@ -149,22 +160,38 @@ def _node(cib: Cib, status: NodeStatus) -> Iterator[Headline]:
 
 
 def _resource(cib: Cib, primitive: Primitive) -> Iterator[Headline]:
-    meta = meta_of(cib.configuration, primitive.id)
     found = instances(cib, primitive.id)
-    troubled = [each for each in found if each.state in (InstanceState.FAILED, InstanceState.BLOCKED)]
-    for each in troubled:
-        yield Headline(Gravity.CRITICAL, "DEGRADED", f"{primitive.id} has failed on {each.node}: {each.detail}")
-    if not found and not why_not_wanted(cib.configuration, primitive, meta) and meta_flag(meta, "is-managed"):
-        remedy = f"crm resource why {primitive.id}"
-        yield Headline(Gravity.CRITICAL, "DEGRADED", f"{primitive.id} is not running", remedy)
+    for each in found:
+        if each.state in (InstanceState.FAILED, InstanceState.BLOCKED):
+            text = f"{primitive.id} has failed on {each.node}: {each.detail}"
+            yield Headline(Gravity.CRITICAL, "DEGRADED", text)
     if len([each for each in found if each.state is InstanceState.STARTED]) > 1:
-        names = ", ".join(each.node for each in found)
+        names = named([each.node for each in found])
         yield Headline(Gravity.CRITICAL, "DEGRADED", f"{primitive.id} is active on several nodes: {names}")
 
 
-def standby_nodes(cib: Cib) -> tuple[NodeName, ...]:
-    """Return the members on standby."""
-    return tuple(name for name in sorted(cib.members) if node_flag(cib, name, "standby"))
+def _not_running(cib: Cib) -> Iterator[Headline]:
+    """Name what should run and does not; a fence device that does not run can still be used."""
+    down = [
+        primitive.id
+        for primitive in cib.configuration.primitives()
+        if primitive.agent.standard != "stonith" and _should_run(cib, primitive) and not instances(cib, primitive.id)
+    ]
+    if down:
+        words = "is not running" if len(down) == 1 else "are not running"
+        yield Headline(Gravity.CRITICAL, "DEGRADED", f"{named(down)} {words}", f"crm resource why {down[0]}")
+
+
+def _should_run(cib: Cib, primitive: Primitive) -> bool:
+    meta = meta_of(cib.configuration, primitive.id)
+    return not why_not_wanted(cib.configuration, primitive, meta) and meta_flag(meta, "is-managed")
+
+
+def named(names: Sequence[str]) -> str:
+    """Name some things, and count the rest."""
+    if len(names) <= MAX_NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[: MAX_NAMED - 1])} and {len(names) - MAX_NAMED + 1} more"
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,9 +1,11 @@
 """What the scheduler would do, for questions, previews and waiting. A scheduler that fails is an answer too."""
 
 from haclusterd.commands.outcome import Condition
+from haclusterd.model import durations
 from haclusterd.model.cluster import Cib
 from haclusterd.model.graph import ActionKind, GraphAction, Plan
 from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.scheduler.options import ScheduleOptions
@@ -37,9 +39,14 @@ def settled(now: WallTime) -> Condition:
     return is_settled
 
 
+def is_probe(action: GraphAction) -> bool:
+    """Tell whether an action only finds out whether a resource runs somewhere."""
+    return action.is_named(ActionName.MONITOR) and action.interval_ms == 0
+
+
 def describe_action(action: GraphAction) -> str:
     """Write one action: `start web on n1`."""
     if action.kind is ActionKind.FENCE:
         return f"fence {action.node} ({action.name})"
-    every = f" every {action.interval_ms} ms" if action.interval_ms else ""
+    every = f" every {durations.render(action.interval_ms)}" if action.interval_ms else ""
     return f"{action.name} {action.resource} on {action.node}{every}"

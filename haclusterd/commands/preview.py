@@ -4,7 +4,7 @@ from haclusterd.cib.apply import apply
 from haclusterd.cib.commands import Command, Envelope
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.planning import describe_action, plan, real_actions
+from haclusterd.commands.planning import describe_action, is_probe, plan, real_actions
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.json_value import Json
@@ -24,10 +24,15 @@ def preview(context: Context, outcome: Outcome) -> Outcome:
     found = plan(cib, context.now)
     if isinstance(found, ReportItem):
         reports = (*reports, found)
-    actions: list[Json] = []
-    if not isinstance(found, ReportItem):
-        actions = [{"text": describe_action(each), "reason": each.reason} for each in real_actions(found)]
-    data: Json = {"schema": "haclusterd.preview/1", "change": outcome.data, "actions": actions}
+    actions = () if isinstance(found, ReportItem) else real_actions(found)
+    data: Json = {
+        "schema": "haclusterd.preview/1",
+        "change": outcome.data,
+        "actions": [
+            {"text": describe_action(each), "reason": each.reason, "is_probe": is_probe(each), "node": each.node}
+            for each in actions
+        ],
+    }
     return Outcome((*reports, report(Code.DRY_RUN)), data=data)
 
 
