@@ -80,3 +80,9 @@ def test_an_installed_agent_runs_alone(environment: Path, agent: Path) -> None:
 @pytest.mark.slow
 def test_every_program_is_installed(environment: Path) -> None:
     assert {"crm", "haclusterd", "haclusterd-pacer"} <= {path.name for path in (environment / "bin").iterdir()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["crm", "haclusterd", "haclusterd-pacer"])
+def test_an_installed_program_runs(environment: Path, program: str) -> None:
+    assert run(environment / "bin" / program, "--help").lower().startswith(("usage", "crm"))
