@@ -248,9 +248,10 @@ class Processes:
             raise
         if running.is_cancelled:
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        forked_at = self._clock.now()
         _restore_defaults(pid)
         stat = read_stat(pid)
-        self._post(lambda: self._forked(running, pid, pidfd))
+        self._post(lambda: self._forked(running, pid, pidfd, forked_at))
         with suppress(OSError):
             running.hooks.forked(pid, stat.start_time if stat else 0)
 
@@ -260,9 +261,8 @@ class Processes:
 
     # On the main loop.
 
-    def _forked(self, running: RunningProgram, pid: int, pidfd: int) -> None:
-        running.pid, running.pidfd = pid, pidfd
-        running.forked_at = self._clock.now()
+    def _forked(self, running: RunningProgram, pid: int, pidfd: int, forked_at: Instant) -> None:
+        running.pid, running.pidfd, running.forked_at = pid, pidfd, forked_at
         if running.is_cancelled:
             _kill(pidfd, pid, is_group=False)
 

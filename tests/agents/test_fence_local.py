@@ -67,8 +67,10 @@ class LocalCluster:
 def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
     made = LocalCluster(tmp_path / "nodes")
     yield made
+    sessions = {child.pid for child in made.children}
     for pid in list_pids():
-        if read_marks(pid).get("TEST_MARK") == made.name:
+        stat = read_stat(pid)
+        if read_marks(pid).get("TEST_MARK") == made.name or (stat is not None and stat.session in sessions):
             os.kill(pid, 9)
     for child in made.children:
         child.wait(10)

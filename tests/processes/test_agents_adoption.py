@@ -83,8 +83,20 @@ async def until(condition: Callable[[], object], deadline_s: float = 10) -> None
 
 
 def agent_pid(directory: Path) -> int | None:
+    """Return the agent's process id once it runs and is recorded."""
     begun = directory / "begun"
-    return int(begun.read_text()) if begun.exists() and begun.read_text().endswith("\n") else None
+    if not begun.exists() or not begun.read_text().endswith("\n"):
+        return None
+    pid = int(begun.read_text().split()[0])
+    records = (directory / "run" / "actions").glob("*.json")
+    return pid if any(json.loads(path.read_text())["pid"] == pid for path in records) else None
+
+
+async def begun(directory: Path) -> int:
+    await until(lambda: agent_pid(directory))
+    pid = agent_pid(directory)
+    assert pid is not None
+    return pid
 
 
 def is_gone(pid: int) -> bool:
@@ -99,7 +111,7 @@ def edit_record(directory: Path, **changes: object) -> None:
 
 async def test_after_kill_9_the_agent_is_found_and_left_to_end(daemon, later, tmp_path: Path) -> None:
     first = daemon()
-    await until(lambda: agent_pid(tmp_path))
+    await begun(tmp_path)
     first.kill()
     hands, ended = later(), []
     [action] = hands.agents.adopt(ended.append)
@@ -114,23 +126,23 @@ async def test_after_kill_9_the_agent_is_found_and_left_to_end(daemon, later, tm
 
 async def test_after_kill_9_the_agent_is_killed_at_its_deadline(daemon, later, tmp_path: Path) -> None:
     first = daemon(timeout_ms=3000)
-    await until(lambda: agent_pid(tmp_path))
+    pid = await begun(tmp_path)
     first.kill()
     hands, ended = later(), []
     [action] = hands.agents.adopt(ended.append)
     assert action.is_running
     await until(lambda: ended)
     assert hands.clock.now() >= action.deadline
-    assert is_gone(agent_pid(tmp_path))
+    assert is_gone(pid)
     assert not (tmp_path / "finished").exists()
 
 
 async def test_what_ended_meanwhile_is_told_as_not_running(daemon, later, tmp_path: Path) -> None:
     first = daemon()
-    await until(lambda: agent_pid(tmp_path))
+    pid = await begun(tmp_path)
     first.kill()
     (tmp_path / "go").touch()
-    await until(lambda: is_gone(agent_pid(tmp_path)))
+    await until(lambda: is_gone(pid))
     hands, ended = later(), []
     [action] = hands.agents.adopt(ended.append)
     assert (action.key, action.is_running) == (KEY, False)
@@ -140,7 +152,7 @@ async def test_what_ended_meanwhile_is_told_as_not_running(daemon, later, tmp_pa
 
 async def test_without_a_recorded_process_id_the_agent_is_known_by_its_mark(daemon, later, tmp_path: Path) -> None:
     first = daemon()
-    await until(lambda: agent_pid(tmp_path))
+    await begun(tmp_path)
     first.kill()
     edit_record(tmp_path, pid=None, start_time=None)
     hands, ended = later(), []
@@ -152,13 +164,13 @@ async def test_without_a_recorded_process_id_the_agent_is_known_by_its_mark(daem
 
 async def test_a_service_that_inherited_the_mark_is_not_the_agent(daemon, later, tmp_path: Path) -> None:
     first = daemon()
-    await until(lambda: agent_pid(tmp_path))
+    pid = await begun(tmp_path)
     first.kill()
     edit_record(tmp_path, pid=None, start_time=None)
     marks = {"HACLUSTERD_ORDER": KEY, "HACLUSTERD_LOCAL_CLUSTER": str(tmp_path), "PATH": os.environ["PATH"]}
     service = subprocess.Popen(["sleep", "4001"], env=marks)
-    os.kill(agent_pid(tmp_path), signal.SIGKILL)
-    await until(lambda: is_gone(agent_pid(tmp_path)))
+    os.kill(pid, signal.SIGKILL)
+    await until(lambda: is_gone(pid))
     hands, ended = later(), []
     hands.agents.adopt(ended.append)
     await until(lambda: ended)
@@ -169,7 +181,7 @@ async def test_a_service_that_inherited_the_mark_is_not_the_agent(daemon, later,
 
 async def test_a_process_with_the_same_id_and_another_start_time_is_not_touched(daemon, later, tmp_path: Path) -> None:
     first = daemon()
-    await until(lambda: agent_pid(tmp_path))
+    await begun(tmp_path)
     first.kill()
     stranger = subprocess.Popen(["sleep", "4002"])
     edit_record(tmp_path, pid=stranger.pid, deadline=0)
@@ -182,7 +194,7 @@ async def test_a_process_with_the_same_id_and_another_start_time_is_not_touched(
 
 async def test_a_record_of_another_boot_is_dropped(daemon, later, tmp_path: Path) -> None:
     first = daemon()
-    await until(lambda: agent_pid(tmp_path))
+    await begun(tmp_path)
     first.kill()
     edit_record(tmp_path, incarnation="boot-0:00000000000000aa")
     hands = later()
@@ -192,7 +204,7 @@ async def test_a_record_of_another_boot_is_dropped(daemon, later, tmp_path: Path
 
 async def test_a_new_action_waits_for_the_adopted_one(daemon, later, tmp_path: Path) -> None:
     first = daemon()
-    await until(lambda: agent_pid(tmp_path))
+    await begun(tmp_path)
     first.kill()
     hands = later()
     hands.agents.adopt(lambda key: None)
@@ -206,7 +218,7 @@ async def test_a_new_action_waits_for_the_adopted_one(daemon, later, tmp_path: P
 
 async def test_a_new_action_fails_when_the_adopted_one_does_not_end(daemon, later, tmp_path: Path) -> None:
     first = daemon()
-    await until(lambda: agent_pid(tmp_path))
+    await begun(tmp_path)
     first.kill()
     hands = later()
     hands.agents.adopt(lambda key: None)
@@ -219,23 +231,23 @@ async def test_a_new_action_fails_when_the_adopted_one_does_not_end(daemon, late
 async def test_after_execv_the_children_are_seen_to_end_and_reaped(daemon, tmp_path: Path) -> None:
     first = daemon()
     assert first.hear()["adopted"] == []
-    await until(lambda: agent_pid(tmp_path))
+    pid = await begun(tmp_path)
     first.process.send_signal(signal.SIGHUP)
     again = first.hear()
     assert again == {"adopted": [[KEY, True]], "pid": first.process.pid}
     (tmp_path / "go").touch()
     assert first.hear() == {"ended": KEY}
-    await until(lambda: read_stat(agent_pid(tmp_path)) is None)
+    await until(lambda: read_stat(pid) is None)
 
 
 async def test_after_execv_a_child_that_ended_meanwhile_does_not_stay_a_zombie(daemon, tmp_path: Path) -> None:
     first = daemon()
     first.hear()
-    await until(lambda: agent_pid(tmp_path))
+    pid = await begun(tmp_path)
     first.process.send_signal(signal.SIGSTOP)
     (tmp_path / "go").touch()
-    await until(lambda: is_gone(agent_pid(tmp_path)))
+    await until(lambda: is_gone(pid))
     first.process.send_signal(signal.SIGHUP)
     first.process.send_signal(signal.SIGCONT)
     assert first.hear()["adopted"] in ([], [[KEY, False]])
-    await until(lambda: read_stat(agent_pid(tmp_path)) is None)
+    await until(lambda: read_stat(pid) is None)
