@@ -47,7 +47,8 @@ class ServiceMeter:
     def stop(self) -> None:
         """Ask no more."""
         if self._loop is not None and self._ending is not None and self._thread is not None:
-            self._loop.call_soon_threadsafe(self._ending.set)
+            loop, self._loop = self._loop, None
+            loop.call_soon_threadsafe(self._ending.set)
             self._thread.join(5)
 
     async def _run(self) -> None:

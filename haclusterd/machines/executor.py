@@ -199,6 +199,12 @@ class ExecutorMachine:
             shortest.hurry(moment.now)
         return self._step(moment)
 
+    def give_up(self, moment: Moment) -> Sequence[Effect]:
+        """Stop everything without orders: this node is to leave, and nobody is left who could order it to."""
+        if self._stopping is not None:
+            return ()
+        return [*self._begin_to_act_alone("no quorum is left to drain this node"), *self._step(moment)]
+
     def retimed(self, lease_grace_ms: int) -> None:
         """The administrator changed node-timeout."""
         self._lease_grace_ms = lease_grace_ms
@@ -264,7 +270,7 @@ class ExecutorMachine:
     def _step(self, moment: Moment) -> list[Effect]:
         effects: list[Effect] = []
         if self._must_act_alone(moment):
-            effects.extend(self._begin_to_act_alone())
+            effects.extend(self._begin_to_act_alone("the lease ended"))
         if self._stopping is not None:
             effects.extend(self._continue_alone(moment))
         elif self._is_joined:
@@ -453,7 +459,7 @@ class ExecutorMachine:
             return False
         return moment.now >= self._grace_until
 
-    def _begin_to_act_alone(self) -> list[Effect]:
+    def _begin_to_act_alone(self, cause: str) -> list[Effect]:
         effects: list[Effect] = []
         active = self._possibly_active_here()
         self._stopping = self._own_stops(active)
@@ -469,7 +475,7 @@ class ExecutorMachine:
                 effects.append(UnwatchService(line.resource))
         self._results.clear()
         if active:
-            effects.append(Note("acting-alone", f"the lease ended; stopping {', '.join(sorted(active))}"))
+            effects.append(Note("acting-alone", f"{cause}; stopping {', '.join(sorted(active))}"))
         return effects
 
     def _possibly_active_here(self) -> frozenset[ResourceId]:

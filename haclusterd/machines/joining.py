@@ -105,7 +105,7 @@ class JoiningMachine:
 
     def _after_acting_alone(self, moment: Moment, *, is_stopping: bool) -> Sequence[Effect | DrawIncarnation]:
         is_known_lost = self._state is JoinState.OVER
-        if is_stopping or not (moment.has_lease or is_known_lost):
+        if is_stopping or self._is_leaving or not (moment.has_lease or is_known_lost):
             return ()
         return (Note("reincarnation", "resources were stopped without a lease"), DrawIncarnation())
 

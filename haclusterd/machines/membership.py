@@ -18,6 +18,9 @@ from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
 
+FRESH_HEARTBEATS = 3
+"""A node whose newest heartbeat a voter got within so many periods is there, for that voter."""
+
 
 @dataclass(frozen=True, slots=True)
 class _View:
@@ -130,7 +133,10 @@ class MembershipMachine:
         hearing = [voter for voter, age in ages_ms.items() if age < self._timing.node_timeout_ms]
         if hearing and self._rules.lost_needs_whole_quorum:
             self._wake_in(min(self._timing.node_timeout_ms - ages_ms[voter] for voter in hearing), moment)
-            return self._heard_by_others(cib, view, status, hearing, moment)
+            # A node that has just died was heard by some voter a little later than here: that is no partial cut.
+            fresh_ms = FRESH_HEARTBEATS * self._timing.heartbeat_ms
+            fresh = [voter for voter in hearing if ages_ms[voter] < fresh_ms]
+            return self._heard_by_others(cib, view, status, fresh, moment) if fresh else ()
         if status.state is NodeState.UNSEEN and not self._rules.unseen_is_fenced:
             return ()
         oldest = min(ages_ms.values())

@@ -106,6 +106,8 @@ class NodeRuntime:
         self._links: tuple[NodeName, ...] = ()
         self._transfer_after = Instant(0)
         self._is_draining = False
+        self._leaderless_until = after(now, self._timing.lease_ms)
+        """Until then a node that drains hopes for a leader."""
         self._safe_mode = ""
         self._safe_mode_epoch = -1
         self._watchers: list[Callable[[], None]] = []
@@ -299,6 +301,7 @@ class NodeRuntime:
         self._log("store.leader", term=int(event.term), leader=event.leader, is_self=event.is_self)
         was_dc = self._controller.is_dc
         self._leadership = event
+        self._leaderless_until = after(self._ports.clock.now(), self._timing.lease_ms)
         self._controller.leadership_changed(event.term, is_self=event.is_self)
         if was_dc and not self._controller.is_dc:
             self._proposer.forget(*DC_KEYS)
@@ -411,6 +414,8 @@ class NodeRuntime:
     def _finish_leaving(self) -> None:
         if not self._is_draining:
             return
+        if self._leadership.leader is None and self._ports.clock.now() >= self._leaderless_until:
+            self._perform_all(self._executor.give_up(self.moment()))
         has_stopped_alone = self._executor.has_acted_alone and not self._executor.is_stopping_alone
         if self._joining.state is JoinState.LEFT or has_stopped_alone:
             self._is_draining = False
@@ -425,6 +430,7 @@ class NodeRuntime:
             self._joining.deadline(),
             self._controller.deadline() if not self._safe_mode else NEVER,
             self._proposer.deadline(),
+            self._leaderless_until if self._is_draining and self._leadership.leader is None else NEVER,
         )
         if self._timer is not None:
             self._timer.cancel()
