@@ -170,9 +170,9 @@ async def test_a_redirect_to_dev_stderr_leaves_readable_text(starter: Starter) -
 SELF_PORTRAIT = """
 import json, os
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
-listing = os.open("/proc/self/fd", os.O_RDONLY)
+listed = os.listdir("/proc/self/fd")
 print(json.dumps({
-    "descriptors": sorted(int(name) for name in os.listdir(listing) if int(name) != listing),
+    "descriptors": sorted(int(name) for name in listed if os.path.islink(f"/proc/self/fd/{name}")),
     "umask": status["Umask"].strip(),
     "cwd": os.getcwd(),
     "leads_its_group": os.getpgid(0) == os.getpid(),
