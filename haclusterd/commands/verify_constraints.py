@@ -6,7 +6,7 @@ Groups count as what they mean: members start one after the other, each on the n
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from haclusterd.commands.verify_judgement import Judgement
 from haclusterd.model.configuration import Colocation, Configuration, Group, Location, Ordering, OrderingKind
@@ -77,13 +77,17 @@ def _check_orders(judgement: Judgement) -> None:
         ends = zip(circle, [*circle[1:], circle[0]], strict=True)
         causes = {graph.edges[source][target] for source, target in ends}
         constraints = [id_ for id_ in judgement.configuration.constraints if id_ in causes]
-        names = [name for index, (_, name) in enumerate(circle) if circle[index - 1][1] != name]
-        shown = " -> ".join((*names, names[0]))
         if constraints:
             path = ("constraint", constraints[-1])
+            shown = _spell(circle)
             judgement.note(Code.ORDER_CYCLE, path, circle=shown, constraints=", ".join(constraints))
-        # Else it is made of groups alone: a member stands in two of them, which is reported as such.
+        # Else groups alone make it: a member stands in two of them or twice in one, which is reported as such.
         graph.remove(circle)
+
+
+def _spell(circle: Sequence[Vertex]) -> str:
+    names = [name for name, _ in groupby(vertex[1] for vertex in (*circle, circle[0]))]
+    return " -> ".join(names)
 
 
 def _order_graph(configuration: Configuration) -> _Graph:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from haclusterd.model import durations
 from haclusterd.model.configuration import Operation
+from haclusterd.model.ids import NCNAME
 
 DEFAULT_SET_IDS = {
     "properties": "cib-bootstrap-options",
@@ -31,14 +32,17 @@ def allocate(wanted: Sequence[tuple[str | None, str]]) -> list[str]:
 
 
 def block_base(owner: str, section: str) -> str:
-    """Return the id of an owner's first block; sections: params, meta, utilization, attributes."""
+    """Return the id of an owner's first block; sections: params, meta, utilization, attributes.
+
+    A node may be called 1, but no id may begin with a digit.
+    """
     suffix = {
         "params": "instance_attributes",
         "attributes": "instance_attributes",
         "meta": "meta_attributes",
         "utilization": "utilization",
     }[section]
-    return f"{owner}-{suffix}"
+    return f"{owner}-{suffix}" if NCNAME.match(owner) else f"node-{owner}-{suffix}"
 
 
 def operation_base(resource: str, action: str, interval_ms: int) -> str:

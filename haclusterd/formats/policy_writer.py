@@ -52,7 +52,9 @@ class _Dumper(yaml.SafeDumper):
 def _represent_text(dumper: _Dumper, text: str) -> yaml.Node:
     detected = dumper.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]  # PyYAML's stubs
     tag = detected if detected in _PLAIN_TAGS else "tag:yaml.org,2002:str"
-    return dumper.represent_scalar(tag, text)
+    # Line separators of Unicode would be folded in any other style.
+    style = None if text.isprintable() else '"'
+    return dumper.represent_scalar(tag, text, style=style)
 
 
 def _represent_inline(dumper: _Dumper, mapping: _Inline) -> yaml.Node:
