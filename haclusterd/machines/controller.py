@@ -9,13 +9,13 @@ resources run on, and the next change tries again.
 from collections.abc import Callable, Iterable, Sequence
 
 from haclusterd.cib.changes import Change, ChangeKind, Refusal
-from haclusterd.cib.commands import Command, DcElected, FormCluster, IssueOrders
+from haclusterd.cib.commands import CleanUp, Command, DcElected, FormCluster, IssueOrders
 from haclusterd.machines.effects import Effect, Note, Propose
 from haclusterd.machines.fencing_director import FencingDirector
 from haclusterd.machines.membership import MembershipMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.transition import TransitionMachine, TransitionState
-from haclusterd.model.cluster import Cib
+from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.graph import Plan
 from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
@@ -191,9 +191,10 @@ class ControllerMachine:
         if plan.recheck_at is not None:
             wait_ms = max(1, plan.recheck_at - moment.wall)
             self._recheck_at = min(self._recheck_at, after(moment.now, wait_ms))
-        if not plan.graph.actions:
-            return ()
         assert self._term is not None
+        forgotten = self._forget_failures(cib, plan)
+        if forgotten or not plan.graph.actions:
+            return forgotten
         self._transitions += 1
         self._transition = TransitionMachine(
             self._node, self._term, self._transitions, plan.graph, rules=self._rules
@@ -201,6 +202,14 @@ class ControllerMachine:
         count = len(plan.graph.actions)
         note = Note("transition", f"transition {self._term}.{self._transitions}: {count} actions")
         return (note, *self._walk(cib, (), moment))
+
+    def _forget_failures(self, cib: Cib, plan: Plan) -> Sequence[Effect]:
+        """Drop failures that count no more before anything is planned with them: each plan would find them again."""
+        return tuple(
+            Propose(f"forget:{self._term}:{node}:{resource}", CleanUp(resource, node))
+            for node, resource in plan.expired_failures
+            if cib.status.nodes[node].state is NodeState.ONLINE
+        )
 
     def applied(
         self, command: Command, refusal: Refusal | None, cib: Cib, moment: Moment
