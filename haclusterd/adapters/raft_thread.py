@@ -100,9 +100,15 @@ class QueuePair:
 
     def room(self) -> int:
         """Return how many applied entries may be delivered now (Raft thread)."""
-        room = max(0, self._events_max - EVENTS_RESERVE - len(self._events))
-        self._raft_is_starved = room == 0
+        room = self._free()
+        if room == 0:
+            # The flag first and then a second look: what the main loop takes in between would wake nobody.
+            self._raft_is_starved = True
+            room = self._free()
         return room
+
+    def _free(self) -> int:
+        return max(0, self._events_max - EVENTS_RESERVE - len(self._events))
 
     def deliver(self, event: StoreEvent) -> None:
         """Pass an event on (Raft thread). Entries are delivered within `room`."""
