@@ -8,13 +8,10 @@ only: the pacer imports this.
 import os
 import selectors
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from haclusterd.protocol.heartbeat import MAXIMUM_SIZE
-
-MOST_AT_ONCE = 64
-"""Datagrams read from a socket before the other sockets and the clock get their turn."""
 
 Address = tuple[str, int]
 
@@ -100,8 +97,12 @@ class HeartbeatSockets:
         self._selector.register(opened, selectors.EVENT_READ, lambda: self._read(opened))
 
     def _read(self, opened: socket.socket) -> None:
-        for datagram in _datagrams(opened):
-            self._receive(datagram)
+        """Take one datagram; the selector tells of the next after the other sockets and the clock had their turn."""
+        try:
+            datagram = opened.recv(MAXIMUM_SIZE + 1)
+        except OSError:
+            return
+        self._receive(datagram)
 
     def _close(self, address: Address) -> None:
         closed = self._open.pop(address)
@@ -131,11 +132,3 @@ def _resolve(host: str, port: int) -> _Target | None:
         return None
     family, _, _, _, address = found[0]
     return _Target(family, address)
-
-
-def _datagrams(opened: socket.socket) -> Iterator[bytes]:
-    for _ in range(MOST_AT_ONCE):
-        try:
-            yield opened.recv(MAXIMUM_SIZE + 1)
-        except OSError:
-            return

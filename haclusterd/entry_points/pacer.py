@@ -205,7 +205,8 @@ class PacerProcess:
             self._stalled_at = report.stalled_at
             say("this process was stopped for more than a quarter of node-timeout; silence is counted anew")
         if self._brain is not None:
-            self._brain.send(pacer_socket.encode(replace(report, errors=self._sockets.errors)))
+            errors = self._sockets.errors
+            self._brain.send(pacer_socket.encode(replace(report, errors=errors) if errors else report))
 
 
 def take_lock(directory: Path) -> int | None:

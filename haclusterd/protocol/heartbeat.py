@@ -21,6 +21,7 @@ import hmac
 import struct
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import lru_cache
 
 from haclusterd.model.ids import NODE_NAME, Incarnation, NodeName
 from haclusterd.model.instants import Instant
@@ -35,6 +36,8 @@ MAXIMUM_NODES = 16
 MAXIMUM_BOOT_ID_SIZE = 48
 MINIMUM_KEY_SIZE = 16
 MAXIMUM_SPAN_MS = 2**32 - 1
+CACHED = 64
+"""Names and tokens of the nodes at hand, so that each datagram does not spell them anew; authentic ones only."""
 
 _STATES = (BrainState.ALIVE, BrainState.RESTARTING, BrainState.HUNG)
 _FLAG_ECHO = 1
@@ -86,79 +89,77 @@ def decode(datagram: bytes, receiver: NodeName, keys: Mapping[NodeName, bytes]) 
         return Rejection.NOT_OURS
     body = datagram[:-CODE_SIZE]
     try:
-        reader = _Reader(body, len(MAGIC))
-        sender = NodeName(reader.text())
-        if reader.text() != receiver:
+        sender, place = _read_text(body, len(MAGIC))
+        addressee, place = _read_text(body, place)
+        if addressee != receiver.encode():
             return Rejection.MISDIRECTED
-        key = keys.get(sender)
+        name = NodeName(sender.decode())
+        key = keys.get(name)
         if key is None:
             return Rejection.UNKNOWN_SENDER
         if not hmac.compare_digest(_code(body, key), datagram[-CODE_SIZE:]):
             return Rejection.NOT_AUTHENTIC
-        return _decode_rest(reader, sender, receiver)
+        return _decode_rest(body, place, name, receiver)
     except (ValueError, IndexError, struct.error):
         return Rejection.MALFORMED
 
 
-def _decode_rest(reader: "_Reader", sender: NodeName, receiver: NodeName) -> Heartbeat:
-    (token,) = reader.numbers(_U64)
-    boot_id = reader.text()
-    sent_at, state, since_ms, flags = reader.numbers(_BRAIN)
-    echo = reader.receipt() if flags & _FLAG_ECHO else None
-    seen = reader.receipt() if flags & _FLAG_SEEN else None
-    heard = tuple(reader.heard() for _ in range(reader.byte()))
-    if flags & ~(_FLAG_ECHO | _FLAG_SEEN) or not boot_id or not reader.is_at_end():
+def _decode_rest(body: bytes, place: int, sender: NodeName, receiver: NodeName) -> Heartbeat:
+    (token,) = _U64.unpack_from(body, place)
+    boot_id, place = _read_text(body, place + _U64.size)
+    sent_at, state, since_ms, flags = _BRAIN.unpack_from(body, place)
+    place += _BRAIN.size
+    echo = _read_receipt(body, place) if flags & _FLAG_ECHO else None
+    place += _RECEIPT.size if echo else 0
+    seen = _read_receipt(body, place) if flags & _FLAG_SEEN else None
+    place += _RECEIPT.size if seen else 0
+    heard = []
+    count, place = body[place], place + 1
+    for _ in range(count):
+        name, place = _read_text(body, place)
+        age_ms, heard_token = _HEARD.unpack_from(body, place)
+        place += _HEARD.size
+        heard.append(HeardAge(_node_name(name), _token(heard_token), age_ms))
+    if flags & ~(_FLAG_ECHO | _FLAG_SEEN) or not boot_id or place != len(body):
         raise ValueError("not in the layout")
     return Heartbeat(
         sender=sender,
         receiver=receiver,
-        incarnation=Incarnation(boot_id, _token(token)),
+        incarnation=Incarnation(boot_id.decode(), _token(token)),
         sent_at=Instant(sent_at),
         brain=_STATES[state],
         brain_since_ms=since_ms,
         echo=echo,
         seen=seen,
-        heard=heard,
+        heard=tuple(heard),
     )
 
 
-class _Reader:
-    """A place in a datagram's body; reading past its end raises."""
+def _read_text(body: bytes, place: int) -> tuple[bytes, int]:
+    """Return the text at a place, and the place after it."""
+    start = place + 1
+    end = start + body[place]
+    if end > len(body):
+        raise IndexError(end)
+    return body[start:end], end
 
-    def __init__(self, body: bytes, position: int) -> None:
-        self._body = body
-        self._position = position
 
-    def is_at_end(self) -> bool:
-        return self._position == len(self._body)
+def _read_receipt(body: bytes, place: int) -> Receipt:
+    token, sent_at = _RECEIPT.unpack_from(body, place)
+    return Receipt(_token(token), Instant(sent_at))
 
-    def byte(self) -> int:
-        self._position += 1
-        return self._body[self._position - 1]
 
-    def numbers(self, layout: struct.Struct) -> tuple[int, ...]:
-        start = self._position
-        self._position += layout.size
-        return layout.unpack_from(self._body, start)
+@lru_cache(maxsize=CACHED)
+def _node_name(raw: bytes) -> NodeName:
+    name = raw.decode()
+    if not NODE_NAME.match(name):
+        raise ValueError(name)
+    return NodeName(name)
 
-    def text(self) -> str:
-        size = self.byte()
-        start = self._position
-        self._position += size
-        if self._position > len(self._body):
-            raise IndexError
-        return self._body[start : self._position].decode()
 
-    def receipt(self) -> Receipt:
-        token, sent_at = self.numbers(_RECEIPT)
-        return Receipt(_token(token), Instant(sent_at))
-
-    def heard(self) -> HeardAge:
-        name = self.text()
-        if not NODE_NAME.match(name):
-            raise ValueError(name)
-        age_ms, token = self.numbers(_HEARD)
-        return HeardAge(NodeName(name), _token(token), age_ms)
+@lru_cache(maxsize=CACHED)
+def _token(number: int) -> str:
+    return f"{number:016x}"
 
 
 def _code(body: bytes, key: bytes) -> bytes:
@@ -174,7 +175,3 @@ def _text(text: str, maximum_size: int = 63) -> bytes:
 
 def _span(span_ms: int) -> int:
     return min(max(span_ms, 0), MAXIMUM_SPAN_MS)
-
-
-def _token(number: int) -> str:
-    return f"{number:016x}"

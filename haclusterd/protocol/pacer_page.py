@@ -9,6 +9,7 @@ The same class lies over a mapped file and over a plain `bytearray`.
 
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
@@ -40,6 +41,7 @@ WITHDRAWN_SLOTS = 256
 _PAGE_WORDS = PAGE_SIZE // WORD_SIZE
 
 
+@lru_cache(maxsize=1024)
 def node_key(node: NodeName) -> int:
     """Return the 64 bits that stand for a node in the page; never 0."""
     return int.from_bytes(hashlib.sha256(node.encode()).digest()[:WORD_SIZE], "big") or 1
@@ -112,7 +114,8 @@ class PacerPage:
         """
         words = self._words
         known_by = words[_KNOWN_BY]
-        withdrawn = set(self._slots())
+        slots = self._slots()
+        withdrawn = set(slots) if any(slots) else ()
         if words[_KNOWN_BY] != known_by:
             known_by = 0
         return PageReading(
