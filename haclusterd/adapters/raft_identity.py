@@ -1,9 +1,9 @@
 """Who this data directory belongs to.
 
 A voter that lost its disk but kept its name would vote and acknowledge a second time for what it promised before
-(0002-store.md, S11: amnesia). So set-up writes an identity file once, the first start marks it as started, and from then on
-a missing journal is a reason to refuse. A directory without identity was wiped or never set up: it is refused too, and
-the node returns under a new name.
+(0002-store.md, S11: amnesia). So set-up writes an identity file once, the first start marks it as started, and from
+then on a missing journal is a reason to refuse. A directory without identity was wiped or never set up: it is refused
+too, and the node returns under a new name.
 
 It must never create an identity by itself.
 """

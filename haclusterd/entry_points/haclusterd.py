@@ -184,7 +184,7 @@ class Daemon:
         os._exit(EXIT_CRASHED)
 
     def _fail_stop(self, reason: str) -> NoReturn:
-        """The disk failed: memory may be ahead of it, so nothing more may be said to anybody (docs/design/0002-store.md, guard 2)."""
+        """The disk failed: memory may be ahead of it, so nothing more may be said to anybody (0002-store.md, 2)."""
         self._log.write("store.failed", priority=Priority.CRITICAL, reason=reason)
         self._log.flush(FLUSH_MS)
         os._exit(EXIT_CODE_IO_ERROR)

@@ -6,7 +6,7 @@ per index and process life, on the Raft thread. Results cross to the main loop a
 Contract (each point has a test in tests/simulation and tests/unit/adapters):
 
 * An entry is reported `Applied` only after it is on stable storage on a majority (Raft §5.3, §5.4.2).
-* What was reported `Applied` anywhere is never lost or changed, whatever processes are killed (0002-store.md, guards 1-8).
+* What was reported `Applied` anywhere is never lost or changed, whatever processes are killed (0002-store.md, 1-8).
 * At start the machine is restored from the newest snapshot and the committed journal suffix is applied again: the main
   loop must not act on what it sees before its own process's `Join` (safety.md §1).
 * `propose` promises nothing: an accepted proposal may be lost or be applied much later. The proposer repeats it under
