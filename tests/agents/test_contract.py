@@ -1,8 +1,10 @@
 """What every shipped resource agent owes the cluster (OCF Resource Agent API 1.1)."""
 
 import os
+import shutil
 import subprocess
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -52,6 +54,20 @@ def test_the_page_names_every_parameter(name: str) -> None:
 def test_metadata_is_as_agreed(name: str) -> None:
     done = subprocess.run([AGENTS / name, "meta-data"], env={"PATH": "/usr/bin:/bin"}, capture_output=True, check=True)
     assert done.stdout.decode() == (GOLDEN / f"{name}.xml").read_text()
+
+
+def test_agents_find_their_library_where_the_wheel_installs_it(tmp_path: Path) -> None:
+    root = AGENTS.parent
+    settings = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
+    for directory, patterns in settings.items():
+        target = tmp_path / directory
+        target.mkdir(parents=True)
+        for path in sorted(path for pattern in patterns for path in root.glob(pattern) if path.is_file()):
+            shutil.copy(path, target)
+    for name in RESOURCE_AGENTS:
+        agent = tmp_path / "share" / "haclusterd" / "resource_agents" / name
+        done = subprocess.run([agent, "meta-data"], env={"PATH": "/usr/bin:/bin"}, capture_output=True, check=False)
+        assert done.stdout.decode() == (GOLDEN / f"{name}.xml").read_text(), done.stderr
 
 
 @pytest.mark.parametrize("name", RESOURCE_AGENTS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.agents_ocf import read_exit_reason
+from haclusterd.adapters.agents_ocf import own_marks, read_exit_reason
 from haclusterd.adapters.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import list_pids, read_marks
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
@@ -142,6 +142,11 @@ async def test_a_value_that_no_environment_can_carry_is_a_failure(hands: Hands) 
 )
 def test_exit_reason(stderr: str, reason: str) -> None:
     assert read_exit_reason(stderr) == reason
+
+
+def test_of_the_daemons_environment_only_the_local_cluster_is_handed_down() -> None:
+    environment = {"HACLUSTERD_LOCAL_CLUSTER": "c1", "HACLUSTERD_NODE": "n1", "HOME": "/root", "LD_PRELOAD": "x"}
+    assert own_marks(environment) == {"HACLUSTERD_LOCAL_CLUSTER": "c1"}
 
 
 async def test_the_record_is_there_while_the_agent_runs(hands: Hands, until) -> None:
