@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static wheel reference lock
+.PHONY: help setup demo test quick lint static swarm wheel reference lock
 
 BIN := .venv/bin
 STAMP := .venv/installed-from-lock
@@ -39,6 +39,9 @@ static: setup
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
+
+swarm: setup  ## simulated failures, seed after seed; SECONDS=60 SEED=1
+	@$(BIN)/python -m haclusterd.simulator swarm --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)
 
 wheel: setup  ## dist/haclusterd-*.whl
 	@$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
