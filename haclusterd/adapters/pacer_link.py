@@ -8,6 +8,7 @@ The lock is held for the writing of a few words, never while anything waits.
 """
 
 import asyncio
+import socket
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,8 +35,10 @@ class PacerLink:
         self._settings: PacerSettings | None = None
         self._changed: Callable[[PacerReport], None] = _nobody
         self._report: PacerReport | None = None
-        self._writer: asyncio.StreamWriter | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._connection: socket.socket | None = None
+        self._frames = pacer_socket.FrameBuffer()
+        self._retry: asyncio.TimerHandle | None = None
+        self._is_stopped = False
         self._lock = threading.Lock()
         self._mapped: MappedPage | None = None
         self._withdrawn: dict[NodeName, set[Incarnation]] = {}
@@ -44,12 +47,11 @@ class PacerLink:
 
     def start(self, settings: PacerSettings, changed: Callable[[PacerReport], None]) -> None:
         """Revoke what an earlier brain said, then connect as soon as there is a pacer."""
-        assert self._task is None
+        assert self._settings is None
         self._settings = settings
         self._changed = changed
         self._map()
-        self._task = self._loop.create_task(self._serve(), name="pacer-link")
-        self._task.add_done_callback(self._ended)
+        self._connect()
 
     def configure(self, settings: PacerSettings) -> None:
         """Hand over changed settings. A new incarnation of this process has the withdrawn set of the one before."""
@@ -57,11 +59,15 @@ class PacerLink:
             self._settings = settings
             if self._mapped is not None and self._is_known:
                 self._mapped.page.say_known(settings.incarnation.token)
-        if self._writer is not None:
-            self._writer.write(pacer_socket.encode(settings))
+        self._send(settings)
 
     def report(self) -> PacerReport | None:
-        """Return the newest report."""
+        """Return the newest report, also when the loop was held up and has not read it yet.
+
+        After a standstill of this process alone, a report from before it would make everybody seem silent.
+        """
+        if self._drain():
+            self._loop.call_soon(self._tell)
         return self._report
 
     def lease_until(self) -> Instant:
@@ -114,10 +120,10 @@ class PacerLink:
 
     def stop(self) -> None:
         """Disconnect."""
-        if self._task is not None:
-            self._task.cancel()
-        if self._writer is not None:
-            self._writer.close()
+        self._is_stopped = True
+        if self._retry is not None:
+            self._retry.cancel()
+        self._disconnect()
 
     # The page
 
@@ -141,34 +147,69 @@ class PacerLink:
 
     # The socket
 
-    async def _serve(self) -> None:
-        while True:
-            try:
-                reader, writer = await asyncio.open_unix_connection(self._directory / SOCKET_NAME)
-            except OSError:
-                await asyncio.sleep(RETRY_MS / 1000)
-                continue
-            try:
-                await self._converse(reader, writer)
-            except (OSError, pacer_socket.FrameTooLongError):
-                pass
-            finally:
-                self._writer = None
-                writer.close()
-            await asyncio.sleep(RETRY_MS / 1000)
-
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Hand over the settings and take reports until the connection ends."""
+    def _connect(self) -> None:
+        """Connect and hand over the settings; try again soon where nobody listens."""
         assert self._settings is not None
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        try:
+            connection.connect(str(self._directory / SOCKET_NAME))
+        except OSError:
+            connection.close()
+            self._retry = self._loop.call_later(RETRY_MS / 1000, self._connect)
+            return
+        self._connection = connection
+        self._frames = pacer_socket.FrameBuffer()
+        self._loop.add_reader(connection, self._readable)
         self._map()
-        writer.write(pacer_socket.encode(self._settings))
-        self._writer = writer
-        frames = pacer_socket.FrameBuffer()
-        while received := await reader.read(RECEIVE_SIZE):
-            for payload in frames.feed(received):
-                self._take(pacer_socket.decode(payload))
+        self._send(self._settings)
 
-    def _take(self, message: pacer_socket.Message) -> None:
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._loop.remove_reader(self._connection)
+            self._connection.close()
+            self._connection = None
+
+    def _reconnect(self) -> None:
+        self._disconnect()
+        self._retry = self._loop.call_later(RETRY_MS / 1000, self._connect)
+
+    def _send(self, settings: PacerSettings) -> None:
+        """Send settings whole, or begin anew: a pacer that reads nothing is not one that has them."""
+        if self._connection is None:
+            return
+        frame = pacer_socket.encode(settings)
+        try:
+            is_sent = self._connection.send(frame, socket.MSG_NOSIGNAL) == len(frame)
+        except OSError:
+            is_sent = False
+        if not is_sent:
+            self._reconnect()
+
+    def _readable(self) -> None:
+        if self._drain():
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._report is not None and not self._is_stopped:
+            self._changed(self._report)
+
+    def _drain(self) -> bool:
+        """Read all that has come; return whether there is a newer report."""
+        is_newer = False
+        while self._connection is not None:
+            try:
+                received = self._connection.recv(RECEIVE_SIZE)
+                for payload in self._frames.feed(received):
+                    is_newer |= self._take(pacer_socket.decode(payload))
+            except BlockingIOError:
+                break
+            except (OSError, pacer_socket.FrameTooLongError):
+                received = b""
+            if not received:
+                self._reconnect()
+        return is_newer
+
+    def _take(self, message: pacer_socket.Message) -> bool:
         match message:
             case PacerReport():
                 self._report = message
@@ -176,14 +217,8 @@ class PacerLink:
                 old = self._report or PacerReport(reported_at=self._clock.now(), stalled_at=None, nodes=())
                 self._report = replace(old, errors=(f"brain and pacer do not understand each other: {reason}",))
             case PacerSettings():
-                return
-        self._changed(self._report)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        """Hand an error of our own to the loop, which ends the process: a link that is silently dead must not be."""
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            self._loop.call_exception_handler({"message": "pacer link failed", "exception": error, "task": task})
+                return False
+        return True
 
 
 def _nobody(report: PacerReport) -> None:

@@ -42,16 +42,24 @@ LONGEST_WAIT_MS = 1_000
 """Between two tries to listen on a port in use."""
 
 
+STANDARD_ERROR = 2
+LONGEST_LINE = 1_000
+"""Fits, in whatever letters, what a writable pipe takes without waiting (PIPE_BUF, pipe(7))."""
+
+
 def boottime() -> Instant:
     """Return CLOCK_BOOTTIME in milliseconds."""
     return Instant(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000)
 
 
 def say(line: str) -> None:
-    """Write a line to standard error, unless its reader is behind: a log must not hold a heartbeat back."""
-    _, writable, _ = select.select([], [sys.stderr.fileno()], [], 0)
-    if writable:
-        os.write(sys.stderr.fileno(), f"haclusterd-pacer: {line}\n".encode())
+    """Write a line to standard error, unless its reader is behind or gone: a log must not hold a heartbeat back."""
+    try:
+        _, writable, _ = select.select([], [STANDARD_ERROR], [], 0)
+        if writable:
+            os.write(STANDARD_ERROR, f"haclusterd-pacer: {line}"[:LONGEST_LINE].encode() + b"\n")
+    except OSError:
+        return
 
 
 class PacerProcess:
@@ -100,6 +108,7 @@ class PacerProcess:
         signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: None)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self._selector.register(woken, selectors.EVENT_READ, self._end)
 
     def _end(self) -> None:

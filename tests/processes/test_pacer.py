@@ -232,6 +232,17 @@ async def test_a_daemon_that_begins_a_new_life_in_place_gets_a_new_lease(tmp_pat
         await until(lambda: nodes[N2].sees(N1).brain is BrainState.ALIVE)
 
 
+async def test_after_a_standstill_of_the_brain_alone_its_report_is_not_from_before(tmp_path: Path) -> None:
+    async with working_cluster(tmp_path) as nodes:
+        end = boottime() + 2_500
+        while boottime() < end:
+            pass
+        report = nodes[N1].link.report()
+        assert report is not None
+        assert report.reported_at > end - 1_000
+        assert all((node.age_ms or 0) < 1_000 for node in report.nodes)
+
+
 async def test_a_killed_pacer_is_started_again_without_the_lease_ending(tmp_path: Path) -> None:
     async with working_cluster(tmp_path, node_timeout_ms=5_000) as nodes:
         nodes[N1].signal(signal.SIGKILL)

@@ -155,6 +155,23 @@ async def test_settings_reports_and_refusals_go_over_the_socket(tmp_path: Path) 
         assert await pacer.received.get() == replace(SETTINGS, node_timeout_ms=3_000)
 
 
+async def test_the_newest_report_is_known_before_the_loop_gets_to_it(tmp_path: Path) -> None:
+    make_page(tmp_path)
+    pacer = Pacer()
+    told: asyncio.Queue[PacerReport] = asyncio.Queue()
+    link = new_link(tmp_path)
+    async with pacer.serving(tmp_path, link):
+        link.start(SETTINGS, told.put_nowait)
+        await pacer.received.get()
+        assert pacer.writer is not None
+        for moment in range(1, 50):
+            pacer.writer.write(pacer_socket.encode(PacerReport(Instant(moment), None, ())))
+        report = link.report()
+        assert report is not None
+        assert report.reported_at == 49
+        assert (await told.get(), told.empty()) == (report, True)
+
+
 async def test_an_error_of_the_brain_at_a_report_is_not_swallowed(tmp_path: Path) -> None:
     make_page(tmp_path)
     pacer = Pacer()
