@@ -187,6 +187,8 @@ def _operations(fields: Fields, id_: str) -> tuple[Operation, ...]:
     for item in fields.items("operations"):
         entries = as_map(findings, item, f"{fields.where}: operation").entries
         action = next(iter(entries), "")
+        if not isinstance(item, Map):
+            continue
         if len(entries) != 1 or not ACTION.match(action):
             remedy = "write it as - monitor: {interval: 10s}"
             findings.note(Code.SYNTAX, item.place, remedy=remedy, problem="an operation needs exactly one action")
