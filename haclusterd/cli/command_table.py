@@ -151,3 +151,10 @@ HINTS = {
     "quit": "this word is for the interactive shell: crm",
 }
 """Words of other tools and of later releases, with what to type instead."""
+
+NOT_YET = (
+    "acl_group", "acl_target", "alert", "bundle", "clone", "edit", "erase", "fencing_topology", "filter", "graph",
+    "master", "modgroup", "ms", "rename", "role", "rsc_template", "rsc_ticket", "save", "set", "simulate", "tag",
+    "user", "xml",
+)  # fmt: skip
+"""Commands of crmsh's `configure` that are for a later release."""

@@ -26,7 +26,7 @@ def _root(screen: Screen) -> list[str]:
     lines += [screen.paint("Commands", Colour.BOLD), *_listed(ROOT), "", screen.paint("Levels", Colour.BOLD)]
     lines += columns(screen, [[level.name, level.help] for level in LEVELS], indent=2)
     lines += ["", screen.paint("Options", Colour.BOLD), *columns(screen, [list(row) for row in HELP], indent=2)]
-    return [*lines, "", "Examples: crm status; crm resource why web; crm configure load update web.yaml --dry-run",
+    return [*lines, "", "Examples: crm status; crm why web; crm configure load update web.yaml --dry-run",
             "Names may be shortened as long as they are clear: crm res mov web n2"]  # fmt: skip
 
 

@@ -50,14 +50,14 @@ GLOBAL_FLAGS = (*_FLAGS, *_VALUES)
 
 HELP = (
     ("-o text|json", "what to print"),
-    ("-w, --wait[=TIME]", "return when it is so, or with 124 after TIME (default 60s)"),
+    ("-w, --wait[=TIME]", "return when it is so; after TIME (60s) with 124"),
     ("--no-wait", "do not wait, where a command waits by itself"),
-    ("-n, --dry-run", "show what would change and what the cluster would do; change nothing"),
-    ("-F, --force", "do what is refused as unsafe; safety rules are not touched by this"),
+    ("-n, --dry-run", "change nothing; show what would change and happen"),
+    ("-F, --force", "do what is refused as unsafe; safety rules stay"),
     ("--reason TEXT", "why; kept in the history"),
-    ("--cib-file FILE", "work on a state file, without a cluster (or: environment CIB_file)"),
-    ("--socket PATH", "the daemon's socket (or: environment HACLUSTERD_SOCKET)"),
-    ("-f, --file FILE", "run the commands in FILE (- for standard input); all changes of the configuration at once"),
+    ("--cib-file FILE", "work on a state file (or: environment CIB_file)"),
+    ("--socket PATH", "the daemon's (or: environment HACLUSTERD_SOCKET)"),
+    ("-f, --file FILE", "run the commands in FILE, - for standard input"),
     ("-D plain|color", "colours (or: environment NO_COLOR)"),
     ("-h, --help", "help, also behind every command"),
 )

@@ -5,7 +5,7 @@ Invariant: parsing needs no cluster. It raises UsageError with everything that a
 
 from collections.abc import Iterable, Sequence
 
-from haclusterd.cli.command_table import HINTS, LEVELS, ROOT
+from haclusterd.cli.command_table import HINTS, LEVELS, NOT_YET, ROOT
 from haclusterd.cli.grammar import Command, Invocation, Level, Option, OptionValue, Parameter, Takes
 from haclusterd.model.json_value import Json
 from haclusterd.reports.exit_codes import ExitStatus
@@ -47,6 +47,8 @@ def unknown_word(word: str, known: Iterable[str], level: Level) -> UsageError:
     """Return the error for a word that is no command, with what was probably meant."""
     if not level.name and word in HINTS:
         return UsageError(f"there is no command {word}", HINTS[word])
+    if level.name == "configure" and word in NOT_YET:
+        return UsageError(f"configure {word} is not supported yet", "see: crm configure --help")
     from haclusterd.reports.suggestions import nearest
 
     guess = nearest(word, known)

@@ -1,7 +1,7 @@
 """`crm status` as text: the verdict, then what a person looks for, in the order in which it matters. 80 columns."""
 
 from haclusterd.cli.fields import Fields, flag, listed, maybe_number, number, part, text, texts
-from haclusterd.cli.terminal import WIDTH, Cell, Colour, Screen, ago, columns, folded, span
+from haclusterd.cli.terminal import WIDTH, Cell, Colour, Screen, ago, columns, counted, folded, span
 
 _GRAVITY = {0: Colour.GOOD, 1: Colour.WARN, 2: Colour.BAD}
 _MAX_HEADLINES = 6
@@ -50,7 +50,8 @@ def _summary(screen: Screen, data: Fields) -> list[str]:
     dc = text(data, "dc") or "none"
     parts = [f"Cluster {text(data, 'cluster') or '-'}", f"DC {dc} (term {number(data, 'term')})"]
     if flag(quorum, "known"):
-        parts.append(f"quorum {number(quorum, 'connected')}/{number(quorum, 'voters')}")
+        word = "quorum" if flag(quorum, "has") else "NO QUORUM"
+        parts.append(f"{word} {number(quorum, 'connected')}/{number(quorum, 'voters')}")
     else:
         parts.append(f"{number(quorum, 'voters')} voters")
     parts.append(f"configuration {number(version, 'version')}")
@@ -119,9 +120,9 @@ def _remarks(node: Fields, now: int) -> list[str]:
         if text(node, "brain") in ("restarting", "hung"):
             remarks.append(f"daemon {text(node, 'brain')} for {span(number(node, 'brain_since_ms'))}")
         if number(node, "unverified"):
-            remarks.append(f"{number(node, 'unverified')} resources being probed")
+            remarks.append(f"{counted(number(node, 'unverified'), 'resource')} to look for")
     elif number(node, "since"):
-        remarks.append(f"since {ago(number(node, 'since'), now).removesuffix(' ago')}")
+        remarks.append(f"for {span(max(0, now - number(node, 'since')))}")
     if flag(node, "is_being_fenced"):
         remarks.append("being fenced")
     if not flag(node, "is_voter"):
@@ -146,7 +147,7 @@ _INSTANCES = {
     "stopping": ("stopping on", Colour.CYAN),
     "failed": ("FAILED on", Colour.BAD),
     "blocked": ("BLOCKED on", Colour.BAD),
-    "unverified": ("being probed on", Colour.YELLOW),
+    "unverified": ("being looked for on", Colour.YELLOW),
     "lost": ("may run on lost", Colour.BAD),
 }
 
@@ -184,7 +185,7 @@ def _add_resource(rows: list[list[Cell | str]], details: list[list[str]], resour
     if notes:
         row.append(Cell(f"({', '.join(notes)})", Colour.YELLOW))
     rows.append(row)
-    below = [text(each, "detail") for each in instances if text(each, "detail")]
+    below = [text(each, "detail") for each in instances if text(each, "state") in ("failed", "blocked")]
     details.append([*(_also(each) for each in instances[1:]), *below])
 
 
@@ -226,7 +227,7 @@ def _in_flight(screen: Screen, data: Fields) -> list[str]:
         reason = f": {text(order, 'reason')}" if text(order, "reason") else ""
         since = span(max(0, now - number(order, "issued_at")))
         lines += folded(f"{what}{voided}, for {since}{reason}", indent="  ", later="      ")
-    lines += [f"  probing {count} resources on {node}" for node, count in probes.items()]
+    lines += [f"  looking for {counted(count, 'resource')} on {node}" for node, count in probes.items()]
     return [screen.paint(line, Colour.CYAN) for line in lines]
 
 

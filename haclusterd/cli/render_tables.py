@@ -4,7 +4,7 @@ from collections import Counter
 
 from haclusterd.cli.fields import Fields, flag, listed, maybe_number, number, part, text, texts
 from haclusterd.cli.render_status import node_lines, resource_lines
-from haclusterd.cli.terminal import Cell, Colour, Screen, columns, folded, span
+from haclusterd.cli.terminal import Cell, Colour, Screen, columns, counted, folded, span
 
 
 def render_nodes(screen: Screen, data: Fields) -> list[str]:
@@ -124,7 +124,7 @@ def render_preview(screen: Screen, data: Fields) -> list[str]:
     actions = listed(data, "actions")
     lines.append("then the cluster would:" if actions else "the cluster would do nothing")
     probes = Counter(text(action, "node") for action in actions if flag(action, "is_probe"))
-    lines += [f"  look at {count} resource{'s' * (count > 1)} on {node}" for node, count in probes.items()]
+    lines += [f"  look for {counted(count, 'resource')} on {node}" for node, count in probes.items()]
     for action in actions:
         if flag(action, "is_probe"):
             continue

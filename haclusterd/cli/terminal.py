@@ -48,7 +48,9 @@ class Screen:
 
 def ago(at_ms: int, now_ms: int) -> str:
     """Write how long ago something was."""
-    return f"{span(max(0, now_ms - at_ms))} ago" if at_ms else "never"
+    if at_ms and now_ms - at_ms < 1000:
+        return "just now"
+    return f"{span(now_ms - at_ms)} ago" if at_ms else "never"
 
 
 def span(span_ms: int) -> str:
@@ -60,6 +62,11 @@ def span(span_ms: int) -> str:
         if seconds >= 2 * size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+def counted(number: int, noun: str) -> str:
+    """Write how many of something."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,12 +61,14 @@ def change(
 def _brought_in(context: Context, new: Configuration, places: Places | None) -> Iterator[ReportItem]:
     """Yield what verification finds in the new configuration and did not find in the old one.
 
-    What was wrong before must not keep anybody from putting a node on standby; `verify` tells it all.
+    What was wrong before must not keep anybody from putting a node on standby; `verify` tells it all. That a move
+    overrules preferences is what it is for.
     """
     old = verify(context.cib.configuration, members=context.cib.members, agents=context.agents)
     known = {(each.code, tuple(sorted(each.parameters.items()))) for each in old}
     for each in verify(new, members=context.cib.members, agents=context.agents, places=places):
-        if (each.code, tuple(sorted(each.parameters.items()))) not in known:
+        is_meant = each.code is Code.LOCATION_NO_EFFECT and each.parameters["other"].startswith("cli-")
+        if not is_meant and (each.code, tuple(sorted(each.parameters.items()))) not in known:
             yield each
 
 

@@ -13,7 +13,7 @@ from haclusterd.formats.policy_yaml import read_policy
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import AgentReference
-from haclusterd.reports.items import ReportItem, has_errors
+from haclusterd.reports.items import Place, ReportItem, has_errors
 from haclusterd.reports.places import Places
 
 _DELETE = ("delete", "rm")
@@ -35,6 +35,8 @@ class _Piece:
 
     text: str
     deletes: tuple[str, ...] = ()
+    line: int = 0
+    """Of a deletion."""
 
 
 def known_agents(context: Context) -> tuple[AgentReference, ...]:
@@ -63,7 +65,7 @@ def read_script(context: Context, text: str, source: str) -> Reading:
     made = Reading(context.cib.configuration)
     for piece in _pieces(text):
         if piece.deletes:
-            made = _deleted(context, made, piece.deletes)
+            made = _deleted(context, made, piece.deletes, Place(source, piece.line))
             continue
         script = parse_script(piece.text, source, known_agents=known_agents(context))
         step = _assembled(script, made.configuration, Mode.ADD)
@@ -79,12 +81,13 @@ def _assembled(script: Script, base: Configuration, mode: Mode) -> Reading:
     return Reading(made.configuration, (*script.reports, *made.reports), made.places)
 
 
-def _deleted(context: Context, made: Reading, words: tuple[str, ...]) -> Reading:
+def _deleted(context: Context, made: Reading, words: tuple[str, ...], place: Place) -> Reading:
     ids = [word for word in words if word not in _FLAGS]
     is_forced = context.is_forced or "--force" in words or "-f" in words
     here = _over(context.cib, made.configuration)
     configuration, reports = delete(here, ids, cascade="--cascade" in words, is_forced=is_forced)
-    return Reading(configuration, (*made.reports, *reports), made.places)
+    placed = tuple(replace(each, place=place) for each in reports)
+    return Reading(configuration, (*made.reports, *placed), made.places)
 
 
 def _over(cib: Cib, configuration: Configuration) -> Cib:
@@ -95,12 +98,12 @@ def _pieces(text: str) -> Iterator[_Piece]:
     """Cut a script at its deletions."""
     pending: list[str] = []
     is_continued = False
-    for line in text.split("\n"):
+    for number, line in enumerate(text.split("\n"), 1):
         words = line.split()
         if not is_continued and words and words[0].lower() in _DELETE:
             if any(each.strip() for each in pending):
                 yield _Piece("\n".join(pending))
-            yield _Piece("", tuple(words[1:]) or ("",))
+            yield _Piece("", tuple(words[1:]) or ("",), number)
             pending = [""] * (len(pending) + 1)
             continue
         pending.append(line)

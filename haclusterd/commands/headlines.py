@@ -62,7 +62,7 @@ def _healthy(cib: Cib) -> Headline:
     )
     unproven = [name for name, member in sorted(cib.members.items())
                 if not member.is_witness and not fencing_cover.is_proven(cib, name)]  # fmt: skip
-    proof = f", fencing not yet proven for {named(unproven)}" if unproven else ", fencing proven"
+    proof = f", fencing unproven for {named(unproven)}" if unproven else ", fencing proven"
     text = f"{_count(nodes, 'node')} online, {_count(running, 'resource')} running{proof}"
     return Headline(Gravity.FINE, "HEALTHY", text)
 
@@ -159,12 +159,23 @@ def _node(cib: Cib, status: NodeStatus) -> Iterator[Headline]:
     yield Headline(Gravity.CRITICAL if is_grave else Gravity.WARNING, "DEGRADED", f"{status.name} {words}")
 
 
+_IN_MOTION = {
+    InstanceState.STARTING: "starting",
+    InstanceState.STOPPING: "stopping",
+    InstanceState.UNVERIFIED: "being looked for",
+}
+
+
 def _resource(cib: Cib, primitive: Primitive) -> Iterator[Headline]:
     found = instances(cib, primitive.id)
     for each in found:
         if each.state in (InstanceState.FAILED, InstanceState.BLOCKED):
             text = f"{primitive.id} has failed on {each.node}: {each.detail}"
             yield Headline(Gravity.CRITICAL, "DEGRADED", text)
+    in_motion = [each for each in found if each.state in _IN_MOTION]
+    if in_motion and len(in_motion) == len(found) and _should_run(cib, primitive):
+        text = f"{primitive.id} is {_IN_MOTION[in_motion[0].state]} on {in_motion[0].node}"
+        yield Headline(Gravity.WARNING, "DEGRADED", text)
     if len([each for each in found if each.state is InstanceState.STARTED]) > 1:
         names = named([each.node for each in found])
         yield Headline(Gravity.CRITICAL, "DEGRADED", f"{primitive.id} is active on several nodes: {names}")

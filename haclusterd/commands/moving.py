@@ -41,14 +41,14 @@ def move(context: Context, arguments: Arguments) -> Outcome:
     target = whole(context.cib.configuration, found)
     if node is None:
         return _move_away(context, target, keep=arguments.flag("constraint"))
-    if is_running_only_on(context.cib, _wanted(context.cib.configuration, target), node):
+    primitives = _wanted(context.cib.configuration, target)
+    if primitives and is_running_only_on(context.cib, primitives, node):
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{target} runs on {node}"),))
     location = Location(ConstraintId(f"cli-prefer-{target}"), target, node, INFINITY)
     new = _with_only(context.cib.configuration, target, location)
     objection = _objection(context, new, target, node)
     if objection is not None and not context.is_forced:
         return refusal(objection)
-    primitives = _wanted(new, target)
     outcome = change(
         context,
         new,
@@ -66,6 +66,9 @@ def _move_away(context: Context, target: ResourceId, *, keep: bool) -> Outcome:
         return refusal(report(Code.NOT_ACTIVE, resource=target, remedy="name the node to move it to"))
     location = _ban(target, located)
     new = _with_only(context.cib.configuration, target, location)
+    objection = _nowhere_else(context, new, target)
+    if objection is not None and not context.is_forced:
+        return refusal(objection)
     outcome = change(
         context,
         new,
@@ -170,10 +173,8 @@ def _placements(cib: Cib, context: Context, target: ResourceId) -> tuple[Placeme
 
 def _objection(context: Context, new: Configuration, target: ResourceId, node: NodeName) -> ReportItem | None:
     """Say why the resource would not run on the node even with the preference."""
-    primitives = _wanted(new, target)
-    if not primitives:
-        remedy = f"crm resource start {target}"
-        return report(Code.MOVE_HAS_NO_EFFECT, resource=target, node=node, why="it is stopped", remedy=remedy)
+    if not _wanted(new, target):
+        return _is_stopped(target, node)
     placements = _placements(replace(context.cib, configuration=new), context, target) or ()
     for placement in placements:
         if placement.next_on == node:
@@ -185,6 +186,25 @@ def _objection(context: Context, new: Configuration, target: ResourceId, node: N
             remedy=f"crm resource why {placement.resource} {node}",
         )  # fmt: skip
     return None
+
+
+def _nowhere_else(context: Context, new: Configuration, target: ResourceId) -> ReportItem | None:
+    """Say why no other node would run the resource."""
+    if not _wanted(new, target):
+        return _is_stopped(target, "another node")
+    for placement in _placements(replace(context.cib, configuration=new), context, target) or ():
+        if placement.next_on is None:
+            why = placement.verdict or "no other node can run it"
+            return report(
+                Code.MOVE_HAS_NO_EFFECT, resource=placement.resource, node="another node", why=why,
+                remedy=f"crm resource why {placement.resource}",
+            )  # fmt: skip
+    return None
+
+
+def _is_stopped(target: ResourceId, node: str) -> ReportItem:
+    remedy = f"crm resource start {target}"
+    return report(Code.MOVE_HAS_NO_EFFECT, resource=target, node=node, why="it is to be stopped", remedy=remedy)
 
 
 def _with_end(

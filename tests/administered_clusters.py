@@ -1,0 +1,390 @@
+"""Clusters to try verbs on: made by the commands that make real ones, in situations that have a name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from haclusterd.cib import commands
+from haclusterd.cib.apply import apply
+from haclusterd.cib.changes import Change, ChangeKind
+from haclusterd.commands import registry
+from haclusterd.commands.context import Context, Event, HeardFrom, LiveView, TransitionProgress
+from haclusterd.commands.preview import preview
+from haclusterd.formats.crm_syntax import assemble, parse_script
+from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus
+from haclusterd.model.configuration import Configuration, Primitive
+from haclusterd.model.fencing import (
+    DeviceProof,
+    FenceAction,
+    FenceOrder,
+    FenceOutcome,
+    FenceState,
+    FencingRecord,
+    ProofState,
+)
+from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key
+from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import Order
+from haclusterd.model.requests import Progress, Request, Response
+from haclusterd.protocol.control import told
+from haclusterd.reports.items import exit_status, has_errors
+
+NOW = WallTime(1_767_268_800_000)
+"""2026-01-01 12:00:00 UTC."""
+
+CONFIGURATION = """
+primitive address ocf:haclusterd:dummy op monitor interval=10s timeout=20s
+primitive web ocf:haclusterd:http-service params command=/bin/true op monitor interval=10s timeout=20s
+primitive db ocf:haclusterd:dummy op monitor interval=10s timeout=20s
+primitive power stonith:fence_local params pcmk_host_list="n1 n2 n3" nodes_dir=/nodes op monitor interval=60s
+group site address web
+location db-likes-n2 db 100: n2
+order db-first Mandatory: db site
+rsc_defaults resource-stickiness=100
+"""
+
+
+def configured(text: str, base: Configuration | None = None) -> Configuration:
+    """Read crm text that must be right."""
+    script = parse_script(text, "test")
+    made = assemble(script.statements, base=base)
+    assert not has_errors((*script.reports, *made.reports)), (script.reports, made.reports)
+    return made.configuration
+
+
+@dataclass(slots=True)
+class Cluster:
+    """A CIB on its way to a situation."""
+
+    cib: Cib = field(default_factory=Cib)
+    live: LiveView | None = None
+
+    def do(self, command: commands.Command) -> None:
+        """Fold a command, which must be accepted."""
+        index = self.cib.index + 1
+        envelope = commands.Envelope(RequestId(f"r{index}"), NodeName("n1"), NOW, command)
+        applied = apply(self.cib, envelope, index=index, term=Term(4))
+        assert applied.refusal is None, applied.refusal
+        self.cib = applied.cib
+
+    def node(self, name: str) -> NodeStatus:
+        """Return a node's status."""
+        return self.cib.status.nodes[NodeName(name)]
+
+    def put(self, status: NodeStatus) -> None:
+        """Replace a node's status."""
+        nodes = {**self.cib.status.nodes, status.name: status}
+        self.cib = replace(self.cib, status=replace(self.cib.status, nodes=nodes))
+
+    def configure(self, text: str) -> None:
+        """Add crm statements."""
+        self.cib = replace(self.cib, configuration=configured(text, self.cib.configuration))
+
+    def record(
+        self,
+        resource: str,
+        node: str,
+        operation: str,
+        code: ExitCode = ExitCode.OK,
+        *,
+        target: ExitCode = ExitCode.OK,
+        interval_ms: int = 0,
+        reason: str = "",
+        status: ExecutionStatus | None = None,
+    ) -> None:
+        """Add a result to a node's history."""
+        before = self.node(node)
+        primitive = self.cib.configuration.resources[ResourceId(resource)]
+        assert isinstance(primitive, Primitive)
+        history = before.histories.get(primitive.id, ResourceHistory(primitive.id, primitive.agent))
+        call_id = before.last_call_id + 1
+        ended = status or (ExecutionStatus.DONE if code is target else ExecutionStatus.ERROR)
+        record = OperationRecord(
+            operation, interval_ms, call_id, code, ended, target, NOW, WallTime(NOW - 90_000), exit_reason=reason
+        )
+        key = operation_key(operation, interval_ms)
+        history = replace(history, records={**history.records, key: record})
+        histories = {**before.histories, primitive.id: history}
+        self.put(replace(before, histories=histories, last_call_id=call_id))
+
+    def run(self, resource: str, node: str) -> None:
+        """Let a resource run on a node, and be probed on the others."""
+        for name in sorted(self.cib.status.nodes):
+            if name != node and self.node(name).state is NodeState.ONLINE:
+                status = self.node(name)
+                self.put(replace(status, probed=status.probed | {ResourceId(resource)}))
+        self.record(resource, node, "start")
+        self.record(resource, node, "monitor", interval_ms=10_000)
+
+    def count_failure(self, resource: str, node: str, operation: str, interval_ms: int, count: int) -> None:
+        """Remember failures."""
+        status = self.node(node)
+        history = status.histories[ResourceId(resource)]
+        key = operation_key(operation, interval_ms)
+        counts = {**history.fail_counts, key: FailCount(operation, interval_ms, count, WallTime(NOW - 90_000))}
+        histories = {**status.histories, ResourceId(resource): replace(history, fail_counts=counts)}
+        self.put(replace(status, histories=histories))
+
+    def order(self, resource: str, node: str, action: ActionName, reason: str = "", *, is_probe: bool = False) -> None:
+        """Have an order under way."""
+        primitive = self.cib.configuration.resources[ResourceId(resource)]
+        assert isinstance(primitive, Primitive)
+        status = self.node(node)
+        assert status.incarnation is not None
+        key = OrderKey(f"4:{len(status.orders)}:{resource}")
+        order = Order(
+            key, status.name, status.incarnation, Term(4), primitive.id, action, 0, primitive.agent, {}, {}, 20_000,
+            20_000, ExitCode.OK, reason=reason, issued_at=WallTime(NOW - 1200), is_probe=is_probe,
+        )  # fmt: skip
+        self.put(replace(status, orders={**status.orders, key: order}))
+
+    def state(self, node: str, state: NodeState, detail: str = "") -> None:
+        """Let a node be in a state for 4 s."""
+        self.put(replace(self.node(node), state=state, since=WallTime(NOW - 4000), detail=detail))
+
+    def prove(self, node: str, state: ProofState = ProofState.TESTED, detail: str = "") -> None:
+        """Have evidence about the device `power`."""
+        proofs = {**self.cib.status.proofs, f"power/{node}": DeviceProof(state, WallTime(NOW - 86_400_000), detail)}
+        self.cib = replace(self.cib, status=replace(self.cib.status, proofs=proofs))
+
+
+def live_view(**changes: object) -> LiveView:
+    """Return what n1 knows when all is well."""
+    view = LiveView(
+        node=NodeName("n1"),
+        leader=NodeName("n1"),
+        term=Term(4),
+        has_quorum=True,
+        connected_voters=(NodeName("n1"), NodeName("n2"), NodeName("n3")),
+        lease_remaining_ms=1800,
+        heard={NodeName("n2"): HeardFrom(40, round_trip_ms=1), NodeName("n3"): HeardFrom(120, round_trip_ms=2)},
+        started_at=WallTime(NOW - 3_600_000),
+    )
+    return replace(view, **changes)  # type: ignore[arg-type]
+
+
+def incarnation(number: int) -> Incarnation:
+    """Return node number's first life."""
+    return Incarnation(f"boot-{number}", f"{number:016x}")
+
+
+def formed(count: int = 3, *, witness: bool = False) -> Cluster:
+    """Return a cluster whose nodes have just joined."""
+    cluster = Cluster()
+    members = tuple(
+        Member(NodeName(f"n{n}"), ((f"10.0.0.{n}", 7400),), is_witness=witness and n == count)
+        for n in range(1, count + 1)
+    )
+    cluster.do(commands.FormCluster("0b6f", "demo", members))
+    cluster.do(commands.Join(NodeName("n1"), incarnation(1)))
+    cluster.do(commands.DcElected(NodeName("n1"), incarnation(1), Term(4)))
+    for number in range(2, count + 1):
+        cluster.do(commands.Join(NodeName(f"n{number}"), incarnation(number)))
+    names = tuple(NodeName(f"n{n}") for n in range(1, count + 1))
+    cluster.live = live_view(connected_voters=names)
+    return cluster
+
+
+def running(text: str = CONFIGURATION) -> Cluster:
+    """Return a cluster in which everything runs: the site on n1, db on n2."""
+    cluster = formed()
+    cluster.configure(text)
+    version = replace(cluster.cib.version, epoch=7, author="root@n1", at=WallTime(NOW - 300_000), reason="first site")
+    cluster.cib = replace(cluster.cib, version=version)
+    for resource, node in (("power", "n3"), ("address", "n1"), ("web", "n1"), ("db", "n2")):
+        cluster.run(resource, node)
+    for node in ("n1", "n2", "n3"):
+        cluster.prove(node)
+    return cluster
+
+
+def fence_order(target: str) -> FenceOrder:
+    """Return an order to fence a node."""
+    return FenceOrder(
+        FenceKey("f1"), NodeName(target), incarnation(int(target[1:])), FenceAction.REBOOT, ResourceId("power"),
+        NodeName("n1"), incarnation(1), Term(4), 10_000, 1, WallTime(NOW - 800), "lost", FenceState.OPEN,
+    )  # fmt: skip
+
+
+def fencing_record(target: str, outcome: FenceOutcome, detail: str = "") -> FencingRecord:
+    """Return what became of an order to fence a node."""
+    order = fence_order(target)
+    return FencingRecord(
+        order.key, order.target, order.target_incarnation, order.action, order.device, order.executor, outcome, detail,
+        order.issued_at, WallTime(NOW - 300), "lost",
+    )  # fmt: skip
+
+
+# Situations
+
+
+def _healthy() -> Cluster:
+    return running()
+
+
+def _fencing_unproven() -> Cluster:
+    cluster = running()
+    cluster.cib = replace(cluster.cib, status=replace(cluster.cib.status, proofs={}))
+    return cluster
+
+
+def _node_lost() -> Cluster:
+    cluster = running()
+    cluster.state("n2", NodeState.LOST, "no voter heard it for 2004 ms (n1 2004, n3 2011)")
+    status = replace(cluster.cib.status, fence_orders={FenceKey("f1"): fence_order("n2")})
+    cluster.cib = replace(cluster.cib, status=status)
+    names = (NodeName("n1"), NodeName("n3"))
+    cluster.live = live_view(connected_voters=names, transition=TransitionProgress(9, 0, 3))
+    return cluster
+
+
+def _recovering() -> Cluster:
+    cluster = running()
+    cluster.state("n2", NodeState.FENCED)
+    cluster.put(replace(cluster.node("n2"), histories={}))
+    records = (fencing_record("n2", FenceOutcome.FENCED),)
+    cluster.cib = replace(cluster.cib, status=replace(cluster.cib.status, fencing_history=records))
+    cluster.order("db", "n3", ActionName.START, "n2 was lost")
+    cluster.live = live_view(connected_voters=(NodeName("n1"), NodeName("n3")), transition=TransitionProgress(9, 1, 2))
+    return cluster
+
+
+def _resource_failed() -> Cluster:
+    cluster = running()
+    cluster.record("web", "n1", "monitor", ExitCode.ERROR, interval_ms=10_000, reason="connection refused")
+    cluster.count_failure("web", "n1", "monitor", 10_000, 2)
+    cluster.order("web", "n1", ActionName.STOP, "its monitor failed")
+    return cluster
+
+
+def _stop_failed() -> Cluster:
+    cluster = running()
+    cluster.record("web", "n1", "stop", ExitCode.ERROR, status=ExecutionStatus.TIMEOUT)
+    cluster.count_failure("web", "n1", "stop", 0, 1_000_000)
+    return cluster
+
+
+def _no_quorum() -> Cluster:
+    cluster = running()
+    cluster.live = live_view(
+        leader=None, has_quorum=False, connected_voters=(NodeName("n1"),), lease_remaining_ms=None, stale_ms=12_000,
+        heard={NodeName("n2"): HeardFrom(12_000), NodeName("n3"): HeardFrom(12_100)},
+    )  # fmt: skip
+    return cluster
+
+
+def _safe_mode() -> Cluster:
+    cluster = running()
+    cluster.live = live_view(safe_mode="the controller crashed 3 times at configuration 7: KeyError: 'web'")
+    return cluster
+
+
+def _no_device() -> Cluster:
+    text = CONFIGURATION.replace('"n1 n2 n3"', '"n2 n3"')
+    return running(text)
+
+
+def _fencing_disabled() -> Cluster:
+    return running(CONFIGURATION + "property fencing-enabled=false\n")
+
+
+def _two_voters() -> Cluster:
+    cluster = formed(2)
+    cluster.configure('primitive power stonith:fence_local params pcmk_host_list="n1 n2" nodes_dir=/nodes')
+    cluster.run("power", "n1")
+    return cluster
+
+
+def _moved_and_standby() -> Cluster:
+    cluster = running(CONFIGURATION + "location cli-prefer-site site inf: n1\nlocation cli-ban-db-on-n3 db -inf: n3\n")
+    cluster.configure("node n3 attributes standby=on")
+    return cluster
+
+
+def _stopped_and_unmanaged() -> Cluster:
+    cluster = formed()
+    text = CONFIGURATION.replace("group site address web", "group site address web meta target-role=Stopped")
+    cluster.configure(text.replace("db ocf:haclusterd:dummy", "db ocf:haclusterd:dummy meta is-managed=no"))
+    cluster.run("power", "n3")
+    cluster.run("db", "n2")
+    return cluster
+
+
+def _rejoining() -> Cluster:
+    cluster = running()
+    cluster.state("n3", NodeState.UNSEEN)
+    cluster.put(replace(cluster.node("n2"), unverified=frozenset({ResourceId("db")})))
+    cluster.order("db", "n2", ActionName.MONITOR, is_probe=True)
+    cluster.order("web", "n2", ActionName.MONITOR, is_probe=True)
+    cluster.prove("n1", ProofState.LIED, "n1 was heard 200 ms after the agent said ok")
+    records = (fencing_record("n3", FenceOutcome.TIMEOUT, "the agent did not end within 10 s"),)
+    cluster.cib = replace(cluster.cib, status=replace(cluster.cib.status, fencing_history=records))
+    cluster.live = live_view(
+        held_joins={NodeName("n3"): "its fencing is in flight"},
+        heard={NodeName("n2"): HeardFrom(40, brain="restarting", brain_since_ms=2500)},
+        pacer_errors=("udp 10.0.0.1:7400: address in use",),
+    )
+    return cluster
+
+
+def _empty() -> Cluster:
+    return Cluster(live=live_view(connected_voters=(NodeName("n1"),)))
+
+
+SITUATIONS: Mapping[str, Callable[[], Cluster]] = {
+    "healthy": _healthy,
+    "fencing-unproven": _fencing_unproven,
+    "node-lost": _node_lost,
+    "recovering": _recovering,
+    "resource-failed": _resource_failed,
+    "stop-failed": _stop_failed,
+    "no-quorum": _no_quorum,
+    "safe-mode": _safe_mode,
+    "no-device": _no_device,
+    "fencing-disabled": _fencing_disabled,
+    "two-voters": _two_voters,
+    "moved-and-standby": _moved_and_standby,
+    "stopped-and-unmanaged": _stopped_and_unmanaged,
+    "rejoining": _rejoining,
+    "not-formed": _empty,
+}
+
+
+def with_events(cluster: Cluster) -> Cluster:
+    """Let the daemon remember some events."""
+    assert cluster.live is not None
+    db, n2 = ResourceId("db"), NodeName("n2")
+    events = (
+        Event(40, WallTime(NOW - 90_000_000), Change(ChangeKind.CLUSTER_FORMED, None, None, "cluster demo formed")),
+        Event(51, WallTime(NOW - 60_000), Change(ChangeKind.OPERATION_FAILED, n2, db, "monitor of db failed on n2")),
+        Event(52, WallTime(NOW - 59_000), Change(ChangeKind.ORDER_ISSUED, n2, db, "stop db on n2"), "monitor failed"),
+    )
+    cluster.live = replace(cluster.live, events=events)
+    return cluster
+
+
+@dataclass(slots=True)
+class ClusterClient:
+    """Carries out verbs on a cluster of this file, as a daemon does, without a socket; nothing moves by itself."""
+
+    cluster: Cluster
+    requests: list[Request] = field(default_factory=list)
+
+    def describe(self) -> str:
+        """Return what a daemon's client returns."""
+        return "live"
+
+    def call(self, request: Request, _progress: Callable[[Progress], None]) -> Response:
+        """Carry out a request."""
+        self.requests.append(request)
+        context = Context(
+            self.cluster.cib, NOW, "root@n1", request.options.reason, self.cluster.live, is_forced=request.options.force
+        )
+        outcome = registry.run(request.verb, request.arguments, context)
+        if request.options.dry_run:
+            outcome = preview(context, outcome)
+        for command in outcome.commands:
+            self.cluster.do(command)
+        status = int(exit_status(outcome.reports)) or outcome.exit_status or 0
+        return Response(request.id, status, tuple(map(told, outcome.reports)), outcome.data)
