@@ -4,6 +4,7 @@ The tables of names and types are `model/properties.py` and `model/operations.py
 """
 
 from haclusterd.commands.verify_judgement import Judgement, pairs
+from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.operations import DEFAULTABLE, operation_row
 from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, meta_row, property_row
 from haclusterd.model.words import bad_character
@@ -17,6 +18,8 @@ _META_NAMES = tuple(name for row in META_ATTRIBUTES for name in (row.name, *row.
 def check_values(judgement: Judgement) -> None:
     """Judge every name and value that the cluster itself reads."""
     configuration = judgement.configuration
+    for block in configuration.properties:
+        _check_aliases(judgement, block)
     for name, value in pairs(configuration.properties):
         _check_property(judgement, name, value)
     for name, value in pairs(configuration.resource_defaults):
@@ -32,6 +35,16 @@ def check_values(judgement: Judgement) -> None:
     for node in configuration.nodes.values():
         for name, value in pairs(node.attributes):
             _check_characters(judgement, value, f"{node.name}: {name}", ("node", node.name, "attributes", name))
+
+
+def _check_aliases(judgement: Judgement, block: AttributeSet) -> None:
+    """Two names of one property in one block: only one of them could count."""
+    seen: dict[str, str] = {}
+    for name, _ in block.pairs:
+        row = property_row(name)
+        if row is not None and seen.setdefault(row.name, name) != name:
+            remedy = f"remove {seen[row.name]}: it is the same property"
+            judgement.note(Code.DUPLICATE_NAME, ("properties", name), remedy=remedy, name=row.name)
 
 
 def _check_property(judgement: Judgement, name: str, value: str) -> None:
