@@ -116,10 +116,15 @@ def _sorted_with(items: list[Together], side: str) -> list[Together]:
 
 
 def apply_to_dependent(resource: Resource, together: Together, nodes: dict[NodeName, Node]) -> None:
-    """Change a dependent's scores after its primary was assigned (or found to have no node)."""
+    """Change a dependent's scores after its primary was assigned (or found to have no node).
+
+    Of two that depend on each other, the one that is assigned first is not bound.
+    """
     if resource.is_assigned:
         return
     primary = _representative(together)
+    if not primary.is_assigned:
+        return
     if together.dependent_role is not Role.UNKNOWN and together.dependent_role is not resource.next_role:
         return
     if together.primary_role is not Role.UNKNOWN and together.primary_role is not primary.next_role:

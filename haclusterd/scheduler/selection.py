@@ -65,7 +65,8 @@ def _is_input(relation: Relation) -> bool:
     if not flags or not first.is_graphed:
         return False
     if flags & IF_REQUIRED_ON_SAME_NODE:
-        return first.is_required and first.node is relation.then.node
+        other = relation.then.node
+        return first.is_required and (first.node is None or other is None or first.node is other)
     return first.is_required or first.is_always
 
 
