@@ -31,8 +31,6 @@ class SafetyRules:
     """`Lost` refuses results of, and `Fenced` and `Join` end, orders of older incarnations in the same `apply`."""
     adopt_running_agents: bool = True
     """A new incarnation of the same boot runs nothing on a resource whose recorded agent still runs (safety.md §1)."""
-    order_at_most_once: bool = True
-    """An order that was begun is never begun again, whoever restarts (safety.md §1)."""
     echo_send_time: bool = True
     """A lease counts from the send time of the echoed heartbeat, not from the echo's arrival (safety.md §2)."""
     withdraw_echo: bool = True

@@ -143,6 +143,14 @@ class HostAgents:
         if isinstance(running, _Running) and not running.is_ended:
             self._end(running, status, ExitCode.ERROR)
 
+    def at_work(self, resource: ResourceId) -> tuple[AgentCall, ...]:
+        """Return the calls of a resource that have not ended."""
+        return tuple(
+            running.call
+            for running in self.records()
+            if not running.is_ended and running.call.resource == resource
+        )
+
     def records(self) -> list[_Running]:
         """Return what the runtime directory shows."""
         return [cast("_Running", record) for _, record in sorted(self._boot.runtime.items())]

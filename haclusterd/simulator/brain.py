@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.cib.changes import Applied
+from haclusterd.cib.commands import IssueOrders
 from haclusterd.machines.controller import Scheduler
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.ids import Incarnation, NodeName
@@ -53,6 +54,7 @@ class Surroundings:
     may_crash: Callable[[NodeName, Exception], bool]
     """Whether a scenario expects a brain to crash of this."""
     snapshot_every: int = 1000
+    actions_max: int = 16
 
 
 def pair_key(one: NodeName, other: NodeName) -> bytes:
@@ -135,6 +137,7 @@ class BrainProcess:
         self.shown: Cib | None = None
         """The newest CIB that the main loop was shown."""
         self.has_leader = False
+        self._replicated = Cib()
         self._around = around
         self._host = host
         name = f"{host.name}/{host.boots}/{host.brain.starts}"
@@ -157,7 +160,7 @@ class BrainProcess:
         ports = NodePorts(
             clock=ProcessClock(boot.clock, host.wall, self.main_life),
             entropy=SeededEntropy(world.chance(f"entropy/{name}")),
-            store=ObservedStore(self.store, self._event_seen),
+            store=ObservedStore(self.store, self._event_seen, self._proposal_seen),
             pacer=pacer,
             agents=SimulatedAgents(hosted, boot, self.main_life, around.truth),
             fence_agents=SimulatedFenceAgents(world, around.switch, boot, self.main_life, host.name),
@@ -177,6 +180,7 @@ class BrainProcess:
                 if member.name != host.name
             },
             timing=around.timing,
+            actions_max=around.actions_max,
             rules=around.rules,
         )
         self.runtime = NodeRuntime(settings, ports, left=self._left, scheduler=around.scheduler)
@@ -205,14 +209,21 @@ class BrainProcess:
 
     def _outcome_seen(self, outcome: object) -> None:
         if isinstance(outcome, Applied):
-            self._around.checkers.applied(self._host.name, outcome)
+            self._around.checkers.applied(self._host.name, outcome, self._replicated)
+            self._replicated = outcome.cib
         elif isinstance(outcome, Cib):
             self._around.checkers.restored(self._host.name, outcome)
+            self._replicated = outcome
+
+    def _proposal_seen(self, entry: bytes) -> None:
+        self._around.checkers.proposed(self._host.name, entry)
 
     def _event_seen(self, event: StoreEvent) -> None:
         match event:
-            case store_port.Applied(outcome=Applied(cib=cib)):
+            case store_port.Applied(outcome=Applied(cib=cib, envelope=envelope)):
                 self.shown = cib
+                if envelope is not None and isinstance(envelope.command, IssueOrders):
+                    self._around.checkers.orders_received(self._host.name, envelope.command.orders)
             case store_port.Restored(outcome=Cib() as cib):
                 self.shown = cib
             case store_port.LeadershipChanged(leader=leader):

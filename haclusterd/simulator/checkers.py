@@ -10,7 +10,7 @@ from typing import Protocol
 
 from haclusterd.cib import codec
 from haclusterd.cib.changes import Applied
-from haclusterd.cib.commands import DcElected, Fenced, IssueOrders, Lost
+from haclusterd.cib.commands import Command, DcElected, Fenced, IssueOrders, Join, Lost, RecordResults
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import OperationRecord, ordered_records
@@ -47,6 +47,18 @@ class Scene(Protocol):
         """Return how long the lease there is still valid, by the page; negative when it is over."""
         ...
 
+    def is_at_work(self, node: NodeName) -> bool:
+        """Tell whether the brain there runs undisturbed."""
+        ...
+
+    def services_on(self, node: NodeName) -> tuple[ResourceId, ...]:
+        """Return what really runs there."""
+        ...
+
+    def agents_at_work(self, node: NodeName, resource: ResourceId) -> tuple[AgentCall, ...]:
+        """Return the agents that work on a resource there now."""
+        ...
+
     def boot_runs(self, node: NodeName, boot_id: str) -> bool:
         """Tell whether that boot of that host still goes on."""
         ...
@@ -66,6 +78,16 @@ class Log:
     fenced: set[tuple[NodeName, Incarnation | None]] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A command that had its effect."""
+
+    command: Command
+    proposer: NodeName
+    before: Cib
+    after: Cib
+
+
 class Checker:
     """One rule; the methods are called at the moment itself."""
 
@@ -83,8 +105,17 @@ class Checker:
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """An agent is being executed."""
 
-    def first_applied(self, applied: Applied) -> None:
-        """An entry was applied for the first time anywhere; `log` does not know it yet."""
+    def first_accepted(self, accepted: Accepted) -> None:
+        """A command had its effect for the first time anywhere; `log` does not know it yet."""
+
+    def proposed(self, node: NodeName, command: Command) -> None:
+        """A brain asks its store for a command, for the first time."""
+
+    def orders_received(self, node: NodeName, orders: tuple[Order, ...]) -> None:
+        """A main loop was shown orders."""
+
+    def looked_at(self, node: NodeName) -> None:
+        """A moment at which a node is looked at, ten times in a second."""
 
     def applied(self, node: NodeName, cib: Cib) -> None:
         """A replica applied an entry, or was restored to one."""
@@ -169,6 +200,16 @@ class OrdersRunOnce(Checker):
         if call.key in self._begun:
             self.object_to(f"{call.key} ({call.action} of {call.resource}) begins a second time, on {node}")
         self._begun.add(call.key)
+
+
+class OneAgentPerResource(Checker):
+    """While an agent works on a resource, whoever began it, no other one does (safety.md §1)."""
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """See `Checker`."""
+        for other in self.scene.agents_at_work(node, call.resource):
+            if other.key != call.key:
+                self.object_to(f"{call.key} ({call.action}) begins on {node} while {other.key} ({other.action}) runs")
 
 
 class OrdersRunByTheirIncarnation(Checker):
@@ -267,33 +308,30 @@ class OneControllerPerTerm(Checker):
         super().__init__(scene, log)
         self._acting: dict[Term, tuple[NodeName, Incarnation]] = {}
 
-    def first_applied(self, applied: Applied) -> None:
+    def first_accepted(self, accepted: Accepted) -> None:
         """See `Checker`."""
-        envelope = applied.envelope
-        if envelope is None or applied.refusal is not None or applied.is_repetition:
-            return
-        command = envelope.command
+        command = accepted.command
         if isinstance(command, DcElected):
             acting = self._acting.setdefault(command.term, (command.node, command.incarnation))
             if acting != (command.node, command.incarnation):
                 self.object_to(f"{acting[0]} and {command.node} are both DC in term {command.term}")
         elif isinstance(command, IssueOrders):
             acting_node = self._acting.get(command.dc_term, (None, None))[0]
-            if acting_node != envelope.proposer:
-                self.object_to(f"{envelope.proposer} issues orders in term {command.dc_term} of {acting_node}")
+            if acting_node != accepted.proposer:
+                self.object_to(f"{accepted.proposer} issues orders in term {command.dc_term} of {acting_node}")
 
 
 class OrdersFollowTheirTerm(Checker):
-    """No order of an older term than the designated controller's is accepted (safety.md §1)."""
+    """Nothing that an older DC wants is accepted under a newer one (safety.md §1)."""
 
-    def first_applied(self, applied: Applied) -> None:
+    def first_accepted(self, accepted: Accepted) -> None:
         """See `Checker`."""
-        envelope = applied.envelope
-        if envelope is None or applied.refusal is not None or applied.is_repetition:
-            return
-        command, controller = envelope.command, applied.cib.status.controller
+        command = accepted.command
+        controller = accepted.before.status.controller
         if isinstance(command, IssueOrders | Lost) and (controller is None or controller.term != command.dc_term):
             self.object_to(f"{type(command).__name__} of term {command.dc_term} accepted under {controller}")
+        if isinstance(command, DcElected) and controller is not None and command.term <= controller.term:
+            self.object_to(f"{command.node} becomes DC of term {command.term} after term {controller.term}")
 
 
 class LostNodesAreSilent(Checker):
@@ -303,14 +341,119 @@ class LostNodesAreSilent(Checker):
         super().__init__(scene, log)
         self._is_well = is_well
 
-    def first_applied(self, applied: Applied) -> None:
+    def first_accepted(self, accepted: Accepted) -> None:
         """See `Checker`."""
-        envelope = applied.envelope
-        if envelope is None or applied.refusal is not None or not isinstance(envelope.command, Lost):
+        command = accepted.command
+        if not isinstance(command, Lost):
             return
-        node = envelope.command.node
-        if self._is_well(node) and not _stop_failed(self.log.newest.status.nodes[node]):
-            self.object_to(f"{node} is declared lost, but nothing was ever wrong with it: {envelope.command.reason}")
+        if self._is_well(command.node) and not _stop_failed(accepted.before.status.nodes[command.node]):
+            self.object_to(f"{command.node} is declared lost, but nothing was wrong with it: {command.reason}")
+
+
+class LossIsJudgedUnderLease(Checker):
+    """Only a DC whose own lease is fresh declares a node lost (safety.md §4)."""
+
+    def proposed(self, node: NodeName, command: Command) -> None:
+        """See `Checker`."""
+        if isinstance(command, Lost) and self.scene.lease_left_ms(node) <= 0:
+            self.object_to(f"{node} declares {command.node} lost without a lease of its own")
+
+
+class JoinsWaitForFencing(Checker):
+    """No node joins while a fence order on it is unfinished: a slow device would shoot it (safety.md §5)."""
+
+    def first_accepted(self, accepted: Accepted) -> None:
+        """See `Checker`."""
+        command = accepted.command
+        if not isinstance(command, Join):
+            return
+        is_new = accepted.before.status.nodes[command.node].incarnation != command.incarnation
+        if is_new and any(order.target == command.node for order in accepted.before.status.fence_orders.values()):
+            self.object_to(f"{command.node} joins while it is being fenced")
+
+
+class RebootsClear(Checker):
+    """Nothing of an older boot is believed after a Join with a new boot id (safety.md §6)."""
+
+    def first_accepted(self, accepted: Accepted) -> None:
+        """See `Checker`."""
+        command = accepted.command
+        if not isinstance(command, Join):
+            return
+        old, new = accepted.before.status.nodes[command.node], accepted.after.status.nodes[command.node]
+        is_reboot = old.incarnation is None or old.incarnation.boot_id != command.incarnation.boot_id
+        if is_reboot and (new.histories or new.attributes or new.orders or new.probed):
+            self.object_to(f"{command.node} has rebooted, but its status of the older boot is kept")
+
+
+class ResultsAreOfThisLife(Checker):
+    """Only the incarnation in force is believed about its results (safety.md §1)."""
+
+    def first_accepted(self, accepted: Accepted) -> None:
+        """See `Checker`."""
+        command = accepted.command
+        if not isinstance(command, RecordResults):
+            return
+        incarnation = accepted.before.status.nodes[command.node].incarnation
+        if incarnation != command.incarnation:
+            self.object_to(f"{command.node} {command.incarnation} reports, but {incarnation} is in force")
+
+
+class OrdersBeginInTime(Checker):
+    """An activating order that has not begun by its deadline after its receipt never begins (safety.md §1)."""
+
+    def __init__(self, scene: Scene, log: Log) -> None:
+        super().__init__(scene, log)
+        self._received_us: dict[tuple[NodeName, OrderKey], int] = {}
+
+    def orders_received(self, node: NodeName, orders: tuple[Order, ...]) -> None:
+        """See `Checker`."""
+        for order in orders:
+            if order.node == node:
+                self._received_us.setdefault((node, order.key), self.scene.world.now_us)
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """See `Checker`."""
+        key = order_key(call, self.log)
+        received_us = self._received_us.get((node, key)) if key is not None else None
+        if key is None or received_us is None or call.action not in ACTIVATING:
+            return
+        waited_ms = (self.scene.world.now_us - received_us) // 1000
+        deadline_ms = self.log.orders[key].deadline_ms
+        if waited_ms * 100 > deadline_ms * 102:
+            self.object_to(f"{key} ({call.action} of {call.resource}) begins {waited_ms} ms after its receipt")
+
+
+class NodesWithoutLeaseStop(Checker):
+    """A node that has no lease stops its resources by itself (safety.md §4)."""
+
+    PATIENCE_MS = 12_000
+    """More than its agents need, and their timeouts, one after another."""
+
+    def __init__(self, scene: Scene, log: Log) -> None:
+        super().__init__(scene, log)
+        self._without_since_us: dict[NodeName, int] = {}
+        self._tried: set[tuple[NodeName, ResourceId]] = set()
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """See `Checker`."""
+        if call.action == "stop":
+            self._tried.add((node, call.resource))
+        elif call.action in ACTIVATING:
+            self._tried.discard((node, call.resource))
+
+    def looked_at(self, node: NodeName) -> None:
+        """See `Checker`."""
+        now_us = self.scene.world.now_us
+        if self.scene.lease_left_ms(node) > 0 or not self.scene.is_at_work(node):
+            self._without_since_us.pop(node, None)
+            return
+        since_us = self._without_since_us.setdefault(node, now_us)
+        if now_us - since_us < self.PATIENCE_MS * 1000:
+            return
+        for resource in self.scene.services_on(node):
+            if (node, resource) not in self._tried:
+                self.object_to(f"{node} has had no lease for {(now_us - since_us) // 1000} ms, and runs {resource} on")
 
 
 def _stop_failed(status: NodeStatus) -> bool:
@@ -327,12 +470,11 @@ class FencedNodesAreDead(Checker):
         self.excused: set[NodeName] = set()
         """Targets of a device that lies while nobody can hear the target: no program could know."""
 
-    def first_applied(self, applied: Applied) -> None:
+    def first_accepted(self, accepted: Accepted) -> None:
         """See `Checker`."""
-        envelope = applied.envelope
-        if envelope is None or applied.refusal is not None or not isinstance(envelope.command, Fenced):
+        command = accepted.command
+        if not isinstance(command, Fenced):
             return
-        command = envelope.command
         incarnation = command.incarnation
         if command.outcome is not FenceOutcome.FENCED or incarnation is None or command.node in self.excused:
             return
@@ -346,12 +488,14 @@ class Checkers:
     def __init__(self, scene: Scene, *, lease_ms: Callable[[], int], is_well: Callable[[NodeName], bool]) -> None:
         self.log = Log()
         self._scene = scene
+        self._proposed: set[bytes] = set()
         self.fenced_nodes_are_dead = FencedNodesAreDead(scene, self.log)
         self.all: list[Checker] = [
             NeverTwoActive(scene, self.log),
             NoRecoveryBeforeFence(scene, self.log),
             UnseenIsFenced(scene, self.log),
             OrdersRunOnce(scene, self.log),
+            OneAgentPerResource(scene, self.log),
             OrdersRunByTheirIncarnation(scene, self.log),
             NothingOfReplayRuns(scene, self.log),
             OrdersAreOpenWhenBegun(scene, self.log),
@@ -361,6 +505,12 @@ class Checkers:
             OneControllerPerTerm(scene, self.log),
             OrdersFollowTheirTerm(scene, self.log),
             LostNodesAreSilent(scene, self.log, is_well),
+            LossIsJudgedUnderLease(scene, self.log),
+            JoinsWaitForFencing(scene, self.log),
+            RebootsClear(scene, self.log),
+            ResultsAreOfThisLife(scene, self.log),
+            OrdersBeginInTime(scene, self.log),
+            NodesWithoutLeaseStop(scene, self.log),
             self.fenced_nodes_are_dead,
         ]
 
@@ -379,15 +529,38 @@ class Checkers:
         for checker in self.all:
             checker.lease_published(node, incarnation, until, until_us)
 
-    def applied(self, node: NodeName, applied: Applied) -> None:
-        """A replica applied an entry."""
+    def proposed(self, node: NodeName, entry: bytes) -> None:
+        """A brain asks its store for an entry; it may have asked before."""
+        if b'"Lost"' not in entry or entry in self._proposed:
+            return
+        self._proposed.add(entry)
+        command = codec.decode_envelope(entry).command
+        for checker in self.all:
+            checker.proposed(node, command)
+
+    def orders_received(self, node: NodeName, orders: tuple[Order, ...]) -> None:
+        """A main loop was shown orders."""
+        for checker in self.all:
+            checker.orders_received(node, orders)
+
+    def looked_at(self, node: NodeName) -> None:
+        """It is time to look at a node."""
+        for checker in self.all:
+            checker.looked_at(node)
+
+    def applied(self, node: NodeName, applied: Applied, before: Cib) -> None:
+        """A replica applied an entry to the CIB `before`."""
         is_first = applied.cib.index not in self.log.cibs
         for checker in self.all:
             checker.applied(node, applied.cib)
-        if is_first:
+        if not is_first:
+            return
+        envelope = applied.envelope
+        if envelope is not None and applied.refusal is None and not applied.is_repetition:
+            accepted = Accepted(envelope.command, envelope.proposer, before, applied.cib)
             for checker in self.all:
-                checker.first_applied(applied)
-            self._note(applied)
+                checker.first_accepted(accepted)
+        self._note(applied)
 
     def restored(self, node: NodeName, cib: Cib) -> None:
         """A replica was restored from a snapshot."""

@@ -35,6 +35,8 @@ class Network:
         self.weather = Weather()
         self.chance: random.Random = world.chance("network")
         self._cut: set[tuple[NodeName, NodeName]] = set()
+        self._deaf: set[tuple[NodeName, NodeName]] = set()
+        self._extra_us: dict[tuple[NodeName, NodeName], int] = {}
         self._changed_us: dict[tuple[NodeName, NodeName], int] = {}
         self._weather_us = 0
         self._watchers: list[Callable[[], None]] = []
@@ -57,8 +59,34 @@ class Network:
         self._cut.discard((source, target))
         self._changed(source, target)
 
+    def drop_datagrams(self, source: NodeName, target: NodeName) -> None:
+        """Drop datagrams of one direction, as a filter or a full buffer does; streams pass."""
+        self._deaf.add((source, target))
+        self._changed(source, target)
+
+    def pass_datagrams(self, source: NodeName, target: NodeName) -> None:
+        """Let them pass again."""
+        self._deaf.discard((source, target))
+        self._changed(source, target)
+
+    def delay_datagrams(self, source: NodeName, target: NodeName, extra_ms: int) -> None:
+        """Let the datagrams of one direction travel longer."""
+        self._extra_us[(source, target)] = extra_ms * MS
+        self._changed(source, target)
+
+    def extra_us(self, source: NodeName, target: NodeName) -> int:
+        """Return how much longer datagrams of that direction travel."""
+        return self._extra_us.get((source, target), 0)
+
+    def passes_datagrams(self, source: NodeName, target: NodeName) -> bool:
+        """Tell whether datagrams of that direction arrive."""
+        return self.passes(source, target) and (source, target) not in self._deaf
+
     def mend_all(self) -> None:
         """Open every direction."""
+        self._extra_us.clear()
+        for source, target in sorted(self._deaf):
+            self.pass_datagrams(source, target)
         for source, target in sorted(self._cut):
             self.mend(source, target)
 
@@ -75,7 +103,8 @@ class Network:
     def calm_us(self, one: NodeName, other: NodeName) -> int:
         """Return for how long both directions have been open in good weather; negative when they are not."""
         is_bad = self.weather.loss or self.weather.reordering or self.weather.delay_us[1] > 5 * MS
-        if is_bad or not (self.passes(one, other) and self.passes(other, one)):
+        is_open = self.passes_datagrams(one, other) and self.passes_datagrams(other, one)
+        if is_bad or not is_open or self.extra_us(one, other) or self.extra_us(other, one):
             return -1
         changed = (self._changed_us.get((one, other), 0), self._changed_us.get((other, one), 0), self._weather_us)
         return self.world.now_us - max(changed)
@@ -105,14 +134,14 @@ class Datagrams:
         for _ in range(copies):
             if weather.loss and chance.random() < weather.loss:
                 continue
-            delay_us = network.delay_us()
+            delay_us = network.delay_us() + network.extra_us(source, target)
             if weather.reordering and chance.random() < weather.reordering:
                 delay_us += chance.randint(0, weather.late_us)
             network.world.after(delay_us, lambda: self._arrive(source, target, data))
 
     def _arrive(self, source: NodeName, target: NodeName, data: bytes) -> None:
         listener = self._listeners.get(target)
-        if listener is None or not self._network.passes(source, target):
+        if listener is None or not self._network.passes_datagrams(source, target):
             return
         life, received = listener
         life.after(0, lambda: received(source, data))

@@ -41,9 +41,12 @@ class ObservedMachine:
 class ObservedStore:
     """A `Store` whose events are shown just before the main loop takes them."""
 
-    def __init__(self, inner: Store, event_seen: Callable[[StoreEvent], None]) -> None:
+    def __init__(
+        self, inner: Store, event_seen: Callable[[StoreEvent], None], proposal_seen: Callable[[bytes], None]
+    ) -> None:
         self._inner = inner
         self._event_seen = event_seen
+        self._proposal_seen = proposal_seen
 
     def start(self, deliver: Callable[[StoreEvent], None]) -> None:
         """See `Store.start`."""
@@ -56,6 +59,7 @@ class ObservedStore:
 
     def propose(self, entry: bytes) -> bool:
         """See `Store.propose`."""
+        self._proposal_seen(entry)
         return self._inner.propose(entry)
 
     def transfer_leadership(self, to: NodeName) -> None:

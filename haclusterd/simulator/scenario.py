@@ -23,6 +23,7 @@ from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing, derive
+from haclusterd.ports.agents import AgentCall
 from haclusterd.protocol.pacer_page import PacerPage
 from haclusterd.scheduler.options import ScheduleOptions
 from haclusterd.scheduler.schedule import schedule
@@ -42,6 +43,7 @@ CLUSTER_UUID = "5f3c1e0a-0000-4000-8000-000000000001"
 ADMINISTRATOR = NodeName("administrator")
 ADMINISTRATOR_REPEAT_MS = 700
 FORMING_MS = 30_000
+LOOK_US = 100 * MS
 
 
 class NotReached(Violation):
@@ -61,6 +63,7 @@ class Shape:
     drift_ppm: int = 5000
     """Fastest and slowest clock differ by twice this at most; 1 % is what safety.md §2 allows."""
     snapshot_every: int = 1000
+    actions_max: int = 16
 
 
 class Cluster:
@@ -105,9 +108,16 @@ class Cluster:
             scheduler=self._schedule,
             may_crash=self._may_crash,
             snapshot_every=shape.snapshot_every,
+            actions_max=shape.actions_max,
         )
         for host in self.hosts.values():
             self._equip(host)
+        self.world.after(LOOK_US, self._look)
+
+    def _look(self) -> None:
+        for name in self.names:
+            self.checkers.looked_at(name)
+        self.world.after(LOOK_US, self._look)
 
     def _equip(self, host: Host) -> None:
         create_identity(host.disk.files(Life(self.world, "setup")), CLUSTER_UUID, host.name)
@@ -116,14 +126,16 @@ class Cluster:
             return PacerProcess(host, boot, self.datagrams, self.rules, self._lease_published)
 
         def start_brain(boot: Boot) -> BrainProcess:
-            agents = HostAgents(self.world, self.truth, self.fates, host.name, boot)
-            return BrainProcess(self._surroundings, host, boot, agents)
+            return BrainProcess(self._surroundings, host, boot, self._agents_of(host, boot))
 
         host.pacer.start = start_pacer
         host.brain.start = start_brain
 
     def _schedule(self, cib: Cib, now: WallTime) -> Plan:
         return self.scheduler(cib, now)
+
+    def _agents_of(self, host: Host, boot: Boot) -> HostAgents:
+        return HostAgents(self.world, self.truth, self.fates, host.name, boot)
 
     def _may_crash(self, node: NodeName, error: Exception) -> bool:
         return self.may_crash(node, error)
@@ -218,6 +230,19 @@ class Cluster:
         """SIGCONT to the brain."""
         self.hosts[NodeName(node)].brain.resume()
 
+    def hang_main_loop(self, node: str) -> None:
+        """Stop a brain's main loop alone."""
+        self.brain_of(node).main_life.pause()
+
+    def hang_raft_thread(self, node: str) -> None:
+        """Stop a brain's Raft thread alone."""
+        self.brain_of(node).raft_life.pause()
+
+    def resume_threads(self, node: str) -> None:
+        """Let a brain's threads go on."""
+        self.brain_of(node).main_life.resume()
+        self.brain_of(node).raft_life.resume()
+
     def stall(self, node: str) -> None:
         """Stop a whole host for a while."""
         self.hosts[NodeName(node)].stall()
@@ -279,6 +304,12 @@ class Cluster:
     def cib(self) -> Cib:
         """Return the newest CIB that was applied anywhere."""
         return self.checkers.log.newest
+
+    def brain_of(self, node: str) -> BrainProcess:
+        """Return the process that is a node's brain now."""
+        process = self.hosts[NodeName(node)].brain.process
+        assert isinstance(process, BrainProcess), f"{node} has no brain"
+        return process
 
     def state(self, node: str) -> NodeState:
         """Return what the cluster last decided about a node."""
@@ -377,6 +408,20 @@ class Cluster:
         if boot is None or incarnation is None:
             return -1
         return PacerPage(boot.page).lease_until(incarnation.token) - boot.clock.now()
+
+    def is_at_work(self, node: NodeName) -> bool:
+        """See `Scene.is_at_work`."""
+        process = self.hosts[node].brain.process
+        return isinstance(process, BrainProcess) and process.main_life.is_running and process.raft_life.is_running
+
+    def services_on(self, node: NodeName) -> tuple[ResourceId, ...]:
+        """See `Scene.services_on`."""
+        return self.truth.services_on(node)
+
+    def agents_at_work(self, node: NodeName, resource: ResourceId) -> tuple[AgentCall, ...]:
+        """See `Scene.agents_at_work`."""
+        host = self.hosts[node]
+        return () if host.boot is None else self._agents_of(host, host.boot).at_work(resource)
 
     def boot_runs(self, node: NodeName, boot_id: str) -> bool:
         """See `Scene.boot_runs`."""
