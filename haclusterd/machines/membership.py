@@ -93,6 +93,8 @@ class MembershipMachine:
         if report is None or (self._rules.dc_needs_fresh_lease and not moment.has_lease):
             return ()
         self._restart_after_stall(report, moment)
+        if self._is_from_before_a_standstill(report, moment):
+            return ()
         view = _View({node.name: node for node in report.nodes}, max(0, moment.now - report.reported_at))
         quorum = self._quorum(cib, view)
         if len(quorum) * 2 <= len(cib.voters()):
@@ -108,6 +110,11 @@ class MembershipMachine:
             self._seen_stall = report.stalled_at
             self._since = moment.now
             self._unheard_since.clear()
+
+    def _is_from_before_a_standstill(self, report: PacerReport, moment: Moment) -> bool:
+        """Tell whether this daemon, or its pacer, has stood still since: what came meanwhile is not in the report."""
+        is_old = moment.now - report.reported_at > self._timing.stall_ms
+        return is_old and self._rules.silence_clocks_restart_after_stall
 
     def _quorum(self, cib: Cib, view: _View) -> tuple[NodeName, ...]:
         """Return the voters that the DC hears, itself included."""
