@@ -1,0 +1,166 @@
+"""What happens to a running service when its cluster manager is killed, stopped, renewed or asked to leave."""
+
+import signal
+
+import pytest
+
+from tests.processes.daemons import Scenario, kill
+
+pytestmark = pytest.mark.processes
+
+
+def test_three_daemons_form_a_cluster_and_run_a_service(scenario: Scenario) -> None:
+    scenario.form().with_service()
+    status = scenario.status()
+    assert status["verdict"] == "HEALTHY", status["headlines"]
+    assert scenario.events("node-lost") == []
+
+
+def test_kill_9_of_the_dcs_brain_disturbs_no_service(scenario: Scenario) -> None:
+    scenario.form().with_service()
+    dc, holder = scenario.dc(), scenario.holder()
+    assert holder is not None
+    before = scenario.service_pids(holder)
+    scenario.brain(dc).kill()
+    scenario.until("another DC", lambda: scenario.status()["dc"] not in (None, dc))
+    scenario.restart_brain(dc)
+    scenario.until("all nodes online", lambda: scenario.online() == {"n1", "n2", "n3"})
+    scenario.settle()
+    assert scenario.service_pids(holder) == before
+    assert scenario.events("node-lost") == []
+
+
+def test_kill_9_of_the_holders_brain_and_the_new_one_takes_the_service_over(scenario: Scenario) -> None:
+    scenario.form().with_service()
+    holder = scenario.holder()
+    assert holder is not None
+    before = scenario.service_pids(holder)
+    scenario.brain(holder).kill()
+    scenario.restart_brain(holder)
+    scenario.until("the node to rejoin", lambda: f"{holder} restarted" in str(scenario.events("node-joined")))
+    scenario.settle()
+    assert scenario.service_pids(holder) == before
+
+    kill(before[0])
+    scenario.until("the service to be restarted", lambda: scenario.service_pids(holder) not in ([], before))
+
+
+def test_kill_9_of_a_pacer_fences_nobody(scenario: Scenario) -> None:
+    scenario.form().with_service()
+    holder = scenario.holder()
+    assert holder is not None
+    before = scenario.service_pids(holder)
+    scenario.pacer(holder).kill()
+    scenario.pacer(holder).wait(10)
+    scenario.cluster.start_pacer(holder)
+    scenario.until("the pacer to serve again", lambda: scenario.log(holder, "pacer").count("lease held") == 2)
+    scenario.hold("the service runs on", lambda: scenario.service_pids(holder) == before, for_s=3)
+    assert scenario.events("node-lost") == []
+
+
+def test_a_killed_service_is_restarted_at_once_without_waiting_for_its_monitor(scenario: Scenario) -> None:
+    scenario.form().with_service("primitive slow ocf:haclusterd:exec params command=sleep args=99999 "
+                                 "op monitor interval=10min timeout=10s")
+    scenario.settle()
+    holder = scenario.holder()
+    assert holder is not None
+    kill(scenario.service_pids(holder)[0])
+    scenario.until("an event", lambda: "event.service-died" in scenario.log(holder))
+    scenario.until("a new process", lambda: scenario.holder() == holder)
+    scenario.settle()
+    assert any("monitor of svc" in event["text"] for event in scenario.events("operation-failed"))
+
+
+def test_a_brain_that_is_stopped_for_a_while_costs_nothing(scenario: Scenario) -> None:
+    scenario.form().with_service()
+    holder = scenario.holder()
+    assert holder is not None
+    before = scenario.service_pids(holder)
+    kill(scenario.brain(holder).pid, signal.SIGSTOP)
+    others = [name for name in scenario.cluster.names if name != holder]
+    scenario.until("a DC elsewhere", lambda: scenario.status(others[0])["dc"] in others)
+    scenario.hold("nobody is lost", lambda: scenario.service_pids(holder) == before, for_s=4)
+    kill(scenario.brain(holder).pid, signal.SIGCONT)
+    scenario.until("everybody online and idle", lambda: len(scenario.online()) == 3 and scenario.is_idle())
+    assert scenario.service_pids(holder) == before
+    assert scenario.events("node-lost") == []
+
+
+def test_sighup_renews_the_brain_in_place(scenario: Scenario) -> None:
+    scenario.form().with_service()
+    holder = scenario.holder()
+    assert holder is not None
+    before, pid = scenario.service_pids(holder), scenario.brain(holder).pid
+    kill(pid, signal.SIGHUP)
+    scenario.until("the new image", lambda: scenario.log(holder).count("daemon.start") == 2)
+    scenario.until("the node to rejoin", lambda: f"{holder} restarted" in str(scenario.events("node-joined")))
+    scenario.settle()
+    assert scenario.brain(holder).pid == pid
+    assert scenario.brain(holder).poll() is None
+    assert scenario.service_pids(holder) == before
+    assert scenario.events("node-lost") == []
+
+
+def test_sigterm_drains_the_node_and_leaves(scenario: Scenario) -> None:
+    scenario.form().with_service()
+    holder = scenario.holder()
+    assert holder is not None
+    scenario.brain(holder).terminate()
+    assert scenario.brain(holder).wait(30) == 0
+    scenario.until("the service elsewhere", lambda: scenario.holder() not in (None, holder))
+    assert scenario.service_pids(holder) == []
+    assert scenario.states()[holder] == "left"
+    assert scenario.events("node-lost") == []
+
+
+def test_a_stuck_exec_delays_nothing_else(scenario: Scenario) -> None:
+    scenario.form().with_service()
+    holder, dc = scenario.holder(), scenario.dc()
+    assert holder is not None
+    stuck = scenario.cluster.directory / "stuck"
+    term = scenario.status()["term"]
+    before = scenario.log(holder).count("resource=svc action=monitor")
+    scenario.configure(
+        f'primitive heavy ocf:haclusterd:dummy params sleep_start=5 state={stuck} op start timeout=30s',
+        f"location heavy-there heavy inf: {holder}",
+    )
+    scenario.until("its start", lambda: "resource=heavy action=start" in scenario.log(holder))
+    scenario.until("the start's end", lambda: "start of heavy" in str(scenario.events("operation-succeeded")))
+    monitors = scenario.log(holder).count("resource=svc action=monitor") - before
+    assert monitors >= 4, "the other monitor went on every second"
+    assert (scenario.status()["term"], scenario.dc()) == (term, dc)
+
+
+def test_everything_is_stopped_and_started_again_with_its_state(scenario: Scenario) -> None:
+    scenario.form().with_service()
+    epoch = scenario.status()["configuration"]["version"]
+    scenario.cluster.stop()
+    assert scenario.holder() is None
+    for name in scenario.cluster.names:
+        scenario.cluster.boot(name)
+    scenario.form()
+    scenario.until("the service to run", lambda: scenario.holder() is not None)
+    assert scenario.status()["configuration"]["version"] == epoch
+
+
+def test_a_power_loss_of_all_nodes_keeps_what_was_acknowledged(scenario: Scenario) -> None:
+    scenario.form().with_service()
+    epoch = scenario.status()["configuration"]["version"]
+    for name in scenario.cluster.names:
+        scenario.cluster.power_off(name)
+    for name in scenario.cluster.names:
+        scenario.cluster.boot(name)
+    scenario.form()
+    scenario.until("the service to run", lambda: scenario.holder() is not None)
+    assert scenario.status()["configuration"]["version"] == epoch
+    assert scenario.events("node-lost") == []
+
+
+def test_a_silent_node_is_fenced_and_its_service_recovered_elsewhere(scenario: Scenario) -> None:
+    scenario.form().with_service()
+    holder = scenario.holder()
+    assert holder is not None
+    scenario.cluster.silence(holder)
+    scenario.until("the fencing", lambda: scenario.cluster.processes(holder) == [])
+    scenario.until("the service elsewhere", lambda: scenario.holder() not in (None, holder))
+    scenario.until("the record", lambda: scenario.states().get(holder) == "fenced")
