@@ -45,7 +45,7 @@ RESOURCE = Level("resource", "Resources: start, stop, move them, and ask why", (
             examples=("crm resource stop web db",)),
     Command("restart", "Stop a resource and start it again", "resource.restart", (_RESOURCE,),
             examples=("crm resource restart web",)),
-    Command("move", "Move a resource, with its group, to another node; leaves no constraint behind", "resource.move",
+    Command("move", "Move a resource, with its group; no constraint stays behind", "resource.move",
             (_RESOURCE, _ANY_NODE),
             (Option("--constraint", "constraint", "keep the constraint after the move"),), aliases=("migrate", "mv"),
             examples=("crm resource move web n2", "crm resource move web", "crm resource move web n2 --constraint")),

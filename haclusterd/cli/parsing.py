@@ -73,16 +73,18 @@ def parse(words: Sequence[str], level: Level = ROOT) -> Invocation:
 
 
 def _level_below(word: str) -> Level | None:
-    """Return a level of the root, unless the word is a command there or could be either."""
-    commands = [name for command in ROOT.commands for name in (command.name, *command.aliases)]
+    """Return the level that the first word names; None when it names a command of the root, or nothing."""
+    commands = {name: command.name for command in ROOT.commands for name in (command.name, *command.aliases)}
+    levels = {name: level.name for level in LEVELS for name in (level.name, *level.aliases)}
     if word in commands:
         return None
-    level = find_level(word)
-    starting = [name for name in commands if name.startswith(word)]
-    if level is not None and word not in (level.name, *level.aliases) and starting:
-        names = ", ".join(sorted([level.name, *starting]))
-        raise UsageError(f"{word} is ambiguous: {names}", "write more of it", ExitStatus.AMBIGUOUS)
-    return level
+    if word not in levels:
+        known = {**commands, **levels}
+        found = {full for name, full in known.items() if word and name.startswith(word)}
+        if len(found) > 1:
+            names = ", ".join(sorted(found))
+            raise UsageError(f"{word} is ambiguous: {names}", "write more of it", ExitStatus.AMBIGUOUS)
+    return find_level(word)
 
 
 def _arguments(level: Level, command: Command, words: Sequence[str]) -> dict[str, Json]:

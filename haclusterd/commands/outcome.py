@@ -31,7 +31,7 @@ class Outcome:
     waits_by_default: bool = False
     afterwards: "Callable[[Cib, bool], Outcome] | None" = None
     """Asked once when the waiting has ended, with whether `until` came true; its commands are proposed and its reports
-    told. It is asked also when the client has gone away."""
+    told, errors among them or not. It is asked also when the client does not wait, or has gone away."""
     exit_status: int | None = None
     """Of a successful verb whose status is an answer; None: 0."""
 

@@ -1,0 +1,78 @@
+"""The command line's table and the daemon's registry agree, and every example can be typed."""
+
+import shlex
+
+import pytest
+
+from haclusterd.cli.command_table import LEVELS, ROOT
+from haclusterd.cli.grammar import Command, Level, Takes
+from haclusterd.cli.help import help_for
+from haclusterd.cli.options import parse_globals
+from haclusterd.cli.parsing import parse
+from haclusterd.cli.terminal import Screen
+from haclusterd.commands import registry
+from haclusterd.commands.arguments import Kind
+
+ALL = [(level, command) for level in (ROOT, *LEVELS) for command in level.commands]
+IDS = [f"{level.name}.{command.name}" for level, command in ALL]
+ADDED = {"file": ("text", "source"), "target": ()}
+"""Words that `crm` turns into other arguments."""
+
+
+@pytest.mark.parametrize(("level", "command"), ALL, ids=IDS)
+def test_every_argument_is_known_to_the_verb(level: Level, command: Command) -> None:
+    if not command.verb:
+        return
+    verb = registry.find(command.verb)
+    assert verb is not None
+    typed = [*(each.name for each in command.parameters), *(each.argument for each in command.options)]
+    named = [*command.fixed, *typed]
+    names = [other for name in named for other in ADDED.get(name, (name,))]
+    schema = {argument.name: argument for argument in verb.arguments}
+    assert set(names) <= set(schema)
+    for parameter in command.parameters:
+        if parameter.name not in ADDED:
+            is_list = schema[parameter.name].kind is Kind.WORDS
+            assert is_list is (parameter.takes is not Takes.ONE), parameter
+            assert schema[parameter.name].choices in ((), parameter.choices) or set(parameter.choices) == set(
+                schema[parameter.name].choices
+            )
+    required = {argument.name for argument in verb.arguments if argument.is_required}
+    assert required <= set(names)
+
+
+@pytest.mark.parametrize(("level", "command"), ALL, ids=IDS)
+def test_every_example_can_be_typed(level: Level, command: Command) -> None:
+    assert command.examples
+    for example in command.examples:
+        text = example.removeprefix('eval "$(').removesuffix(')"').partition(" <")[0]
+        words = shlex.split(text)
+        if words[0] == "crm":
+            invocation = parse(parse_globals(words[1:]).words)
+            assert invocation.command is command or invocation.command.name == command.name
+        else:
+            assert parse(words, level).command is command
+
+
+@pytest.mark.parametrize(("level", "command"), ALL, ids=IDS)
+def test_every_command_has_help_of_at_most_80_columns(level: Level, command: Command) -> None:
+    lines = help_for(Screen(), [word for word in (level.name, command.name) if word])
+    assert lines[0].startswith("Usage: crm ")
+    assert command.help + "." in lines
+    assert [line for line in lines if len(line) > 80 and not line.startswith(("Usage", "  crm"))] == []
+
+
+def test_help_of_levels_fits_80_columns() -> None:
+    for words in ([], *([level.name] for level in LEVELS)):
+        assert [line for line in help_for(Screen(), words) if len(line) > 80] == []
+
+
+def test_names_are_not_ambiguous_within_a_level() -> None:
+    for level in (ROOT, *LEVELS):
+        names = [name for command in level.commands for name in (command.name, *command.aliases)]
+        assert len(names) == len(set(names)), level.name
+
+
+def test_every_verb_can_be_reached_or_is_internal() -> None:
+    reached = {command.verb for _, command in ALL}
+    assert set(registry.VERBS) - reached == {"cluster.names", "configure.script"}

@@ -1,0 +1,103 @@
+"""What words mean: levels, prefixes, arguments, options."""
+
+import contextlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from haclusterd.cli.options import parse_globals
+from haclusterd.cli.parsing import UsageError, parse
+from haclusterd.reports.exit_codes import ExitStatus
+
+
+@pytest.mark.parametrize(
+    ("line", "command", "arguments"),
+    [
+        ("status", "status", {}),
+        ("resource move web n2", "move", {"resource": "web", "node": "n2"}),
+        ("res mov web", "move", {"resource": "web"}),
+        ("rsc migrate web --constraint", "move", {"resource": "web", "constraint": True}),
+        ("resource stop a b", "stop", {"resources": ["a", "b"]}),
+        ("resource refresh", "cleanup", {"reprobe": True}),
+        ("resource why web --on n2", "why", {"resource": "web", "node": "n2"}),
+        ("resource why web --on=n2", "why", {"resource": "web", "node": "n2"}),
+        ("configure load up f.yaml --set A=1 --set B=2", "load",
+         {"mode": "update", "file": "f.yaml", "variables": ["A=1", "B=2"]}),
+        ("configure primitive w Dummy op monitor --odd", "primitive",
+         {"words": ["primitive", "w", "Dummy", "op", "monitor", "--odd"]}),
+        ("cfg prim w Dummy", "primitive", {"words": ["primitive", "w", "Dummy"]}),
+        ("configure delete -- -x", "delete", {"ids": ["-x"]}),
+        ("configure load update -", "load", {"mode": "update", "file": "-"}),
+        ("history events --limit 5 --node n1", "events", {"limit": 5, "node": "n1"}),
+        ("cluster setup --node a=h:1 --node b=h:2", "setup", {"node": ["a=h:1", "b=h:2"]}),
+    ],
+)  # fmt: skip
+def test_what_is_understood(line: str, command: str, arguments: dict[str, Any]) -> None:
+    invocation = parse(line.split())
+    assert invocation.command.verb.endswith(command) or invocation.command.name == command
+    assert invocation.arguments == arguments
+
+
+@pytest.mark.parametrize(
+    ("line", "problem", "status"),
+    [
+        ("", "a command is missing", 64),
+        ("resource", "a command of resource is missing", 64),
+        ("resource s", "s is ambiguous: scores, start, status, stop", 109),
+        ("c", "c is ambiguous: cluster, completion, configure", 109),
+        ("resource teleport", "there is no command teleport in resource", 64),
+        ("resource stop", "resource stop: RESOURCES... is missing", 64),
+        ("resource move a b c", "resource move: too many words: c", 64),
+        ("node standby n1 soon", "lifetime: 'soon' is not one of: forever, reboot", 64),
+        ("resource move a --constraint=1", "--constraint takes no value", 64),
+        ("resource why a --on", "--on needs a value: why not on this node", 64),
+        ("configure show --format xml", "--format: 'xml' is not one of: crm, yaml", 64),
+        ("configure clone c a", "configure clone is not supported yet", 64),
+    ],
+)
+def test_what_is_not(line: str, problem: str, status: int) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(line.split())
+    assert caught.value.problem.startswith(problem)
+    assert caught.value.status == status
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "expected"),
+    [
+        ("status", "status", {}),
+        ("-o json status", "status", {"output": "json"}),
+        ("node standby n1 -w -n", "node standby n1", {"wait_ms": 60_000, "dry_run": True}),
+        ("node standby --wait=90s n1", "node standby n1", {"wait_ms": 90_000}),
+        ("resource move web --no-wait -F", "resource move web", {"wait_ms": 0, "force": True}),
+        ("-f script", "", {"script": "script"}),
+        ("--file=script configure", "configure", {"script": "script"}),
+        ("configure delete -f x", "configure delete -f x", {}),
+        ("-n configure primitive p Dummy -n --help", "configure primitive p Dummy -n --help", {"dry_run": True}),
+        ("configure primitive --help", "configure primitive", {"wants_help": True}),
+        ("resource stop -- -h", "resource stop -- -h", {}),
+        ("--reason=x --socket s --cib-file c status", "status", {"reason": "x", "socket": "s", "cib_file": "c"}),
+    ],
+)
+def test_options_of_every_command(line: str, words: str, expected: dict[str, Any]) -> None:
+    options = parse_globals(line.split())
+    assert options.words == words.split()
+    assert {name: getattr(options, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("line", ["-o", "-o xml status", "--wait=soon status", "-D loud status"])
+def test_options_that_are_wrong(line: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_globals(line.split())
+    assert caught.value.status in (ExitStatus.USAGE, ExitStatus.BAD_VALUE)
+
+
+WORDS = ["resource", "configure", "move", "show", "-o", "--", "-", "--wait", "p", "", "-f", "="]
+
+
+@given(st.lists(st.sampled_from(WORDS)))
+def test_no_words_make_it_raise_anything_else(words: list[str]) -> None:
+    with contextlib.suppress(UsageError):
+        parse(parse_globals(words).words)

@@ -1,0 +1,177 @@
+"""Moves as transactions: what is put, what is waited for, and what becomes of the constraint."""
+
+from dataclasses import replace
+
+import pytest
+
+from haclusterd.commands import registry
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome
+from haclusterd.model.cluster import NodeState
+from haclusterd.model.configuration import Location
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.scores import INFINITY
+from haclusterd.reports.codes import Code
+from tests.administered_clusters import CONFIGURATION, NOW, Cluster, running
+
+
+def ask(cluster: Cluster, verb: str, **arguments: str | bool) -> Outcome:
+    """Ask a verb and fold its commands."""
+    outcome = registry.run(verb, arguments, Context(cluster.cib, NOW, "root@n1", live=cluster.live))
+    for command in outcome.commands:
+        cluster.do(command)
+    return outcome
+
+
+def codes(outcome: Outcome) -> list[Code]:
+    return [report.code for report in outcome.reports]
+
+
+def constraints(cluster: Cluster) -> dict[str, tuple[str, str, int]]:
+    found = cluster.cib.configuration.constraints.values()
+    return {c.id: (c.resource, c.node, c.score) for c in found if isinstance(c, Location) and c.id.startswith("cli-")}
+
+
+def follow(cluster: Cluster, resources: tuple[str, ...], old: str, new: str) -> None:
+    """Let resources stop on one node and start on another."""
+    for resource in resources:
+        cluster.record(resource, old, "stop")
+        cluster.record(resource, new, "start")
+
+
+def finish(cluster: Cluster, outcome: Outcome, *, is_met: bool) -> Outcome:
+    assert outcome.afterwards is not None
+    end = outcome.afterwards(cluster.cib, is_met)
+    for command in end.commands:
+        cluster.do(command)
+    return end
+
+
+def test_a_member_moves_with_its_group() -> None:
+    cluster = running()
+    outcome = ask(cluster, "resource.move", resource="web", node="n2")
+    assert constraints(cluster) == {"cli-prefer-site": ("site", "n2", INFINITY)}
+    assert outcome.waits_by_default
+    assert outcome.waiting_for == "site to run on n2"
+
+
+def test_the_wait_ends_when_all_of_it_runs_there_and_nowhere_else() -> None:
+    cluster = running()
+    until = ask(cluster, "resource.move", resource="site", node="n2").until
+    assert until is not None
+    assert not until(cluster.cib, cluster.live)
+    follow(cluster, ("address",), "n1", "n2")
+    assert not until(cluster.cib, cluster.live)
+    follow(cluster, ("web",), "n1", "n2")
+    assert until(cluster.cib, cluster.live)
+
+
+def test_the_constraint_goes_when_the_resource_stays_without_it() -> None:
+    cluster = running()
+    outcome = ask(cluster, "resource.move", resource="site", node="n2")
+    follow(cluster, ("address", "web"), "n1", "n2")
+    assert codes(finish(cluster, outcome, is_met=True)) == [Code.MOVED]
+    assert constraints(cluster) == {}
+
+
+def test_the_constraint_is_kept_when_the_resource_would_go_back() -> None:
+    cluster = running(CONFIGURATION.replace("resource-stickiness=100", "resource-stickiness=0"))
+    outcome = ask(cluster, "resource.move", resource="db", node="n1")
+    follow(cluster, ("db",), "n2", "n1")
+    end = finish(cluster, outcome, is_met=True)
+    assert codes(end) == [Code.MOVE_KEPT]
+    assert "would go back to n2" in end.reports[0].message
+    assert list(constraints(cluster)) == ["cli-prefer-db"]
+
+
+def test_the_constraint_goes_when_the_move_did_not_succeed_in_time() -> None:
+    cluster = running()
+    outcome = ask(cluster, "resource.move", resource="db", node="n1")
+    end = finish(cluster, outcome, is_met=False)
+    assert codes(end) == [Code.MOVE_WITHDRAWN]
+    assert end.is_refused is True
+    assert constraints(cluster) == {}
+
+
+def test_a_constraint_that_somebody_changed_meanwhile_is_left_alone() -> None:
+    cluster = running()
+    outcome = ask(cluster, "resource.move", resource="db", node="n1")
+    ask(cluster, "resource.clear", resource="db")
+    assert finish(cluster, outcome, is_met=True) == Outcome()
+
+
+def test_without_a_node_it_moves_away_from_where_it_runs() -> None:
+    cluster = running()
+    outcome = ask(cluster, "resource.move", resource="db")
+    assert constraints(cluster) == {"cli-ban-db-on-n2": ("db", "n2", -INFINITY)}
+    assert outcome.until is not None
+    cluster.record("db", "n2", "stop")
+    assert not outcome.until(cluster.cib, cluster.live)
+    cluster.record("db", "n3", "start")
+    assert outcome.until(cluster.cib, cluster.live)
+
+
+def test_a_new_move_takes_the_place_of_the_old_one() -> None:
+    cluster = running()
+    ask(cluster, "resource.move", resource="db", node="n1", constraint=True)
+    ask(cluster, "resource.move", resource="db", node="n3", constraint=True)
+    assert constraints(cluster) == {"cli-prefer-db": ("db", "n3", INFINITY)}
+
+
+def test_clear_on_one_node_leaves_the_others() -> None:
+    cluster = running()
+    ask(cluster, "resource.ban", resource="db", node="n1")
+    ask(cluster, "resource.ban", resource="db", node="n3")
+    ask(cluster, "resource.clear", resource="db", node="n1")
+    assert list(constraints(cluster)) == ["cli-ban-db-on-n3"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ({"resource": "nothing", "node": "n9"}, [Code.NO_SUCH_RESOURCE, Code.NO_SUCH_NODE]),
+        ({"resource": "db", "node": "n2"}, [Code.NOTHING_TO_DO]),
+        ({"resource": "db", "node": "n3"}, [Code.MOVE_HAS_NO_EFFECT]),
+    ],
+)
+def test_what_does_not_move(arguments: dict[str, str], found: list[Code]) -> None:
+    cluster = running()
+    cluster.configure("node n3 attributes standby=on")
+    outcome = ask(cluster, "resource.move", **arguments)
+    assert codes(outcome) == found
+    assert outcome.commands == ()
+
+
+def test_what_runs_nowhere_cannot_be_moved_away() -> None:
+    cluster = running()
+    cluster.record("db", "n2", "stop")
+    assert codes(ask(cluster, "resource.move", resource="db")) == [Code.NOT_ACTIVE]
+
+
+def test_a_move_to_a_lost_node_is_refused() -> None:
+    cluster = running()
+    cluster.state("n3", NodeState.LOST)
+    assert codes(ask(cluster, "resource.move", resource="db", node="n3")) == [Code.MOVE_HAS_NO_EFFECT]
+
+
+def test_offline_the_constraint_stays_and_is_said_to() -> None:
+    cluster = replace(running(), live=None)
+    outcome = ask(cluster, "resource.move", resource="db", node="n1")
+    assert codes(outcome) == [Code.CONFIGURATION_CHANGED, Code.MOVE_KEPT]
+    assert outcome.afterwards is None
+
+
+def test_a_restart_gives_back_the_target_role_that_was_there() -> None:
+    cluster = running()
+    before = cluster.cib.configuration
+    outcome = ask(cluster, "resource.restart", resource="site")
+    assert cluster.cib.configuration.resources[ResourceId("site")] != before.resources[ResourceId("site")]
+    assert outcome.until is not None
+    assert not outcome.until(cluster.cib, cluster.live)
+    cluster.record("web", "n1", "stop")
+    cluster.record("address", "n1", "stop")
+    assert outcome.until(cluster.cib, cluster.live)
+    end = finish(cluster, outcome, is_met=True)
+    assert cluster.cib.configuration == before
+    assert end.until is not None
+    assert not end.until(cluster.cib, cluster.live)

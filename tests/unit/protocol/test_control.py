@@ -1,0 +1,120 @@
+"""The control socket's frames: what is written is read, and whatever else comes is an answer, never an exception."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from haclusterd.model.requests import Options, Progress, Request, Response, Told
+from haclusterd.protocol.control import (
+    HEADER_BYTES,
+    MAX_DEPTH,
+    MAX_FRAME_BYTES,
+    FrameBuffer,
+    Malformed,
+    Message,
+    decode,
+    encode,
+)
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+MESSAGES = st.one_of(
+    st.builds(
+        Request, id=TEXT, verb=TEXT, arguments=st.dictionaries(TEXT, JSON, max_size=3),
+        options=st.builds(
+            Options, wait_ms=st.none() | st.integers(0, 2**40), dry_run=st.booleans(), force=st.booleans(), reason=TEXT
+        ),
+    ),
+    st.builds(Progress, id=TEXT, text=TEXT, elapsed_ms=st.integers(0, 2**40)),
+    st.builds(
+        Response, id=TEXT, exit=st.integers(0, 255), data=JSON,
+        reports=st.lists(st.builds(Told, TEXT, TEXT, TEXT, TEXT, TEXT), max_size=2).map(tuple),
+    ),
+)  # fmt: skip
+
+
+@given(st.lists(MESSAGES, max_size=4), st.data())
+def test_messages_survive_any_cutting(messages: list[Message], data: st.DataObject) -> None:
+    wire = b"".join(map(encode, messages))
+    buffer, received = FrameBuffer(), []
+    while wire:
+        size = data.draw(st.integers(1, len(wire)))
+        frames = buffer.feed(wire[:size])
+        assert not isinstance(frames, Malformed)
+        received += [decode(frame) for frame in frames]
+        wire = wire[size:]
+    assert received == messages
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_answered(payload: bytes) -> None:
+    assert isinstance(decode(payload), Malformed | Request | Progress | Response)
+    assert isinstance(FrameBuffer().feed(payload), list | Malformed)
+
+
+@given(JSON)
+def test_any_json_is_answered(document: object) -> None:
+    assert isinstance(decode(json.dumps(document).encode()), Malformed)
+
+
+@given(MESSAGES, JSON, st.data())
+def test_a_damaged_field_never_raises(message: Message, value: object, data: st.DataObject) -> None:
+    document = json.loads(encode(message)[HEADER_BYTES:])
+    document[data.draw(st.sampled_from(sorted(document)))] = value
+    assert isinstance(decode(json.dumps(document).encode()), Malformed | Request | Progress | Response)
+
+
+def request(**changes: object) -> bytes:
+    document = {"v": 1, "kind": "request", "id": "1", "verb": "status", "arguments": {}, "options": {}}
+    return json.dumps({**document, **changes}).encode()
+
+
+def nested(depth: int) -> object:
+    return [] if depth == 0 else [nested(depth - 1)]
+
+
+@pytest.mark.parametrize(
+    ("payload", "problem"),
+    [
+        (b"\xff", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b'{"v":1.5}', "not JSON"),
+        (b'{"v":NaN}', "not JSON"),
+        (b"[]", "message must be an object"),
+        (request(v=2), "speaks version 1"),
+        (request(v=True), "speaks version 1"),
+        (request(kind="order"), "unknown kind"),
+        (request(id=5), "id must be a text"),
+        (request(arguments=[]), "arguments must be an object"),
+        (request(arguments={"a": nested(MAX_DEPTH)}), "nested deeper"),
+        (request(arguments={"a": "\ud800"}), "surrogate"),
+        (request(arguments={"\udfff": 1}), "surrogate"),
+        (request(options={"wait_ms": -1}), "must not be negative"),
+        (request(options={"wait_ms": "1"}), "wait_ms must be a whole number"),
+        (request(options={"force": 1}), "force must be true or false"),
+        (request(options={"sudo": True}), "unknown option 'sudo'"),
+    ],
+)
+def test_what_is_refused(payload: bytes, problem: str) -> None:
+    answer = decode(payload)
+    assert isinstance(answer, Malformed)
+    assert problem in answer.problem
+
+
+def test_a_frame_that_is_too_large_is_refused_before_it_is_collected() -> None:
+    answer = FrameBuffer().feed((MAX_FRAME_BYTES + 1).to_bytes(HEADER_BYTES, "big"))
+    assert isinstance(answer, Malformed)
+
+
+def test_an_answer_that_is_too_large_says_so() -> None:
+    frames = FrameBuffer().feed(encode(Response("7", 0, data="x" * MAX_FRAME_BYTES)))
+    assert not isinstance(frames, Malformed)
+    answer = decode(frames[0])
+    assert isinstance(answer, Response)
+    assert (answer.id, answer.exit, answer.reports[0].code) == ("7", 1, "TOO_LARGE")
