@@ -5,7 +5,7 @@ from haclusterd.model import durations
 from haclusterd.model.agents import AgentFacts, ParameterFacts
 from haclusterd.model.configuration import Primitive, effective
 from haclusterd.reports.codes import Code
-from haclusterd.reports.suggestions import did_you_mean, nearest
+from haclusterd.reports.suggestions import did_you_mean
 
 TRACE_PARAMETERS = frozenset({"trace_ra", "trace_file"})
 """Every OCF agent has these (resource-agents: ocf-shellfuncs)."""
@@ -20,7 +20,7 @@ def check_agents(judgement: Judgement) -> None:
     for primitive in judgement.configuration.primitives():
         facts = judgement.agents.get(str(primitive.agent))
         if facts is None:
-            guess = nearest(str(primitive.agent), judgement.agents)
+            guess = judgement.nearest(str(primitive.agent), judgement.agents)
             remedy = f"install it, or did you mean {guess}?" if guess else None
             path = ("resource", primitive.id, "agent")
             judgement.note(Code.UNKNOWN_AGENT, path, remedy=remedy, where=primitive.id, agent=primitive.agent)

@@ -1,6 +1,6 @@
 """What the checks of a configuration share: what is judged, and what was found."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from haclusterd.model.agents import AgentFacts
@@ -11,6 +11,10 @@ from haclusterd.model.properties import Row, objection
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report_with
 from haclusterd.reports.places import Places
+from haclusterd.reports.suggestions import nearest
+
+GUESSES_MAX = 20
+"""Looking for the nearest of ten thousand names takes milliseconds."""
 
 
 @dataclass(slots=True)
@@ -33,6 +37,10 @@ class Judgement:
         if problem is not None:
             remedy = f"{row.name}: {row.doc} Default: {row.default}" if row.default else f"{row.name}: {row.doc}"
             self.note(Code.BAD_VALUE, path, remedy=remedy, name=name, problem=problem)
+
+    def nearest(self, word: str, known: Iterable[str]) -> str | None:
+        """Return the known name most like a word; None when there are so many faults that no guess would be read."""
+        return nearest(word, known) if len(self.reports) < GUESSES_MAX else None
 
     def nodes(self) -> tuple[NodeName, ...]:
         """Return the nodes that may run resources, by name: the members, or what is configured when none are known."""

@@ -7,7 +7,6 @@ from haclusterd.commands.verify_judgement import Judgement
 from haclusterd.model.configuration import AttributeSet, Colocation, Group, Location, Operation, Ordering, Primitive
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.reports.codes import Code
-from haclusterd.reports.suggestions import nearest
 
 Path = tuple[str, ...]
 
@@ -40,7 +39,7 @@ def _check_pair(
 def _check_resource(judgement: Judgement, id_: ConstraintId, resource: ResourceId, part: str) -> None:
     known = judgement.configuration.resources
     if resource not in known:
-        guess = nearest(resource, known)
+        guess = judgement.nearest(resource, known)
         remedy = f"did you mean {guess}?" if guess else None
         path = ("constraint", id_, part)
         judgement.note(Code.UNKNOWN_RESOURCE, path, remedy=remedy, where=f"constraint {id_}", id=resource)
@@ -49,7 +48,7 @@ def _check_resource(judgement: Judgement, id_: ConstraintId, resource: ResourceI
 def _check_node(judgement: Judgement, id_: ConstraintId, node: NodeName) -> None:
     known = {*judgement.members, *judgement.configuration.nodes}
     if known and node not in known:
-        guess = nearest(node, known)
+        guess = judgement.nearest(node, known)
         remedy = f"did you mean {guess}?" if guess else None
         path = ("constraint", id_, "node")
         judgement.note(Code.UNKNOWN_NODE, path, remedy=remedy, where=f"constraint {id_}", node=node)
@@ -58,7 +57,7 @@ def _check_node(judgement: Judgement, id_: ConstraintId, node: NodeName) -> None
 def _check_configured_nodes(judgement: Judgement) -> None:
     for node in judgement.configuration.nodes:
         if judgement.members and node not in judgement.members:
-            guess = nearest(node, judgement.members)
+            guess = judgement.nearest(node, judgement.members)
             remedy = f"did you mean {guess}?" if guess else None
             judgement.note(Code.NODE_NOT_A_MEMBER, ("node", node), remedy=remedy, node=node)
 
@@ -83,7 +82,7 @@ def _check_member(judgement: Judgement, group: Group, member: ResourceId) -> Non
     known = judgement.configuration.resources
     resource = known.get(member)
     if resource is None:
-        guess = nearest(member, known)
+        guess = judgement.nearest(member, known)
         remedy = f"did you mean {guess}?" if guess else None
         judgement.note(Code.UNKNOWN_RESOURCE, path, remedy=remedy, where=f"group {group.id}", id=member)
     elif isinstance(resource, Group):

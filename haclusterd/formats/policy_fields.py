@@ -14,7 +14,7 @@ from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.ids import NCNAME
 from haclusterd.model.words import ATTRIBUTE_NAME, bad_character
 from haclusterd.reports.codes import Code
-from haclusterd.reports.items import Place, ReportItem, report_with
+from haclusterd.reports.items import FAULTS_MAX, Place, ReportItem, report_with
 from haclusterd.reports.places import Path
 from haclusterd.reports.suggestions import did_you_mean
 
@@ -92,7 +92,7 @@ class Fields:
         self.map = as_map(findings, tree, where)
         for key, place in self.map.key_places.items():
             if key not in known:
-                remedy = did_you_mean(key, known)
+                remedy = did_you_mean(key, known) if len(findings.reports) < FAULTS_MAX else None
                 findings.note(Code.UNKNOWN_KEY, place, remedy=remedy, where=where, key=key)
         for key in required:
             if key not in self.map.entries:

@@ -38,6 +38,7 @@ class Code(StrEnum):
     WRONG_TYPE = "WRONG_TYPE"
     UNDEFINED_VARIABLE = "UNDEFINED_VARIABLE"
     TOO_LARGE = "TOO_LARGE"
+    MORE_FAULTS = "MORE_FAULTS"
     # what is configured, as a whole
     DUPLICATE_ID = "DUPLICATE_ID"
     EXISTS = "EXISTS"
@@ -151,6 +152,7 @@ CODES: dict[Code, CodeRow] = {
         "variable {name} is not defined", _DATA, "define {name}, or write $${{ for a literal ${{"
     ),
     Code.TOO_LARGE: CodeRow("{what} is larger than {limit}", _DATA, "split it"),
+    Code.MORE_FAULTS: CodeRow("there are more than {limit} faults", _DATA, "correct these first"),
     Code.DUPLICATE_ID: CodeRow("{id} is defined twice", _CONFIGURATION, "give one of them another id"),
     Code.EXISTS: CodeRow(
         "{kind} {id} exists already", ExitStatus.EXISTS, "choose another id, or replace it with: configure load update"

@@ -98,9 +98,18 @@ def exit_status(items: Iterable[ReportItem], *, is_strict: bool = False) -> Exit
     return ExitStatus.FAILED if is_strict and has_warnings else ExitStatus.OK
 
 
+FAULTS_MAX = 200
+"""Reports that are told at once; whoever has more has loaded the wrong file."""
+
+
 def in_reading_order(items: Iterable[ReportItem]) -> tuple[ReportItem, ...]:
-    """Sort by file, line and column; what has no place comes last, as found."""
-    listed = list(enumerate(items))
+    """Sort by file, line and column; what has no place comes last, as found.
+
+    Of more than FAULTS_MAX the first ones are kept (errors before warnings), with a report that says so.
+    """
+    listed = list(items)
+    if len(listed) > FAULTS_MAX:
+        listed.sort(key=lambda item: item.severity is not Severity.ERROR)
+        listed = [*listed[:FAULTS_MAX], report(Code.MORE_FAULTS, severity=listed[0].severity, limit=FAULTS_MAX)]
     nowhere = Place("\U0010ffff", 0)
-    listed.sort(key=lambda pair: (pair[1].place or nowhere, pair[0]))
-    return tuple(item for _, item in listed)
+    return tuple(sorted(listed, key=lambda item: item.place or nowhere))

@@ -114,3 +114,13 @@ def test_did_you_mean() -> None:
     assert did_you_mean("met", ["params", "meta"]) == "did you mean meta?"
     assert did_you_mean("zzz", ["params", "meta"]) == "one of: meta, params"
     assert did_you_mean("zzz", [str(number) for number in range(13)]) == "remove it"
+
+
+def test_too_many_are_cut_and_errors_are_kept() -> None:
+    warnings = [report(Code.FENCING_DISABLED, place=Place("f", number)) for number in range(150)]
+    errors = [report(Code.SYNTAX, place=Place("f", 1000 - number), problem="x") for number in range(150)]
+    shown = in_reading_order(warnings + errors)
+    assert len(shown) == 201
+    assert sum(item.code is Code.SYNTAX for item in shown) == 150
+    assert shown[-1].code is Code.MORE_FAULTS
+    assert not has_errors(in_reading_order(warnings * 2))
