@@ -73,9 +73,10 @@ class Node:
         loop = asyncio.get_running_loop()
         return PacerLink(self.directory, BoottimeClock(loop), loop)
 
-    def start_pacer(self) -> None:
+    def start_pacer(self, stderr: int | None = None) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "haclusterd.entry_points.pacer", "--runtime-directory", str(self.directory)]
+            [sys.executable, "-m", "haclusterd.entry_points.pacer", "--runtime-directory", str(self.directory)],
+            stderr=stderr,
         )
 
     def start_brain(self) -> None:
@@ -443,6 +444,31 @@ async def test_noise_on_the_socket_is_refused_and_does_not_disturb_the_brain(tmp
         renewed = nodes[N1].link.lease_until()
         await until(lambda: nodes[N1].link.lease_until() > renewed)
         assert nodes[N2].sees(N1).brain is BrainState.ALIVE
+
+
+@pytest.mark.parametrize("is_gone", [True, False], ids=["gone", "behind"])
+async def test_a_log_that_nobody_reads_holds_nothing_back(tmp_path: Path, is_gone: bool) -> None:
+    async with cluster(tmp_path, only=()) as nodes:
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        with suppress(BlockingIOError):
+            while not is_gone:
+                os.write(writer, b"x" * 4_096)
+        os.set_blocking(writer, True)
+        nodes[N1].start_pacer(stderr=writer)
+        os.close(writer)
+        if is_gone:
+            os.close(reader)
+        try:
+            nodes[N1].start_brain()
+            await until(lambda: len(nodes[N1].reports) > 3)
+            nodes[N1].restart_brain(2)
+            reported = len(nodes[N1].reports)
+            await until(lambda: len(nodes[N1].reports) > reported + 3)
+        finally:
+            nodes[N1].end()
+            if not is_gone:
+                os.close(reader)
 
 
 async def test_it_tells_the_service_manager_when_it_is_ready(tmp_path: Path) -> None:
