@@ -4,7 +4,6 @@ Source: Pacemaker Explained, "Groups": members start in order and stop in revers
 and those behind it.
 """
 
-from haclusterd.model.ocf import Role
 from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.entities import (
     FIRST_IMPLIES_THEN,
@@ -65,6 +64,6 @@ def _member_templates(group: Resource, member: Resource, previous: Resource | No
         return found
     found.append(Template(previous, START, member, START, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS))
     found.append(Template(member, STOP, previous, STOP, ORDERED | INTERMEDIATE_STOP))
-    if member.original_role.value > Role.STOPPED.value and not previous.active_nodes:
+    if member.is_managed and member.active_nodes and not previous.active_nodes:
         found.append(Template(member, STOP, previous, START, THEN_IMPLIES_FIRST | UNRUNNABLE_FIRST_BLOCKS))
     return found

@@ -5,11 +5,26 @@ A resource starts nowhere before every online node has answered that it does not
 is probed before any other action on it, wherever that is (safety.md §1, §6).
 """
 
+from collections.abc import Iterable
+
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import ExitCode, Role
 from haclusterd.scheduler.actions import ActionTable
-from haclusterd.scheduler.entities import CANCEL, MONITOR, ORDERED, PROMOTE, START, STOP, Action, Inventory, Resource
+from haclusterd.scheduler.entities import (
+    CANCEL,
+    FIRST_IMPLIES_THEN,
+    IF_REQUIRED_ON_SAME_NODE,
+    MONITOR,
+    ORDERED,
+    PROMOTE,
+    START,
+    STOP,
+    Action,
+    Inventory,
+    Resource,
+)
 from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.ordering import Template
 
 
 def create_probes(inventory: Inventory, table: ActionTable) -> list[Action]:
@@ -49,27 +64,56 @@ def _probe(resource: Resource, node: Node, table: ActionTable) -> Action:
     return probe
 
 
-def order_after_probes(probes: list[Action], table: ActionTable) -> None:
-    """Put the starts, and for unverified resources all other actions, behind the probes."""
+def order_after_probes(probes: list[Action], templates: Iterable[Template], table: ActionTable) -> None:
+    """Put behind the probes what depends on their answers: the starts; for unverified resources all actions."""
+    by_resource: dict[ResourceId, list[Action]] = {}
     for probe in probes:
         resource = probe.resource
         assert resource is not None
-        assert probe.node is not None
-        is_unverified = probe.node.name in resource.unverified_on
-        for (task, interval_ms), actions in resource.actions.items():
-            if task == MONITOR and not interval_ms:
+        by_resource.setdefault(resource.id, []).append(probe)
+        _order_own_actions(probe, resource, table)
+    if not probes:
+        return
+    for template in templates:
+        if template.first_task != STOP or template.first is template.then:
+            continue
+        flags = template.flags & IF_REQUIRED_ON_SAME_NODE or ORDERED
+        for probe in by_resource.get(template.first.id, ()):
+            for action in template.then.actions.get((template.then_task, 0), ()):
+                table.relate(probe, action, flags)
+    for resource_probes in by_resource.values():
+        _order_dependents(resource_probes, table)
+
+
+def _order_own_actions(probe: Action, resource: Resource, table: ActionTable) -> None:
+    assert probe.node is not None
+    is_unverified = probe.node.name in resource.unverified_on
+    for (task, interval_ms), actions in resource.actions.items():
+        if task == MONITOR and not interval_ms:
+            continue
+        for action in actions:
+            is_here = action.node is probe.node and task in (STOP, CANCEL)
+            if is_unverified or is_here or task in (START, PROMOTE):
+                table.relate(probe, action, ORDERED)
+
+
+def _order_dependents(probes: list[Action], table: ActionTable) -> None:
+    """What would restart because this resource starts does not stop before it is known where this one is."""
+    resource = probes[0].resource
+    assert resource is not None
+    seen: set[int] = set()
+    waiting = list(resource.actions.get((START, 0), ()))
+    while waiting:
+        action = waiting.pop()
+        for relation in action.after:
+            then = relation.then
+            if not relation.flags & FIRST_IMPLIES_THEN or then.id in seen or then.resource is None:
                 continue
-            if is_unverified or task in (START, PROMOTE):
-                for action in actions:
-                    table.relate(probe, action, ORDERED)
-        if not is_unverified:
-            _order_stops_and_cancels(probe, resource, table)
-
-
-def _order_stops_and_cancels(probe: Action, resource: Resource, table: ActionTable) -> None:
-    """On one node the probe comes first: one action of a resource after the other."""
-    for (task, _), actions in resource.actions.items():
-        if task in (STOP, CANCEL):
-            for action in actions:
-                if action.node is probe.node:
-                    table.relate(probe, action, ORDERED)
+            seen.add(then.id)
+            waiting.append(then)
+            if then.task != START or then.resource is resource:
+                continue
+            for stop in then.resource.actions.get((STOP, 0), ()):
+                if not stop.is_pseudo:
+                    for probe in probes:
+                        table.relate(probe, stop, ORDERED)

@@ -64,13 +64,6 @@ class Propagation:
         for relation in action.after:
             if relation.flags:
                 self._push(relation.then)
-        group = action.resource.parent if action.resource is not None else None
-        if group is not None:
-            for own in group.actions.values():
-                for item in own:
-                    if _MEMBER_WORD.get(item.task, item.task) == action.task:
-                        for relation in item.after:
-                            self._push(relation.then)
 
     def _update(self, then: Action) -> None:
         if then.is_pseudo and then.resource is not None and then.resource.variant is Variant.GROUP:
@@ -115,7 +108,7 @@ class Propagation:
 
     def _require(self, action: Action, cause: Action) -> None:
         for item in _with_members(action):
-            if item.is_optional and (item.resource is None or item.is_pseudo or item.resource.is_managed):
+            if item.is_optional:
                 item.is_optional = False
                 _give_reason(item, cause, "required")
                 self._changed(item)
@@ -141,8 +134,6 @@ class Propagation:
             self._forbid(then, stop)
 
     def _require_stop(self, stop: Action, then: Action) -> None:
-        if stop.resource is not None and not stop.resource.is_managed:
-            return
         stop.is_optional = False
         if not stop.reason:
             stop.reason = then.reason if stop.resource is then.resource else ""

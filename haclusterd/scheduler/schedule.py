@@ -67,10 +67,13 @@ def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTI
 
     # in which order, and what that makes necessary or impossible
     relate_internally(inventory, table)
-    relate_templates(internal_templates(inventory), table)
-    relate_templates(user_templates(inventory, configuration), table)
-    relate_templates(apart_templates(colocations), table)
-    order_after_probes(probes, table)
+    templates = [
+        *internal_templates(inventory),
+        *user_templates(inventory, configuration),
+        *apart_templates(colocations),
+    ]
+    relate_templates(templates, table)
+    order_after_probes(probes, templates, table)
     Propagation(table).run()
 
     # the graph
