@@ -65,6 +65,10 @@ class AgentsByClass:
         else:
             runner.metadata(agent, done)
 
+    def installed(self) -> tuple[AgentReference, ...]:
+        """Return every agent of every class that is installed here."""
+        return tuple(agent for _, runner in sorted(self._runners.items()) for agent in runner.installed())
+
     def exists(self, agent: AgentReference) -> bool:
         """Tell whether the agent is installed here."""
         runner = self._runners.get(agent.standard)

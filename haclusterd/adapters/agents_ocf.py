@@ -37,6 +37,7 @@ METADATA_TIMEOUT_MS = 30_000
 METADATA_LIMIT = 1024 * 1024
 UNDYING_PATIENCE_MS = 5000
 """How long a resource's next action waits for killed processes of the one before."""
+FENCE_AGENT_PREFIX = "fence_"
 PIDLESS_SEARCHES = 10
 PIDLESS_PERIOD_MS = 100
 
@@ -64,9 +65,32 @@ class AgentDirectories:
         if agent.provider == OWN_PROVIDER and self.shipped is not None:
             yield self.shipped / agent.type
 
+    def listing(self) -> tuple[AgentReference, ...]:
+        """Return what is there: executable regular files that are not hidden, by provider and type."""
+        providers = [
+            provider
+            for root in self.search or (self.ocf_root / "resource.d",)
+            for provider in (sorted(root.iterdir()) if root.is_dir() else ())
+            if provider.is_dir()
+        ]
+        found = {(provider.name, file.name) for provider in providers for file in _executables(provider)}
+        if self.shipped is not None:
+            found |= {
+                (OWN_PROVIDER, file.name)
+                for file in _executables(self.shipped)
+                if not file.name.startswith(FENCE_AGENT_PREFIX)
+            }
+        return tuple(AgentReference("ocf", provider, type_) for provider, type_ in sorted(found))
+
     def find(self, agent: AgentReference) -> Path | None:
         """Return the agent's file, executable or not; None when there is none."""
         return next((path for path in self.candidates(agent) if path.is_file()), None)
+
+
+def _executables(directory: Path) -> Iterable[Path]:
+    for file in directory.iterdir():
+        if not file.name.startswith(".") and file.is_file() and os.access(file, os.X_OK):
+            yield file
 
 
 def own_marks(environment: Mapping[str, str]) -> dict[str, str]:
@@ -187,6 +211,10 @@ class OcfAgents:
         """Tell whether the agent is installed here."""
         path = self._directories.find(agent)
         return path is not None and os.access(path, os.X_OK)
+
+    def installed(self) -> tuple[AgentReference, ...]:
+        """Return every OCF agent that is installed here."""
+        return self._directories.listing()
 
     # One action
 

@@ -70,6 +70,10 @@ class StonithAgents:
         """Tell whether the fence agent is installed here and may be used."""
         return self._fence_agents.exists(agent.type)
 
+    def installed(self) -> tuple[AgentReference, ...]:
+        """Return every fence agent that may be used here."""
+        return tuple(AgentReference("stonith", None, name) for name in self._fence_agents.installed())
+
     def _ask_device(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
         if not self.exists(call.agent):
             reason = f"{call.agent.type} is not installed here, or not allowed"

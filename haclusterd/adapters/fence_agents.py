@@ -123,6 +123,16 @@ class StdinFenceAgents:
         path = self._find(agent)
         return path is not None and os.access(path, os.X_OK)
 
+    def installed(self) -> tuple[str, ...]:
+        """Return the fence agents that are installed here and may be used."""
+        names = {
+            file.name
+            for directory in self._directories
+            if directory.is_dir()
+            for file in directory.glob("fence_*")
+        }
+        return tuple(sorted(name for name in names if self.exists(name)))
+
     def metadata(self, agent: str, done: Callable[[FenceMetadata | None], None]) -> None:
         """Read the agent's metadata; None when there is no such agent."""
 

@@ -35,6 +35,8 @@ class ChangeKind(StrEnum):
     ATTRIBUTE_CHANGED = "attribute-changed"
     DEVICE_PROVEN = "device-proven"
     REFUSED = "refused"
+    HISTORY_GAP = "history-gap"
+    """Stands in a node's history for entries that it does not have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ Contract (agents-and-fencing.md §1.1-1.9):
 
 * `run` returns at once and never raises; `done` is called once, on the main loop, whatever happens. A stuck `exec`
   delays nothing but its own action.
-* The timer starts at exec. At its end the whole process group is killed with SIGKILL and the result is TIMEOUT, at once,
+* The timer starts at exec. At its end the process group is killed with SIGKILL and the result is TIMEOUT, at once,
   whether or not the processes die (`still_alive` says).
 * Completion is the exit of the direct child, not the end of its output.
 * Parameters travel in the environment, never in an argument vector.
-* Before the exec, the action is on disk in the runtime directory, so that a later incarnation in the same boot finds it.
+* Before the exec, the action is in the runtime directory, so that a later incarnation in the same boot finds it.
 """
 
 from collections.abc import Callable, Mapping
@@ -107,4 +107,8 @@ class AgentRunner(Protocol):
 
     def exists(self, agent: AgentReference) -> bool:
         """Tell whether the agent is installed here."""
+        ...
+
+    def installed(self) -> tuple[AgentReference, ...]:
+        """Return every agent that is installed here, by the files that are there; nothing is executed."""
         ...

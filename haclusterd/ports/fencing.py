@@ -1,6 +1,6 @@
 """Execution of fence agents.
 
-Contract (agents-and-fencing.md §3.1-3.3): parameters travel on standard input, never in an argument vector or a log; the
+Contract (agents-and-fencing.md §3.1-3.3): parameters travel on standard input, never in an argument vector or a log. The
 agent runs in its own process group and is killed at its timeout, which is a failure; `done` is called once, on the main
 loop, whatever happens.
 """
@@ -21,7 +21,7 @@ class FenceAgents(Protocol):
         ...
 
     def exists(self, agent: str) -> bool:
-        """Tell whether the agent is installed here and may be used (`fence_local` only where development is allowed)."""
+        """Tell whether the agent is installed and may be used here (`fence_local`: only for development)."""
         ...
 
     def metadata(self, agent: str, done: Callable[["FenceMetadata | None"], None]) -> None:

@@ -5,32 +5,36 @@ A configuration that changed meanwhile makes the verb run again, a few times. Wh
 client has gone away.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from haclusterd.cib.changes import Applied, RefusalCode
+from haclusterd.cib.changes import Applied, Change, ChangeKind, RefusalCode
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context, Event, HeardFrom, LiveView, TransitionProgress
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.verb import Permission
 from haclusterd.machines.joining import JoinState
-from haclusterd.model.agents import AgentFacts
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant, after
 from haclusterd.model.json_value import Json
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.ports.clock import Timer
+from haclusterd.ports.history import HistoryAnswer, HistoryQuery
 from haclusterd.protocol.control import told
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, exit_status, report
+from haclusterd.runtime.agent_catalogue import AgentCatalogue
 from haclusterd.runtime.node import NodeRuntime
 
 COMMIT_WAIT_MS = 15_000
 """How long a command may take to be applied before its outcome is called unknown."""
 NO_LEADER_WAIT_MS = 5_000
 DEFAULT_WAIT_MS = 120_000
+HISTORY_LEVEL = "history."
+"""Verbs of this level see this node's whole history, others the newest events only."""
+HISTORY_ROWS = 10_000
 PROGRESS_MS = 1000
 RETRIES_MAX = 5
 REQUESTS_MAX = 64
@@ -63,12 +67,8 @@ class Caller:
 class ControlService:
     """The administrator's way into one daemon."""
 
-    def __init__(
-        self, runtime: NodeRuntime, agents: Callable[[], Mapping[str, AgentFacts] | None] = lambda: None
-    ) -> None:
-        """`agents` tells what is installed here, as far as it is known."""
+    def __init__(self, runtime: NodeRuntime) -> None:
         self._runtime = runtime
-        self._agents = agents
         self._serial = 0
         self._running = 0
 
@@ -95,7 +95,9 @@ class ControlService:
         """The daemon."""
         return self._runtime
 
-    def context(self, request: Request, caller: Caller) -> Context:
+    def context(
+        self, request: Request, caller: Caller, agents: AgentCatalogue, events: tuple[Event, ...]
+    ) -> Context:
         """Return what a verb may look at now."""
         runtime = self._runtime
         return Context(
@@ -103,8 +105,8 @@ class ControlService:
             now=runtime.ports.clock.wall(),
             author=caller.author,
             reason=request.options.reason,
-            live=live_view(runtime),
-            agents=self._agents(),
+            live=replace(live_view(runtime), events=events),
+            agents=agents,
             is_forced=request.options.force,
         )
 
@@ -121,16 +123,35 @@ class _Dialogue:
         self._answer = answer
         self._began_at = self._runtime.ports.clock.now()
         self._attempts = 0
+        self._agents = AgentCatalogue(self._runtime.ports.agents)
+        self._events = tuple(Event(index, at, change) for index, at, change in self._runtime.recent)
         self._reports: tuple[ReportItem, ...] = ()
         self._timer: Timer | None = None
         self._unwatch: Callable[[], None] = _nothing
         self._wait_until: Instant | None = None
 
     def begin(self) -> None:
-        """Run the verb."""
+        """Fetch what the verb may look at, then run it."""
+        if self._request.verb.startswith(HISTORY_LEVEL):
+            self._runtime.ports.history.query(HistoryQuery(limit=HISTORY_ROWS), self._history_read)
+        else:
+            self._run()
+
+    def _history_read(self, answer: HistoryAnswer) -> None:
+        self._events = tuple(
+            Event(row.index, row.at, Change(ChangeKind(row.kind), row.node, row.resource, row.text))
+            for row in answer.rows
+        )
+        self._run()
+
+    def _run(self) -> None:
         self._attempts += 1
-        context = self._service.context(self._request, self._caller)
+        context = self._service.context(self._request, self._caller, self._agents, self._events)
         outcome = registry.run(self._request.verb, self._request.arguments, context)
+        if not self._agents.is_complete:
+            self._attempts -= 1
+            self._agents.read(self._run)
+            return
         self._reports = outcome.reports
         if outcome.is_refused or not outcome.commands or self._request.options.dry_run:
             if self._request.options.dry_run and outcome.commands and not outcome.is_refused:
@@ -162,7 +183,7 @@ class _Dialogue:
         if refusal is None:
             self._propose(outcome, position + 1)
         elif refusal.code is RefusalCode.CONFIGURATION_CONFLICT and position == 0 and self._attempts < RETRIES_MAX:
-            self.begin()
+            self._run()
         elif refusal.code is RefusalCode.CONFIGURATION_CONFLICT:
             self._fail(report(Code.CONFLICT, author=version.author or "somebody", version=version.epoch))
         else:
@@ -290,7 +311,6 @@ def live_view(runtime: NodeRuntime) -> LiveView:
         held_joins=held,
         transition=TransitionProgress(*progress) if progress is not None else None,
         started_at=runtime.started_at,
-        events=tuple(Event(index, at, change) for index, at, change in runtime.recent),
         pacer_errors=pacer_report.errors if pacer_report is not None else (),
     )
 

@@ -269,6 +269,10 @@ class SimulatedAgents:
         answer = AgentMetadata(agent, "1.1", str(agent), "", {}, actions) if self.exists(agent) else None
         self._life.after(EXIT_NOTICE_US, lambda: done(answer))
 
+    def installed(self) -> tuple[AgentReference, ...]:
+        """Say nothing: verbs are not judged by agents here."""
+        return ()
+
     def exists(self, agent: AgentReference) -> bool:
         """See `AgentRunner.exists`."""
         return agent.type != "missing"

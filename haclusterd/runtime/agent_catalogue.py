@@ -1,0 +1,62 @@
+"""The installed agents, for verbs: all names at once, facts as they are asked for.
+
+Reading meta-data runs the agent, and there may be hundreds. So a verb is first run with the names alone; the catalogue
+notes whose facts it looked at, they are read, and the verb is run again.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from haclusterd.model.agents import AgentFacts
+from haclusterd.model.ids import AgentReference
+from haclusterd.ports.agents import AgentMetadata, AgentRunner
+
+
+class AgentCatalogue(Mapping[str, AgentFacts]):
+    """Agents by `str(AgentReference)`, as one request sees them."""
+
+    def __init__(self, agents: AgentRunner) -> None:
+        self._agents = agents
+        self._names: dict[str, AgentReference] | None = None
+        self._facts: dict[str, AgentFacts] = {}
+        self._wanted: set[str] = set()
+
+    def _by_name(self) -> dict[str, AgentReference]:
+        if self._names is None:
+            self._names = {str(agent): agent for agent in self._agents.installed()}
+        return self._names
+
+    def __getitem__(self, name: str) -> AgentFacts:
+        if name not in self._by_name():
+            raise KeyError(name)
+        if name not in self._facts:
+            self._wanted.add(name)
+        return self._facts.get(name, AgentFacts())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name())
+
+    def __len__(self) -> int:
+        return len(self._by_name())
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing was looked at that is not known."""
+        return not self._wanted
+
+    def read(self, done: Callable[[], None]) -> None:
+        """Read the facts that were looked at; call `done` when all are known."""
+        wanted, self._wanted = sorted(self._wanted), set()
+        waiting = set(wanted)
+
+        def known(name: str, metadata: AgentMetadata | None) -> None:
+            if metadata is None:
+                self._by_name().pop(name, None)
+            else:
+                self._facts[name] = metadata.facts()
+            waiting.discard(name)
+            if not waiting:
+                done()
+
+        for name in wanted:
+            self._agents.metadata(self._by_name()[name], partial(known, name))
