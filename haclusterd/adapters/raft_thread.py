@@ -281,12 +281,16 @@ class RaftThread:
     # What runs on the Raft thread.
 
     def _run(self, opened: "Future[None]") -> None:
+        refusal: Exception = RuntimeError("the Raft thread ended before it began")
         try:
             with asyncio.Runner() as runner:
                 runner.run(self._live(opened))
+        except (StoreDamaged, StoreRefused) as error:
+            refusal = error
         finally:
+            # Only now everything is released: who is refused may try again.
             if not opened.done():
-                opened.set_exception(RuntimeError("the Raft thread ended before it began"))
+                opened.set_exception(refusal)
 
     async def _live(self, opened: "Future[None]") -> None:
         self._loop = asyncio.get_running_loop()
@@ -297,30 +301,24 @@ class RaftThread:
             files = FilesDirectory(self._directory)
             transport = self._make_transport()
         except OSError as error:
-            opened.set_exception(StoreRefused(str(error)))
-            return
+            raise StoreRefused(str(error)) from error
         try:
-            if await self._open(files, transport, opened):
-                await self._stopping.wait()
-                await self._close(transport)
+            await self._open(files, transport)
+            opened.set_result(None)
+            await self._stopping.wait()
+            await self._close(transport)
         finally:
             files.close()
 
-    async def _open(self, files: FilesDirectory, transport: RaftTransport, opened: "Future[None]") -> bool:
+    async def _open(self, files: FilesDirectory, transport: RaftTransport) -> None:
         self._core = core = self._make_core(files, transport)
         self._side = RaftSide(self._pair, core, alive=self._alive)
         try:
             core.open()
             await transport.start(Links(core.peer_connected, core.peer_disconnected, core.receive))
-        except (StoreDamaged, StoreRefused) as error:
-            opened.set_exception(error)
-            return False
         except OSError as error:
-            opened.set_exception(StoreRefused(f"{self._listen[0]}:{self._listen[1]}, {self._directory}: {error}"))
-            return False
-        opened.set_result(None)
+            raise StoreRefused(f"{self._listen[0]}:{self._listen[1]}, {self._directory}: {error}") from error
         self._pump()
-        return True
 
     async def _close(self, transport: RaftTransport) -> None:
         if self._timer is not None:

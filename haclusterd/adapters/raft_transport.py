@@ -125,14 +125,13 @@ class RaftTransport:
 
     # Making sessions.
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._strangers >= STRANGERS_MAX:
             writer.transport.abort()
-            return
+        else:
+            self._spawn(self._welcome(reader, writer))
+
+    async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._strangers += 1
         try:
             try:

@@ -4,7 +4,7 @@ import asyncio
 import datetime as dt
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -163,7 +163,7 @@ class Voter:
 
 
 @pytest.fixture
-def voter(tmp_path: Path) -> Iterator[Voter]:
+async def voter(tmp_path: Path) -> AsyncIterator[Voter]:
     voter = Voter(tmp_path)
     yield voter
     for store in voter.stores:

@@ -155,7 +155,7 @@ async def test_a_peer_that_comes_back_is_met_again(network: Network) -> None:
     await second.transport.stop()
     await until(lambda: first.told == ["+n2", "-n2"])
     again = await network.start(N2)
-    await until(lambda: first.told == ["+n2", "-n2", "+n2"])
+    await until(lambda: first.told == ["+n2", "-n2", "+n2"] and again.told == ["+n1"])
     again.transport.send(N1, b"back")
     await until(lambda: first.frames == [(N2, b"back")])
 
