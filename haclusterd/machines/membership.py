@@ -209,7 +209,7 @@ class MembershipMachine:
         ) and voter in cib.voters()
 
     def _fewest_links(self, cib: Cib, view: _View) -> NodeName | None:
-        """Return the online node with the fewest two-way links; of equals the one with the higher name; never the DC."""
+        """Return the online node with the fewest two-way links, of equals the higher name; never the DC."""
         online = sorted(name for name, status in cib.status.nodes.items() if status.state is NodeState.ONLINE)
         timeout_ms = self._timing.node_timeout_ms
 

@@ -221,7 +221,7 @@ class TransitionMachine:
         return max(0, limit - sum(len(status.orders) for status in cib.status.nodes.values()))
 
     def _blocked_resources(self, cib: Cib) -> Affinity | None:
-        """Return the resources bound to one that an older graph's order is still working on; None when there is none."""
+        """Return what is bound to a resource that an older graph's order is still working on; None: nothing."""
         foreign = {
             order.resource
             for status in cib.status.nodes.values()

@@ -7,7 +7,6 @@ from haclusterd.model.ids import AgentReference, OrderKey, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 
-
 _FINDINGS = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED})
 
 

@@ -1,6 +1,6 @@
 """The one table of cluster properties and meta-attributes: name, type, default, aliases, meaning.
 
-Documentation, verification, completion and the readers below are all made from these rows. Names are Pacemaker's newest;
+Documentation, verification, completion and the readers below are made from these rows. Names are Pacemaker's newest;
 older spellings are aliases (Pacemaker Explained, "Cluster-Wide Configuration" and "Resource Meta-Attributes").
 """
 
@@ -52,7 +52,7 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
         minimum=2000, maximum=600_000),
     Row("no-quorum-policy", ValueType.CHOICE, "stop", "What a node without quorum does with its resources.",
         choices=("stop",)),
-    Row("symmetric-cluster", ValueType.BOOLEAN, "true", "Whether resources may run anywhere unless a constraint forbids."),
+    Row("symmetric-cluster", ValueType.BOOLEAN, "true", "Resources may run anywhere unless a constraint forbids."),
     Row("maintenance-mode", ValueType.BOOLEAN, "false", "Leave all resources alone."),
     Row("start-failure-is-fatal", ValueType.BOOLEAN, "true", "One failed start bans the resource from the node."),
     Row("stop-all-resources", ValueType.BOOLEAN, "false", "Stop everything except fence devices."),
@@ -71,7 +71,7 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("startup-fencing", ValueType.BOOLEAN, "true", "Fence members that are not seen after the cluster forms."),
     Row("cluster-recheck-interval", ValueType.DURATION, "15min", "How often the plan is checked without a cause."),
     Row("batch-limit", ValueType.INTEGER, "0", "Most actions in flight in the whole cluster; 0: no limit.", minimum=0),
-    Row("node-action-limit", ValueType.INTEGER, "0", "Most actions in flight on one node; 0: twice its cores.", minimum=0),
+    Row("node-action-limit", ValueType.INTEGER, "0", "Most actions in flight on a node; 0: twice its cores.", minimum=0),
     Row("cluster-name", ValueType.STRING, "", "The cluster's name, for rules."),
 )  # fmt: skip
 

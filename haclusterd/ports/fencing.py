@@ -1,8 +1,8 @@
 """Execution of fence agents.
 
-Contract (agents-and-fencing.md §3.1-3.3): parameters travel on standard input, never in an argument vector or a log. The
-agent runs in its own process group and is killed at its timeout, which is a failure; `done` is called once, on the main
-loop, whatever happens.
+Contract (agents-and-fencing.md §3.1-3.3): parameters travel on standard input, never in an argument vector or a log.
+The agent runs in its own process group and is killed at its timeout, which is a failure; `done` is called once, on the
+main loop, whatever happens.
 """
 
 from collections.abc import Callable

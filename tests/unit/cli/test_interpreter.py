@@ -139,7 +139,7 @@ def test_a_script_tells_where_it_stopped_and_has_changed_nothing() -> None:
 
 def test_a_script_commits_before_it_does_anything_else() -> None:
     terminal = Terminal(running())
-    text = f"configure primitive x ocf:haclusterd:dummy \\\n  {ON_IT}\nresource stop x\nconfigure op_defaults timeout=9s\n"
+    text = f"configure primitive x ocf:haclusterd:dummy \\\n  {ON_IT}\nresource stop x\nconfigure op_defaults timeout=9\n"
     assert run_script(terminal.session, text, "web.crm") == 0
     verbs = [request.verb for request in terminal.client.requests]
     assert verbs == ["configure.script", "resource.stop", "configure.script"]
