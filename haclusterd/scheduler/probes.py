@@ -101,19 +101,27 @@ def _order_dependents(probes: list[Action], table: ActionTable) -> None:
     """What would restart because this resource starts does not stop before it is known where this one is."""
     resource = probes[0].resource
     assert resource is not None
-    seen: set[int] = set()
+    for owner in _restarting_with(resource):
+        for stop in owner.actions.get((STOP, 0), ()):
+            if not stop.is_pseudo:
+                for probe in probes:
+                    table.relate(probe, stop, ORDERED)
+
+
+def _restarting_with(resource: Resource) -> list[Resource]:
+    """Return the other resources that a start of this one makes start anew."""
+    found: dict[ResourceId, Resource] = {}
     waiting = list(resource.actions.get((START, 0), ()))
+    seen = {action.id for action in waiting}
     while waiting:
         action = waiting.pop()
-        for relation in action.after:
-            then = relation.then
-            if not relation.flags & FIRST_IMPLIES_THEN or then.id in seen or then.resource is None:
-                continue
-            seen.add(then.id)
-            waiting.append(then)
-            if then.task != START or then.resource is resource:
-                continue
-            for stop in then.resource.actions.get((STOP, 0), ()):
-                if not stop.is_pseudo:
-                    for probe in probes:
-                        table.relate(probe, stop, ORDERED)
+        thens = [relation.then for relation in action.after if relation.flags & FIRST_IMPLIES_THEN]
+        if action.resource is not None:
+            thens += [start for child in action.resource.children for start in child.actions.get((START, 0), ())]
+        for then in thens:
+            if then.id not in seen and then.resource is not None:
+                seen.add(then.id)
+                waiting.append(then)
+                if then.task == START and then.resource is not resource:
+                    found[then.resource.id] = then.resource
+    return list(found.values())

@@ -142,9 +142,13 @@ class Propagation:
 
     def _asymmetric(self, first: Action, then: Action) -> None:
         """Without the inverse, what cannot follow must not be left waiting as if it could."""
-        if first.is_runnable or then.resource is None:
+        if first.is_runnable:
             return
-        owner = then.resource
+        for item in _with_members(then):
+            if item.resource is not None and item.resource.variant is not Variant.GROUP:
+                self._strand(first, item, item.resource)
+
+    def _strand(self, first: Action, then: Action, owner: Resource) -> None:
         if then.is_optional and then.task == STOP and owner.original_role in (Role.STOPPED, Role.UNKNOWN):
             return
         is_running_there = owner.original_role.value > Role.STOPPED.value and owner.active_nodes == [then.node]
