@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 from haclusterd.cli.command_table import ROOT
 from haclusterd.cli.grammar import Invocation, Level
 from haclusterd.cli.help import help_for
+from haclusterd.cli.options import parse_globals
 from haclusterd.cli.parsing import UsageError, find_level, parse
 from haclusterd.cli.session import Session
 from haclusterd.model.requests import Response, Told
 
 _LEAVE = ("quit", "exit", "bye")
 _UP = ("up", "..", "end", "back")
+_FORCE = ("-f", "-F", "--force")
 _TO_BE_JUDGED_LATER = (0, 78, 107)
 """What a commit may still mend or is asked about: a reference that comes later, something unsafe."""
 
@@ -75,7 +77,29 @@ class Interpreter:
         if below is not None and words[0] not in [command.name for command in ROOT.commands]:
             self.levels.append(below)
             return 0
-        return self._command(parse(words, self.level), line, number)
+        return self._with_options(words, line, number)
+
+    def _with_options(self, words: list[str], line: str, number: int) -> int:
+        """Carry out a command; options of every command count for this line only."""
+        if self.level.name == "configure":
+            is_deletion = words[0] in ("delete", "rm")
+            kept = [word for word in words if not (is_deletion and word in _FORCE)]
+            return self._command(parse(kept, self.level), line, number)
+        given = parse_globals(words)
+        if given.wants_help:
+            return self._print(help_for(self.session.screen, given.words, self.level))
+        before = self.session.options
+        self.session.options = replace(
+            before,
+            wait_ms=before.wait_ms if given.wait_ms is None else given.wait_ms,
+            dry_run=before.dry_run or given.dry_run,
+            force=before.force or given.force,
+            reason=given.reason or before.reason,
+        )
+        try:
+            return self._command(parse(given.words, self.level), line, number)
+        finally:
+            self.session.options = before
 
     def _command(self, invocation: Invocation, line: str, number: int) -> int:
         if invocation.command.is_statement:

@@ -1,7 +1,7 @@
 """`crm`: what was asked for, of whom, and how it is to be shown."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Invocation, Level
@@ -89,19 +89,8 @@ def _dispatch(options: GlobalOptions, world: World, session: Session) -> int:
         return _run_level(world, session, level)
     invocation = parse(options.words)
     if invocation.command.verb:
-        return session.run(_settled_wait(invocation, session))
+        return session.run(invocation)
     return _run_local(invocation, world, session)
-
-
-def _settled_wait(invocation: Invocation, session: Session) -> Invocation:
-    """Without waiting, a move leaves its constraint and is told to; a restart is refused."""
-    if session.options.wait_ms != 0:
-        return invocation
-    if invocation.command.verb == "resource.restart":
-        raise UsageError("a restart has to be waited for", "leave out --no-wait")
-    if invocation.command.verb == "resource.move":
-        return replace(invocation, arguments={**invocation.arguments, "constraint": True})
-    return invocation
 
 
 def _named_level(words: Sequence[str]) -> Level | None:

@@ -17,7 +17,7 @@ from haclusterd.reports.items import Place, ReportItem, has_errors
 from haclusterd.reports.places import Places
 
 _DELETE = ("delete", "rm")
-_FLAGS = ("--cascade", "--force", "-f")
+_FORCE = ("-f", "-F", "--force")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ def _assembled(script: Script, base: Configuration, mode: Mode) -> Reading:
 
 
 def _deleted(context: Context, made: Reading, words: tuple[str, ...], place: Place) -> Reading:
-    ids = [word for word in words if word not in _FLAGS]
-    is_forced = context.is_forced or "--force" in words or "-f" in words
+    ids = [word for word in words if word not in (*_FORCE, "--cascade")]
+    is_forced = context.is_forced or any(word in words for word in _FORCE)
     here = _over(context.cib, made.configuration)
     configuration, reports = delete(here, ids, cascade="--cascade" in words, is_forced=is_forced)
     placed = tuple(replace(each, place=place) for each in reports)

@@ -13,6 +13,7 @@ from haclusterd.cib.changes import Applied, Change, ChangeKind, RefusalCode
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context, Event, HeardFrom, LiveView, TransitionProgress
 from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.preview import preview
 from haclusterd.commands.verb import Permission
 from haclusterd.machines.joining import JoinState
 from haclusterd.model.ids import NodeName
@@ -23,7 +24,7 @@ from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.ports.clock import Timer
 from haclusterd.ports.history import HistoryAnswer, HistoryQuery
 from haclusterd.protocol.control import told
-from haclusterd.reports.codes import Code
+from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, exit_status, report
 from haclusterd.runtime.agent_catalogue import AgentCatalogue
 from haclusterd.runtime.node import NodeRuntime
@@ -152,10 +153,10 @@ class _Dialogue:
             self._attempts -= 1
             self._agents.read(self._run)
             return
+        if self._request.options.dry_run:
+            outcome = preview(context, outcome)
         self._reports = outcome.reports
-        if outcome.is_refused or not outcome.commands or self._request.options.dry_run:
-            if self._request.options.dry_run and outcome.commands and not outcome.is_refused:
-                self._reports = (*self._reports, report(Code.DRY_RUN))
+        if outcome.is_refused or not outcome.commands:
             self._finish(outcome)
             return
         self._propose(outcome, 0)
@@ -206,11 +207,16 @@ class _Dialogue:
 
     def _wait(self, outcome: Outcome) -> None:
         wanted_ms = self._request.options.wait_ms
-        if outcome.until is None or (wanted_ms is None and not outcome.waits_by_default) or wanted_ms == 0:
+        is_awaited = outcome.waits_by_default if wanted_ms is None else wanted_ms > 0
+        if outcome.until is None or not (is_awaited or outcome.afterwards):
             self._finish(outcome)
             return
+        if not is_awaited:
+            # What the verb does in the end is done whether or not anybody waits for it.
+            self._answer(_response(self._request, self._reports, outcome.data, outcome.exit_status))
+            self._answer = _ignore
         now = self._runtime.ports.clock.now()
-        self._wait_until = after(now, wanted_ms if wanted_ms is not None else DEFAULT_WAIT_MS)
+        self._wait_until = after(now, wanted_ms or DEFAULT_WAIT_MS)
         self._unwatch = self._runtime.watch(lambda: self._look(outcome))
         self._tell_progress(outcome)
         self._look(outcome)
@@ -244,12 +250,13 @@ class _Dialogue:
         self._reports = (*self._reports, *following.reports)
         self._attempts = RETRIES_MAX
         data = following.data if following.data is not None else outcome.data
-        self._propose(Outcome(commands=following.commands, data=data), 0)
+        self._propose(replace(following, data=data), 0)
 
     # -- ending -----------------------------------------------------------------------------------------------------
 
     def _fail(self, item: ReportItem) -> None:
-        self._reports = (*self._reports, item)
+        told_before = (each for each in self._reports if each.severity is not Severity.INFO)
+        self._reports = (*told_before, item)
         self._respond(None, None)
 
     def _finish(self, outcome: Outcome) -> None:
@@ -271,6 +278,10 @@ class _Dialogue:
 
 
 def _nothing() -> None:
+    return None
+
+
+def _ignore(_message: Progress | Response) -> None:
     return None
 
 

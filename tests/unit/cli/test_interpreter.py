@@ -129,6 +129,14 @@ def test_levels() -> None:
     assert terminal.type("move web", "resource why web", 'status "') == [64, 0, 64]
 
 
+def test_options_count_for_their_line_only() -> None:
+    terminal = Terminal(running())
+    assert terminal.type("resource stop db -n", "resource", "stop db --reason tired", "status --help") == [0] * 4
+    assert [(request.options.dry_run, request.options.reason) for request in terminal.client.requests] == [
+        (True, ""), (False, "tired")
+    ]  # fmt: skip
+
+
 def test_a_script_tells_where_it_stopped_and_has_changed_nothing() -> None:
     terminal = Terminal(running())
     text = f"configure\nprimitive x ocf:haclusterd:dummy {ON_IT}\nlocation l x five: n1\n"
@@ -139,8 +147,8 @@ def test_a_script_tells_where_it_stopped_and_has_changed_nothing() -> None:
 
 def test_a_script_commits_before_it_does_anything_else() -> None:
     terminal = Terminal(running())
-    text = f"configure primitive x ocf:haclusterd:dummy \\\n  {ON_IT}\nresource stop x\nconfigure op_defaults timeout=9\n"
+    text = f"configure primitive x ocf:haclusterd:dummy \\\n  {ON_IT}\nresource stop x\nconfigure delete x -f\n"
     assert run_script(terminal.session, text, "web.crm") == 0
     verbs = [request.verb for request in terminal.client.requests]
     assert verbs == ["configure.script", "resource.stop", "configure.script"]
-    assert terminal.has("x")
+    assert not terminal.has("x")
