@@ -340,3 +340,9 @@ def test_the_reference_shows_what_can_be_read() -> None:
         assert policy.reports == ()
         assert policy.configuration is not None
         assert not has_errors(verify(policy.configuration, members={}, agents=None, places=policy.places))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "resource_agents").glob("*.md")), ids=lambda path: path.name)
+def test_the_pages_of_agents_show_what_can_be_read(path: Path) -> None:
+    for text in re.findall(r"```yaml\n(resources:.*?)```", path.read_text(), re.DOTALL):
+        assert load_policy(text, path.name).reports == ()
