@@ -76,7 +76,9 @@ def parse_globals(argv: Sequence[str]) -> GlobalOptions:
             options.words += ["--", *pending]
             break
         name, has_value, value = word.partition("=")
-        if name in _FLAGS and (not has_value or _FLAGS[name] == "wait"):
+        if word == "-f" and _is_deletion(options.words):
+            options.force = True
+        elif name in _FLAGS and (not has_value or _FLAGS[name] == "wait"):
             _set_flag(options, _FLAGS[name], value)
         elif name in _VALUES and (name != "-f" or not options.words):
             if not has_value:
@@ -87,6 +89,11 @@ def parse_globals(argv: Sequence[str]) -> GlobalOptions:
         else:
             options.words.append(word)
     return options
+
+
+def _is_deletion(words: Sequence[str]) -> bool:
+    """Tell whether `-f` means what it means to crmsh: delete what is running, too."""
+    return len(words) > 1 and words[1] in ("delete", "rm")
 
 
 def _is_statement(words: Sequence[str]) -> bool:

@@ -74,7 +74,7 @@ def test_what_is_not(line: str, problem: str, status: int) -> None:
         ("resource move web --no-wait -F", "resource move web", {"wait_ms": 0, "force": True}),
         ("-f script", "", {"script": "script"}),
         ("--file=script configure", "configure", {"script": "script"}),
-        ("configure delete -f x", "configure delete -f x", {}),
+        ("configure delete -f x", "configure delete x", {"force": True}),
         ("-n configure primitive p Dummy -n --help", "configure primitive p Dummy -n --help", {"dry_run": True}),
         ("configure primitive --help", "configure primitive", {"wants_help": True}),
         ("resource stop -- -h", "resource stop -- -h", {}),
