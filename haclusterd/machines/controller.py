@@ -2,8 +2,8 @@
 
 While this node leads Raft it first commits that it is DC. Only then, in that very term, it judges who is lost, directs
 fencing, plans, and walks the plan. It keeps nothing that the CIB does not say, except the walk itself: a new DC plans
-anew, and what was in flight stands in the CIB as open orders. A failure of the scheduler is a value: nothing is ordered,
-resources run on, and the next change tries again.
+anew, and what was in flight stands in the CIB as open orders. A failure of the scheduler is a value: nothing is
+ordered, resources run on, and the next change tries again.
 """
 
 from collections.abc import Callable, Iterable, Sequence

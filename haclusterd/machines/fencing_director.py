@@ -5,7 +5,8 @@ stay silent for a heartbeat period, heard by no live voter, before its fencing i
 heard afterwards has lied; another is tried.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from haclusterd.cib.commands import Fenced, IssueFence, RecordFenceFailure
 from haclusterd.machines.effects import Effect, Note, Propose
@@ -24,6 +25,14 @@ BACKOFF_FIRST_MS = 1000
 BACKOFF_MAX_MS = 30_000
 QUICK_ATTEMPTS = 2
 """So many attempts follow each other at once; later ones wait, twice as long each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What was heard, and since when it counts."""
+
+    report: PacerReport
+    since: Instant
 
 
 class FencingDirector:
@@ -77,7 +86,9 @@ class FencingDirector:
         if moment.now < patience_until:
             self._wake_at = min(self._wake_at, patience_until)
             return ()
-        listener = _heard_since(cib, order, self._node, report, moment, succeeded_at)
+        if report is None or report.reported_at < patience_until:
+            return ()  # The next report will tell; a report from before proves no silence.
+        listener = _listener(order, self._node, cib.voters(), _Heard(report, succeeded_at))
         if listener is not None and self._rules.heard_after_fence_is_a_lie:
             return (_failed(order, FenceOutcome.LIED, f"{listener} heard {order.target} afterwards"),)
         detail = f"{order.action} with {order.device} by {order.executor}"
@@ -162,29 +173,20 @@ def _failed(order: FenceOrder, outcome: FenceOutcome, detail: str) -> Effect:
     return Propose(f"fence-failed:{order.key}", RecordFenceFailure(order.key, outcome, detail))
 
 
-def _heard_since(
-    cib: Cib, order: FenceOrder, node: NodeName, report: PacerReport | None, moment: Moment, since: Instant
-) -> NodeName | None:
-    """Return a live voter that has heard the fenced incarnation since `since`; None when there is none."""
-    if report is None:
+def _listener(order: FenceOrder, node: NodeName, voters: tuple[NodeName, ...], heard: _Heard) -> NodeName | None:
+    """Return a voter that has heard the fenced incarnation since `heard.since`; None when there is none."""
+    nodes = {item.name: item for item in heard.report.nodes}
+    incarnation = order.target_incarnation
+    target = nodes.get(order.target)
+    if incarnation is None or target is None:
         return None
-    heard = {item.name: item for item in report.nodes}
-    target = heard.get(order.target)
-    if target is None or target.incarnation != order.target_incarnation:
-        return None
-    drift_ms = max(0, moment.now - report.reported_at)
-    span_ms = moment.now - since
-    ages: dict[NodeName, int] = {}
-    if target.age_ms is not None:
-        ages[node] = target.age_ms + drift_ms
-    for voter in cib.voters():
-        known = heard.get(voter)
-        if voter != order.target and known is not None and known.age_ms is not None:
-            through = _age_through(known.hears, order.target)
-            if through is not None:
-                ages[voter] = through + known.age_ms + drift_ms
-    return min((voter for voter, age in ages.items() if age < span_ms), default=None)
-
-
-def _age_through(hears: Mapping[NodeName, int], target: NodeName) -> int | None:
-    return hears.get(target)
+    newest: dict[NodeName, Instant] = {}
+    if target.incarnation == incarnation and target.heard_at is not None:
+        newest[node] = target.heard_at
+    for voter in voters:
+        known = nodes.get(voter)
+        if voter == order.target or known is None or known.heard_at is None:
+            continue
+        if known.hears_token.get(order.target) == incarnation.token and order.target in known.hears:
+            newest[voter] = Instant(known.heard_at - known.hears[order.target])
+    return min((voter for voter, at in newest.items() if at > heard.since), default=None)

@@ -1,8 +1,8 @@
 """How this node becomes, stays and ceases to be a member in force.
 
-A daemon joins under the incarnation it drew at its start. It draws a new one, and joins again, when its old life is over
-while it lives on: it was declared lost or fenced, or its lease ended and it has stopped its resources by itself. The old
-life's orders can then never be executed by the new one (safety.md §1, §4).
+A daemon joins under the incarnation it drew at its start. It draws a new one, and joins again, when its old life is
+over while it lives on: it was declared lost or fenced, or its lease ended and it has stopped its resources by itself.
+The old life's orders can then never be executed by the new one (safety.md §1, §4).
 """
 
 from collections.abc import Sequence

@@ -200,7 +200,7 @@ class TransitionMachine:
         for tracked in sorted(ready, key=lambda item: (-item.action.priority, item.action.id)):
             action = tracked.action
             if action.kind is ActionKind.FENCE:
-                effects.extend(self._fence(cib, action, tracked))
+                effects.extend(self._fence(cib, action, tracked, moment))
             elif len(orders) < room and not self._is_blocked(cib, action, blocked):
                 order = self._order(cib, action, moment)
                 if order is not None:
@@ -240,8 +240,10 @@ class TransitionMachine:
         is_fencing_enabled = ClusterProperties(cib.configuration).boolean("fencing-enabled")
         return is_start and is_fencing_enabled and bool(unfenced_holders(cib, action.resource))
 
-    def _fence(self, cib: Cib, action: GraphAction, tracked: _Tracked) -> Sequence[Effect]:
+    def _fence(self, cib: Cib, action: GraphAction, tracked: _Tracked, moment: Moment) -> Sequence[Effect]:
         """A lost node is fenced by the director; one that is there must first be declared lost."""
+        if not moment.has_lease and self._rules.dc_needs_fresh_lease:
+            return ()
         tracked.stage = _Stage.ISSUED
         status = cib.status.nodes.get(action.node) if action.node is not None else None
         if status is None or status.state is not NodeState.ONLINE:

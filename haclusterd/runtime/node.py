@@ -104,6 +104,7 @@ class NodeRuntime:
         self._stamp_timer: Timer | None = None
         self._leadership = LeadershipChanged(Term(0), None, is_self=False)
         self._links: tuple[NodeName, ...] = ()
+        self._pacer_errors: tuple[str, ...] = ()
         self._transfer_after = Instant(0)
         self._is_draining = False
         self._leaderless_until = after(now, self._timing.lease_ms)
@@ -309,7 +310,9 @@ class NodeRuntime:
 
     def _pacer_reported(self, report: PacerReport) -> None:
         for error in report.errors:
-            self._log("pacer.error", Priority.WARNING, error=error)
+            if error not in self._pacer_errors:
+                self._log("pacer.error", Priority.WARNING, error=error)
+        self._pacer_errors = report.errors
         self._wake()
 
     def _agent_finished(self, result: AgentResult) -> None:
