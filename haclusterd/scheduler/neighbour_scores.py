@@ -50,8 +50,8 @@ def _pulled(source: Resource, table: Table, together: Together, factor: float, n
 
 
 def _merged(source: Resource, table: Table, together: Together, factor: float, nodes: dict[NodeName, Node]) -> Table:
-    scores = source.allowed
-    by_value = None if together.attribute == UNAME else _best_by_value(source, together.attribute, nodes)
+    scores = _scores_of(source, together)
+    by_value = None if together.attribute == UNAME else _best_by_value(scores, together.attribute, nodes)
     work = dict(table)
     for name, value in table.items():
         node = nodes[name]
@@ -69,9 +69,17 @@ def _merged(source: Resource, table: Table, together: Together, factor: float, n
     return work
 
 
-def _best_by_value(source: Resource, attribute: str, nodes: dict[NodeName, Node]) -> dict[str | None, int]:
+def _scores_of(source: Resource, together: Together) -> Table:
+    """What a later member of a group prefers includes what its group does: only the first member carries that."""
+    group = source.parent
+    if group is None or together.dependent is not source or source is group.children[0] or not together.is_configured:
+        return source.allowed
+    return {name: add(score, group.allowed.get(name, 0)) for name, score in source.allowed.items()}
+
+
+def _best_by_value(scores: Table, attribute: str, nodes: dict[NodeName, Node]) -> dict[str | None, int]:
     best: dict[str | None, int] = {}
-    for name, score in source.allowed.items():
+    for name, score in scores.items():
         node = nodes[name]
         if node.is_available:
             value = _folded(attribute_of(node, attribute))

@@ -29,12 +29,10 @@ def records_in_order(history: ResourceHistory) -> list[OperationRecord]:
     """Return the records, oldest first, with the newest failure among them if it has no record any more."""
     records = list(history.records.values())
     failure = history.last_failure
-    if failure is not None and not any(
-        record.call_id == failure.call_id and record.operation == failure.operation for record in records
-    ):
+    if failure is not None and failure not in records:
         records.append(failure)
     if len(records) > 1:
-        records.sort(key=lambda record: (record.call_id, record.operation, record.interval_ms))
+        records.sort(key=lambda item: (item.call_id, item.changed_at, item.operation, item.interval_ms))
     return records
 
 
@@ -119,7 +117,7 @@ class Replay:
         """A probe that cannot run here, because the agent or the service is not installed, bans and is no failure."""
         if is_expired and record.exit_code is not record.target_exit_code:
             return
-        self.role = Role.STOPPED if record.target_exit_code is ExitCode.NOT_RUNNING else self.role
+        self.role = Role.STOPPED
         words = f"failed probe on {self._node.name}{_reason(record)}"
         self._resource.add_score(self._node.name, -INFINITY, words)
 
