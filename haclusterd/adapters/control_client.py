@@ -7,9 +7,7 @@ import socket
 from collections.abc import Callable
 
 from haclusterd.model.requests import Progress, Request, Response
-from haclusterd.protocol.control import FrameBuffer, Malformed, decode, encode, told
-from haclusterd.reports.codes import Code
-from haclusterd.reports.items import ReportItem, report
+from haclusterd.protocol.control import FrameBuffer, Malformed, decode, encode
 
 CONNECT_TIMEOUT_S = 5.0
 SILENCE_TIMEOUT_S = 30.0
@@ -41,17 +39,17 @@ class ControlClient:
         try:
             connection = self._connect()
         except OSError as error:
-            return _failed(request, self._cannot_connect(error))
+            return self._cannot_connect(request, error)
         try:
             connection.sendall(encode(request))
             return self._await(connection, request, progress)
         except TimeoutError:
             self.close()
             seconds = int(SILENCE_TIMEOUT_S)
-            return _failed(request, report(Code.OUTCOME_UNKNOWN, problem=f"the daemon said nothing for {seconds} s"))
+            return _failed(request, "OUTCOME_UNKNOWN", problem=f"the daemon said nothing for {seconds} s")
         except OSError:
             self.close()
-            return _failed(request, report(Code.DISCONNECTED))
+            return _failed(request, "DISCONNECTED")
         except KeyboardInterrupt:
             self.close()
             raise
@@ -72,13 +70,10 @@ class ControlClient:
         self._waiting = []
         return connection
 
-    def _cannot_connect(self, error: OSError) -> ReportItem:
+    def _cannot_connect(self, request: Request, error: OSError) -> Response:
         if isinstance(error, PermissionError):
-            return report(
-                Code.NOT_PERMITTED, verb="crm", permission=f"to open {self._path}",
-                remedy="be root, or a member of the group that owns the socket",
-            )  # fmt: skip
-        return report(Code.NOT_RUNNING, socket=self._path, problem=error.strerror or str(error))
+            return _failed(request, "NOT_PERMITTED", verb="crm", permission=f"to open {self._path}")
+        return _failed(request, "NOT_RUNNING", socket=self._path, problem=error.strerror or str(error))
 
     def _await(
         self, connection: socket.socket, request: Request, progress: Callable[[Progress], None]
@@ -95,7 +90,7 @@ class ControlClient:
             data = connection.recv(_CHUNK_BYTES)
             if not data:
                 self.close()
-                return _failed(request, report(Code.DISCONNECTED))
+                return _failed(request, "DISCONNECTED")
             frames = self._buffer.feed(data)
             if isinstance(frames, Malformed):
                 return self._unreadable(request, frames)
@@ -103,8 +98,14 @@ class ControlClient:
 
     def _unreadable(self, request: Request, what: Malformed) -> Response:
         self.close()
-        return _failed(request, report(Code.UNREADABLE, what="the daemon's answer", problem=what.problem))
+        return _failed(request, "UNREADABLE", what="the daemon's answer", problem=what.problem)
 
 
-def _failed(request: Request, item: ReportItem) -> Response:
+def _failed(request: Request, code: str, **parameters: str) -> Response:
+    """Tell a report. The table of reports is loaded only for this: most calls succeed, and start sooner without it."""
+    from haclusterd.protocol.control import told
+    from haclusterd.reports.codes import Code
+    from haclusterd.reports.items import report
+
+    item = report(Code(code), **parameters)
     return Response(request.id, int(item.exit_status), (told(item),))

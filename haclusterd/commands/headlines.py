@@ -89,9 +89,9 @@ def missing_voters(cib: Cib, live: LiveView) -> tuple[NodeName, ...]:
 
 
 def _no_quorum(cib: Cib, live: LiveView) -> Iterator[Headline]:
-    if live.has_quorum:
-        return
     voters = cib.voters()
+    if live.has_quorum or not voters:
+        return
     missing = missing_voters(cib, live)
     where = f"{live.node} reaches {len(voters) - len(missing)} of {len(voters)} voters"
     names = f"; missing: {named(missing)}" if missing else ""

@@ -10,10 +10,13 @@ MAX_FRAME_BYTES is ever collected.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response, Told
-from haclusterd.reports.items import ReportItem
+
+if TYPE_CHECKING:
+    from haclusterd.reports.items import ReportItem
 
 VERSION = 1
 MAX_FRAME_BYTES = 8 * 1024 * 1024
@@ -32,7 +35,7 @@ class Malformed:
 Message = Request | Progress | Response
 
 
-def told(item: ReportItem) -> Told:
+def told(item: "ReportItem") -> Told:
     """Tell a report."""
     place = "" if item.place is None else str(item.place)
     return Told(str(item.severity), str(item.code), item.message, item.remedy, place)
