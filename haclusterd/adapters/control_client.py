@@ -107,5 +107,5 @@ def _failed(request: Request, code: str, **parameters: str) -> Response:
     from haclusterd.reports.codes import Code
     from haclusterd.reports.items import report
 
-    item = report(Code(code), **parameters)
+    item = report(Code(code), place=None, remedy=None, severity=None, **parameters)
     return Response(request.id, int(item.exit_status), (told(item),))
