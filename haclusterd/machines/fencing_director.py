@@ -1,15 +1,15 @@
 """The DC's side of fencing: who must be fenced, with which device, by whom, and when it is believed (safety.md §5).
 
 A lost node is fenced from the moment its loss is committed. The fence agent's word is not enough: the target must then
-stay silent for a heartbeat period, heard by no live voter, before its fencing is recorded. A device whose target is
-heard afterwards has lied; another is tried.
+stay silent, heard by no live voter for a whole heartbeat period, before its fencing is recorded. A device whose target
+is heard afterwards has lied; another is tried.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from haclusterd.cib.commands import Fenced, IssueFence, RecordFenceFailure
 from haclusterd.machines.effects import Effect, Note, Propose
+from haclusterd.machines.fence_evidence import evidence_since
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState, FencingRecord
@@ -25,14 +25,6 @@ BACKOFF_FIRST_MS = 1000
 BACKOFF_MAX_MS = 30_000
 QUICK_ATTEMPTS = 2
 """So many attempts follow each other at once; later ones wait, twice as long each time."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Heard:
-    """What was heard, and since when it counts."""
-
-    report: PacerReport
-    since: Instant
 
 
 class FencingDirector:
@@ -82,15 +74,13 @@ class FencingDirector:
                 return ()
             return (_failed(order, FenceOutcome.UNKNOWN, f"{order.executor} is gone; whether it acted is unknown"),)
         succeeded_at = self._succeeded_at.setdefault(order.key, moment.now)
-        patience_until = after(succeeded_at, self._timing.heartbeat_ms)
-        if moment.now < patience_until:
-            self._wake_at = min(self._wake_at, patience_until)
-            return ()
-        if report is None or report.reported_at < patience_until:
-            return ()  # The next report will tell; a report from before proves no silence.
-        listener = _listener(order, self._node, cib.voters(), _Heard(report, succeeded_at))
-        if listener is not None and self._rules.heard_after_fence_is_a_lie:
-            return (_failed(order, FenceOutcome.LIED, f"{listener} heard {order.target} afterwards"),)
+        evidence = evidence_since(cib, order, self._node, report, since=succeeded_at, timing=self._timing)
+        if self._rules.heard_after_fence_is_a_lie:
+            if evidence.listener is not None:
+                return (_failed(order, FenceOutcome.LIED, f"{evidence.listener} heard {order.target} afterwards"),)
+            if not evidence.is_complete:
+                self._wake_at = min(self._wake_at, after(moment.now, self._timing.heartbeat_ms))
+                return ()
         detail = f"{order.action} with {order.device} by {order.executor}"
         command = Fenced(order.target, order.target_incarnation, order.key, FenceOutcome.FENCED, detail)
         return (Propose(f"fenced:{order.key}", command),)
@@ -171,22 +161,3 @@ def _failures_since_loss(cib: Cib, status: NodeStatus) -> list[FencingRecord]:
 
 def _failed(order: FenceOrder, outcome: FenceOutcome, detail: str) -> Effect:
     return Propose(f"fence-failed:{order.key}", RecordFenceFailure(order.key, outcome, detail))
-
-
-def _listener(order: FenceOrder, node: NodeName, voters: tuple[NodeName, ...], heard: _Heard) -> NodeName | None:
-    """Return a voter that has heard the fenced incarnation since `heard.since`; None when there is none."""
-    nodes = {item.name: item for item in heard.report.nodes}
-    incarnation = order.target_incarnation
-    target = nodes.get(order.target)
-    if incarnation is None or target is None:
-        return None
-    newest: dict[NodeName, Instant] = {}
-    if target.incarnation == incarnation and target.heard_at is not None:
-        newest[node] = target.heard_at
-    for voter in voters:
-        known = nodes.get(voter)
-        if voter == order.target or known is None or known.heard_at is None:
-            continue
-        if known.hears_token.get(order.target) == incarnation.token and order.target in known.hears:
-            newest[voter] = Instant(known.heard_at - known.hears[order.target])
-    return min((voter for voter, at in newest.items() if at > heard.since), default=None)

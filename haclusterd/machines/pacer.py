@@ -197,6 +197,8 @@ class PacerMachine:
         if not self._is_acceptable(known, heartbeat, now):
             return ()
         is_news = known.hear(heartbeat, now)
+        # While somebody is overdue the DC weighs what others heard of it, and every heartbeat is evidence.
+        is_news = is_news or any(peer.is_overdue for peer in self._peers.values())
         self._count_vote(known, heartbeat.echo, now)
         return (*self._lease_changes(), *((self._report(now),) if is_news else ()))
 

@@ -5,6 +5,7 @@ that declares a node lost, its pacer stops echoing that node, and goes on again 
 (safety.md §2, "Withdrawal").
 """
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
@@ -20,6 +21,11 @@ NEVER_JOINED = Incarnation("never-joined", "0" * 16)
 """Stands for the incarnation of a member that is declared lost without ever having joined."""
 DECLARES_LOSS = (b"Lost", b"RequestFence")
 """What the encoding of an entry that declares a loss contains: all others are passed over without decoding."""
+
+
+GIVEN_UP = frozenset({NodeState.LOST, NodeState.FENCED})
+
+Loss = tuple[NodeName, Incarnation]
 
 
 class Withdrawals(Protocol):
@@ -41,19 +47,23 @@ class Replica:
         self._withdrawals = withdrawals
         self._rules = rules
         self._cib = Cib()
-        self._withdrawn: set[tuple[NodeName, Incarnation]] = set()
+        self._announced: Counter[Loss] = Counter()
+        """Losses in the log that are not applied yet."""
+        self._decided: set[Loss] = set()
+        """Losses that were applied and are not ended by a later Join."""
 
     def appended(self, entry: bytes) -> None:
         """See an entry that is about to be acknowledged."""
         loss = _declared_loss(entry)
         if loss is not None and self._rules.withdraw_echo:
-            self._withdraw(*loss)
+            self._announced[loss] += 1
+            self._withdrawals.withdraw(*loss)
 
     def removed(self, entry: bytes) -> None:
         """Take back an entry that was never applied."""
         loss = _declared_loss(entry)
-        if loss is not None and loss in self._withdrawn and not self._is_lost(loss[0]):
-            self._reinstate(*loss)
+        if loss is not None:
+            self._settle(loss)
 
     def apply(self, index: int, term: Term, entry: bytes) -> Applied:
         """Fold an entry into the CIB."""
@@ -75,40 +85,47 @@ class Replica:
     def restore(self, data: bytes) -> Cib:
         """Replace the CIB by a snapshot's."""
         self._cib = decode_cib(data)
-        for node, incarnation in sorted(self._withdrawn):
-            self._reinstate(node, incarnation)
-        for name in sorted(self._cib.status.nodes):
-            if self._is_lost(name):
-                self._withdraw(name, self._cib.status.nodes[name].incarnation or NEVER_JOINED)
+        known = {*self._announced, *self._decided}
+        self._announced.clear()
+        self._decided = set()
+        for name, status in sorted(self._cib.status.nodes.items()):
+            if status.state in GIVEN_UP:
+                loss = (name, status.incarnation or NEVER_JOINED)
+                self._decided.add(loss)
+                self._withdrawals.withdraw(*loss)
+        for loss in sorted(known):
+            self._reinstate_unless_given_up(loss)
         return self._cib
 
     def _observe(self, applied: Applied) -> None:
         command = applied.envelope.command if applied.envelope is not None else None
-        if isinstance(command, Join) and applied.refusal is None:
-            for node, incarnation in sorted(self._withdrawn):
-                if node == command.node:
-                    self._reinstate(node, incarnation)
-        elif isinstance(command, Lost | RequestFence) and applied.refusal is not None:
+        if isinstance(command, Lost | RequestFence):
             loss = (command.node, command.incarnation or NEVER_JOINED)
             status = applied.cib.status.nodes.get(command.node)
-            is_lost = status is not None and status.state in (NodeState.LOST, NodeState.FENCED)
-            if loss in self._withdrawn and not is_lost:
-                self._reinstate(*loss)
+            is_of_this_life = status is not None and (status.incarnation or NEVER_JOINED) == loss[1]
+            if status is not None and is_of_this_life and status.state in GIVEN_UP:
+                self._decided.add(loss)
+            self._settle(loss)
+        elif isinstance(command, Join) and applied.refusal is None:
+            # A loss that is announced behind this Join in the log stays: at a replay it is known before its time.
+            ended = sorted(loss for loss in self._decided if loss[0] == command.node)
+            self._decided.difference_update(ended)
+            for loss in ended:
+                self._reinstate_unless_given_up(loss)
 
-    def _is_lost(self, node: NodeName) -> bool:
-        status = self._cib.status.nodes.get(node)
-        return status is not None and status.state in (NodeState.LOST, NodeState.FENCED)
+    def _settle(self, loss: Loss) -> None:
+        """One announcement of a loss has been applied or taken back."""
+        self._announced[loss] -= 1
+        if self._announced[loss] <= 0:
+            del self._announced[loss]
+        self._reinstate_unless_given_up(loss)
 
-    def _withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
-        self._withdrawn.add((node, incarnation))
-        self._withdrawals.withdraw(node, incarnation)
-
-    def _reinstate(self, node: NodeName, incarnation: Incarnation) -> None:
-        self._withdrawn.discard((node, incarnation))
-        self._withdrawals.reinstate(node, incarnation)
+    def _reinstate_unless_given_up(self, loss: Loss) -> None:
+        if loss not in self._announced and loss not in self._decided:
+            self._withdrawals.reinstate(*loss)
 
 
-def _declared_loss(entry: bytes) -> tuple[NodeName, Incarnation] | None:
+def _declared_loss(entry: bytes) -> Loss | None:
     if not any(word in entry for word in DECLARES_LOSS):
         return None
     try:
