@@ -438,7 +438,7 @@ class RaftCore:
         if self._incoming is None or self._is_incoming_durable or self._is_snapshot_job_running:
             return
         if self._incoming[1].index <= self._raft.applied_index:
-            # Never replace a snapshot by an older one: the journal may begin behind it.
+            # Ordinary entries overtook it.
             self._incoming = None
             return
         self._is_snapshot_job_running = True

@@ -18,7 +18,6 @@ class Progress:
     in_flight: deque[tuple[int, int]] = field(default_factory=deque)
     """Last index and bytes of each message with entries that was sent and not acknowledged."""
     in_flight_bytes: int = 0
-    moved_at_ms: int = 0
 
     def restart(self, next_index: int) -> None:
         """Compare again, from `next_index` on."""
@@ -33,10 +32,9 @@ class Progress:
         self.in_flight.append((last_index, size))
         self.in_flight_bytes += size
 
-    def acknowledged(self, index: int, now_ms: int) -> None:
+    def acknowledged(self, index: int) -> None:
         """Note that the peer holds all up to `index`."""
         self.is_probing = False
         self.next = max(self.next, index + 1)
-        self.moved_at_ms = now_ms
         while self.in_flight and self.in_flight[0][0] <= index:
             self.in_flight_bytes -= self.in_flight.popleft()[1]

@@ -407,8 +407,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]
 
     def _SyncObj__onBecomeLeader(self) -> None:  # noqa: N802
         last = self._journal.last_index
-        now_ms = self._host.clock()
-        self._progress = {peer: Progress(last + 1, moved_at_ms=now_ms) for peer in self._settings.peers}
+        self._progress = {peer: Progress(last + 1) for peer in self._settings.peers}
         self._verified = None
         SyncObj._SyncObj__onBecomeLeader(self)
 
@@ -564,7 +563,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]
             acknowledged = next_index - 1
             if match <= acknowledged <= self._journal.last_index and (acknowledged > match or progress.is_probing):
                 self._SyncObj__raftMatchIndex[node] = acknowledged
-                progress.acknowledged(acknowledged, self._host.clock())
+                progress.acknowledged(acknowledged)
                 self._replicate(node, is_heartbeat=False)
         elif message["refused_index"] > match:
             progress.restart(max(match + 1, min(next_index, message["refused_index"])))
@@ -585,7 +584,6 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]
     def _replicate(self, node: Node, *, is_heartbeat: bool) -> None:
         """Send what the peer lacks and the window allows, but nothing that is not synced here."""
         progress = self._progress[node.id]
-        self._unstick(node, progress)
         if progress.next <= self._journal.base[0]:
             self._host.send_snapshot(node.id)
             return
@@ -599,15 +597,6 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]
             is_sent = True
         if is_heartbeat and not is_sent:
             self._send_append(node, min(progress.next - 1, self._journal.synced_index), [])
-
-    def _unstick(self, node: Node, progress: Progress) -> None:
-        """Send again what a peer did not acknowledge for long: a link may have lost it."""
-        now_ms = self._host.clock()
-        if not progress.in_flight:
-            progress.moved_at_ms = now_ms
-        elif now_ms - progress.moved_at_ms > self._settings.timers.election_max_ms:
-            progress.restart(self._SyncObj__raftMatchIndex[node] + 1)
-            progress.moved_at_ms = now_ms
 
     def _batch(self, index: int) -> list[LogEntry]:
         """Return synced entries from `index` on, at least one if there is one."""

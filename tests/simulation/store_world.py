@@ -224,7 +224,7 @@ class World:
         disk: tuple[int, int] = (300, 4000),
         node_timeout_ms: int = 1000,
     ) -> None:
-        """`is_hostile`: frames of closed sessions arrive late, twice, and out of order."""
+        """`is_hostile`: frames are lost, repeated and out of order, and those of closed sessions still arrive."""
         self.seed = seed
         self.chance = random.Random(f"{seed} world")
         self.names = tuple(NodeName(f"n{i + 1}") for i in range(voters))
@@ -344,7 +344,8 @@ class World:
         link = self.links.get(frozenset((source.name, target)))
         if link is None or not self.hook(source.name, target, frame):
             return
-        if (source.name, target) in self.blocked:
+        is_lost = self.is_hostile and self.chance.random() < 0.03
+        if is_lost or (source.name, target) in self.blocked:
             return
         when = self.now_us + self.chance.randint(*self.latency_us)
         if not self.is_hostile:

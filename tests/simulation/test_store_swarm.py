@@ -121,7 +121,7 @@ def test_nothing_acknowledged_is_lost_in_a_storm(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(1000, 1000 + SEEDS // 2))
-def test_late_and_repeated_and_reordered_frames_do_no_harm(seed: int) -> None:
+def test_lost_and_late_and_repeated_and_reordered_frames_do_no_harm(seed: int) -> None:
     world = storm(seed, is_hostile=True)
     assert len(world.acknowledged) > 100
 

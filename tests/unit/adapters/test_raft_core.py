@@ -410,6 +410,25 @@ def test_one_message_carries_all_that_waited_for_the_same_sync() -> None:
     assert max(sizes) == 49, "one goes with the first sync, the others with the second"
 
 
+def test_an_entry_that_was_lost_on_the_way_is_sent_again_when_the_next_heartbeat_is_refused() -> None:
+    bench = Bench()
+    bench.lead()
+    bench.hear_acknowledgement(N2, 3)
+    bench.let_disk_work()
+    bench.core.propose(b"x")
+    bench.core.tick()
+    bench.let_disk_work()
+    bench.take_sent()
+    bench.wait(bench.settings.timers.append_ms + 1)
+    heartbeats = [message for peer, message in bench.take_sent("append_entries") if peer == N2]
+    assert [(message["prevLogIdx"], message["entries"]) for message in heartbeats] == [(3, [])]
+    refusal = {"term": bench.term, "next_node_idx": 3, "success": False, "refused_index": 3}
+    bench.hear(N2, "next_node_idx", **refusal)
+    bench.hear_acknowledgement(N2, 3)
+    sent = [message["entries"] for peer, message in bench.take_sent("append_entries") if peer == N2]
+    assert sent == [[], [[b"\0x", 3, 1]]]
+
+
 def test_leadership_is_handed_only_to_a_peer_that_has_the_whole_log() -> None:
     bench = Bench()
     bench.lead()

@@ -190,6 +190,18 @@ async def test_a_new_session_mutes_the_old_one(network: Network) -> None:
     new_writer.transport.abort()
 
 
+async def test_a_frame_that_arrives_while_its_session_is_replaced_is_dropped(network: Network) -> None:
+    first = await network.start(N1)
+    _reader, writer = await network.stranger(N2)
+    writer.write(greeting() + framed(b"in time"))
+    await until(lambda: first.frames)
+    first.transport._sessions[N2].is_muted = True
+    writer.write(framed(b"too late"))
+    await until(lambda: first.told == ["+n2", "-n2"])
+    assert first.frames == [(N2, b"in time")]
+    writer.transport.abort()
+
+
 async def test_a_frame_that_is_no_message_closes_the_session(network: Network) -> None:
     first = await network.start(N1)
     first.accepts = False
