@@ -97,7 +97,7 @@ class Daemon:
             runtime_directory=installation.runtime_directory,
             node=settings.node,
             incarnation=incarnation,
-            directories=AgentDirectories(shipped=shipped, own_environment=marks),
+            directories=AgentDirectories(shipped=shipped, search=_agent_search_path(), own_environment=marks),
         )
         return NodePorts(
             clock=clock,
@@ -192,6 +192,11 @@ class Daemon:
 
 def _handle(control: ControlService, request: Request, peer: PeerCredentials, answer: Answer) -> None:
     control.handle(request, Caller(peer.author, Permission.ADMINISTER), answer)
+
+
+def _agent_search_path() -> tuple[Path, ...]:
+    """Return where OCF agents are looked for, from OCF_RA_PATH; empty: the usual place (OCF_ROOT)."""
+    return tuple(Path(part) for part in os.environ.get("OCF_RA_PATH", "").split(":") if part)
 
 
 def _node_settings(installation: Installation) -> NodeSettings:

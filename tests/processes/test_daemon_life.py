@@ -1,9 +1,14 @@
 """What happens to a running service when its cluster manager is killed, stopped, renewed or asked to leave."""
 
+import fcntl
+import os
+import shutil
 import signal
+from pathlib import Path
 
 import pytest
 
+from haclusterd.adapters.installation import resource_agents_directory
 from tests.processes.daemons import Scenario, kill
 
 pytestmark = pytest.mark.processes
@@ -113,7 +118,7 @@ def test_sigterm_drains_the_node_and_leaves(scenario: Scenario) -> None:
     assert scenario.events("node-lost") == []
 
 
-def test_a_stuck_exec_delays_nothing_else(scenario: Scenario) -> None:
+def test_a_slow_start_delays_nothing_else(scenario: Scenario) -> None:
     scenario.form().with_service()
     holder, dc = scenario.holder(), scenario.dc()
     assert holder is not None
@@ -129,6 +134,40 @@ def test_a_stuck_exec_delays_nothing_else(scenario: Scenario) -> None:
     monitors = scenario.log(holder).count("resource=svc action=monitor") - before
     assert monitors >= 4, "the other monitor went on every second"
     assert (scenario.status()["term"], scenario.dc()) == (term, dc)
+
+
+def test_an_exec_that_is_stuck_for_5_s_delays_nothing_else(tmp_path: Path) -> None:
+    agent = tmp_path / "ocf" / "test" / "stuck"
+    agent.parent.mkdir(parents=True)
+    shutil.copy(resource_agents_directory() / "dummy", agent)
+    scenario = Scenario(tmp_path / "cluster", OCF_RA_PATH=str(tmp_path / "ocf"))
+    ignored = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    try:
+        scenario.form().with_service(
+            f"primitive stuck ocf:test:stuck params state={tmp_path}/state meta target-role=Stopped "
+            "op start timeout=30s op monitor interval=10s timeout=10s"
+        )
+        holder, dc = scenario.holder(), scenario.dc()
+        assert holder is not None
+        scenario.configure(f"location stuck-there stuck inf: {holder}")
+        scenario.settle()
+        term = scenario.status()["term"]
+        # A lease on the agent's file: whoever executes it waits in the kernel until the file is closed here.
+        descriptor = os.open(agent, os.O_RDONLY)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        scenario.must("resource.start", resources=["stuck"], wait_ms=0)
+        scenario.until("the start", lambda: "resource=stuck action=start" in scenario.log(holder))
+        before = scenario.log(holder).count("resource=svc action=monitor")
+        scenario.hold("it is stuck", lambda: "start of stuck" not in scenario.log(holder).split("effect.run")[-1], 5)
+        monitors = scenario.log(holder).count("resource=svc action=monitor") - before
+        os.close(descriptor)
+        scenario.until("its start", lambda: "start of stuck" in str(scenario.events("operation-succeeded")))
+        assert monitors >= 4, "the other monitor went on every second"
+        assert (scenario.status()["term"], scenario.dc()) == (term, dc), "no election"
+        assert scenario.events("node-lost") == []
+    finally:
+        signal.signal(signal.SIGIO, ignored)
+        scenario.close()
 
 
 def test_everything_is_stopped_and_started_again_with_its_state(scenario: Scenario) -> None:
