@@ -164,7 +164,7 @@ def _representative(together: Together) -> Resource:
 def _words(together: Together, primary: Resource) -> str:
     if together.primary.assigned is None and primary.assigned is None:
         return f"{together.id}: {together.primary.id} runs nowhere"
-    return f"{together.id}: with {together.primary.id}"
+    return f"{together.id}: {'apart from' if together.score < 0 else 'with'} {together.primary.id}"
 
 
 def attribute_of(node: Node, name: str) -> str | None:
@@ -184,7 +184,10 @@ def any_available(table: dict[NodeName, int], nodes: dict[NodeName, Node]) -> bo
 
 
 def replace_scores(resource: Resource, table: dict[NodeName, int], source: str) -> None:
-    """Give a resource new scores, keeping what each is the sum of."""
+    """Give a resource new scores, keeping what forbids a node and, if wanted, what each score is the sum of."""
+    for name, value in table.items():
+        if value <= -INFINITY and resource.allowed[name] > -INFINITY:
+            resource.banned_by.setdefault(name, source)
     if resource.addends is not None:
         for name, value in table.items():
             before = resource.allowed.get(name, 0)

@@ -76,8 +76,8 @@ class Resource:
     """One primitive or group, and what the plan makes of it."""
 
     __slots__ = (
-        "actions", "active_nodes", "addends", "agent", "allowed", "assigned", "changed_recurring", "children",
-        "definition_changed", "failed_because", "fails_off_on", "failure_timeout_ms", "histories", "id",
+        "actions", "active_nodes", "addends", "agent", "allowed", "assigned", "banned_by", "changed_recurring",
+        "children", "definition_changed", "failed_because", "fails_off_on", "failure_timeout_ms", "histories", "id",
         "ignores_failure", "is_assigned", "is_assigning", "is_blocked", "is_critical", "is_failed",
         "is_fence_device", "is_maintenance", "is_managed", "is_removed", "is_restarting", "is_start_pending",
         "known_on", "migration_threshold", "multiple_active", "must_stop_when_failed", "needs", "next_role",
@@ -129,13 +129,13 @@ class Resource:
         self.orders_in_flight: list[tuple[NodeName, str, int]] = []
         # scores and assignment
         self.allowed: dict[NodeName, int] = {}
+        self.banned_by: dict[NodeName, str] = {}
+        """What forbids a node, for a person."""
         self.addends: dict[NodeName, list[tuple[int, str]]] | None = None
         self.this_with: list[Together] = []
         self.with_this: list[Together] = []
         self.assigned: Node | None = None
-        self.is_assigned = False
-        self.is_assigning = False
-        self.updating_scores = False
+        self.is_assigned = self.is_assigning = self.updating_scores = False
         # actions
         self.actions: dict[tuple[str, int], list[Action]] = {}
         self.is_restarting = False
@@ -166,6 +166,8 @@ class Resource:
         """Add to a node's score; a node that had none gets exactly this one."""
         known = self.allowed.get(node)
         self.allowed[node] = value if known is None else add(known, value)
+        if value <= -INFINITY:
+            self.banned_by.setdefault(node, source)
         if self.addends is not None:
             self.addends.setdefault(node, []).append((value, source))
 

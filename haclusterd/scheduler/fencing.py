@@ -84,6 +84,11 @@ def fencing_warnings(inventory: Inventory, settings: Settings) -> list[str]:
                 f"FENCING IS DISABLED: {node.name} is lost, and what it ran is started elsewhere although it may still"
                 " run there; data may be destroyed"
             )
+    found += [
+        f"{resource.id} is left alone until a person cleans up: {resource.failed_because}"
+        for resource in inventory.primitives()
+        if resource.is_blocked and resource.failed_because
+    ]
     return found
 
 

@@ -3,10 +3,16 @@
 import re
 
 from haclusterd.model.ocf import Role
-from haclusterd.scheduler.entities import CANCEL, MONITOR, START, STOP, Action, Resource, Variant
+from haclusterd.scheduler.entities import CANCEL, MONITOR, RUNNING, START, STOP, STOPPED, Action, Resource, Variant
 from haclusterd.scheduler.nodes import Node
 
 _CAUSED = re.compile(r"(required|unrunnable) (\S+) (\S+)\Z")
+_MEMBERS = {
+    START: "its members start",
+    RUNNING: "its members have started",
+    STOP: "its members stop",
+    STOPPED: "its members have stopped",
+}
 _VERBS = {"start": "starts", "stop": "stops", "promote": "is promoted", "demote": "is demoted"}
 
 
@@ -18,7 +24,7 @@ def reason_of(action: Action) -> str:
     if resource is None:
         return action.reason
     if resource.variant is Variant.GROUP:
-        return f"{resource.id}: its members"
+        return _MEMBERS.get(action.task, "")
     if action.task == STOP:
         return _why_stopped(resource, action)
     if action.task == START:
@@ -84,8 +90,7 @@ def _why_moved(resource: Resource, old: Node) -> str:
 def _banned(resource: Resource, node: Node) -> str:
     if resource.allowed.get(node.name, -1) >= 0:
         return ""
-    failed = resource.fails_off_on.get(node.name)
-    return failed or f"it must not run on {node.name}"
+    return resource.banned_by.get(node.name) or f"it must not run on {node.name}"
 
 
 def why_nowhere(resource: Resource, node: Node | None = None) -> str:
@@ -100,5 +105,6 @@ def why_nowhere(resource: Resource, node: Node | None = None) -> str:
     if objection:
         return f"{objection}, and no other node may run it"
     if resource.next_role is Role.STOPPED and not any(value >= 0 for value in resource.allowed.values()):
-        return "no node may run it"
+        causes = sorted(set(resource.banned_by.values()))
+        return f"no node may run it{': ' if causes else ''}{'; '.join(causes)}"
     return "no node can run it now"

@@ -77,7 +77,8 @@ def _monitor_active(resource: Resource, operation: Operation, node: Node, start:
     if not start.is_runnable or node.is_unclean:
         monitor.is_runnable = False
     if not monitor.is_optional:
-        monitor.why = "its parameters have changed" if key in resource.changed_recurring else "it watches what runs"
+        is_changed = start.is_optional and key in resource.changed_recurring
+        monitor.why = "its parameters have changed" if is_changed else "it watches what runs"
     if resource.is_managed:
         table.relate(start, monitor, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
 

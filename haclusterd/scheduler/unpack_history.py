@@ -171,7 +171,7 @@ def _apply_state(resource: Resource, node: Node, replay: Replay) -> None:
 
 def _react(resource: Resource, node: Node, on_fail: OnFail, words: str, *, is_active: bool) -> None:
     if on_fail is OnFail.FENCE:
-        node.demand_fencing(f"{resource.id} failed there: {words}")
+        node.demand_fencing(f"{resource.id}: {words}")
     elif on_fail is OnFail.STANDBY:
         node.is_standby = True
         node.is_fail_standby = True

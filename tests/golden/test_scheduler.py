@@ -1,0 +1,128 @@
+"""Plans as text: a cluster, what happens to it, what the scheduler makes of that, and why.
+
+cluster n1 n2 n3 [witness=w] [joined=n1,n2]   form it; nodes join
+configure                                     crm text; replaces the configuration
+settle                                        carry out plans until nothing is left; shows what was done
+plan [at=+60s]                                the graph, the verdicts, the warnings
+explain web                                   one primitive's scores
+lose n1 | fence n1 | join n1 [same-boot] | leave n1 | standby n1 [off] | attribute n1 name=value
+fail web n1 monitor/10s 7 "why"               a recurring monitor fails
+order start web n1 | end 0 ["why"] | unknown  the first action of that name is ordered; then it ends
+cleanup web
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from haclusterd.cib import commands
+from haclusterd.model import durations, scores
+from haclusterd.model.graph import Plan
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ExitCode
+from haclusterd.model.orders import Order, ResultKind
+from tests.golden.datadriven import Directive, run_file
+from tests.scheduled_clusters import ScheduledCluster, configured, told
+
+FILES = sorted(Path(__file__).parent.joinpath("scheduler").glob("*.txt"))
+
+
+@dataclass(slots=True)
+class Scenario:
+    cluster: ScheduledCluster = field(default_factory=ScheduledCluster)
+    orders: list[Order] = field(default_factory=list)
+
+    def handle(self, directive: Directive) -> str:
+        return getattr(self, f"do_{directive.command}")(directive, *directive.words) or ""
+
+    def do_cluster(self, _: Directive, *words: str) -> None:
+        options = dict(word.split("=") for word in words if "=" in word)
+        joined = options["joined"].split(",") if "joined" in options else None
+        witnesses = [options["witness"]] if "witness" in options else []
+        names = [word for word in words if "=" not in word]
+        self.cluster = ScheduledCluster.of(names, witnesses=witnesses, joined=joined)
+
+    def do_configure(self, directive: Directive) -> None:
+        self.cluster.configure(configured(directive.input))
+
+    def do_settle(self, _: Directive) -> str:
+        return "\n".join(self.cluster.settle()) or "nothing"
+
+    def do_plan(self, _: Directive, *words: str) -> str:
+        for word in words:
+            self.cluster.now = WallTime(self.cluster.now + durations.parse(word.removeprefix("at=+")))
+        return written(self.cluster.plan(), self.cluster.now)
+
+    def do_explain(self, _: Directive, resource: str) -> str:
+        placement = self.cluster.plan(is_explaining=True).placements[ResourceId(resource)]
+        lines = [f"{resource} {placement.verdict}"]
+        for score in placement.scores:
+            parts = ", ".join(f"{scores.render(part.score)} {part.source}" for part in score.addends)
+            objection = f" NOT: {score.objection}" if not score.is_eligible else ""
+            lines.append(f"  {score.node} {scores.render(score.score)} = {parts or '0'}{objection}")
+        return "\n".join(lines)
+
+    def do_lose(self, _: Directive, node: str) -> None:
+        self.cluster.lose(node)
+
+    def do_fence(self, _: Directive, node: str) -> None:
+        self.cluster.fence(node)
+
+    def do_join(self, _: Directive, node: str, how: str = "") -> None:
+        self.cluster.join(node, same_boot=how == "same-boot")
+
+    def do_leave(self, _: Directive, node: str) -> None:
+        incarnation = self.cluster.cib.status.nodes[NodeName(node)].incarnation
+        assert incarnation is not None
+        self.cluster.do(commands.RequestLeave(NodeName(node), incarnation))
+
+    def do_attribute(self, _: Directive, node: str, pair: str) -> None:
+        name, _equals, value = pair.partition("=")
+        self.cluster.do(commands.SetTransientAttribute(NodeName(node), name, value or None))
+
+    def do_fail(self, _: Directive, resource: str, node: str, operation: str, code: str, reason: str = "") -> None:
+        name, _slash, interval = operation.partition("/")
+        self.cluster.fail(resource, node, name, durations.parse(interval), ExitCode(int(code)), reason)
+
+    def do_order(self, _: Directive, name: str, resource: str, node: str) -> None:
+        wanted = f"{name} {resource} on {node}"
+        action = next(item for item in self.cluster.plan().graph.actions.values() if told(item) == wanted)
+        self.orders.append(self.cluster.order(action))
+
+    def do_end(self, _: Directive, code: str, reason: str = "") -> None:
+        order = self.orders.pop(0)
+        if code == "unknown":
+            self.cluster.answer(order, ExitCode.UNKNOWN, reason, ResultKind.UNKNOWN)
+            return
+        if order.action == "start" and code == "0":
+            self.cluster.running.add((order.resource, order.node))
+        if order.action == "stop" and code == "0":
+            self.cluster.running.discard((order.resource, order.node))
+        self.cluster.answer(order, ExitCode(int(code)), reason)
+
+    def do_cleanup(self, _: Directive, resource: str) -> None:
+        self.cluster.do(commands.CleanUp(ResourceId(resource), None))
+
+
+def written(plan: Plan, now: WallTime) -> str:
+    lines = []
+    for action in plan.graph.actions.values():
+        after = f" after {','.join(map(str, action.inputs))}" if action.inputs else ""
+        lines.append(f"{action.id} {told(action)}{after}: {action.reason}")
+    lines += [f"= {resource}: {placement.verdict}" for resource, placement in plan.placements.items()]
+    lines += [f"! {warning}" for warning in plan.warnings]
+    lines += [f"forget failures of {resource} on {node}" for node, resource in plan.expired_failures]
+    if plan.recheck_at is not None:
+        lines.append(f"look again in {durations.render(plan.recheck_at - now)}")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_scenario(path: Path) -> None:
+    run_file(path, Scenario().handle)
+
+
+def test_there_are_scenarios() -> None:
+    assert len(FILES) >= 10
