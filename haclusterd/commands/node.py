@@ -10,6 +10,7 @@ from haclusterd.commands.change import change
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, node_names
 from haclusterd.commands.outcome import Condition, Outcome, refusal
+from haclusterd.commands.planning import settled
 from haclusterd.commands.resource_state import instances, is_anything_active_on, node_flag
 from haclusterd.commands.status import node_data
 from haclusterd.commands.verb import Permission, Verb
@@ -72,12 +73,12 @@ def standby(context: Context, arguments: Arguments) -> Outcome:
     if arguments.word("lifetime") == "reboot":
         command: Command = SetTransientAttribute(node, STANDBY, "on")
         told = report(Code.REQUESTED, what=f"{node} is on standby until it reboots")
-        return Outcome((told,), (command,), until=_emptied(node), waiting_for=f"{node} to be empty")
+        return Outcome((told,), (command,), until=_emptied(context, node), waiting_for=f"{node} to be empty")
     entry = context.cib.configuration.nodes.get(node, NodeEntry(node))
     sets = with_value(entry.attributes, owner=f"nodes-{node}", section="attributes", name=STANDBY, value="on")
     new = _with_entry(context.cib.configuration, replace(entry, attributes=sets))
     done = f"{node} is on standby; its resources move away"
-    return change(context, new, done=done, until=_emptied(node), waiting_for=f"{node} to be empty")
+    return change(context, new, done=done, until=_emptied(context, node), waiting_for=f"{node} to be empty")
 
 
 def _alone(context: Context, node: NodeName) -> ReportItem | None:
@@ -95,8 +96,10 @@ def _alone(context: Context, node: NodeName) -> ReportItem | None:
     return report(Code.UNSAFE, problem=f"no other node can take over: {', '.join(running)} would stop")
 
 
-def _emptied(node: NodeName) -> Condition:
-    return lambda cib, _live: not is_anything_active_on(cib, node)
+def _emptied(context: Context, node: NodeName) -> Condition:
+    """Wait until nothing runs on the node and what ran there has found its place."""
+    is_settled = settled(context.now)
+    return lambda cib, live: not is_anything_active_on(cib, node) and is_settled(cib, live)
 
 
 def online(context: Context, arguments: Arguments) -> Outcome:

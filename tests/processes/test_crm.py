@@ -64,7 +64,9 @@ def test_standby_restart_and_stop_are_waited_for(scenario: Scenario) -> None:
     before = scenario.service_pids(holder)
     restarted = crm(scenario, first, "resource", "restart", "svc")
     assert restarted.returncode == 0, restarted.stderr
-    assert scenario.service_pids(holder) not in ([], before)
+    holder = scenario.holder()
+    assert holder is not None
+    assert scenario.service_pids(holder) != before
     assert "target-role" not in asked(scenario, first, "configure", "show", "svc")["text"]
 
     assert crm(scenario, first, "resource", "stop", "svc", "--wait").returncode == 0
@@ -97,7 +99,7 @@ def test_without_quorum_changes_are_refused_and_status_says_why(scenario: Scenar
     )
 
 
-def test_what_is_wrong_with_a_file_is_told_by_the_daemon_and_nothing_changes(scenario: Scenario, tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_file_is_told_and_nothing_changes(scenario: Scenario, tmp_path: Path) -> None:
     scenario.form()
     policy = tmp_path / "web.yaml"
     policy.write_text("resources:\n  - primitive: web\n    agent: ocf:haclusterd:htp-service\nconstraints:\n"
