@@ -27,7 +27,7 @@ demo: setup  ## a cluster of three nodes on this machine loses one; KEEP=1 leave
 	@$(BIN)/python -m haclusterd.entry_points.demo $(if $(KEEP),--keep)
 
 test: static  ## everything: static checks and all tests, in less than 15 minutes
-	@$(BIN)/pytest
+	@KILL_LOOP_SECONDS=$(or $(KILL_LOOP_SECONDS),120) $(BIN)/pytest
 
 quick: setup  ## the tests that take no daemon and little time
 	@$(BIN)/pytest -m "not slow and not processes"
@@ -46,8 +46,9 @@ swarm: setup  ## simulated failures, seed after seed; SECONDS=60 SEED=1
 wheel: setup  ## dist/haclusterd-*.whl
 	@$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-reference: setup  ## pages under docs/reference that are made from tables of the program
+reference: setup  ## the pages of docs that are made from tables of the program
 	@$(BIN)/python docs/reference/render.py
+	@$(BIN)/python docs/design/render_rules.py
 
 lock: setup  ## requirements.lock made anew from pyproject.toml
 	@$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet pip-tools
