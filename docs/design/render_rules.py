@@ -1,0 +1,89 @@
+"""Writes 0004-rules-and-scenarios.md from the program: rules, the scenarios that need them, the checkers that object.
+
+`make reference` runs it; tests/house/test_documents.py fails when the page is not what it would write.
+"""
+
+import ast
+import inspect
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+CHECKOUT = HERE.parents[1]
+sys.path.insert(0, str(CHECKOUT))
+
+from haclusterd.model import rules_in_force  # noqa: E402
+from haclusterd.simulator import checkers  # noqa: E402
+from tests.simulation import test_rules  # noqa: E402
+
+HEAD = """# 0004 Rules and scenarios
+
+Made from `haclusterd/model/rules_in_force.py`, `haclusterd/simulator/checkers.py` and `tests/simulation` by
+`make reference`; do not edit.
+
+Each rule of [safety.md](safety.md) was written against a concrete way to lose data. A rule that can be switched off
+without being missed is either not implemented or not needed. So each rule is a switch (`SafetyRules`; the real daemon
+has no way to switch one off), and has a scenario in the simulator, which runs twice: with all rules it must end well,
+and without the rule a checker must object. Checkers know the truth of the simulated world, not what the nodes believe.
+
+| without the rule | this story | is caught by |
+|---|---|---|
+"""
+
+RULES = """
+## The rules
+
+| rule | meaning |
+|---|---|"""
+
+CHECKERS = """
+## The checkers
+
+They watch every scenario and every seed of the swarm.
+
+| checker | what must hold |
+|---|---|"""
+
+
+def rules_page() -> str:
+    """Return the page."""
+    rows = [_row(*need) for need in test_rules.NEEDED]
+    meanings = [f"| `{name}` | {text} |" for name, text in _attribute_docs(rules_in_force).items()]
+    watching = [
+        f"| `{name}` | {_doc(kind)} |"
+        for name, kind in vars(checkers).items()
+        if isinstance(kind, type) and issubclass(kind, checkers.Checker) and kind is not checkers.Checker
+    ]
+    return "\n".join((HEAD.rstrip("\n"), *rows, RULES, *meanings, CHECKERS, *watching, ""))
+
+
+def _row(off: tuple[str, ...], scenario: object, objectors: frozenset[str]) -> str:
+    rules = ", ".join(f"`{rule}`" for rule in off)
+    return f"| {rules} | {_doc(scenario)} | {', '.join(sorted(map(_checker, objectors)))} |"
+
+
+def _doc(documented: object) -> str:
+    return " ".join((inspect.getdoc(documented) or "").split())
+
+
+def _checker(name: str) -> str:
+    return "the scenario's own check" if name == "AssertionError" else f"`{name}`"
+
+
+def _attribute_docs(module: object) -> dict[str, str]:
+    """Return the documented attributes of SafetyRules; the text stands in a literal after each."""
+    tree = ast.parse(inspect.getsource(module))  # type: ignore[arg-type]
+    (rules,) = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    docs: dict[str, str] = {}
+    for field, text in zip(rules.body, rules.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+            assert isinstance(field.target, ast.Name)
+            docs[field.target.id] = " ".join(str(text.value.value).split())
+    return docs
+
+
+PAGES = {"0004-rules-and-scenarios.md": rules_page}
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        (HERE / name).write_text(page())
