@@ -415,7 +415,8 @@ class RaftCore:
             image = self._receiver.accept(peer, index, total, message["offset"], message["data"])
             if image is not None:
                 self._take_image(peer, index, image)
-        held = total if self._incoming is not None else self._receiver.offset
+        is_complete = self._incoming is not None and self._incoming[1].index == index
+        held = total if is_complete else self._receiver.offset
         self.transmit(
             peer, {"type": "snapshot_received", "term": self._raft.term, "index": index, "offset": held}
         )

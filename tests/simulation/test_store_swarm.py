@@ -11,7 +11,7 @@ from haclusterd.adapters.raft_frames import decode_frame
 from haclusterd.model.ids import NodeName
 from tests.simulation.store_world import World
 
-SEEDS = int(os.environ.get("STORE_SEEDS", "12"))
+SEEDS = int(os.environ.get("STORE_SEEDS", "8"))
 
 
 FAULTS = (
