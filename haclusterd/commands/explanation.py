@@ -6,8 +6,9 @@ from haclusterd.commands.arguments import Arguments
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, find_resource, find_resources, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.overview import Overview
 from haclusterd.commands.planning import plan
-from haclusterd.commands.resource_state import failures, instances, meta_flag, meta_of, why_not_wanted
+from haclusterd.commands.resource_state import meta_flag
 from haclusterd.model.configuration import Primitive
 from haclusterd.model.graph import NodeScore, Placement, Plan
 from haclusterd.model.ids import NodeName, ResourceId
@@ -42,27 +43,31 @@ def _explained(
         return refusal(found)
     configuration = context.cib.configuration
     primitives = dict.fromkeys(each for resource in resources for each in primitives_of(configuration, resource))
-    explained = [_primitive(context, found, primitive, node) for primitive in primitives]
+    overview = Overview(context.cib)
+    parents = configuration.parents()
+    explained = [_primitive(overview, found, primitive, parents.get(primitive), node) for primitive in primitives]
     return Outcome(data={"schema": schema, "now": context.now, "node": node, "resources": explained})
 
 
-def _primitive(context: Context, found: Plan, resource: ResourceId, node: NodeName | None) -> Json:
+def _primitive(
+    overview: Overview, found: Plan, resource: ResourceId, group: ResourceId | None, node: NodeName | None
+) -> Json:
     placement = found.placements.get(resource, Placement(resource, (), None, (), "the scheduler says nothing of it"))
-    primitive = context.cib.configuration.resources[resource]
+    primitive = overview.cib.configuration.resources[resource]
     assert isinstance(primitive, Primitive)
-    meta = meta_of(context.cib.configuration, resource)
-    not_wanted = why_not_wanted(context.cib.configuration, primitive, meta)
+    meta = overview.meta(primitive)
+    not_wanted = overview.not_wanted(primitive)
     shown = [each for each in placement.scores if node in (None, each.node)]
     return {
         "resource": resource,
-        "group": context.cib.configuration.parents().get(resource),
+        "group": group,
         "now_on": list(placement.now_on),
         "next_on": placement.next_on,
         "verdict": placement.verdict,
         "not_wanted": not_wanted,
         "instances": [
             {"node": each.node, "state": str(each.state), "detail": each.detail}
-            for each in instances(context.cib, resource)
+            for each in overview.instances(resource)
         ],
         "nodes": [_score(each, placement) for each in sorted(shown, key=lambda each: (-each.score, each.node))],
         "actions": [
@@ -70,7 +75,7 @@ def _primitive(context: Context, found: Plan, resource: ResourceId, node: NodeNa
             for _, action in sorted(found.graph.actions.items())
             if action.resource == resource and action.interval_ms == 0
         ],
-        "advice": list(_advice(context, placement, not_wanted, node, is_managed=meta_flag(meta, "is-managed"))),
+        "advice": list(_advice(overview, placement, not_wanted, node, is_managed=meta_flag(meta, "is-managed"))),
     }
 
 
@@ -87,7 +92,7 @@ def _score(score: NodeScore, placement: Placement) -> Json:
 
 
 def _advice(
-    context: Context, placement: Placement, not_wanted: str, node: NodeName | None, *, is_managed: bool
+    overview: Overview, placement: Placement, not_wanted: str, node: NodeName | None, *, is_managed: bool
 ) -> Iterator[str]:
     """Say what would have to change for the answer to be another."""
     resource = placement.resource
@@ -97,8 +102,7 @@ def _advice(
         yield "crm configure property stop-all-resources=false"
     if not is_managed:
         yield f"{resource} is not managed: set is-managed=true"
-    failed = sorted({each.node for each in failures(context.cib) if each.resource == resource and each.count})
-    for name in failed:
+    for name in overview.failed_on(resource):
         if node in (None, name):
             yield f"it failed on {name}; when the cause is gone: crm resource cleanup {resource} {name}"
     if node is not None and placement.next_on not in (None, node):

@@ -10,18 +10,12 @@ from enum import IntEnum
 
 from haclusterd.commands import fencing_cover
 from haclusterd.commands.context import Context, LiveView
-from haclusterd.commands.resource_state import (
-    InstanceState,
-    instances,
-    meta_flag,
-    meta_of,
-    why_not_wanted,
-)
+from haclusterd.commands.overview import Overview
+from haclusterd.commands.resource_state import InstanceState, meta_flag
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Primitive
 from haclusterd.model.fencing import ProofState
 from haclusterd.model.ids import NodeName
-from haclusterd.model.properties import ClusterProperties
 
 MAX_NAMED = 5
 """Names in one headline."""
@@ -46,19 +40,20 @@ class Headline:
     remedy: str = ""
 
 
-def headlines(context: Context) -> tuple[Headline, ...]:
+def headlines(context: Context, overview: Overview) -> tuple[Headline, ...]:
     """Return what is to be said of the cluster, gravest first, in a fixed order; never empty."""
-    found = [*_control(context), *_failover(context.cib), *_degraded(context)]
+    found = [*_control(context), *_failover(context.cib), *_degraded(context, overview)]
     found.sort(key=lambda headline: -headline.gravity)
-    return tuple(found) or (_healthy(context.cib),)
+    return tuple(found) or (_healthy(overview),)
 
 
-def _healthy(cib: Cib) -> Headline:
-    nodes = sum(1 for status in cib.status.nodes.values() if status.state is NodeState.ONLINE)
+def _healthy(overview: Overview) -> Headline:
+    cib = overview.cib
+    nodes = len(overview.online)
     running = sum(
         1
         for primitive in cib.configuration.primitives()
-        if any(each.state is InstanceState.STARTED for each in instances(cib, primitive.id))
+        if any(each.state is InstanceState.STARTED for each in overview.instances(primitive.id))
     )
     unproven = [name for name, member in sorted(cib.members.items())
                 if not member.is_witness and not fencing_cover.is_proven(cib, name)]  # fmt: skip
@@ -119,7 +114,7 @@ def _failover(cib: Cib) -> Iterator[Headline]:
                        f"configure a fence device for {names}")  # fmt: skip
 
 
-def _degraded(context: Context) -> Iterator[Headline]:
+def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:
     cib = context.cib
     for _, status in sorted(cib.status.nodes.items()):
         yield from _node(cib, status)
@@ -127,10 +122,10 @@ def _degraded(context: Context) -> Iterator[Headline]:
         for node, why in sorted(context.live.held_joins.items()):
             yield Headline(Gravity.WARNING, "DEGRADED", f"{node} is not let in: {why}")
     for primitive in cib.configuration.primitives():
-        yield from _resource(cib, primitive)
-    yield from _not_running(cib)
+        yield from _resource(overview, primitive)
+    yield from _not_running(overview)
     yield from _bad_devices(cib)
-    if ClusterProperties(cib.configuration).boolean("maintenance-mode"):
+    if overview.properties.boolean("maintenance-mode"):
         yield Headline(Gravity.WARNING, "MAINTENANCE", "all resources are left alone",
                        "crm configure property maintenance-mode=false")  # fmt: skip
 
@@ -166,14 +161,14 @@ _IN_MOTION = {
 }
 
 
-def _resource(cib: Cib, primitive: Primitive) -> Iterator[Headline]:
-    found = instances(cib, primitive.id)
+def _resource(overview: Overview, primitive: Primitive) -> Iterator[Headline]:
+    found = overview.instances(primitive.id)
     for each in found:
         if each.state in (InstanceState.FAILED, InstanceState.BLOCKED):
             text = f"{primitive.id} has failed on {each.node}: {each.detail}"
             yield Headline(Gravity.CRITICAL, "DEGRADED", text)
     in_motion = [each for each in found if each.state in _IN_MOTION]
-    if in_motion and len(in_motion) == len(found) and _should_run(cib, primitive):
+    if in_motion and len(in_motion) == len(found) and _should_run(overview, primitive):
         text = f"{primitive.id} is {_IN_MOTION[in_motion[0].state]} on {in_motion[0].node}"
         yield Headline(Gravity.WARNING, "DEGRADED", text)
     if len([each for each in found if each.state is InstanceState.STARTED]) > 1:
@@ -181,21 +176,22 @@ def _resource(cib: Cib, primitive: Primitive) -> Iterator[Headline]:
         yield Headline(Gravity.CRITICAL, "DEGRADED", f"{primitive.id} is active on several nodes: {names}")
 
 
-def _not_running(cib: Cib) -> Iterator[Headline]:
+def _not_running(overview: Overview) -> Iterator[Headline]:
     """Name what should run and does not; a fence device that does not run can still be used."""
     down = [
         primitive.id
-        for primitive in cib.configuration.primitives()
-        if primitive.agent.standard != "stonith" and _should_run(cib, primitive) and not instances(cib, primitive.id)
+        for primitive in overview.cib.configuration.primitives()
+        if primitive.agent.standard != "stonith"
+        and not overview.instances(primitive.id)
+        and _should_run(overview, primitive)
     ]
     if down:
         words = "is not running" if len(down) == 1 else "are not running"
         yield Headline(Gravity.CRITICAL, "DEGRADED", f"{named(down)} {words}", f"crm resource why {down[0]}")
 
 
-def _should_run(cib: Cib, primitive: Primitive) -> bool:
-    meta = meta_of(cib.configuration, primitive.id)
-    return not why_not_wanted(cib.configuration, primitive, meta) and meta_flag(meta, "is-managed")
+def _should_run(overview: Overview, primitive: Primitive) -> bool:
+    return not overview.not_wanted(primitive) and meta_flag(overview.meta(primitive), "is-managed")
 
 
 def named(names: Sequence[str]) -> str:

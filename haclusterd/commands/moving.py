@@ -26,6 +26,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration, Location, Primitive
 from haclusterd.model.graph import Placement, Plan
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
+from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
@@ -141,11 +142,12 @@ def _without(configuration: Configuration, gone: list[ConstraintId]) -> Configur
 
 def _wanted(configuration: Configuration, target: ResourceId) -> tuple[ResourceId, ...]:
     """Return the primitives of a resource that are to run."""
+    properties = ClusterProperties(configuration)
     return tuple(
         primitive.id
         for primitive in (configuration.resources[each] for each in primitives_of(configuration, target))
         if isinstance(primitive, Primitive)
-        and not why_not_wanted(configuration, primitive, meta_of(configuration, primitive.id))
+        and not why_not_wanted(properties, primitive, meta_of(configuration, primitive.id))
     )
 
 

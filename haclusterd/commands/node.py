@@ -11,12 +11,12 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, node_names
 from haclusterd.commands.outcome import Condition, Outcome, refusal
 from haclusterd.commands.planning import settled
-from haclusterd.commands.resource_state import instances, is_anything_active_on, node_flag
+from haclusterd.commands.resource_state import node_flag, primitives_on
 from haclusterd.commands.status import node_data
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import Configuration, NodeEntry, effective
-from haclusterd.model.ids import Incarnation, NodeName, ResourceId
+from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
@@ -50,16 +50,8 @@ def _shown(context: Context, name: NodeName) -> Json:
         "utilization": {} if entry is None else effective(entry.utilization),
         "transient_attributes": {} if known is None else dict(sorted(known.attributes.items())),
         "incarnation": None if known is None or known.incarnation is None else str(known.incarnation),
-        "resources": list(_resources_on(cib, name)),
+        "resources": list(primitives_on(cib, name)),
     }
-
-
-def _resources_on(cib: Cib, node: NodeName) -> tuple[ResourceId, ...]:
-    return tuple(
-        primitive.id
-        for primitive in cib.configuration.primitives()
-        if any(each.node == node for each in instances(cib, primitive.id))
-    )
 
 
 def standby(context: Context, arguments: Arguments) -> Outcome:
@@ -90,7 +82,7 @@ def _alone(context: Context, node: NodeName) -> ReportItem | None:
         if name != node and status.state is NodeState.ONLINE and not node_flag(cib, name, STANDBY)
         and name in cib.members and not cib.members[name].is_witness
     ]  # fmt: skip
-    running = _resources_on(cib, node)
+    running = primitives_on(cib, node)
     if others or not running:
         return None
     return report(Code.UNSAFE, problem=f"no other node can take over: {', '.join(running)} would stop")
@@ -99,7 +91,7 @@ def _alone(context: Context, node: NodeName) -> ReportItem | None:
 def _emptied(context: Context, node: NodeName) -> Condition:
     """Wait until nothing runs on the node and what ran there has found its place."""
     is_settled = settled(context.now)
-    return lambda cib, live: not is_anything_active_on(cib, node) and is_settled(cib, live)
+    return lambda cib, live: not primitives_on(cib, node) and is_settled(cib, live)
 
 
 def online(context: Context, arguments: Arguments) -> Outcome:
@@ -160,7 +152,7 @@ def _objections_to_fencing(context: Context, node: NodeName) -> tuple[ReportItem
     if not fencing_cover.devices_for(cib, node):
         found.append(report(Code.NO_DEVICE, node=node))
     if not found and not context.is_forced:
-        running = ", ".join(_resources_on(cib, node)) or "nothing"
+        running = ", ".join(primitives_on(cib, node)) or "nothing"
         found.append(report(Code.UNSAFE, problem=f"{node} would be powered off or reset at once; it runs {running}"))
     return tuple(found)
 

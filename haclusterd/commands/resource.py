@@ -11,6 +11,7 @@ from haclusterd.commands.change import change
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, find_resource, find_resources, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.overview import Overview
 from haclusterd.commands.planning import settled
 from haclusterd.commands.resource_state import active_nodes, failures, is_stopped
 from haclusterd.commands.status import resource_data
@@ -37,7 +38,8 @@ def status(context: Context, arguments: Arguments) -> Outcome:
     configuration = context.cib.configuration
     parents = configuration.parents()
     chosen = found or tuple(each for each in configuration.resources if each not in parents)
-    shown = [resource_data(context.cib, configuration.resources[each]) for each in chosen]
+    overview = Overview(context.cib)
+    shown = [resource_data(overview, configuration.resources[each]) for each in chosen]
     return Outcome(data={"schema": "haclusterd.resources/1", "now": context.now, "resources": shown})
 
 

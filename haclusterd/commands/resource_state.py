@@ -3,7 +3,7 @@
 The scheduler decides by its own, deeper reading of the same records. Nothing here decides anything.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -55,25 +55,35 @@ class Failure:
 
 def instances(cib: Cib, resource: ResourceId) -> tuple[Instance, ...]:
     """Return where a primitive runs or may run, in order of nodes."""
-    found = (_instance(status, resource) for _, status in sorted(cib.status.nodes.items()))
+    found = (
+        _instance(status, resource, [order for order in status.orders.values() if order.resource == resource])
+        for _, status in sorted(cib.status.nodes.items())
+    )
     return tuple(instance for instance in found if instance is not None)
 
 
-def _instance(status: NodeStatus, resource: ResourceId) -> Instance | None:
+def instances_on(status: NodeStatus) -> Iterator[tuple[ResourceId, Instance]]:
+    """Yield every primitive that runs or may run on a node."""
+    orders: dict[ResourceId, list[Order]] = {}
+    for order in status.orders.values():
+        orders.setdefault(order.resource, []).append(order)
+    for resource in dict.fromkeys((*status.histories, *sorted(status.unverified), *orders)):
+        instance = _instance(status, resource, orders.get(resource, ()))
+        if instance is not None:
+            yield resource, instance
+
+
+def _instance(status: NodeStatus, resource: ResourceId, orders: Sequence[Order]) -> Instance | None:
     if status.state not in (NodeState.ONLINE, NodeState.LOST):
         return None
     history = status.histories.get(resource)
     may_run = resource in status.unverified or (history is not None and history_says_active(history))
     if status.state is NodeState.LOST:
-        ordered = any(order.is_activating for order in _orders(status, resource))
-        return Instance(status.name, InstanceState.LOST) if may_run or ordered else None
-    for order in _orders(status, resource):
-        if order.is_activating:
-            return Instance(status.name, InstanceState.STARTING, order.reason)
-        if order.action is ActionName.STOP:
-            return Instance(status.name, InstanceState.STOPPING, order.reason)
-    if not may_run:
-        return None
+        is_ordered = any(order.is_activating for order in orders)
+        return Instance(status.name, InstanceState.LOST) if may_run or is_ordered else None
+    moving = _ordered(status.name, orders)
+    if moving is not None or not may_run:
+        return moving
     if resource in status.unverified:
         return Instance(status.name, InstanceState.UNVERIFIED)
     assert history is not None
@@ -84,8 +94,14 @@ def _instance(status: NodeStatus, resource: ResourceId) -> Instance | None:
     return Instance(status.name, state, describe_result(failed))
 
 
-def _orders(status: NodeStatus, resource: ResourceId) -> Iterator[Order]:
-    return (order for _, order in sorted(status.orders.items()) if order.resource == resource)
+def _ordered(node: NodeName, orders: Sequence[Order]) -> Instance | None:
+    """Say what open orders make of a resource."""
+    for order in sorted(orders, key=lambda order: order.key):
+        if order.is_activating:
+            return Instance(node, InstanceState.STARTING, order.reason)
+        if order.action is ActionName.STOP:
+            return Instance(node, InstanceState.STOPPING, order.reason)
+    return None
 
 
 def newest_failure(history: ResourceHistory) -> OperationRecord | None:
@@ -129,12 +145,14 @@ def is_stopped(cib: Cib, resources: tuple[ResourceId, ...]) -> bool:
     return not any(instances(cib, resource) for resource in resources)
 
 
-def is_anything_active_on(cib: Cib, node: NodeName) -> bool:
-    """Tell whether any configured primitive may run on a node."""
+def primitives_on(cib: Cib, node: NodeName) -> tuple[ResourceId, ...]:
+    """Return the configured primitives that run or may run on a node."""
     status = cib.status.nodes.get(node)
     if status is None:
-        return False
-    return any(_instance(status, primitive.id) is not None for primitive in cib.configuration.primitives())
+        return ()
+    resources = cib.configuration.resources
+    found = {resource for resource, _ in instances_on(status)}
+    return tuple(resource for resource in resources if resource in found and isinstance(resources[resource], Primitive))
 
 
 def failures(cib: Cib) -> tuple[Failure, ...]:
@@ -183,9 +201,9 @@ def meta_flag(meta: Mapping[str, str], name: str) -> bool:
         return read_boolean(meta_default(name))
 
 
-def why_not_wanted(configuration: Configuration, primitive: Primitive, meta: Mapping[str, str]) -> str:
+def why_not_wanted(properties: ClusterProperties, primitive: Primitive, meta: Mapping[str, str]) -> str:
     """Say by whose wish a primitive is not to run; empty when it is to."""
-    if ClusterProperties(configuration).boolean("stop-all-resources") and primitive.agent.standard != "stonith":
+    if properties.boolean("stop-all-resources") and primitive.agent.standard != "stonith":
         return "stop-all-resources=true"
     if meta_text(meta, "target-role").lower() == "stopped":
         return "target-role=Stopped"

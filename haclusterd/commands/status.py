@@ -5,15 +5,8 @@ from haclusterd.commands.arguments import Arguments
 from haclusterd.commands.context import Context, HeardFrom
 from haclusterd.commands.headlines import Headline, headlines, missing_voters
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.resource_state import (
-    Failure,
-    failures,
-    instances,
-    meta_flag,
-    meta_of,
-    node_flag,
-    why_not_wanted,
-)
+from haclusterd.commands.overview import Overview
+from haclusterd.commands.resource_state import Failure, meta_flag, node_flag
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus
 from haclusterd.model.configuration import Group, Location, Primitive, Resource
@@ -21,7 +14,6 @@ from haclusterd.model.fencing import FenceOrder, FencingRecord
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.orders import Order
-from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.scores import render as render_score
 
 RECENT_FENCING = 5
@@ -36,7 +28,8 @@ def status(context: Context, _arguments: Arguments) -> Outcome:
 def status_data(context: Context) -> dict[str, Json]:
     """Return the state of the whole cluster (schema `haclusterd.status/1`). Times are epoch ms."""
     cib = context.cib
-    found = headlines(context)
+    overview = Overview(cib)
+    found = headlines(context, overview)
     live = context.live
     return {
         "schema": "haclusterd.status/1",
@@ -57,15 +50,15 @@ def status_data(context: Context) -> dict[str, Json]:
             "version": cib.version.epoch, "author": cib.version.author, "at": cib.version.at,
             "reason": cib.version.reason,
         },
-        "maintenance": ClusterProperties(cib.configuration).boolean("maintenance-mode"),
+        "maintenance": overview.properties.boolean("maintenance-mode"),
         "transition": _transition(context),
         "nodes": [node_data(context, name) for name in sorted(cib.members)],
-        "resources": _resources(cib),
+        "resources": _resources(overview),
         "orders": [
             _order(order) for _, node in sorted(cib.status.nodes.items()) for _, order in sorted(node.orders.items())
         ],
         "moves": [_move(each) for each in moves(cib)],
-        "failures": [_failure(each) for each in failures(cib)],
+        "failures": [_failure(each) for each in overview.failures],
         "fencing": _fencing(context),
         "warnings": [] if live is None else list(live.pacer_errors),
     }  # fmt: skip
@@ -129,27 +122,27 @@ def node_data(context: Context, name: NodeName) -> dict[str, Json]:
     }
 
 
-def _resources(cib: Cib) -> list[Json]:
-    configuration = cib.configuration
+def _resources(overview: Overview) -> list[Json]:
+    configuration = overview.cib.configuration
     parents = configuration.parents()
     shown = [resource for resource in configuration.resources.values() if resource.id not in parents]
-    return [resource_data(cib, resource) for resource in shown]
+    return [resource_data(overview, resource) for resource in shown]
 
 
-def resource_data(cib: Cib, resource: Resource) -> dict[str, Json]:
+def resource_data(overview: Overview, resource: Resource) -> dict[str, Json]:
     """Return how a resource is, a group with its members."""
     if isinstance(resource, Group):
-        members = [cib.configuration.resources[member] for member in resource.members]
+        members = [overview.cib.configuration.resources[member] for member in resource.members]
         return {
             "id": resource.id, "kind": "group", "agent": "",
-            "members": [resource_data(cib, member) for member in members],
+            "members": [resource_data(overview, member) for member in members],
         }  # fmt: skip
-    return {**_primitive(cib, resource), "members": []}
+    return {**_primitive(overview, resource), "members": []}
 
 
-def _primitive(cib: Cib, primitive: Primitive) -> dict[str, Json]:
-    meta = meta_of(cib.configuration, primitive.id)
-    found = instances(cib, primitive.id)
+def _primitive(overview: Overview, primitive: Primitive) -> dict[str, Json]:
+    meta = overview.meta(primitive)
+    found = overview.instances(primitive.id)
     return {
         "id": primitive.id,
         "kind": "fence device" if primitive.agent.standard == "stonith" else "primitive",
@@ -159,20 +152,18 @@ def _primitive(cib: Cib, primitive: Primitive) -> dict[str, Json]:
         ],
         "is_managed": meta_flag(meta, "is-managed"),
         "is_maintenance": meta_flag(meta, "maintenance"),
-        "not_wanted": why_not_wanted(cib.configuration, primitive, meta),
-        "why_stopped": "" if found else why_stopped(cib, primitive.id),
+        "not_wanted": overview.not_wanted(primitive),
+        "why_stopped": "" if found else why_stopped(overview, primitive.id),
     }
 
 
-def why_stopped(cib: Cib, resource: ResourceId) -> str:
+def why_stopped(overview: Overview, resource: ResourceId) -> str:
     """Say in short what is known of a primitive that runs nowhere; `resource why` says it in full."""
-    online = [name for name, node in sorted(cib.status.nodes.items()) if node.state is NodeState.ONLINE]
-    if not online:
+    if not overview.online:
         return "no node is online"
-    usable = [name for name in online if not node_flag(cib, name, "standby")]
-    if not usable:
+    if all(node_flag(overview.cib, name, "standby") for name in overview.online):
         return "every node is on standby"
-    failed = sorted({failure.node for failure in failures(cib) if failure.resource == resource and failure.count})
+    failed = overview.failed_on(resource)
     return f"failed on {', '.join(failed)}" if failed else ""
 
 
