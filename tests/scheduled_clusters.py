@@ -1,7 +1,7 @@
 """A cluster whose plans are carried out: the real `apply`, the real `schedule`, and a truth of what runs where.
 
-What a plan orders is committed as orders and answered by results, as executors would. `running` is the truth that probes
-and monitors tell; it is never read by anything but them and the tests.
+What a plan orders is committed as orders and answered by results, as executors would. `running` is the truth that
+probes and monitors tell; it is never read by anything but them and the tests.
 """
 
 from collections.abc import Iterable

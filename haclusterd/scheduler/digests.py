@@ -8,14 +8,15 @@ from haclusterd.scheduler.entities import Resource
 from haclusterd.scheduler.operation_settings import parameters_for, timeout_ms
 from haclusterd.scheduler.settings import Settings
 
+_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
+
 
 def digest_of(parameters: Mapping[str, str], timeout: int | None = None) -> str:
     """Return the digest of parameters; for a recurring action its timeout counts too."""
     named: dict[str, str] = dict(parameters)
     if timeout is not None:
         named["CRM_meta_timeout"] = str(timeout)
-    text = json.dumps(named, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(_encoder.encode(named).encode()).hexdigest()[:32]
 
 
 class Digests:

@@ -180,20 +180,32 @@ class Resource:
 class Inventory:
     """All resources of one plan: those at the top in the order in which they are decided upon, and by id."""
 
-    __slots__ = ("by_id", "nodes", "nodes_by_name", "tops")
+    __slots__ = ("_leaves", "by_id", "nodes", "nodes_by_name", "tops")
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
         self.nodes = nodes
         self.nodes_by_name: dict[NodeName, Node] = {node.name: node for node in nodes}
         self.tops: list[Resource] = []
         self.by_id: dict[ResourceId, Resource] = {}
+        self._leaves: list[Resource] = []
+
+    def add_top(self, resource: Resource) -> None:
+        """Add a resource that no other one contains, last."""
+        self.by_id[resource.id] = resource
+        self.tops.append(resource)
+        self._leaves = []
+
+    def sort(self) -> None:
+        """Bring the resources into the order of decision: higher priority first, else as they are."""
+        self.tops.sort(key=lambda resource: -resource.priority)
+        self._leaves = []
 
     def primitives(self) -> list[Resource]:
         """Return all primitives in the order of decision."""
-        leaves: list[Resource] = []
-        for top in self.tops:
-            leaves.extend(top.children if top.variant is Variant.GROUP else (top,))
-        return leaves
+        if not self._leaves:
+            for top in self.tops:
+                self._leaves.extend(top.children if top.variant is Variant.GROUP else (top,))
+        return self._leaves
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -81,6 +81,7 @@ def _of_resource(action: Action, claims: Claims, digests: Digests, settings: Set
     agent, parameters = _agent_and_parameters(action, resource, operation)
     timeout = timeout_ms(resource, operation, action.interval_ms, settings)
     is_start = action.task == START
+    is_compared = is_start or action.task == MONITOR
     assert action.node is not None
     return {
         "kind": ActionKind.RESOURCE,
@@ -91,7 +92,7 @@ def _of_resource(action: Action, claims: Claims, digests: Digests, settings: Set
         "timeout_ms": timeout,
         "start_delay_ms": start_delay_ms(resource, operation, action.interval_ms, settings),
         "target_exit_code": action.expected,
-        "digest": digests.of(resource, operation, action.interval_ms),
+        "digest": digests.of(resource, operation, action.interval_ms) if is_compared else "",
         "devices": claims.get((resource.id, action.node.name), ()) if is_start else (),
         "is_probe": action.is_probe,
     }

@@ -27,8 +27,8 @@ def unpack_resources(configuration: Configuration, nodes: tuple[Node, ...], sett
         if isinstance(item, Group):
             _add_group(inventory, configuration, item, reader, base)
         elif not _is_member(configuration, item, parents):
-            inventory.tops.append(_primitive(inventory, item, reader, base))
-    inventory.tops.sort(key=lambda resource: -resource.priority)
+            inventory.add_top(_primitive(inventory, item, reader, base))
+    inventory.sort()
     return inventory
 
 
@@ -54,8 +54,7 @@ def _add_group(
         return
     group.allowed = dict(base)
     group.addends = {} if reader.settings.options.is_explaining else None
-    inventory.by_id[item.id] = group
-    inventory.tops.append(group)
+    inventory.add_top(group)
 
 
 def _primitive(

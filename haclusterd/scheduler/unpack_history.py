@@ -106,8 +106,7 @@ class _Replayer:
             resource.is_managed = False
         for node in self._inventory.nodes if self._settings.stops_removed else ():
             resource.add_score(node.name, -INFINITY, "it is no longer configured")
-        self._inventory.by_id[identifier] = resource
-        self._inventory.tops.append(resource)
+        self._inventory.add_top(resource)
         return resource
 
 
