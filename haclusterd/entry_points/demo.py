@@ -230,8 +230,11 @@ def main(arguments: list[str] | None = None) -> int:
         prog="demo", description="A cluster of three nodes on this machine loses the node that runs its service."
     )
     parser.add_argument("--keep", action="store_true", help="leave the cluster running and say how to look at it")
+    parser.add_argument("--end", type=Path, metavar="DIRECTORY", help="end a cluster that was kept, and remove it")
     parser.add_argument("--directory", type=Path, help="scratch directory (default: a temporary one)")
     options = parser.parse_args(arguments)
+    if options.end is not None:
+        return _end_kept(options.end)
     signal.signal(signal.SIGTERM, _end)
     directory = Path(tempfile.mkdtemp(prefix="haclusterd-demo-")) if options.directory is None else options.directory
     demo = Demo(directory)
@@ -289,9 +292,25 @@ The cluster is left running below {directory}. Try:
   {crm} configure show
   {crm} history events
 
-End it with:  pkill -KILL -f '{directory}'; pkill -KILL -f {Path(demo_service.__file__).name}
+End it with:
+
+  {sys.executable} -m haclusterd.entry_points.demo --end {directory}
 """
     )
+
+
+def _end_kept(directory: Path) -> int:
+    """End every process of a cluster that was kept."""
+    cluster = LocalCluster(directory)
+    try:
+        cluster.mark = (cluster.nodes_directory / "local-cluster").read_text().strip()
+    except OSError as error:
+        print(f"{directory} is not a kept demonstration: {error}", file=sys.stderr)
+        return 1
+    cluster.sweep()
+    shutil.rmtree(directory)
+    print(f"ended; {directory} is removed")
+    return 0
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
