@@ -8,8 +8,9 @@ import re
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
+from haclusterd.model.agents import ParameterFacts
 from haclusterd.model.ids import AgentReference
-from haclusterd.ports.agents import ActionMetadata, AgentMetadata, ParameterMetadata
+from haclusterd.ports.agents import ActionMetadata, AgentMetadata
 from haclusterd.ports.fencing import FenceMetadata
 
 UNIT_MS = {"": 1000, "ms": 1, "msec": 1, "s": 1000, "sec": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
@@ -24,7 +25,9 @@ class MetadataError(ValueError):
 def read_agent_metadata(text: str, agent: AgentReference) -> AgentMetadata:
     """Read a resource agent's meta-data (OCF Resource Agent API 1.1). Raises MetadataError."""
     root = _parse(text)
-    parameters = [_parameter(element) for element in root.iterfind("./parameters/parameter")]
+    parameters = {
+        element.get("name", ""): _parameter(element) for element in root.iterfind("./parameters/parameter")
+    }
     actions: dict[str, ActionMetadata] = {}
     for element in root.iterfind("./actions/action"):
         # Several monitors may be advised, for depths and roles: the first one names the defaults.
@@ -34,7 +37,7 @@ def read_agent_metadata(text: str, agent: AgentReference) -> AgentMetadata:
         version=(root.findtext("./version") or "1.0").strip(),
         shortdesc=_text(root, "shortdesc") or root.get("shortdesc", ""),
         longdesc=_text(root, "longdesc"),
-        parameters={parameter.name: parameter for parameter in parameters if parameter.name},
+        parameters={name: parameter for name, parameter in parameters.items() if name},
         actions={name: action for name, action in actions.items() if name},
     )
 
@@ -88,10 +91,9 @@ def _refuse_entity(*_declaration: object) -> None:
     raise MetadataError("it declares entities")
 
 
-def _parameter(element: Element) -> ParameterMetadata:
+def _parameter(element: Element) -> ParameterFacts:
     content = element.find("content")
-    return ParameterMetadata(
-        name=element.get("name", ""),
+    return ParameterFacts(
         is_required=_is_true(element.get("required")),
         is_unique=_is_true(element.get("unique")) or bool(element.get("unique-group")),
         is_reloadable=_is_true(element.get("reloadable")),

@@ -7,6 +7,7 @@ number the administrator sets, so that no two of them can contradict each other 
 from dataclasses import dataclass
 
 from haclusterd.model.ids import NodeName
+from haclusterd.model.timing import derive
 
 MAX_ENTRY_BYTES = 64 * 1024
 """Largest entry that can be proposed (safety.md §7)."""
@@ -36,20 +37,16 @@ class RaftTimers:
 
     @staticmethod
     def derive(node_timeout_ms: int) -> "RaftTimers":
-        """Derive all timers from node-timeout (safety.md §7).
-
-        fallback < election minimum - 2 ticks - round trip, with a tenth of the minimum allowed for the round trip.
-        """
-        minimum = min(750, max(150, node_timeout_ms // 4))
-        tick = minimum // 25
+        """Derive all timers from node-timeout (safety.md §7)."""
+        timing = derive(node_timeout_ms)
         return RaftTimers(
-            tick_ms=tick,
-            election_min_ms=minimum,
-            election_max_ms=2 * minimum,
-            append_ms=minimum // 5,
-            fallback_ms=minimum - 2 * tick - minimum // 10 - 1,
-            ping_ms=minimum // 2,
-            silence_ms=4 * minimum,
+            tick_ms=timing.tick_ms,
+            election_min_ms=timing.election_min_ms,
+            election_max_ms=timing.election_max_ms,
+            append_ms=timing.append_ms,
+            fallback_ms=timing.fallback_ms,
+            ping_ms=timing.election_min_ms // 2,
+            silence_ms=4 * timing.election_min_ms,
         )
 
 

@@ -30,41 +30,13 @@ class AgentMetadata:
     version: str
     shortdesc: str
     longdesc: str
-    parameters: Mapping[str, "ParameterMetadata"]
+    parameters: Mapping[str, ParameterFacts]
     actions: Mapping[str, "ActionMetadata"]
 
     def facts(self) -> AgentFacts:
         """Return the part that a configuration is judged by."""
-        parameters = {
-            name: ParameterFacts(
-                is_required=each.is_required,
-                is_unique=each.is_unique,
-                is_reloadable=each.is_reloadable,
-                is_private=each.is_private,
-                content_type=each.content_type,
-                default=each.default,
-                shortdesc=each.shortdesc,
-                options=each.options,
-            )
-            for name, each in self.parameters.items()
-        }
         timeouts = {name: each.timeout_ms for name, each in self.actions.items()}
-        return AgentFacts(self.version, self.shortdesc, parameters, timeouts)
-
-
-@dataclass(frozen=True, slots=True)
-class ParameterMetadata:
-    """One declared parameter."""
-
-    name: str
-    is_required: bool = False
-    is_unique: bool = False
-    is_reloadable: bool = False
-    is_private: bool = False
-    content_type: str = "string"
-    default: str | None = None
-    shortdesc: str = ""
-    options: tuple[str, ...] = ()
+        return AgentFacts(self.version, self.shortdesc, self.parameters, timeouts)
 
 
 @dataclass(frozen=True, slots=True)
