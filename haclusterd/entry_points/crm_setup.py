@@ -42,8 +42,9 @@ def set_up(arguments: Mapping[str, Json]) -> Response:
         "next_steps": [
             "Copy each directory to its node, as /etc/haclusterd, readable by root only.",
             "Keep the directory `authority` apart: whoever has it can admit nodes.",
-            "Then on each node: systemctl enable --now haclusterd-pacer haclusterd",
-            "And once: crm status",
+            "Then on each node, once: haclusterd --initialize",
+            "and: systemctl enable --now haclusterd-pacer haclusterd",
+            "Then look: crm status",
         ],
     }
     return _answer(_advice(members), data)
