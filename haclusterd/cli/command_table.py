@@ -14,7 +14,8 @@ _SET = Option("--set", "variables", "a value for ${NAME} in a policy, as NAME=VA
 
 ROOT = Level("", "", (
     Command("status", "Show the state of the cluster; the first line is a verdict", "status",
-            examples=("crm status", "crm -o json status")),
+            (Parameter("form", is_optional=True, completes=Completes.CHOICE, choices=("simple",)),),
+            examples=("crm status", "crm -o json status", "crm status simple")),
     Command("verify", "Judge the configuration", "configure.verify",
             options=(Option("--strict", "strict", "fail on warnings"),), examples=("crm verify --strict",)),
     Command("why", "Say why a resource runs where it runs, or why not on a node", "resource.why",

@@ -43,6 +43,7 @@ def renderer(schema: str) -> Renderer | None:
         "fence": render_tables.render_fence,
         "cleanup": render_tables.render_fence,
         "setup": render_tables.render_setup,
+        "verdict": render_tables.render_verdict,
     }
     return table.get(name)
 

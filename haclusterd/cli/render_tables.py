@@ -165,3 +165,6 @@ def render_setup(_screen: Screen, data: Fields) -> list[str]:
     return [*lines, *texts(data, "next_steps")]
 
 
+def render_verdict(_screen: Screen, data: Fields) -> list[str]:
+    """Write the verdict on one line, as monitoring wants it."""
+    return [f"{text(data, 'verdict')}: {text(data, 'text')}"]

@@ -4,7 +4,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.fencing import DeviceProof, ProofState
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
-from haclusterd.scheduler.fencing_capability import usable_devices
+from haclusterd.scheduler.fencing_capability import usable_devices, usable_devices_by_node
 
 
 def devices_for(cib: Cib, node: NodeName) -> tuple[ResourceId, ...]:
@@ -14,11 +14,9 @@ def devices_for(cib: Cib, node: NodeName) -> tuple[ResourceId, ...]:
 
 def nodes_without_device(cib: Cib) -> tuple[NodeName, ...]:
     """Return the members that run resources and that no device covers."""
-    return tuple(
-        name
-        for name, member in sorted(cib.members.items())
-        if not member.is_witness and not devices_for(cib, name)
-    )
+    names = [name for name, member in sorted(cib.members.items()) if not member.is_witness]
+    devices = usable_devices_by_node(cib.configuration, names)
+    return tuple(name for name in names if not devices[name])
 
 
 def proof(cib: Cib, device: ResourceId, node: NodeName) -> DeviceProof | None:

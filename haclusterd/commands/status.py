@@ -1,7 +1,7 @@
 """`crm status`: everything a person looks at first, as data."""
 
 from haclusterd.commands import fencing_cover
-from haclusterd.commands.arguments import Arguments
+from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context, HeardFrom
 from haclusterd.commands.headlines import Headline, headlines, missing_voters
 from haclusterd.commands.outcome import Outcome
@@ -20,9 +20,13 @@ RECENT_FENCING = 5
 RECENT_FENCING_MS = 7 * 86_400_000
 
 
-def status(context: Context, _arguments: Arguments) -> Outcome:
-    """Answer the state of the whole cluster."""
-    return Outcome(data=status_data(context))
+def status(context: Context, arguments: Arguments) -> Outcome:
+    """Answer the state of the whole cluster; with `simple`, the verdict as a line and an exit status for monitoring."""
+    if arguments.word("form") != "simple":
+        return Outcome(data=status_data(context))
+    first = headlines(context, Overview(context.cib))[0]
+    data: Json = {"schema": "haclusterd.verdict/1", **_headline(first)}
+    return Outcome(data=data, exit_status=int(first.gravity))
 
 
 def status_data(context: Context) -> dict[str, Json]:
@@ -64,7 +68,7 @@ def status_data(context: Context) -> dict[str, Json]:
     }  # fmt: skip
 
 
-def _headline(headline: Headline) -> Json:
+def _headline(headline: Headline) -> dict[str, Json]:
     return {
         "gravity": int(headline.gravity), "verdict": headline.verdict, "text": headline.text,
         "remedy": headline.remedy,
@@ -255,4 +259,8 @@ def _devices(cib: Cib) -> list[Json]:
     return rows
 
 
-VERBS = (Verb("status", status, Permission.READ, "Show the state of the cluster"),)
+VERBS = (
+    Verb("status", status, Permission.READ, "Show the state of the cluster", (
+        Argument("form", Kind.WORD, "`simple`: one line, and 0, 1 or 2 for monitoring", choices=("simple",)),
+    )),
+)  # fmt: skip
