@@ -228,6 +228,7 @@ class TransitionMachine:
             if status.state is NodeState.ONLINE
             for key, order in status.orders.items()
             if key not in self._by_order
+            and (self._rules.open_orders_possibly_active or not order.is_activating)
         }
         return Affinity(cib.configuration, foreign) if foreign else None
 

@@ -7,6 +7,7 @@ The last line is `RESULT key=value ...`; the exit code is 1 when a rule was brok
 """
 
 import argparse
+import logging
 import sys
 import time
 
@@ -23,19 +24,24 @@ def main(arguments: list[str] | None = None) -> int:
     swarming.add_argument("--count", type=int, default=None, help="run exactly so many seeds")
     replaying = verbs.add_parser("replay", help="run one seed and print its story")
     replaying.add_argument("--seed", type=int, required=True)
+    for verb in (swarming, replaying):
+        verb.add_argument(
+            "--safety-ms", type=int, default=swarm.SAFETY_PHASE_MS, help="simulated ms in which faults happen"
+        )
     options = parser.parse_args(arguments)
+    logging.disable(logging.CRITICAL)  # what a simulated store says when it stops is part of the story
     if options.verb == "replay":
-        return replay(options.seed)
-    return run_swarm(options.seed, options.seconds, options.count)
+        return replay(options.seed, options.safety_ms)
+    return run_swarm(options.seed, options.seconds, options.count, options.safety_ms)
 
 
-def run_swarm(first_seed: int, seconds: int, count: int | None) -> int:
+def run_swarm(first_seed: int, seconds: int, count: int | None, safety_ms: int) -> int:
     """Run seeds; stop at the first that breaks a rule."""
     began = time.monotonic()
     simulated_ms = lost = fenced = seeds = 0
     problem = ""
     while not problem and (seeds < count if count is not None else time.monotonic() - began < seconds):
-        outcome = swarm.run(first_seed + seeds)
+        outcome = swarm.run(first_seed + seeds, safety_ms=safety_ms)
         seeds += 1
         simulated_ms += outcome.simulated_ms
         lost += outcome.lost
@@ -43,7 +49,10 @@ def run_swarm(first_seed: int, seconds: int, count: int | None) -> int:
         problem = outcome.problem
         if problem:
             print(f"seed {outcome.seed}: {problem}")
-            print(f"replay it with: python -m haclusterd.simulator replay --seed {outcome.seed}")
+            print(
+                "replay it with: "
+                f"python -m haclusterd.simulator replay --seed {outcome.seed} --safety-ms {safety_ms}"
+            )
     real_ms = max(1, int((time.monotonic() - began) * 1000))
     print(
         f"RESULT seeds={seeds} simulated_s={simulated_ms // 1000} real_s={real_ms // 1000} "
@@ -52,9 +61,9 @@ def run_swarm(first_seed: int, seconds: int, count: int | None) -> int:
     return int(bool(problem))
 
 
-def replay(seed: int) -> int:
+def replay(seed: int, safety_ms: int) -> int:
     """Run one seed and tell everything."""
-    outcome = swarm.run(seed, whole_story=True)
+    outcome = swarm.run(seed, safety_ms=safety_ms, whole_story=True)
     print("\n".join(outcome.story))
     if outcome.problem:
         print(outcome.problem)

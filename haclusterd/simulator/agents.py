@@ -127,7 +127,7 @@ class HostAgents:
         running = _Running(call, deadline, self._world.now_us, at_end=at_end)
         self._boot.runtime[call.key] = running
         self._truth.agent_begins(self.node, call)
-        if call.action in ACTIVATING and call.agent.standard != "stonith":
+        if call.action in ACTIVATING:
             self._truth.start_begins(self.node, call.resource)
         life = self._boot.life
         if fate.has_effect:
@@ -161,8 +161,6 @@ class HostAgents:
 
     def _take_effect(self, running: _Running) -> None:
         call = running.call
-        if call.agent.standard == "stonith":
-            return
         if call.action in ACTIVATING:
             self._truth.service_begins(self.node, call.resource)
         elif call.action == "stop":
@@ -175,8 +173,6 @@ class HostAgents:
     def _natural_code(self, call: AgentCall) -> int:
         if call.action != "monitor":
             return ExitCode.OK
-        if call.agent.standard == "stonith":
-            return ExitCode.OK
         is_active = self._truth.is_active(self.node, call.resource)
         return ExitCode.OK if is_active else ExitCode.NOT_RUNNING
 
@@ -188,7 +184,7 @@ class HostAgents:
         line = f"{self.node} agent {call.resource} {call.action} ends {status} {code} ({call.key})"
         is_dull = call.action == "monitor" and code == ExitCode.OK
         (self._world.mark if is_dull else self._world.record)(line)
-        if call.action in ACTIVATING and call.agent.standard != "stonith":
+        if call.action in ACTIVATING:
             self._truth.start_ends(self.node, call.resource)
         if running.at_end is not None:
             running.at_end(status, code)
@@ -201,12 +197,16 @@ class SimulatedAgents:
         self._hosted = hosted
         self._boot = boot
         self._life = life
+        self._devices: set[ResourceId] = set()
         self._watched: dict[ResourceId, Callable[[ResourceId], None]] = {}
         truth.when_service_ends.append(self._service_ended)
         life.at_end(lambda: truth.when_service_ends.remove(self._service_ended))
 
     def run(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
-        """See `AgentRunner.run`."""
+        """See `AgentRunner.run`; a fence device is registered in the brain's memory, and nowhere else."""
+        if call.agent.standard == "stonith":
+            self._register(call, done)
+            return
         began = self._boot.clock.now()
 
         def ended(status: ExecutionStatus, code: int) -> None:
@@ -222,6 +222,16 @@ class SimulatedAgents:
         self._hosted.begin(call, ended)
         deadline_us = self._boot.clock.virtual_us(after(began, call.timeout_ms))
         timer = self._life.at(deadline_us, lambda: self._hosted.kill(call.key, ExecutionStatus.TIMEOUT))
+
+    def _register(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
+        if call.action == "start":
+            self._devices.add(call.resource)
+        elif call.action == "stop":
+            self._devices.discard(call.resource)
+        is_missing = call.action == "monitor" and call.resource not in self._devices
+        code = ExitCode.NOT_RUNNING if is_missing else ExitCode.OK
+        result = AgentResult(call.key, code, ExecutionStatus.DONE, "", "", "", queued_ms=0, executed_ms=20)
+        self._life.after(20 * MS, lambda: done(result))
 
     def kill(self, key: str) -> None:
         """See `AgentRunner.kill`."""

@@ -34,7 +34,7 @@ from haclusterd.simulator.observed import ObservedMachine, ObservedStore
 from haclusterd.simulator.pacers import SimulatedPacer
 from haclusterd.simulator.raft import SimulatedRaft
 from haclusterd.simulator.truth import Truth
-from haclusterd.simulator.world import Life, World
+from haclusterd.simulator.world import MS, Life, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,8 @@ def pair_key(one: NodeName, other: NodeName) -> bytes:
     return f"heartbeats of {first} and {second}".encode().ljust(32, b".")
 
 
+LOADING_US = (5 * MS, 250 * MS)
+"""How long snapshot and journal take to read."""
 TOLD_BY_THE_HOST = ("effect.run-agent", "event.agent-finished")
 
 
@@ -141,7 +143,8 @@ class BrainProcess:
         self._around = around
         self._host = host
         name = f"{host.name}/{host.boots}/{host.brain.starts}"
-        pacer = SimulatedPacer(host, boot, self.main_life)
+        loading_us = world.chance(f"loading/{name}").randint(*LOADING_US)
+        pacer = SimulatedPacer(host, boot, self.main_life, loading_us)
         replica = Replica(pacer, rules=around.rules)
         self.raft = SimulatedRaft(
             host=host,
@@ -154,6 +157,7 @@ class BrainProcess:
             machine=ObservedMachine(replica, self._outcome_seen),
             chance=world.chance(f"raft/{name}"),
             pacer=pacer,
+            loading_us=loading_us,
             fail=self._fail,
         )
         self.store = self.raft.main

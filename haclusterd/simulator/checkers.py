@@ -138,7 +138,7 @@ class NoRecoveryBeforeFence(Checker):
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """See `Checker`."""
-        if call.action not in ACTIVATING or call.agent.standard == "stonith":
+        if call.action not in ACTIVATING:
             return
         for name, status in self.log.newest.status.nodes.items():
             if name != node and may_hold(status, call.resource):
@@ -173,7 +173,7 @@ class UnseenIsFenced(Checker):
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """See `Checker`."""
-        if call.action not in ACTIVATING or call.agent.standard == "stonith":
+        if call.action not in ACTIVATING:
             return
         for name, status in self.log.newest.status.nodes.items():
             if name != node and status.state is NodeState.UNSEEN:

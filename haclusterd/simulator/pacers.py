@@ -114,8 +114,10 @@ class PacerProcess:
 class SimulatedPacer:
     """The `Pacer` of one brain."""
 
-    def __init__(self, host: Host, boot: Boot, life: Life) -> None:
+    def __init__(self, host: Host, boot: Boot, life: Life, loading_us: int) -> None:
+        """`loading_us` is how long this brain takes to read snapshot and journal."""
         self.life = life
+        self._loading_us = loading_us
         self._host = host
         self._boot = boot
         self._page = PacerPage(boot.page)
@@ -176,7 +178,8 @@ class SimulatedPacer:
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
         """See `Pacer.withdraw`."""
         self._withdrawn.setdefault(node, set()).add(incarnation)
-        self._page.withdraw(node)
+        if self._are_withdrawals_known:
+            self._page.withdraw(node)
 
     def reinstate(self, node: NodeName, incarnation: Incarnation) -> None:
         """See `Pacer.reinstate`."""
@@ -189,8 +192,17 @@ class SimulatedPacer:
             self._page.reinstate(node)
 
     def withdrawals_known(self) -> None:
-        """See `Pacer.withdrawals_known`."""
+        """See `Pacer.withdrawals_known`.
+
+        The store has loaded within one event; the time that takes passes here. What it withdrew comes into the page at
+        its end, since nobody may rely on its coming earlier.
+        """
+        self.life.after(self._loading_us, self._say_known)
+
+    def _say_known(self) -> None:
         self._are_withdrawals_known = True
+        for node in sorted(self._withdrawn):
+            self._page.withdraw(node)
         if self._settings is not None:
             self._page.say_known(self._settings.incarnation.token)
 

@@ -39,6 +39,7 @@ class SimulatedRaft:
         machine: StateMachine,
         chance: random.Random,
         pacer: Pacer,
+        loading_us: int,
         fail: Callable[[str], None],
     ) -> None:
         self._host = host
@@ -48,7 +49,7 @@ class SimulatedRaft:
         self._process = process
         self._streams = streams
         self._chance = chance
-        self._pacer = pacer
+        self._loading_us = loading_us
         self._timer: Event | None = None
         self._is_open = False
         self._disk_worker = SyncWorker(host.disk, raft_life)
@@ -98,8 +99,11 @@ class SimulatedRaft:
         self._disk_worker.run(work, finished)
 
     def _begin(self) -> None:
+        """Open at once, so that a refusal is an exception, but let the time of loading pass before anything is said."""
         self.core.open()
-        self._pacer.withdrawals_known()
+        self._raft_life.after(self._loading_us, self._loaded)
+
+    def _loaded(self) -> None:
         self._is_open = True
         self._streams.listen(self._host.name, self._raft_life, self, boot=self._boot.life)
         self._wake_raft()

@@ -30,6 +30,7 @@ from haclusterd.scheduler.schedule import schedule
 from haclusterd.simulator import configurations
 from haclusterd.simulator.agents import AgentFates, HostAgents
 from haclusterd.simulator.brain import BrainProcess, Surroundings
+from haclusterd.simulator.careless import seen_by
 from haclusterd.simulator.checkers import Checkers, Violation
 from haclusterd.simulator.clocks import EPOCH_MS
 from haclusterd.simulator.fence_devices import PowerSwitch
@@ -132,7 +133,7 @@ class Cluster:
         host.brain.start = start_brain
 
     def _schedule(self, cib: Cib, now: WallTime) -> Plan:
-        return self.scheduler(cib, now)
+        return self.scheduler(cib if self.rules == ALL_RULES else seen_by(self.rules, cib), now)
 
     def _agents_of(self, host: Host, boot: Boot) -> HostAgents:
         return HostAgents(self.world, self.truth, self.fates, host.name, boot)
@@ -237,6 +238,10 @@ class Cluster:
     def hang_raft_thread(self, node: str) -> None:
         """Stop a brain's Raft thread alone."""
         self.brain_of(node).raft_life.pause()
+
+    def resume_main_loop(self, node: str) -> None:
+        """Let a brain's main loop go on."""
+        self.brain_of(node).main_life.resume()
 
     def resume_threads(self, node: str) -> None:
         """Let a brain's threads go on."""

@@ -1,0 +1,28 @@
+"""What a careless scheduler believes: the CIB as it looks to somebody who does not keep a rule.
+
+The scheduler keeps some rules by its very construction, so there is nothing in it to switch off. Where a scenario wants
+to know whether such a rule is needed, the scheduler is shown a CIB without what the rule is about.
+"""
+
+from dataclasses import replace
+
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.rules_in_force import SafetyRules
+
+
+def seen_by(rules: SafetyRules, cib: Cib) -> Cib:
+    """Return the CIB as a scheduler sees it that keeps only these rules."""
+    nodes = {name: _seen(rules, status) for name, status in cib.status.nodes.items()}
+    return replace(cib, status=replace(cib.status, nodes=nodes))
+
+
+def _seen(rules: SafetyRules, status: NodeStatus) -> NodeStatus:
+    is_taken_for_dead = (status.state is NodeState.LOST and not rules.fence_before_recovery) or (
+        status.state is NodeState.UNSEEN and not rules.unseen_is_fenced
+    )
+    if is_taken_for_dead:
+        return NodeStatus(status.name, NodeState.FENCED, status.incarnation)
+    if not rules.open_orders_possibly_active:
+        orders = {key: order for key, order in status.orders.items() if not order.is_activating}
+        return replace(status, orders=orders)
+    return status

@@ -1,0 +1,101 @@
+"""Each safety rule is needed: its scenario ends well with it and is caught without it."""
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+
+import pytest
+
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.simulator.checkers import Violation
+from tests.simulation import rule_scenarios as scenarios
+
+Scenario = Callable[[SafetyRules], None]
+
+NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
+    (
+        ("own_join_first", "order_names_incarnation", "lease_before_exec"),
+        scenarios.replay_after_fencing,
+        frozenset({"NothingOfReplayRuns", "OrdersRunByTheirIncarnation", "OrdersRunOnce"}),
+    ),
+    (
+        ("order_names_incarnation",),
+        scenarios.order_for_an_older_incarnation,
+        frozenset({"OrdersRunByTheirIncarnation"}),
+    ),
+    (
+        ("lease_before_exec", "stop_on_lease_end"),
+        scenarios.start_without_lease,
+        frozenset({"StartsNeedALease"}),
+    ),
+    (("order_still_open_before_exec",), scenarios.voided_while_queued, frozenset({"OrdersAreOpenWhenBegun"})),
+    (("order_deadline",), scenarios.begun_too_late, frozenset({"OrdersBeginInTime"})),
+    (
+        ("open_orders_possibly_active",),
+        scenarios.voided_order_races_begun_agent,
+        frozenset({"NeverTwoActive"}),
+    ),
+    (
+        ("open_orders_possibly_active",),
+        scenarios.dc_changes_with_agent_in_flight,
+        frozenset({"NeverTwoActive"}),
+    ),
+    (("refuse_old_term",), scenarios.old_dc_speaks_late, frozenset({"OrdersFollowTheirTerm"})),
+    (
+        ("close_orders_of_older_incarnations",),
+        scenarios.results_of_an_older_life,
+        frozenset({"ResultsAreOfThisLife"}),
+    ),
+    (("adopt_running_agents",), scenarios.restart_in_mid_start, frozenset({"OneAgentPerResource"})),
+    (("adopt_running_agents",), scenarios.restart_in_mid_stop, frozenset({"OneAgentPerResource"})),
+    (("unverified_is_probed",), scenarios.restart_hides_a_start, frozenset({"NeverTwoActive"})),
+    (("echo_send_time",), scenarios.late_echoes, frozenset({"LeaseEndsAfterLoss"})),
+    (("withdraw_echo",), scenarios.lost_while_its_brain_is_stopped, frozenset({"LeaseEndsAfterLoss"})),
+    (("rebuild_withdrawn_set",), scenarios.voters_restart_after_a_loss, frozenset({"LeaseEndsAfterLoss"})),
+    (("stop_on_lease_end",), scenarios.isolated_holder_without_fencing, frozenset({"NodesWithoutLeaseStop"})),
+    (("lost_needs_whole_quorum",), scenarios.only_the_dc_does_not_hear, frozenset({"LostNodesAreSilent"})),
+    (
+        ("silence_clocks_restart_after_stall",),
+        scenarios.dc_is_paused,
+        frozenset({"LostNodesAreSilent", "AssertionError"}),
+    ),
+    (("dc_needs_fresh_lease",), scenarios.dc_hears_but_is_not_heard, frozenset({"LossIsJudgedUnderLease"})),
+    (("fence_before_recovery",), scenarios.dead_switch, frozenset({"NoRecoveryBeforeFence"})),
+    (("heard_after_fence_is_a_lie",), scenarios.lying_switch, frozenset({"FencedNodesAreDead"})),
+    (("join_held_while_fencing",), scenarios.slow_switch, frozenset({"JoinsWaitForFencing"})),
+    (("reboot_clears_history",), scenarios.stale_cib_after_power_loss, frozenset({"RebootsClear"})),
+    (("unseen_is_fenced",), scenarios.member_never_seen, frozenset({"UnseenIsFenced"})),
+    (("safe_mode_after_crash_loop",), scenarios.poison_cib, frozenset({"AssertionError"})),
+    (("raising_apply_is_a_refusal",), scenarios.raising_apply, frozenset({"AssertionError"})),
+)
+"""Rules, their scenario, and which checkers may be the first to object without them.
+
+Two rules stand together where each alone is enough: a naive design has neither.
+"""
+
+ALWAYS: tuple[Scenario, ...] = (scenarios.one_node_stays_dark,)
+"""Scenarios of no single rule."""
+
+
+def _name(value: object) -> str:
+    if callable(value):
+        return value.__name__
+    return "+".join(value) if isinstance(value, tuple) else ""
+
+
+@pytest.mark.parametrize("scenario", [*dict.fromkeys(case[1] for case in NEEDED), *ALWAYS], ids=_name)
+def test_with_every_rule_the_scenario_ends_well(scenario: Scenario) -> None:
+    scenario(ALL_RULES)
+
+
+@pytest.mark.parametrize(("off", "scenario", "checkers"), NEEDED, ids=_name)
+def test_without_the_rule_a_checker_objects(off: tuple[str, ...], scenario: Scenario, checkers: frozenset[str]) -> None:
+    without = replace(ALL_RULES, **dict.fromkeys(off, False))
+    with pytest.raises((Violation, AssertionError)) as caught:
+        scenario(without)
+    who = caught.value.rule if isinstance(caught.value, Violation) else "AssertionError"
+    assert who in checkers, str(caught.value)
+
+
+def test_no_rule_is_without_a_scenario() -> None:
+    covered = {name for off, _, _ in NEEDED for name in off}
+    assert covered == {field.name for field in fields(SafetyRules)}

@@ -1,0 +1,84 @@
+"""A sample of the swarm: random faults, no rule broken, and the cluster finds back; and runs are functions of their seed."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from haclusterd.model.rules_in_force import ALL_RULES
+from haclusterd.simulator import swarm
+from haclusterd.simulator.scenario import Cluster
+from haclusterd.simulator.world import Life, SimulationStuck, World
+
+SEEDS = range(1, 13)
+SAFETY_MS = 40_000
+
+TRACE = """
+from haclusterd.simulator import swarm
+print(swarm.run({seed}, safety_ms=15_000).trace)
+"""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_faults_break_no_rule_and_the_cluster_finds_back(seed: int) -> None:
+    outcome = swarm.run(seed, safety_ms=SAFETY_MS)
+    replay = f"python -m haclusterd.simulator replay --seed {seed} --safety-ms {SAFETY_MS}"
+    assert not outcome.problem, f"{outcome.problem}\nreplay it with: {replay}"
+
+
+def test_a_seed_is_one_run_in_every_process() -> None:
+    def trace(hash_seed: str) -> str:
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-c", TRACE.format(seed=17)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    one, other = trace("1"), trace("2")
+    assert one == other
+    assert len(one.strip()) == 64
+
+
+def test_another_seed_is_another_run() -> None:
+    traces = {swarm.run(seed, safety_ms=1000).trace for seed in (1, 2)}
+    assert len(traces) == 2
+
+
+def test_a_healthy_cluster_stays_as_it_is() -> None:
+    cluster = Cluster(5, rules=ALL_RULES).form()
+    index = cluster.cib.index
+    cluster.run_for(60_000)
+    assert cluster.is_settled()
+    assert cluster.cib.index == index, "a cluster in which nothing happens has nothing to say"
+    assert not cluster.switch.acted
+
+
+def test_events_of_a_paused_life_wait_in_order_and_those_of_an_ended_one_never_happen() -> None:
+    world = World(1)
+    process, other = Life(world, "process"), Life(world, "other")
+    thread = Life(world, "thread", process)
+    seen: list[str] = []
+    for place in range(3):
+        thread.after(place, lambda place=place: seen.append(f"thread {place}"))
+    other.after(1, lambda: seen.append("other"))
+    process.pause()
+    world.run_until(10)
+    assert seen == ["other"]
+    process.resume()
+    world.run_until(10)
+    assert seen == ["other", "thread 0", "thread 1", "thread 2"]
+    thread.after(1, lambda: seen.append("never"))
+    process.end()
+    world.run_until(20)
+    assert "never" not in seen
+
+
+def test_time_that_stands_still_is_found() -> None:
+    world = World(1)
+    world.EVENTS_PER_INSTANT_MAX = 100  # type: ignore[misc]
+
+    def again() -> None:
+        world.after(0, again)
+
+    again()
+    with pytest.raises(SimulationStuck):
+        world.run_until(1)
