@@ -41,6 +41,8 @@ from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 CHECK_LEVEL = "OCF_CHECK_LEVEL"
 DEFAULT_STOP_TIMEOUT_MS = 20_000
+IN_FORCE = (NodeState.ONLINE, NodeState.LOST)
+"""States in which the CIB knows what may be active on a node."""
 
 
 @dataclass(slots=True)
@@ -115,6 +117,11 @@ class ExecutorMachine:
         self._stopping: dict[ResourceId, _OwnStop] | None = None
         """What is still to be stopped since the lease ended; None while this node has not acted alone."""
         self._own_stop_failed: set[ResourceId] = set()
+        """What may still be active although this node tried to stop it, or did not know how."""
+        self._in_force: NodeStatus | None = None
+        """What the CIB last knew of this node in this boot: a recorded fencing drops it there, but not here."""
+        self._has_joined = False
+        """Whether this life has joined: only then is all known that this boot may have started."""
         self._is_empty: bool | None = None
         self._results: list[OperationResult] = []
 
@@ -156,14 +163,15 @@ class ExecutorMachine:
         self._incarnation = incarnation
         self._is_joined = False
         self._stopping = None
+        self._has_joined = False
         self._own_stop_failed.clear()
-        self._results.clear()
         self._grace_until = after(moment.now, self._lease_grace_ms)
         for line in self._lines.values():
             line.queue.clear()
             effects.extend(self._forget_recurring(line))
             if line.running is not None:
                 line.running.is_dropped = True
+        self._results.clear()
         return [*effects, *self._step(moment)]
 
     def cib_changed(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
@@ -172,11 +180,17 @@ class ExecutorMachine:
         status = self._status()
         was_joined = self._is_joined
         self._is_joined = self._counts_as_joined(status)
+        self._has_joined |= self._is_joined
+        if status is not None and self._is_of_this_boot(status) and status.state in IN_FORCE:
+            self._in_force = status
         if self._is_joined and not was_joined and status is not None:
             self._call_id = max(self._call_id, status.last_call_id)
         if self._is_joined and status is not None and self._stopping is None:
             self._take_in(status, moment)
         return self._step(moment)
+
+    def _is_of_this_boot(self, status: NodeStatus) -> bool:
+        return status.incarnation is not None and status.incarnation.boot_id == self._incarnation.boot_id
 
     def agent_finished(self, result: AgentResult, moment: Moment) -> Sequence[Effect]:
         """An agent has ended."""
@@ -269,8 +283,9 @@ class ExecutorMachine:
 
     def _step(self, moment: Moment) -> list[Effect]:
         effects: list[Effect] = []
-        if self._must_act_alone(moment):
-            effects.extend(self._begin_to_act_alone("the lease ended"))
+        cause = self._must_act_alone(moment)
+        if cause:
+            effects.extend(self._begin_to_act_alone(cause))
         if self._stopping is not None:
             effects.extend(self._continue_alone(moment))
         elif self._is_joined:
@@ -288,13 +303,18 @@ class ExecutorMachine:
         return [Propose(key, RecordResults(self._node, self._incarnation, results))]
 
     def _publish_empty(self) -> list[Effect]:
-        """Say whether nothing that is managed can be active here (safety.md §2, "Feed")."""
+        """Say whether nothing that is managed can be active here (safety.md §2, "Feed").
+
+        A life that has not joined begins nothing, and may know less than its predecessor did: it proves nothing new.
+        """
         status = self._status()
         is_busy = any(line.running is not None or line.adopted or line.queue for line in self._lines.values())
+        is_proven = self._is_empty is True
         if self._stopping is not None:
-            is_empty = not is_busy and not self._stopping and not self._own_stop_failed
-        else:
-            is_empty = self._is_joined and status is not None and not possibly_active(status) and not is_busy
+            is_proven = (is_proven or self._has_joined) and not self._stopping and not self._own_stop_failed
+        elif self._is_joined:
+            is_proven = status is not None and not possibly_active(status)
+        is_empty = is_proven and not is_busy
         if is_empty == self._is_empty:
             return []
         self._is_empty = is_empty
@@ -332,10 +352,11 @@ class ExecutorMachine:
         if self._ends_monitors(order) and order.action is not ActionName.CANCEL:
             effects.extend(self._forget_recurring(line))
         if order.action is ActionName.CANCEL:
-            line.recurring.pop(order.interval_ms, None)
+            self._end_recurring(line, order.interval_ms)
             self._answer_done(order, moment)
             return effects
         if order.action is ActionName.MONITOR and order.interval_ms:
+            self._end_recurring(line, order.interval_ms)
             line.recurring[order.interval_ms] = Recurring.begin(order, moment.now)
             return effects
         if order.action is ActionName.STOP and line.is_watched:
@@ -357,11 +378,14 @@ class ExecutorMachine:
             return f"its deadline passed ({waited} ms after its receipt)"
         return ""
 
+    def _end_recurring(self, line: _Line, interval_ms: int) -> None:
+        recurring = line.recurring.pop(interval_ms, None)
+        if recurring is not None and recurring.is_unanswered:
+            self._answer_order_unknown(recurring.order)
+
     def _forget_recurring(self, line: _Line) -> list[Effect]:
-        for recurring in line.recurring.values():
-            if recurring.is_unanswered:
-                self._answer_order_unknown(recurring.order)
-        line.recurring.clear()
+        for interval_ms in tuple(line.recurring):
+            self._end_recurring(line, interval_ms)
         if line.running is not None and line.running.interval_ms and not line.running.is_dropped:
             line.running.is_dropped = True
             return [KillAgent(line.running.key)]
@@ -454,10 +478,16 @@ class ExecutorMachine:
 
     # -- acting alone -----------------------------------------------------------------------------------------------
 
-    def _must_act_alone(self, moment: Moment) -> bool:
-        if self._stopping is not None or moment.has_lease or not self._rules.stop_on_lease_end:
-            return False
-        return moment.now >= self._grace_until
+    def _must_act_alone(self, moment: Moment) -> str:
+        """Say why this node must stop what it runs; empty when it need not."""
+        if self._stopping is not None:
+            return ""
+        status = self._status()
+        if status is not None and status.state is NodeState.FENCED and status.incarnation == self._incarnation:
+            return "this node is recorded as fenced, though it lives"
+        if moment.has_lease or not self._rules.stop_on_lease_end or moment.now < self._grace_until:
+            return ""
+        return "the lease ended"
 
     def _begin_to_act_alone(self, cause: str) -> list[Effect]:
         effects: list[Effect] = []
@@ -479,25 +509,34 @@ class ExecutorMachine:
         return effects
 
     def _possibly_active_here(self) -> frozenset[ResourceId]:
-        status = self._status()
-        if status is None or status.incarnation is None:
-            return frozenset()
-        if status.incarnation.boot_id != self._incarnation.boot_id:
-            return frozenset()  # All of it died with the older boot.
+        """Return what may run here; what an older boot ran died with it."""
         begun = {line.resource for line in self._lines.values() if line.running is not None or line.adopted}
-        return possibly_active(status) | begun
+        return (possibly_active(self._in_force) if self._in_force is not None else frozenset()) | begun
 
     def _own_stops(self, active: frozenset[ResourceId]) -> dict[ResourceId, _OwnStop]:
-        status = self._status()
-        assert status is not None or not active
         before = stops_before(self._cib.configuration, active)
         stops: dict[ResourceId, _OwnStop] = {}
         for resource in sorted(active):
-            origin = _origin(status, resource)
-            if origin is not None and origin[0].standard != "stonith":
+            origin = self._origin(resource)
+            if origin is None:
+                self._own_stop_failed.add(resource)
+            elif origin[0].standard != "stonith":
                 timeout_ms = _stop_timeout_ms(self._cib, resource)
                 stops[resource] = _OwnStop(origin[0], origin[1], timeout_ms, before[resource])
         return stops
+
+    def _origin(self, resource: ResourceId) -> tuple[AgentReference, Mapping[str, str]] | None:
+        """Return with which agent and parameters a resource may have been started here."""
+        line = self._line(resource)
+        if line.running is not None and line.running.order is not None:
+            return line.running.order.agent, line.running.order.parameters
+        if self._in_force is None:
+            return None
+        for order in self._in_force.orders.values():
+            if order.resource == resource and order.is_activating:
+                return order.agent, order.parameters
+        history = self._in_force.histories.get(resource)
+        return (history.agent, history.parameters) if history is not None else None
 
     def _continue_alone(self, moment: Moment) -> list[Effect]:
         assert self._stopping is not None
@@ -562,19 +601,6 @@ def _status_of(result: AgentResult, exit_code: ExitCode, order: Order) -> Execut
     if is_probe and exit_code in (ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED):
         return ExecutionStatus.DONE
     return ExecutionStatus.NOT_INSTALLED if exit_code is ExitCode.NOT_INSTALLED else ExecutionStatus.ERROR
-
-
-def _origin(
-    status: NodeStatus | None, resource: ResourceId
-) -> tuple[AgentReference, Mapping[str, str]] | None:
-    """Return with which agent and parameters a resource may have been started here."""
-    if status is None:
-        return None
-    for order in status.orders.values():
-        if order.resource == resource and order.is_activating:
-            return order.agent, order.parameters
-    history = status.histories.get(resource)
-    return (history.agent, history.parameters) if history is not None else None
 
 
 def _stop_timeout_ms(cib: Cib, resource: ResourceId) -> int:

@@ -1,0 +1,606 @@
+"""What an executor begins, what it refuses, what it says, and what it does when it is alone."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from haclusterd.cib import commands
+from haclusterd.machines.effects import (
+    Effect,
+    KillAgent,
+    PublishEmpty,
+    RunAgent,
+    UnwatchService,
+    WatchService,
+)
+from haclusterd.machines.executor import ExecutorMachine
+from haclusterd.machines.moment import Moment
+from haclusterd.model.agent_calls import AdoptedAction, AgentCall
+from haclusterd.model.configuration import Group
+from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.ids import AgentReference, OrderKey, ResourceId
+from haclusterd.model.instants import NEVER, Instant, WallTime
+from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import OperationResult, ResultKind
+from tests.unit.machines.situations import (
+    DB,
+    N2,
+    WEB,
+    Cluster,
+    commands_of,
+    ended,
+    life,
+    moment,
+    order,
+    primitive,
+    probe,
+)
+
+GRACE_MS = 2000
+
+
+class Node:
+    """n2's executor in a cluster, and the agents that it was given to run."""
+
+    def __init__(self, cluster: Cluster | None = None, *, actions_max: int = 16) -> None:
+        self.cluster = cluster or Cluster()
+        self.executor = ExecutorMachine(
+            N2, life(N2), Instant(0), lease_grace_ms=GRACE_MS, actions_max=actions_max
+        )
+        self.now = 10_000
+        self.has_lease = True
+        self.calls: list[AgentCall] = []
+        self.at_work: dict[str, AgentCall] = {}
+        self.killed: list[str] = []
+        self.told: list[OperationResult] = []
+        self.said_empty: list[bool] = []
+        self.seen = self.cluster.cib
+        self.effects: Sequence[Effect] = ()
+
+    def moment(self) -> Moment:
+        return moment(self.now, lease_until=NEVER if self.has_lease else 0)
+
+    def perform(self, effects: Sequence[Effect]) -> Sequence[Effect]:
+        self.effects = effects
+        for effect in effects:
+            if isinstance(effect, RunAgent):
+                assert effect.call.key not in self.at_work
+                self.calls.append(effect.call)
+                self.at_work[effect.call.key] = effect.call
+            elif isinstance(effect, KillAgent):
+                self.killed.append(effect.key)
+            elif isinstance(effect, PublishEmpty):
+                self.said_empty.append(effect.is_empty)
+        for command in commands_of(effects):
+            assert isinstance(command, commands.RecordResults)
+            self.told.extend(command.results)
+            self.cluster.put(command)
+        return effects
+
+    def see(self) -> Sequence[Effect]:
+        """Show it the newest CIB."""
+        self.seen = self.cluster.cib
+        return self.perform(self.executor.cib_changed(self.cluster.cib, self.moment()))
+
+    def tick(self, span_ms: int = 0) -> Sequence[Effect]:
+        self.now += span_ms
+        return self.perform(self.executor.ticked(self.moment()))
+
+    def finish(self, key: str, exit_code: int = 0, status: ExecutionStatus = ExecutionStatus.DONE) -> Sequence[Effect]:
+        """Let an agent end; the CIB that follows is seen."""
+        del self.at_work[key]
+        effects = self.perform(self.executor.agent_finished(ended(key, exit_code, status), self.moment()))
+        self.see()
+        return effects
+
+    def lose_lease(self) -> Sequence[Effect]:
+        self.has_lease = False
+        return self.tick()
+
+    def is_empty(self) -> bool:
+        """Return what the pacer was told last."""
+        return bool(self.said_empty) and self.said_empty[-1]
+
+    def begun(self) -> list[tuple[str, str]]:
+        return [(str(call.resource), call.action) for call in self.calls]
+
+    def answers(self) -> list[tuple[str | None, ResultKind]]:
+        return [(result.order, result.kind) for result in self.told]
+
+
+@pytest.fixture
+def node() -> Node:
+    """n2, joined, with its lease."""
+    made = Node()
+    made.see()
+    return made
+
+
+def start(node: Node, resource: ResourceId = DB) -> None:
+    node.cluster.issue(order(f"start-{resource}", resource=resource))
+    node.see()
+    node.finish(f"start-{resource}")
+
+
+# -- what it begins ---------------------------------------------------------------------------------------------------
+
+
+def test_an_order_is_run_and_its_result_is_told(node: Node) -> None:
+    node.cluster.issue(order("a"))
+    node.see()
+    assert node.begun() == [("db", "start")]
+    node.finish("a")
+    assert node.answers() == [("a", ResultKind.FINISHED)]
+    assert node.cluster.status(N2).orders == {}
+
+
+def test_an_order_that_stays_open_is_begun_once(node: Node) -> None:
+    node.cluster.issue(order("a"))
+    for _ in range(3):
+        node.see()
+        node.tick(100)
+    assert node.begun() == [("db", "start")]
+
+
+def test_nothing_is_begun_before_its_own_join_is_applied() -> None:
+    cluster = Cluster()
+    cluster.must(commands.Join(N2, life(N2, token=9)))
+    cluster.issue(order("a", incarnation=life(N2, token=9)))
+    node = Node(cluster)
+    node.see()
+    assert node.begun() == []
+
+
+def test_nothing_is_begun_once_it_is_lost(node: Node) -> None:
+    node.cluster.issue(order("a", ActionName.STOP))
+    node.cluster.lose(N2)
+    node.see()
+    node.tick(1000)
+    assert node.begun() == []
+
+
+@pytest.mark.parametrize("action", sorted(ACTIVATING))
+def test_what_activates_is_not_begun_without_a_lease(node: Node, action: ActionName) -> None:
+    node.executor.retimed(GRACE_MS)
+    node.cluster.issue(order("a", action))
+    node.has_lease = False
+    node.now = GRACE_MS - 1
+    node.see()
+    assert node.begun() == []
+    assert node.answers() == [("a", ResultKind.NOT_BEGUN)]
+
+
+@pytest.mark.parametrize("action", [ActionName.STOP, ActionName.MONITOR, ActionName.DEMOTE])
+def test_what_does_not_activate_needs_no_lease(node: Node, action: ActionName) -> None:
+    node.cluster.issue(order("a", action))
+    node.has_lease = False
+    node.now = GRACE_MS - 1
+    node.see()
+    assert [action for _, action in node.begun()] == [action]
+
+
+def test_a_voided_order_is_answered_and_never_begun(node: Node) -> None:
+    node.cluster.issue(order("a"))
+    node.cluster.void("a")
+    node.see()
+    assert node.begun() == []
+    assert node.answers() == [("a", ResultKind.NOT_BEGUN)]
+
+
+def test_an_order_voided_while_it_waits_is_answered_and_never_begun(node: Node) -> None:
+    node.cluster.issue(probe("p"), order("a"))
+    node.see()
+    node.cluster.void("a")
+    node.see()
+    node.finish("p", ExitCode.NOT_RUNNING)
+    assert node.begun() == [("db", "monitor")]
+    assert ("a", ResultKind.NOT_BEGUN) in node.answers()
+
+
+def test_a_voided_order_that_has_begun_goes_on_and_is_answered_as_it_ended(node: Node) -> None:
+    node.cluster.issue(order("a"))
+    node.see()
+    node.cluster.void("a")
+    node.see()
+    assert node.killed == []
+    node.finish("a")
+    assert node.answers() == [("a", ResultKind.FINISHED)]
+
+
+@pytest.mark.parametrize(("waited_ms", "is_begun"), [(10_000, True), (10_001, False)])
+def test_an_order_that_waited_past_its_deadline_is_not_begun(node: Node, waited_ms: int, is_begun: bool) -> None:
+    node.cluster.issue(probe("p"), order("a", deadline_ms=10_000))
+    node.see()
+    node.now += waited_ms
+    node.finish("p", ExitCode.NOT_RUNNING)
+    assert (("db", "start") in node.begun()) is is_begun
+    assert (("a", ResultKind.NOT_BEGUN) in node.answers()) is not is_begun
+
+
+def test_one_action_of_a_resource_at_a_time_others_beside_it(node: Node) -> None:
+    node.cluster.issue(probe("p"), order("a"), order("b", resource=WEB))
+    node.see()
+    assert node.begun() == [("db", "monitor"), ("web", "start")]
+
+
+def test_no_more_agents_than_allowed_run_at_once() -> None:
+    node = Node(actions_max=1)
+    node.cluster.issue(order("a"), order("b", resource=WEB))
+    node.see()
+    assert node.begun() == [("db", "start")]
+    node.finish("a")
+    assert node.begun() == [("db", "start"), ("web", "start")]
+
+
+def test_what_an_earlier_life_left_running_is_waited_for() -> None:
+    node = Node()
+    node.executor.adopted([AdoptedAction("old", DB, "start", Instant(0), is_running=True)])
+    node.cluster.issue(probe("p"))
+    node.see()
+    assert node.begun() == []
+    node.perform(node.executor.adopted_ended("old", node.moment()))
+    assert node.begun() == [("db", "monitor")]
+
+
+# -- recurring monitors -----------------------------------------------------------------------------------------------
+
+
+def monitored(node: Node, interval_ms: int = 10_000) -> None:
+    start(node)
+    node.cluster.issue(order("m", ActionName.MONITOR, interval_ms=interval_ms))
+    node.see()
+    node.finish("m.1")
+
+
+def test_a_recurring_monitor_answers_its_order_once_and_then_tells_changes_only(node: Node) -> None:
+    monitored(node)
+    node.told.clear()
+    node.tick(10_000)
+    node.finish("m.2")
+    assert node.told == []
+    node.tick(10_000)
+    node.finish("m.3", ExitCode.NOT_RUNNING)
+    assert [(result.order, result.exit_code) for result in node.told] == [(None, ExitCode.NOT_RUNNING)]
+
+
+def test_the_interval_counts_from_the_end_of_one_run_to_the_begin_of_the_next(node: Node) -> None:
+    start(node)
+    node.cluster.issue(order("m", ActionName.MONITOR, interval_ms=10_000))
+    node.see()
+    node.now += 3000
+    node.finish("m.1")
+    assert node.executor.deadline(node.moment()) == node.now + 10_000
+    node.tick(9999)
+    assert len(node.calls) == 2
+    node.tick(1)
+    assert len(node.calls) == 3
+
+
+def test_a_dying_service_is_looked_at_at_once(node: Node) -> None:
+    monitored(node)
+    node.now += 1000
+    node.perform(node.executor.service_died(DB, node.moment()))
+    assert [call.key for call in node.calls[2:]] == ["m.2"]
+
+
+def test_a_stop_kills_the_monitor_that_runs_and_ends_all_others(node: Node) -> None:
+    monitored(node)
+    node.tick(10_000)
+    node.cluster.issue(order("s", ActionName.STOP))
+    node.see()
+    assert node.killed == ["m.2"]
+    node.finish("m.2", 1, ExecutionStatus.CANCELLED)
+    assert node.begun()[-1] == ("db", "stop")
+    node.finish("s")
+    node.tick(20_000)
+    assert node.begun()[-1] == ("db", "stop")
+
+
+def test_a_cancel_ends_one_monitor_and_leaves_the_resource_alone(node: Node) -> None:
+    monitored(node)
+    node.cluster.issue(order("c", ActionName.CANCEL, interval_ms=10_000))
+    node.see()
+    assert ("c", ResultKind.FINISHED) in node.answers()
+    node.tick(20_000)
+    assert len(node.calls) == 2
+
+
+@pytest.mark.parametrize("action", [ActionName.CANCEL, ActionName.MONITOR])
+def test_a_monitor_ended_before_its_first_answer_is_answered_for(node: Node, action: ActionName) -> None:
+    """Otherwise its order stays open, and blocks its resource, for ever."""
+    start(node)
+    node.cluster.issue(order("m", ActionName.MONITOR, interval_ms=10_000))
+    node.see()
+    node.cluster.issue(order("x", action, interval_ms=10_000))
+    node.see()
+    node.finish("m.1", 1, ExecutionStatus.CANCELLED)
+    if action is ActionName.MONITOR:
+        node.finish("x.2")
+    assert node.cluster.status(N2).orders == {}
+
+
+def test_the_processes_of_what_runs_are_watched_until_its_stop(node: Node) -> None:
+    node.cluster.issue(order("a"))
+    node.see()
+    assert WatchService(DB, "db") in node.finish("a")
+    node.cluster.issue(order("s", ActionName.STOP))
+    assert UnwatchService(DB) in node.see()
+
+
+# -- alone ------------------------------------------------------------------------------------------------------------
+
+
+def test_at_the_end_of_the_lease_everything_active_is_stopped(node: Node) -> None:
+    start(node)
+    node.lose_lease()
+    assert node.executor.has_acted_alone
+    assert node.begun()[-1] == ("db", "stop")
+    assert node.executor.is_stopping_alone
+    node.finish(node.calls[-1].key)
+    assert not node.executor.is_stopping_alone
+
+
+def test_it_is_woken_when_its_lease_ends(node: Node) -> None:
+    assert node.executor.deadline(moment(10_000, lease_until=11_500)) == 11_500
+
+
+def test_a_daemon_that_has_just_started_waits_for_its_first_lease() -> None:
+    node = Node()
+    node.has_lease = False
+    node.now = GRACE_MS - 1
+    node.see()
+    assert not node.executor.has_acted_alone
+    node.tick(1)
+    assert node.executor.has_acted_alone
+
+
+def test_a_start_in_progress_is_killed_and_then_stopped(node: Node) -> None:
+    node.cluster.issue(order("a"))
+    node.see()
+    node.lose_lease()
+    assert node.killed == ["a"]
+    assert node.begun() == [("db", "start")]
+    node.finish("a", 1, ExecutionStatus.CANCELLED)
+    assert node.begun() == [("db", "start"), ("db", "stop")]
+    assert node.told == [], "what was interrupted is not told: it is found out by a probe of the next life"
+
+
+def test_own_stops_follow_the_constraints_in_reverse(node: Node) -> None:
+    node.cluster.configure(
+        *(commands.PutResource(primitive(name)) for name in ("db", "web")),
+        commands.PutResource(Group(ResourceId("g"), (DB, WEB))),
+    )
+    start(node)
+    start(node, WEB)
+    node.lose_lease()
+    assert node.begun()[2:] == [("web", "stop")]
+    node.finish(node.calls[-1].key)
+    assert node.begun()[3:] == [("db", "stop")]
+
+
+def test_orders_are_not_taken_once_it_has_acted_alone(node: Node) -> None:
+    node.lose_lease()
+    node.has_lease = True
+    node.cluster.issue(order("a"))
+    node.see()
+    node.tick(1000)
+    assert node.begun() == []
+
+
+def test_fence_devices_are_not_stopped(node: Node) -> None:
+    node.cluster.issue(replace(order("f", resource=ResourceId("power")), agent=AgentReference("stonith", None, "x")))
+    node.see()
+    node.finish("f")
+    node.lose_lease()
+    assert node.begun() == [("power", "start")]
+
+
+def test_a_new_life_takes_orders_again(node: Node) -> None:
+    start(node)
+    node.lose_lease()
+    node.finish(node.calls[-1].key)
+    node.has_lease = True
+    node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
+    node.cluster.must(commands.Join(N2, life(N2, token=2)))
+    node.cluster.issue(order("b", incarnation=life(N2, token=2)))
+    node.see()
+    assert node.begun()[-1] == ("db", "start")
+
+
+def test_an_agent_of_the_old_life_blocks_its_resource_and_is_not_told_of(node: Node) -> None:
+    node.cluster.issue(order("a"))
+    node.see()
+    node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
+    node.cluster.must(commands.Join(N2, life(N2, token=2)))
+    node.cluster.issue(order("b", incarnation=life(N2, token=2)))
+    node.see()
+    assert node.begun() == [("db", "start")]
+    node.finish("a")
+    assert node.told == []
+    assert node.begun() == [("db", "start"), ("db", "start")]
+
+
+def test_a_node_that_is_recorded_as_fenced_but_lives_stops_what_it_ran(node: Node) -> None:
+    """Its lease may even hold: it was fenced by hand. What it ran may start elsewhere at once."""
+    start(node)
+    node.cluster.lose(N2)
+    node.cluster.must(commands.Fenced(N2, life(N2), None, FenceOutcome.CONFIRMED, "it is down"))
+    node.see()
+    assert node.executor.has_acted_alone
+    assert node.begun()[-1] == ("db", "stop")
+
+
+def test_what_an_older_boot_ran_is_not_stopped() -> None:
+    node = Node()
+    start_on_older_boot(node)
+    node.lose_lease()
+    assert node.executor.has_acted_alone
+    assert node.begun() == []
+
+
+def start_on_older_boot(node: Node) -> None:
+    node.cluster.issue(order("a"))
+    finished = OperationResult(
+        ResultKind.FINISHED, OrderKey("a"), DB, "start", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
+    )
+    node.cluster.must(commands.RecordResults(N2, life(N2), (finished,)))
+    node.executor = ExecutorMachine(N2, life(N2, boot=2), Instant(0), lease_grace_ms=GRACE_MS)
+    node.see()
+
+
+# -- empty ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_is_empty_when_nothing_can_be_active_on_it(node: Node) -> None:
+    assert node.is_empty()
+    node.cluster.issue(order("a"))
+    node.see()
+    assert not node.is_empty()
+    node.finish("a")
+    assert not node.is_empty()
+    node.cluster.issue(order("s", ActionName.STOP))
+    node.see()
+    node.finish("s")
+    assert node.is_empty()
+
+
+def test_a_node_that_stopped_everything_by_itself_is_empty_also_in_its_next_life(node: Node) -> None:
+    start(node)
+    node.lose_lease()
+    assert not node.is_empty()
+    node.finish(node.calls[-1].key)
+    assert node.is_empty()
+    node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
+    assert node.is_empty()
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "status"), [(1, ExecutionStatus.DONE), (0, ExecutionStatus.TIMEOUT), (1, ExecutionStatus.ERROR)]
+)
+def test_a_failed_stop_leaves_the_node_not_empty(node: Node, exit_code: int, status: ExecutionStatus) -> None:
+    start(node)
+    node.lose_lease()
+    node.finish(node.calls[-1].key, exit_code, status)
+    assert not node.is_empty()
+
+
+def test_a_life_that_never_joined_proves_nothing() -> None:
+    """Its CIB may be older than what its predecessor started."""
+    cluster = Cluster()
+    node = Node(cluster)
+    node.executor = ExecutorMachine(N2, life(N2, token=2), Instant(0), lease_grace_ms=GRACE_MS)
+    node.has_lease = False
+    node.see()
+    assert node.executor.has_acted_alone
+    assert not node.is_empty()
+
+
+def test_an_adopted_agent_of_a_resource_that_the_cib_does_not_know_leaves_the_node_not_empty(node: Node) -> None:
+    node.executor.adopted([AdoptedAction("old", DB, "start", Instant(0), is_running=True)])
+    node.lose_lease()
+    node.perform(node.executor.adopted_ended("old", node.moment()))
+    assert not node.is_empty()
+
+
+# -- whatever happens -------------------------------------------------------------------------------------------------
+
+
+class _Story:
+    """One executor and its DC under random events, and the rules it must keep at each begin of an agent."""
+
+    def __init__(self) -> None:
+        self.node = Node(actions_max=2)
+        self.serial = 0
+        self.token = 1
+        self.run: set[str] = set()
+        self.received: dict[str, int] = {}
+
+    def step(self, event: str, pick: int) -> None:
+        before = len(self.node.calls)
+        getattr(self, event)(pick)
+        for call in self.node.calls[before:]:
+            self.check(call)
+
+    def check(self, call: AgentCall) -> None:
+        assert call.key not in self.run, "an order was run twice"
+        self.run.add(call.key)
+        assert call.incarnation == life(N2, token=self.token)
+        busy = [other for other in self.node.at_work.values() if other.resource == call.resource]
+        assert len(busy) == 1, "two agents of one resource at work"
+        if ActionName(call.action) not in ACTIVATING:
+            return
+        assert self.node.has_lease, "begun without a lease"
+        known = self.node.seen.status.nodes[N2].orders[OrderKey(call.key)]
+        assert not known.is_voided, "begun after it was voided"
+        assert known.incarnation == life(N2, token=self.token)
+        assert self.node.now - self.received[call.key] <= known.deadline_ms, "begun past its deadline"
+
+    def issue(self, pick: int) -> None:
+        self.serial += 1
+        action = (ActionName.START, ActionName.STOP, ActionName.MONITOR, ActionName.START)[pick % 4]
+        status = self.node.cluster.status(N2)
+        wanted = order(
+            f"o{self.serial}",
+            action,
+            resource=(DB, WEB)[pick % 2],
+            incarnation=status.incarnation,
+            interval_ms=1000 if action is ActionName.MONITOR and pick % 3 else 0,
+            deadline_ms=500,
+        )
+        self.node.cluster.put(commands.IssueOrders(self.node.cluster.term, (wanted,)))
+
+    def void(self, pick: int) -> None:
+        keys = sorted(self.node.cluster.status(N2).orders)
+        if keys:
+            self.node.cluster.void(keys[pick % len(keys)])
+
+    def see(self, _: int) -> None:
+        for key in self.node.cluster.status(N2).orders:
+            self.received.setdefault(key, self.node.now)
+        self.node.see()
+
+    def pass_time(self, pick: int) -> None:
+        self.node.tick(50 * pick)
+
+    def finish(self, pick: int) -> None:
+        keys = sorted(self.node.at_work)
+        if keys:
+            key = keys[pick % len(keys)]
+            del self.node.at_work[key]
+            result = ended(key, (0, 7, 1)[pick % 3])
+            self.node.perform(self.node.executor.agent_finished(result, self.node.moment()))
+
+    def lease_ends(self, _: int) -> None:
+        self.node.has_lease = False
+        self.node.tick(1)
+
+    def lease_comes(self, _: int) -> None:
+        self.node.has_lease = True
+        self.node.tick(1)
+
+    def new_life(self, _: int) -> None:
+        self.token += 1
+        self.node.perform(self.node.executor.reincarnated(life(N2, token=self.token), self.node.moment()))
+
+    def join(self, _: int) -> None:
+        self.node.cluster.put(commands.Join(N2, life(N2, token=self.token)))
+
+    def be_lost(self, _: int) -> None:
+        status = self.node.cluster.status(N2)
+        self.node.cluster.put(commands.Lost(N2, status.incarnation, self.node.cluster.term, "x"))
+
+
+EVENTS = ("issue", "issue", "issue", "see", "see", "finish", "finish", "pass_time", "void", "lease_ends",
+          "lease_comes", "new_life", "join", "be_lost")  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 11)), max_size=60))
+def test_whatever_happens_the_rules_of_beginning_hold(story: list[tuple[str, int]]) -> None:
+    told = _Story()
+    told.step("see", 0)
+    for event, pick in story:
+        told.step(event, pick)
