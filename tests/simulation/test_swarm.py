@@ -1,4 +1,4 @@
-"""A sample of the swarm: random faults, no rule broken, and the cluster finds back; and runs are functions of their seed."""
+"""A sample of the swarm: random faults break no rule, and the cluster finds back; a run is a function of its seed."""
 
 import os
 import subprocess
