@@ -48,10 +48,15 @@ class FencerMachine:
         self._jobs: dict[FenceKey, _Job] = {}
         self._begun: set[FenceKey] = set()
 
+    @property
+    def is_fencing(self) -> bool:
+        """Whether fence agents are at work, or will be tried again."""
+        return bool(self._jobs)
+
     def reincarnated(self, incarnation: Incarnation) -> None:
-        """Begin a new life: what the old one was fencing is nobody's any more, its outcome unknown."""
+        """Begin a new life, which no fence agent of the old one outlives."""
+        assert not self._jobs
         self._incarnation = incarnation
-        self._jobs.clear()
 
     def cib_changed(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
         """Look for fence orders of this incarnation."""

@@ -15,6 +15,7 @@ from haclusterd.cib.commands import Join, Leaving, RequestLeave
 from haclusterd.machines.effects import Effect, Note, Propose, TransferLeadership
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.fencing import FenceState
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import NEVER, Instant, after
 
@@ -84,30 +85,49 @@ class JoiningMachine:
             self._state = JoinState.OVER
 
     def step(
-        self, cib: Cib, moment: Moment, *, has_acted_alone: bool, is_stopping_alone: bool, is_leader: bool
+        self,
+        cib: Cib,
+        moment: Moment,
+        *,
+        has_acted_alone: bool,
+        is_stopping_alone: bool,
+        is_fencing: bool,
+        is_leader: bool,
     ) -> Sequence[Effect | DrawIncarnation]:
-        """Compare what the CIB says of this node with what it is."""
+        """Compare what the CIB says of this node with what it is.
+
+        `is_fencing`: fence agents of this life are at work. It must not end before them: its orders would be closed as
+        unknown, and a late `off` could hit a node that has come back.
+        """
         status = cib.status.nodes.get(self._node)
         if status is None:
             return ()
         self._observe(status)
         if self._state is JoinState.LEFT:
             return ()
-        if has_acted_alone:
-            return self._after_acting_alone(moment, is_stopping=is_stopping_alone)
-        if self._state is JoinState.OVER:
-            return (Note("reincarnation", f"this incarnation is {status.state}"), DrawIncarnation())
+        if has_acted_alone and (is_stopping_alone or self._is_leaving):
+            return ()
+        if self._state is JoinState.JOINED and has_acted_alone:
+            is_over = moment.has_lease and not is_fencing
+            return self._end_life("its resources were stopped without a lease") if is_over else ()
         if self._state is JoinState.JOINED:
             return self._leave_step(cib, status, is_leader=is_leader) if self._is_leaving else ()
-        if self._state is JoinState.HELD and moment.now < self._retry_at:
-            return ()
-        return (Propose(f"join:{self._incarnation}:{self._attempt}", Join(self._node, self._incarnation)),)
+        if self._state is JoinState.OVER:
+            # What a wrongly fenced life runs must be stopped before anything else: it may be starting elsewhere.
+            must_stop_first = status.state is NodeState.FENCED and not has_acted_alone
+            return () if must_stop_first or is_fencing else self._end_life(f"it is {status.state}")
+        return self._ask(moment)
 
-    def _after_acting_alone(self, moment: Moment, *, is_stopping: bool) -> Sequence[Effect | DrawIncarnation]:
-        is_known_lost = self._state is JoinState.OVER
-        if is_stopping or self._is_leaving or not (moment.has_lease or is_known_lost):
-            return ()
-        return (Note("reincarnation", "resources were stopped without a lease"), DrawIncarnation())
+    def _end_life(self, why: str) -> Sequence[Effect | DrawIncarnation]:
+        return (Note("reincarnation", f"this incarnation is over: {why}"), DrawIncarnation())
+
+    def _ask(self, moment: Moment) -> Sequence[Effect]:
+        """Ask to join, with or without a lease: a lost node is echoed by nobody until its next Join is applied."""
+        if self._state is JoinState.HELD:
+            if moment.now < self._retry_at:
+                return ()
+            self._retry_at = after(moment.now, HELD_RETRY_MS)
+        return (Propose(f"join:{self._incarnation}:{self._attempt}", Join(self._node, self._incarnation)),)
 
     def _observe(self, status: NodeStatus) -> None:
         if status.incarnation != self._incarnation:
@@ -124,13 +144,17 @@ class JoiningMachine:
     def _leave_step(self, cib: Cib, status: NodeStatus, *, is_leader: bool) -> Sequence[Effect]:
         if not status.is_leaving:
             return (Propose(f"leave:{self._incarnation}", RequestLeave(self._node, self._incarnation)),)
-        if status.orders or self._runs_something(status):
+        if status.orders or self._runs_something(status) or self._is_to_fence(cib):
             return ()
         if is_leader:
             heir = _heir(cib, self._node)
             if heir is not None:
                 return (TransferLeadership(heir),)
         return (Propose(f"left:{self._incarnation}", Leaving(self._node, self._incarnation)),)
+
+    def _is_to_fence(self, cib: Cib) -> bool:
+        orders = cib.status.fence_orders.values()
+        return any(order.executor == self._node and order.state is FenceState.OPEN for order in orders)
 
     @staticmethod
     def _runs_something(status: NodeStatus) -> bool:

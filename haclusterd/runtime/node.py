@@ -53,8 +53,8 @@ TRANSFER_PAUSE_MS = 1000
 REMEMBERED_CHANGES = 256
 DC_KEYS = ("form:", "dc:", "lost:", "orders:", "void:", "fence:", "fenced:", "fence-failed:", "forget:")
 """What is proposed as DC: not repeated once this node is DC no more."""
-NODE_KEYS = ("join:", "leave:", "left:", "results:", "fence-agent:")
-"""What is proposed as an incarnation: not repeated once it is over."""
+NODE_KEYS = ("join:", "leave:", "left:", "results:")
+"""What is proposed as an incarnation: not repeated once it is over. How a fence agent ended stays true."""
 
 QUIET_LOG = frozenset({ChangeKind.REFUSED})
 
@@ -377,6 +377,7 @@ class NodeRuntime:
             self.moment(),
             has_acted_alone=self._executor.has_acted_alone,
             is_stopping_alone=self._executor.is_stopping_alone,
+            is_fencing=self._fencer.is_fencing,
             is_leader=self._leadership.is_self,
         )
         for effect in effects:
@@ -417,13 +418,17 @@ class NodeRuntime:
     def _finish_leaving(self) -> None:
         if not self._is_draining:
             return
-        if self._leadership.leader is None and self._ports.clock.now() >= self._leaderless_until:
+        now = self._ports.clock.now()
+        if self._leadership.leader is None and not self._hopes_for_a_leader(now):
             self._perform_all(self._executor.give_up(self.moment()))
         has_stopped_alone = self._executor.has_acted_alone and not self._executor.is_stopping_alone
         if self._joining.state is JoinState.LEFT or has_stopped_alone:
             self._is_draining = False
             self._log("daemon.left", joined=str(self._joining.state))
             self._left()
+
+    def _hopes_for_a_leader(self, now: Instant) -> bool:
+        return self._is_draining and self._leadership.leader is None and now < self._leaderless_until
 
     def _arm(self) -> None:
         moment = self.moment()
@@ -433,7 +438,7 @@ class NodeRuntime:
             self._joining.deadline(),
             self._controller.deadline() if not self._safe_mode else NEVER,
             self._proposer.deadline(),
-            self._leaderless_until if self._is_draining and self._leadership.leader is None else NEVER,
+            self._leaderless_until if self._hopes_for_a_leader(moment.now) else NEVER,
         )
         if self._timer is not None:
             self._timer.cancel()

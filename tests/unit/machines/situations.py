@@ -1,4 +1,4 @@
-"""A small cluster as the machines see it: nodes n1 to n3, all online, n1 the DC of term 1; and the wishes that change it."""
+"""A small cluster as the machines see it: nodes n1 to n3, all online, n1 the DC of term 1; and what changes it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
