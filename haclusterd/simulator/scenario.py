@@ -11,7 +11,6 @@ rule that is broken on the way raises `Violation`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from haclusterd.adapters.raft_identity import create_identity
 from haclusterd.cib import codec
@@ -25,7 +24,6 @@ from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing, derive
 from haclusterd.ports.agents import AgentCall
 from haclusterd.protocol.pacer_page import PacerPage
-from haclusterd.scheduler.options import ScheduleOptions
 from haclusterd.scheduler.schedule import schedule
 from haclusterd.simulator import configurations
 from haclusterd.simulator.agents import AgentFates, HostAgents
@@ -89,7 +87,7 @@ class Cluster:
         self.switch = PowerSwitch(self.world, self.hosts)
         self.checkers = Checkers(self, lease_ms=lambda: self.timing.lease_ms, is_well=self.is_well)
         self.truth.show_to(self.checkers)
-        self.scheduler: Scheduler = partial(schedule, options=ScheduleOptions(rules=rules))
+        self.scheduler: Scheduler = schedule
         """What the controllers plan with; a scenario may put a worse one in its place."""
         self.may_crash: Callable[[NodeName, Exception], bool] = lambda _node, _error: False
         """Whether the scenario expects a brain to crash."""
