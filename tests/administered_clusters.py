@@ -274,6 +274,18 @@ def _no_quorum() -> Cluster:
     return cluster
 
 
+def _election() -> Cluster:
+    cluster = running()
+    cluster.live = live_view(leader=None, has_quorum=False, stale_ms=300)
+    return cluster
+
+
+def _new_leader() -> Cluster:
+    cluster = running()
+    cluster.live = live_view(leader=NodeName("n2"), term=Term(5))
+    return cluster
+
+
 def _safe_mode() -> Cluster:
     cluster = running()
     cluster.live = live_view(safe_mode="the controller crashed 3 times at configuration 7: KeyError: 'web'")
@@ -340,6 +352,8 @@ SITUATIONS: Mapping[str, Callable[[], Cluster]] = {
     "resource-failed": _resource_failed,
     "stop-failed": _stop_failed,
     "no-quorum": _no_quorum,
+    "election": _election,
+    "new-leader": _new_leader,
     "safe-mode": _safe_mode,
     "no-device": _no_device,
     "fencing-disabled": _fencing_disabled,

@@ -72,10 +72,26 @@ def _control(context: Context) -> Iterator[Headline]:
         if live.scheduler_error:
             yield Headline(Gravity.CRITICAL, "SCHEDULER FAILED", f"resources stay as they are: {live.scheduler_error}",
                            "correct the newest change of the configuration")  # fmt: skip
-        if live.has_quorum and live.leader is None:
+    yield from _no_controller(context)
+
+
+def _no_controller(context: Context) -> Iterator[Headline]:
+    """Say that nobody decides at the moment, where quorum is not the reason."""
+    live, controller = context.live, context.cib.status.controller
+    if not context.cib.members:
+        return
+    if live is not None and live.leader is None:
+        if reaches_majority(context.cib, live):
             yield Headline(Gravity.WARNING, "NO DC", "an election is in progress")
-    if context.cib.members and context.cib.status.controller is None and (live is None or live.leader is not None):
-        yield Headline(Gravity.WARNING, "NO DC", "no leader has taken office yet")
+    elif controller is None or (live is not None and live.leader != controller.node):
+        who = "the leader" if live is None else live.leader
+        yield Headline(Gravity.WARNING, "NO DC", f"{who} has not taken office yet")
+
+
+def reaches_majority(cib: Cib, live: LiveView) -> bool:
+    """Tell whether the answering daemon reaches enough voters for a quorum, with or without a leader."""
+    voters = cib.voters()
+    return 2 * (len(voters) - len(missing_voters(cib, live))) > len(voters)
 
 
 def missing_voters(cib: Cib, live: LiveView) -> tuple[NodeName, ...]:
@@ -85,7 +101,7 @@ def missing_voters(cib: Cib, live: LiveView) -> tuple[NodeName, ...]:
 
 def _no_quorum(cib: Cib, live: LiveView) -> Iterator[Headline]:
     voters = cib.voters()
-    if live.has_quorum or not voters:
+    if live.has_quorum or not voters or (live.leader is None and reaches_majority(cib, live)):
         return
     missing = missing_voters(cib, live)
     where = f"{live.node} reaches {len(voters) - len(missing)} of {len(voters)} voters"

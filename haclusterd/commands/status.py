@@ -3,7 +3,7 @@
 from haclusterd.commands import fencing_cover
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context, HeardFrom
-from haclusterd.commands.headlines import Headline, headlines, missing_voters
+from haclusterd.commands.headlines import Headline, headlines, missing_voters, reaches_majority
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.overview import Overview
 from haclusterd.commands.resource_state import Failure, meta_flag, node_flag
@@ -46,7 +46,7 @@ def status_data(context: Context) -> dict[str, Json]:
         "started_at": None if live is None else live.started_at,
         "stale_ms": 0 if live is None else live.stale_ms,
         "index": cib.index,
-        "dc": None if cib.status.controller is None else cib.status.controller.node,
+        "dc": acting_dc(context),
         "leader": None if live is None else live.leader,
         "term": _term(context),
         "quorum": _quorum(context),
@@ -66,6 +66,14 @@ def status_data(context: Context) -> dict[str, Json]:
         "fencing": _fencing(context),
         "warnings": [] if live is None else list(live.pacer_errors),
     }  # fmt: skip
+
+
+def acting_dc(context: Context) -> NodeName | None:
+    """Return who controls the cluster now: the leader, once it has taken office; offline, who last did."""
+    controller = context.cib.status.controller
+    if controller is None or (context.live is not None and context.live.leader != controller.node):
+        return None
+    return controller.node
 
 
 def _headline(headline: Headline) -> dict[str, Json]:
@@ -88,7 +96,7 @@ def _quorum(context: Context) -> Json:
         return {"known": False, "has": False, "connected": 0, "voters": len(voters), "missing": []}
     missing = missing_voters(context.cib, context.live)
     return {
-        "known": True, "has": context.live.has_quorum, "connected": len(voters) - len(missing),
+        "known": True, "has": context.live.has_quorum or reaches_majority(context.cib, context.live), "connected": len(voters) - len(missing),
         "voters": len(voters), "missing": list(missing),
     }  # fmt: skip
 
@@ -111,7 +119,7 @@ def node_data(context: Context, name: NodeName) -> dict[str, Json]:
         "since": known.since,
         "detail": known.detail,
         "is_local": live is not None and live.node == name,
-        "is_dc": cib.status.controller is not None and cib.status.controller.node == name,
+        "is_dc": acting_dc(context) == name,
         "is_voter": member.is_voter,
         "is_witness": member.is_witness,
         "is_standby": node_flag(cib, name, "standby"),
