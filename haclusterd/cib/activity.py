@@ -4,34 +4,10 @@ The scheduler knows more about each resource; these few questions are the ones w
 are asked again, independently, where orders are issued and accepted.
 """
 
-from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.history import ResourceHistory, ordered_records
+from haclusterd.model.activity import history_says_active as history_says_active
+from haclusterd.model.activity import possibly_active as possibly_active
+from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
-
-
-def history_says_active(history: ResourceHistory) -> bool:
-    """Tell whether the newest conclusive record leaves the resource active, or leaves doubt."""
-    for record in reversed(ordered_records(history)):
-        if record.status is ExecutionStatus.NOT_INSTALLED:
-            continue
-        if record.operation == ActionName.STOP:
-            return record.is_failure
-        if record.operation == ActionName.MONITOR and record.exit_code is ExitCode.NOT_RUNNING:
-            return False
-        if record.operation == ActionName.START and record.is_failure:
-            return record.exit_code not in (ExitCode.NOT_INSTALLED, ExitCode.NOT_RUNNING)
-        return True
-    return False
-
-
-def possibly_active(status: NodeStatus) -> frozenset[ResourceId]:
-    """Return the resources that may be active on a node."""
-    if status.state not in (NodeState.ONLINE, NodeState.LOST):
-        return frozenset()
-    ordered = {order.resource for order in status.orders.values() if order.is_activating}
-    recorded = {resource for resource, history in status.histories.items() if history_says_active(history)}
-    return frozenset(ordered | recorded | status.unverified)
 
 
 def unfenced_holders(cib: Cib, resource: ResourceId) -> tuple[NodeName, ...]:

@@ -49,7 +49,7 @@ def find_configuration_changes(
                 wanted = {item.interval_ms for item in recurring_operations(resource, settings) if item.name == MONITOR}
             cancellations.extend(_unwanted(resource, node, wanted, settings))
             if _has_changed(resource, node, history, digests) and failures.effective_count(resource, history):
-                failures.forgotten.setdefault((name, resource.id), "its definition has changed")
+                failures.forget(node, resource, "its definition has changed")
     return cancellations
 
 

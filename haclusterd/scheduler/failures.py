@@ -58,10 +58,15 @@ class Failures:
         if is_old and has_count:
             if counted > 0:
                 return False
-            self.forgotten.setdefault((node.name, resource.id), "it expired")
+            self.forget(node, resource, "it expired")
         elif not is_old and record is history.last_failure and self._is_outdated(resource, record):
-            self.forgotten.setdefault((node.name, resource.id), "the parameters have changed")
+            self.forget(node, resource, "the parameters have changed")
         return is_old
+
+    def forget(self, node: Node, resource: Resource, why: str) -> None:
+        """Note that a resource's failures on a node count no more."""
+        if node.is_online and not node.is_unclean:
+            self.forgotten.setdefault((node.name, resource.id), why)
 
     def _timeout_ms(self, resource: Resource, history: ResourceHistory) -> int:
         if resource.failure_timeout_ms and history.fail_counts and _is_blocking(resource, history):

@@ -4,11 +4,11 @@ Nothing that a lost node may still run starts elsewhere without its fencing befo
 (architecture: decision 5; safety.md §1). Here the question is asked again from the CIB, independently of the phases.
 """
 
-from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.activity import possibly_active
+from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.graph import ActionKind, TransitionGraph
-from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.model.ocf import ACTIVATING, ExitCode
+from haclusterd.model.ocf import ACTIVATING
 from haclusterd.scheduler.settings import Settings
 
 
@@ -52,27 +52,6 @@ def _possible_holders(cib: Cib) -> dict[ResourceId, list[NodeName]]:
             continue
         if status.incarnation is not None and status.fenced_incarnation == status.incarnation:
             continue
-        for resource in sorted(_possibly_active(status)):
+        for resource in sorted(possibly_active(status)):
             holders.setdefault(resource, []).append(name)
     return holders
-
-
-def _possibly_active(status: NodeStatus) -> set[ResourceId]:
-    ordered = {order.resource for order in status.orders.values() if order.is_activating}
-    recorded = {name for name, history in status.histories.items() if _is_recorded_active(history)}
-    return ordered | recorded | status.unverified
-
-
-def _is_recorded_active(history: ResourceHistory) -> bool:
-    """The newest successful start is younger than the newest successful stop and the newest "not running"."""
-    newest_on = newest_off = -1
-    for record in history.records.values():
-        if record.is_failure:
-            continue
-        if record.operation in ("start", "promote", "migrate_from") or (
-            record.operation == "monitor" and record.exit_code is ExitCode.OK
-        ):
-            newest_on = max(newest_on, record.call_id)
-        elif record.operation == "stop" or record.exit_code is ExitCode.NOT_RUNNING:
-            newest_off = max(newest_off, record.call_id)
-    return newest_on > newest_off

@@ -15,6 +15,7 @@ class ScheduleOptions:
     """Pacemaker's rule, for `crm simulate`: without any fence device nothing is started (safety.md §5)."""
     is_explaining: bool = False
     """Keep for each score what it is the sum of (`Placement.scores`); it costs time."""
+
     rules: SafetyRules = ALL_RULES
     """Switched off one by one only by the simulator."""
 

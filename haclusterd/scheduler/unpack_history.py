@@ -7,6 +7,7 @@ node whatever cannot be excluded counts as active (safety.md §1, §6).
 
 from collections.abc import Sequence
 
+from haclusterd.model.activity import possibly_active
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.ids import ResourceId
@@ -111,12 +112,10 @@ class _Replayer:
 
 
 def _take_doubts(resource: Resource, node: Node, replay: Replay) -> None:
-    """What is unverified is asked for again; on a lost node, where nobody can ask, it counts as active."""
-    if resource.id not in node.status.unverified:
-        return
-    if node.is_online:
+    """What is unverified is asked for again; on a lost node, where nobody can ask, every doubt counts as active."""
+    if node.is_online and resource.id in node.status.unverified:
         resource.unverified_on.add(node.name)
-    elif replay.role.value < Role.STARTED.value:
+    elif not node.is_online and replay.role.value < Role.STARTED.value and resource.id in possibly_active(node.status):
         replay.role = Role.STARTED
 
 

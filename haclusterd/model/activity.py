@@ -1,0 +1,34 @@
+"""What may be active on a node, judged by its status alone and always on the side of caution (safety.md §1).
+
+One answer for the scheduler, for `apply` and for the executors: where they differed, one would order what another
+refuses.
+"""
+
+from haclusterd.model.cluster import NodeState, NodeStatus
+from haclusterd.model.history import ResourceHistory, ordered_records
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+
+
+def history_says_active(history: ResourceHistory) -> bool:
+    """Tell whether the newest conclusive record leaves the resource active, or leaves doubt."""
+    for record in reversed(ordered_records(history)):
+        if record.status is ExecutionStatus.NOT_INSTALLED:
+            continue
+        if record.operation == ActionName.STOP:
+            return record.is_failure
+        if record.operation == ActionName.MONITOR and record.exit_code is ExitCode.NOT_RUNNING:
+            return False
+        if record.operation == ActionName.START and record.is_failure:
+            return record.exit_code not in (ExitCode.NOT_INSTALLED, ExitCode.NOT_RUNNING)
+        return True
+    return False
+
+
+def possibly_active(status: NodeStatus) -> frozenset[ResourceId]:
+    """Return the resources that may be active on a node."""
+    if status.state not in (NodeState.ONLINE, NodeState.LOST):
+        return frozenset()
+    ordered = {order.resource for order in status.orders.values() if order.is_activating}
+    recorded = {resource for resource, history in status.histories.items() if history_says_active(history)}
+    return frozenset(ordered | recorded | status.unverified)
