@@ -96,9 +96,12 @@ def _quorum(context: Context) -> Json:
         return {"known": False, "has": False, "connected": 0, "voters": len(voters), "missing": []}
     missing = missing_voters(context.cib, context.live)
     return {
-        "known": True, "has": context.live.has_quorum or reaches_majority(context.cib, context.live), "connected": len(voters) - len(missing),
-        "voters": len(voters), "missing": list(missing),
-    }  # fmt: skip
+        "known": True,
+        "has": context.live.has_quorum or reaches_majority(context.cib, context.live),
+        "connected": len(voters) - len(missing),
+        "voters": len(voters),
+        "missing": list(missing),
+    }
 
 
 def _transition(context: Context) -> Json:
