@@ -41,11 +41,26 @@ def select_actions(table: ActionTable, fence_orders: Mapping[FenceKey, FenceOrde
             held.add(action.id)
         else:
             chosen.append(action)
+    chosen = _without_idle_pseudo(chosen, inputs)
     present = {action.id for action in chosen}
     numbers = {
         action.id: sorted({before.id for before in inputs[action.id] if before.id in present}) for action in chosen
     }
     return Selected(chosen, numbers, _circle_warnings(in_circles))
+
+
+def _without_idle_pseudo(chosen: list[Action], inputs: dict[int, list[Action]]) -> list[Action]:
+    """Leave out pseudo-actions that no real action comes before or after: nothing would happen."""
+    present = {action.id for action in chosen}
+    is_led = {action.id: not action.is_pseudo for action in chosen}
+    leads = dict(is_led)
+    for action in chosen:
+        if any(is_led.get(before.id) for before in inputs[action.id]):
+            is_led[action.id] = True
+    for action in reversed(chosen):
+        if leads[action.id]:
+            leads.update((before.id, True) for before in inputs[action.id] if before.id in present)
+    return [action for action in chosen if is_led[action.id] or leads[action.id]]
 
 
 def _is_addable(action: Action) -> bool:
