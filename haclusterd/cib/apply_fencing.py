@@ -28,6 +28,9 @@ _PROOF = {
 }
 
 
+_DONE = {FenceAction.OFF: "is off", FenceAction.ON: "is on", FenceAction.REBOOT: "was reset"}
+
+
 def proof_key(device: ResourceId, target: NodeName) -> str:
     """Name the evidence about one device and one target."""
     return f"{device}/{target}"
@@ -73,7 +76,7 @@ def record_fence_agent(cib: Cib, command: commands.RecordFenceAgent, entry: Entr
         return _failed(cib, order, command.outcome, command.detail, entry.at)
     waiting = replace(order, state=FenceState.AGENT_SUCCEEDED)
     orders = {**cib.status.fence_orders, order.key: waiting}
-    text = f"{order.device} reports that {order.target} is {order.action}; waiting for its silence"
+    text = f"{order.device} reports that {order.target} {_DONE[order.action]}; waiting for its silence"
     return accept(
         with_status(cib, replace(cib.status, fence_orders=orders)),
         change(ChangeKind.FENCING_AGENT_SUCCEEDED, text, node=order.target, resource=order.device),

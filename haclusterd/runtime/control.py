@@ -32,7 +32,7 @@ from haclusterd.runtime.node import NodeRuntime
 COMMIT_WAIT_MS = 15_000
 """How long a command may take to be applied before its outcome is called unknown."""
 NO_LEADER_WAIT_MS = 5_000
-DEFAULT_WAIT_MS = 120_000
+DEFAULT_WAIT_MS = 60_000
 HISTORY_LEVEL = "history."
 """Verbs of this level see this node's whole history, others the newest events only."""
 HISTORY_ROWS = 10_000
@@ -316,7 +316,7 @@ def live_view(runtime: NodeRuntime) -> LiveView:
         connected_voters=connected,
         lease_remaining_ms=moment.lease_until - moment.now if moment.has_lease else None,
         heard=_heard(pacer_report, moment.now) if pacer_report is not None else {},
-        stale_ms=0,
+        stale_ms=_stale_ms(runtime, moment.now),
         safe_mode=runtime.safe_mode,
         scheduler_error=runtime.controller.failure,
         held_joins=held,
@@ -324,6 +324,12 @@ def live_view(runtime: NodeRuntime) -> LiveView:
         started_at=runtime.started_at,
         pacer_errors=pacer_report.errors if pacer_report is not None else (),
     )
+
+
+def _stale_ms(runtime: NodeRuntime, now: Instant) -> int:
+    """Return how long nobody has led, as far as this node knows: so old its copy may be."""
+    since = runtime.leaderless_since
+    return 0 if since is None else max(1, now - since)
 
 
 def _heard(pacer_report: PacerReport, now: Instant) -> dict[NodeName, HeardFrom]:

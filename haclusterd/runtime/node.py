@@ -103,6 +103,8 @@ class NodeRuntime:
         self._timer: Timer | None = None
         self._stamp_timer: Timer | None = None
         self._leadership = LeadershipChanged(Term(0), None, is_self=False)
+        self.leaderless_since: Instant | None = now
+        """Since when no leader is known; None while one is."""
         self._links: tuple[NodeName, ...] = ()
         self._pacer_errors: tuple[str, ...] = ()
         self._transfer_after = Instant(0)
@@ -302,7 +304,12 @@ class NodeRuntime:
         self._log("store.leader", term=int(event.term), leader=event.leader, is_self=event.is_self)
         was_dc = self._controller.is_dc
         self._leadership = event
-        self._leaderless_until = after(self._ports.clock.now(), self._timing.lease_ms)
+        now = self._ports.clock.now()
+        self._leaderless_until = after(now, self._timing.lease_ms)
+        if event.leader is not None:
+            self.leaderless_since = None
+        elif self.leaderless_since is None:
+            self.leaderless_since = now
         self._controller.leadership_changed(event.term, is_self=event.is_self)
         if was_dc and not self._controller.is_dc:
             self._proposer.forget(*DC_KEYS)
@@ -324,6 +331,7 @@ class NodeRuntime:
             executed_ms=result.executed_ms,
             exit_reason=result.exit_reason or None,
         )
+        self._show_cib()
         self._perform_all(self._executor.agent_finished(result, self.moment()))
         self._wake()
 
@@ -341,11 +349,13 @@ class NodeRuntime:
 
     def _service_died(self, resource: ResourceId) -> None:
         self._log("event.service-died", Priority.NOTICE, resource=str(resource))
+        self._show_cib()
         self._perform_all(self._executor.service_died(resource, self.moment()))
         self._wake()
 
     def _adopted_ended(self, key: str) -> None:
         self._log("event.adopted-ended", key=key)
+        self._show_cib()
         self._perform_all(self._executor.adopted_ended(key, self.moment()))
         self._wake()
 
@@ -361,9 +371,8 @@ class NodeRuntime:
         if self._is_stopped:
             return
         changes, self._changes = tuple(self._changes), []
-        is_cib_new, self._is_cib_new = self._is_cib_new, False
         self._step_membership()
-        self._step_hands(is_cib_new=is_cib_new)
+        self._step_hands()
         self._step_controller(changes)
         self._proposer.step(self._ports.clock.now())
         for watcher in tuple(self._watchers):
@@ -397,14 +406,18 @@ class NodeRuntime:
         self._ports.pacer.configure(self._pacer_settings())
         self._wake()
 
-    def _step_hands(self, *, is_cib_new: bool) -> None:
-        moment = self.moment()
+    def _step_hands(self) -> None:
+        if not self._show_cib():
+            self._perform_all(self._executor.ticked(self.moment()))
+        self._perform_all(self._fencer.ticked(self.moment()))
+
+    def _show_cib(self) -> bool:
+        """Show the hands the newest applied CIB, if it is new: what they begin must still be wanted in it."""
+        is_cib_new, self._is_cib_new = self._is_cib_new, False
         if is_cib_new:
-            self._perform_all(self._executor.cib_changed(self._cib, moment))
-            self._perform_all(self._fencer.cib_changed(self._cib, moment))
-        else:
-            self._perform_all(self._executor.ticked(moment))
-        self._perform_all(self._fencer.ticked(moment))
+            self._perform_all(self._executor.cib_changed(self._cib, self.moment()))
+            self._perform_all(self._fencer.cib_changed(self._cib, self.moment()))
+        return is_cib_new
 
     def _step_controller(self, changes: Sequence[Change]) -> None:
         if self._safe_mode:
