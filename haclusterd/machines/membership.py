@@ -12,7 +12,7 @@ from haclusterd.cib.commands import Lost
 from haclusterd.machines.effects import Effect, Note, Propose, TransferLeadership
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
@@ -59,6 +59,10 @@ class MembershipMachine:
         self._seen_stall: Instant | None = None
         self._unheard_since: dict[NodeName, Instant] = {}
         """Since when the DC has not heard a node that others hear."""
+        self._known: dict[NodeName, tuple[Incarnation | None, Instant]] | None = None
+        """Which life of each node the CIB names, and since when this DC knows it."""
+        self._blank_since: dict[tuple[NodeName, NodeName], Instant] = {}
+        """Since when a voter is heard that says nothing of a node: it has listened for that long at least."""
         self._next_one_way_at = Instant(0)
         self._wake_at = NEVER
 
@@ -90,6 +94,7 @@ class MembershipMachine:
     def step(self, cib: Cib, report: PacerReport | None, moment: Moment) -> Sequence[Effect]:
         """Judge every member."""
         self._wake_at = NEVER
+        self._learn(cib, moment)
         if report is None or (self._rules.dc_needs_fresh_lease and not moment.has_lease):
             return ()
         self._restart_after_stall(report, moment)
@@ -105,11 +110,25 @@ class MembershipMachine:
                 effects.extend(self._judge(cib, view, quorum, status, moment))
         return effects
 
+    def _learn(self, cib: Cib, moment: Moment) -> None:
+        """Note which lives the CIB names; what concerned another life, or one that is not in force, is over."""
+        nodes = cib.status.nodes
+        if self._known is None:
+            self._known = {name: (status.incarnation, self._since) for name, status in nodes.items()}
+        for name, status in nodes.items():
+            is_in_force = status.state in (NodeState.ONLINE, NodeState.UNSEEN)
+            is_new = name not in self._known or self._known[name][0] != status.incarnation
+            if is_new:
+                self._known[name] = (status.incarnation, moment.now)
+            if is_new or not is_in_force:
+                self._unheard_since.pop(name, None)
+
     def _restart_after_stall(self, report: PacerReport, moment: Moment) -> None:
         if report.stalled_at != self._seen_stall and self._rules.silence_clocks_restart_after_stall:
             self._seen_stall = report.stalled_at
             self._since = moment.now
             self._unheard_since.clear()
+            self._blank_since.clear()
 
     def _is_from_before_a_standstill(self, report: PacerReport, moment: Moment) -> bool:
         """Tell whether this daemon, or its pacer, has stood still since: what came meanwhile is not in the report."""
@@ -134,21 +153,61 @@ class MembershipMachine:
             self._unheard_since.pop(status.name, None)
             self._wake_in(self._timing.node_timeout_ms - (own_age_ms or 0), moment)
             return self._judge_brain(view, status, moment)
-        if own_age_ms is None and not self._has_waited(moment):
-            self._wake_in(self._since + self._timing.unseen_wait_ms - moment.now, moment)
+        patience_until = self._patience_until(view, status)
+        if moment.now < patience_until:
+            self._wake_in(patience_until - moment.now, moment)
             return ()
-        hearing = [voter for voter, age in ages_ms.items() if age < self._timing.node_timeout_ms]
-        if hearing and self._rules.lost_needs_whole_quorum:
-            self._wake_in(min(self._timing.node_timeout_ms - ages_ms[voter] for voter in hearing), moment)
+        unsure = self._unsure(view, quorum, status.name, moment)
+        if unsure and self._rules.lost_needs_whole_quorum:
+            # Each of them will say more, or fall silent itself.
+            self._wake_in(min(self._timing.node_timeout_ms - (view.age_ms(voter) or 0) for voter in unsure), moment)
             # A node that has just died was heard by some voter a little later than here: that is no partial cut.
             fresh_ms = FRESH_HEARTBEATS * self._timing.heartbeat_ms
-            fresh = [voter for voter in hearing if ages_ms[voter] < fresh_ms]
+            fresh = [voter for voter in unsure if ages_ms[voter] < fresh_ms]
             return self._heard_by_others(cib, view, status, fresh, moment) if fresh else ()
         if status.state is NodeState.UNSEEN and not self._rules.unseen_is_fenced:
             return ()
         oldest = min(ages_ms.values())
         reason = f"no voter heard it for {oldest} ms" if own_age_ms is not None else "not seen since the DC began"
         return (self._lost(status, reason, ages_ms),)
+
+    def _patience_until(self, view: _View, status: NodeStatus) -> Instant:
+        """Return until when a node that is not heard is waited for.
+
+        The silence of a life that was heard tells by itself. What was heard of an older life, or never, does not: a
+        life that has joined is waited for as long as any other, a member that may never have started for longer.
+        """
+        heard = view.heard.get(status.name)
+        is_heard_life = heard is not None and heard.age_ms is not None and heard.incarnation == status.incarnation
+        if status.state is NodeState.ONLINE and is_heard_life:
+            return Instant(0)
+        assert self._known is not None
+        since = max(self._known[status.name][1], self._since)
+        was_heard_or_joined = since > self._since or (heard is not None and heard.age_ms is not None)
+        is_sure_to_be_there = status.state is NodeState.ONLINE and was_heard_or_joined
+        return after(since, self._timing.node_timeout_ms if is_sure_to_be_there else self._timing.unseen_wait_ms)
+
+    def _unsure(
+        self, view: _View, quorum: tuple[NodeName, ...], node: NodeName, moment: Moment
+    ) -> list[NodeName]:
+        """Return the voters of the quorum, the DC apart, that may have heard `node` within node-timeout.
+
+        What a voter said counts as of when it said so: it may have heard the node since. One that says nothing of it
+        has heard nothing for as long as it is known to listen.
+        """
+        unsure = []
+        for voter in quorum:
+            if voter in (node, self._node):
+                continue
+            silent_ms = view.heard[voter].hears.get(node)
+            if silent_ms is None:
+                begin = self._since if view.age_ms(node) is None else moment.now
+                silent_ms = moment.now - self._blank_since.setdefault((voter, node), begin)
+            else:
+                self._blank_since.pop((voter, node), None)
+            if silent_ms < self._timing.node_timeout_ms:
+                unsure.append(voter)
+        return unsure
 
     def _ages(
         self, view: _View, quorum: tuple[NodeName, ...], node: NodeName, moment: Moment
@@ -203,7 +262,6 @@ class MembershipMachine:
         return all(
             name == voter
             or status.state is not NodeState.ONLINE
-            or (name == self._node and _is_below(view.age_ms(voter), timeout_ms))
             or _is_below(view.age_through_ms(voter, name), timeout_ms)
             for name, status in cib.status.nodes.items()
         ) and voter in cib.voters()

@@ -42,7 +42,7 @@ from haclusterd.ports.event_log import Priority
 from haclusterd.ports.history import HistoryRow
 from haclusterd.ports.store import Applied, LeadershipChanged, Restored, StoreEvent, VoterLinks
 from haclusterd.runtime.ports import NodePorts
-from haclusterd.runtime.proposer import Proposer
+from haclusterd.runtime.proposer import EntryTooLarge, Proposer
 from haclusterd.runtime.settings import NodeSettings
 from haclusterd.scheduler.schedule import schedule
 
@@ -505,7 +505,12 @@ class NodeRuntime:
     def _propose(self, key: str, command: Command) -> None:
         moment = self.moment()
         done = partial(self._proposal_applied, command)
-        if self._proposer.propose(key, command, moment.now, moment.wall, done):
+        try:
+            is_new = self._proposer.propose(key, command, moment.now, moment.wall, done)
+        except EntryTooLarge as error:
+            self._log("command.too-large", Priority.ERROR, key=key, problem=str(error))
+            return
+        if is_new:
             self._log("command.proposed", Priority.DEBUG, key=key, command=type(command).__name__)
 
     def _proposal_applied(self, command: Command, applied: CibApplied) -> None:
