@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.timing import derive
-
-MAX_ENTRY_BYTES = 64 * 1024
-"""Largest entry that can be proposed (safety.md §7)."""
+from haclusterd.ports.store import MAX_ENTRY_BYTES as MAX_ENTRY_BYTES
 
 MAX_SNAPSHOT_BYTES = 64 * 1024 * 1024
 """Largest snapshot file; twice the limit of the encoded state, so that the state's own check speaks first."""

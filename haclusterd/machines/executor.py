@@ -41,6 +41,11 @@ from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 CHECK_LEVEL = "OCF_CHECK_LEVEL"
 DEFAULT_STOP_TIMEOUT_MS = 20_000
+RESULTS_MAX = 10
+"""Results in one command: with their output they stay below the store's limit."""
+OUTPUT_MAX = 800
+"""Characters of each of an agent's outputs that are kept: the end, where the cause usually stands."""
+REASON_MAX = 500
 IN_FORCE = (NodeState.ONLINE, NodeState.LOST)
 """States in which the CIB knows what may be active on a node."""
 
@@ -295,12 +300,16 @@ class ExecutorMachine:
         return [*self._publish_empty(), *effects]
 
     def _report(self) -> list[Effect]:
-        """Propose everything that ended since the last step as one command."""
+        """Propose everything that ended since the last step, in as few commands as it takes."""
         if not self._results or not self._is_joined:
             return []
-        results, self._results = tuple(self._results), []
-        key = f"results:{results[0].order or results[0].resource}:{results[0].call_id}"
-        return [Propose(key, RecordResults(self._node, self._incarnation, results))]
+        results, self._results = self._results, []
+        effects: list[Effect] = []
+        for start in range(0, len(results), RESULTS_MAX):
+            batch = tuple(results[start : start + RESULTS_MAX])
+            key = f"results:{batch[0].order or batch[0].resource}:{batch[0].call_id}"
+            effects.append(Propose(key, RecordResults(self._node, self._incarnation, batch)))
+        return effects
 
     def _publish_empty(self) -> list[Effect]:
         """Say whether nothing that is managed can be active here (safety.md §2, "Feed").
@@ -419,9 +428,9 @@ class ExecutorMachine:
             run_at=WallTime(moment.wall - result.executed_ms),
             executed_ms=result.executed_ms,
             queued_ms=running.began_at - self._received.get(order.key, running.began_at),
-            exit_reason=result.exit_reason if exit_code is not order.target_exit_code else "",
+            exit_reason=result.exit_reason[:REASON_MAX] if exit_code is not order.target_exit_code else "",
             target_exit_code=order.target_exit_code,
-            output={"stdout": result.stdout, "stderr": result.stderr},
+            output={"stdout": result.stdout[-OUTPUT_MAX:], "stderr": result.stderr[-OUTPUT_MAX:]},
         )
         if running.interval_ms:
             recurring = line.recurring.get(running.interval_ms)

@@ -6,7 +6,7 @@ controller plans again. Orders of an older graph that are still open block the r
 constraints, until their executors have answered (Pacemaker Development, "Controller": transition engine).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -25,8 +25,10 @@ from haclusterd.model.orders import Order
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
-BATCH_MAX = 40
-"""Orders in one command: it stays well below the store's limit."""
+BATCH_CHARACTERS = 24_000
+"""Of orders in one command, roughly: encoded it stays well below the store's limit."""
+ORDER_CHARACTERS = 700
+"""Of an order without its parameters."""
 
 EXPECTED_CHANGES = frozenset(
     {
@@ -87,6 +89,8 @@ class TransitionMachine:
         self._state = TransitionState.RUNNING
         self._abort_reason = ""
         self._batches = 0
+        self._foreign: frozenset[OrderKey] | None = None
+        """Activating orders of older transitions that were open when this one began."""
 
     @property
     def state(self) -> TransitionState:
@@ -114,7 +118,7 @@ class TransitionMachine:
         unexpected = next((change for change in changes if change.kind not in EXPECTED_CHANGES), None)
         if unexpected is not None:
             return self._abort(cib, unexpected.text)
-        failure = self._settle(cib)
+        failure = self._settle(cib) or self._overtaken(cib)
         if failure:
             return self._abort(cib, failure)
         self._finish_pseudo()
@@ -147,6 +151,22 @@ class TransitionMachine:
                     return f"{tracked.action.key} on {node} did not end as expected"
                 tracked.stage = _Stage.DONE
         return ""
+
+    def _overtaken(self, cib: Cib) -> str:
+        """Say which order that this plan did not know was committed since: proposed by an older plan, it came late.
+
+        Its outcome may be all that the plan wants; whatever the plan would do next rests on a world that is gone.
+        """
+        foreign = frozenset(
+            key
+            for status in cib.status.nodes.values()
+            for key, order in status.orders.items()
+            if order.is_activating and key not in self._by_order
+        )
+        known = self._foreign
+        self._foreign = foreign if known is None else known
+        late = sorted(foreign - self._foreign)
+        return f"order {late[0]} of an older transition came late" if late and self._rules.one_active_copy else ""
 
     def committed(self, keys: Iterable[OrderKey]) -> None:
         """These orders were applied (and may have ended in the same moment)."""
@@ -207,9 +227,8 @@ class TransitionMachine:
                     tracked.stage, tracked.order = _Stage.ISSUED, order.key
                     self._by_order[order.key] = tracked
                     orders.append(order)
-        for start in range(0, len(orders), BATCH_MAX):
+        for batch in _batches(orders):
             self._batches += 1
-            batch = tuple(orders[start : start + BATCH_MAX])
             key = f"orders:{self._term}.{self._number}.{self._batches}"
             effects.append(Propose(key, IssueOrders(self._term, batch)))
         return effects
@@ -296,3 +315,19 @@ def _succeeded(cib: Cib, action: GraphAction, key: OrderKey) -> bool:
     if record is None or record.order != key:
         return action.is_probe and action.resource in status.probed
     return not record.is_failure and record.exit_code is action.target_exit_code
+
+
+def _batches(orders: Sequence[Order]) -> Iterator[tuple[Order, ...]]:
+    """Cut orders into commands of a size that the store takes."""
+    batch: list[Order] = []
+    size = 0
+    for order in orders:
+        texts = (*order.parameters.items(), *order.meta.items())
+        weight = ORDER_CHARACTERS + len(order.reason) + sum(len(name) + len(value) for name, value in texts)
+        if batch and size + weight > BATCH_CHARACTERS:
+            yield tuple(batch)
+            batch, size = [], 0
+        batch.append(order)
+        size += weight
+    if batch:
+        yield tuple(batch)

@@ -24,6 +24,9 @@ from typing import Protocol
 
 from haclusterd.model.ids import NodeName, Term
 
+MAX_ENTRY_BYTES = 64 * 1024
+"""Largest entry that can be proposed (safety.md §7)."""
+
 
 class StoreDamaged(Exception):  # noqa: N818 (a finding, named as people say it)
     """The data on disk cannot be trusted; the message says where, and how to recover."""

@@ -23,11 +23,13 @@ from haclusterd.model.pacer import PacerReport
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.ports.clock import Timer
 from haclusterd.ports.history import HistoryAnswer, HistoryQuery
+from haclusterd.ports.store import MAX_ENTRY_BYTES
 from haclusterd.protocol.control import told
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, exit_status, report
 from haclusterd.runtime.agent_catalogue import AgentCatalogue
 from haclusterd.runtime.node import NodeRuntime
+from haclusterd.runtime.proposer import EntryTooLarge
 
 COMMIT_WAIT_MS = 15_000
 """How long a command may take to be applied before its outcome is called unknown."""
@@ -174,7 +176,11 @@ class _Dialogue:
             self._applied(outcome, position, result)
 
         has_leader = self._runtime.leadership.leader is not None
-        self._runtime.propose(key, outcome.commands[position], applied)
+        try:
+            self._runtime.propose(key, outcome.commands[position], applied)
+        except EntryTooLarge:
+            self._fail(report(Code.TOO_LARGE, what="this change", limit=f"{MAX_ENTRY_BYTES // 1024} KiB"))
+            return
         wait_ms = COMMIT_WAIT_MS if has_leader else NO_LEADER_WAIT_MS
         self._call_in(wait_ms, lambda: self._unanswered(key))
 

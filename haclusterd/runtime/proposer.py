@@ -12,13 +12,18 @@ from haclusterd.cib.codec import encode_envelope
 from haclusterd.cib.commands import Command, Envelope
 from haclusterd.model.ids import NodeName, RequestId
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
-from haclusterd.ports.store import Store
+from haclusterd.ports.store import MAX_ENTRY_BYTES, Store
 
 REPEAT_MS = 600
 """After how long an unanswered proposal is repeated: a new leader needs about this long."""
 FULL_PAUSE_MS = 50
 IN_FLIGHT_MAX = 64
 """Fewer than the request ids that the CIB remembers of a proposer."""
+
+
+class EntryTooLarge(Exception):  # noqa: N818 (a finding, named as people say it)
+    """A command does not fit into one entry of the log."""
+
 
 Done = Callable[[Applied], None]
 
@@ -52,13 +57,19 @@ class Proposer:
     def propose(
         self, key: str, command: Command, now: Instant, wall: WallTime, done: Done | None = None
     ) -> bool:
-        """Propose a command, unless its key is in flight; return whether it was new."""
+        """Propose a command, unless its key is in flight; return whether it was new.
+
+        Raises EntryTooLarge, and proposes nothing, when no entry can hold the command.
+        """
         if key in self._pending:
             return False
         self._counter += 1
         request = RequestId(f"{self._node}:{self._session}:{self._counter}")
         envelope = Envelope(request, self._node, wall, command)
-        pending = _Pending(key, request, envelope, encode_envelope(envelope), done, now)
+        entry = encode_envelope(envelope)
+        if len(entry) > MAX_ENTRY_BYTES:
+            raise EntryTooLarge(f"{type(command).__name__} of {len(entry)} bytes; the limit is {MAX_ENTRY_BYTES}")
+        pending = _Pending(key, request, envelope, entry, done, now)
         self._pending[key] = pending
         self._by_request[request] = pending
         self.step(now)
