@@ -1,0 +1,180 @@
+"""One machine of the lab: its disk, its power, its processes.
+
+The disk is a file system of its own, in a file, whose loop device lives as long as the lab: a machine that comes up
+while its predecessor is still being taken down gets the same file system, never a second one on the same blocks.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import uuid
+from pathlib import Path
+
+from tests.lab.namespaces import ENVIRONMENT, Namespaces
+from tests.lab.switch import Switch
+
+FREEZER = Path("/sys/fs/cgroup/freezer/haclusterd-lab")
+DISK_BYTES = 48 * 1024 * 1024
+HERE = Path(__file__).parent
+
+
+class Machine:
+    """Starts switched off. `home` is its directory on the host, which all machines see at the same place."""
+
+    def __init__(self, name: str, index: int, home: Path, switch: Switch) -> None:
+        self.name, self.index, self.home = name, index, home
+        self._switch = switch
+        self.namespaces: Namespaces | None = None
+        self.is_stopped = False
+        self.services: list[dict[str, object]] = []
+        self.died_at = 0
+        self._lock = threading.RLock()
+        self._freezer = FREEZER / f"{os.getpid()}" / name
+        self.state, self.logs, self.boot_id = home / "state", home / "log", home / "boot_id"
+        for directory in (self.state, self.logs):
+            directory.mkdir(parents=True)
+        self._loop = self._make_disk()
+
+    def _make_disk(self) -> str:
+        image = self.home / "disk"
+        with open(image, "wb") as file:
+            file.truncate(DISK_BYTES)
+        _command("mkfs.ext4", "-q", "-F", "-E", "root_owner=0:0", str(image))
+        return _command("losetup", "--find", "--show", str(image)).strip()
+
+    @property
+    def init(self) -> int:
+        assert self.namespaces is not None
+        return self.namespaces.init
+
+    @property
+    def is_on(self) -> bool:
+        return self.namespaces is not None and self.namespaces.lives
+
+    def switch_on(self) -> None:
+        with self._lock:
+            if self.namespaces is not None:
+                return
+            self.boot_id.write_text(f"{uuid.uuid4()}\n")
+            self._freezer.mkdir(parents=True, exist_ok=True)
+            mounts = [
+                (self._loop, str(self.state), "ext4", ""),
+                ("tmpfs", "/run", "tmpfs", "mode=755"),
+                ("tmpfs", "/dev/shm", "tmpfs", "mode=1777"),
+                (str(HERE / "sbin"), "/usr/local/sbin", "", ""),
+            ]
+            made = Namespaces({
+                "hostname": self.name, "freezer": str(self._freezer), "mounts": mounts,
+                "directories": ["/run/lock", "/run/haclusterd", str(self.state / "haclusterd")],
+                "services": self.services,
+            })  # fmt: skip
+            self.is_stopped = False
+            self._switch.plug(self.index, made.init)
+            self.namespaces = made
+
+    def switch_off(self) -> None:
+        """Take the power away: first the wires go silent, then everything ends."""
+        with self._lock:
+            if self.namespaces is None:
+                return
+            self._switch.silence(self.index)
+            self.namespaces.end()
+            self.died_at = time.monotonic_ns()
+            self._switch.disconnect(self.index)
+            self.namespaces = None
+            self.is_stopped = False
+
+    def close(self) -> None:
+        self.switch_off()
+        deadline = time.monotonic() + 5
+        while self._freezer.exists() and time.monotonic() < deadline:
+            try:
+                self._freezer.rmdir()
+            except OSError:
+                time.sleep(0.02)
+        _command("losetup", "--detach", self._loop)
+
+    # -- processes --------------------------------------------------------------------------------------------------
+
+    def pids(self) -> list[int]:
+        try:
+            return [int(word) for word in (self._freezer / "cgroup.procs").read_text().split()]
+        except FileNotFoundError:
+            return []
+
+    def find(self, needle: str) -> list[int]:
+        """Return the processes whose command line has this text."""
+        found = []
+        for pid in self.pids():
+            try:
+                line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if needle in line and pid != self.init:
+                found.append(pid)
+        return found
+
+    def signal(self, needle: str, number: int) -> None:
+        pids = self.find(needle)
+        assert pids, f"{needle} does not run on {self.name}"
+        for pid in pids:
+            _signal(pid, number)
+
+    def stop_all(self) -> None:
+        """Stop every process at one instant, its kernel not: it goes on to answer ARP, and to accept connections."""
+        state = self._freezer / "freezer.state"
+        state.write_text("FROZEN")
+        while state.read_text().strip() != "FROZEN":
+            time.sleep(0.0005)
+        for pid in self.pids():
+            _signal(pid, signal.SIGSTOP)
+        state.write_text("THAWED")
+        self.is_stopped = True
+
+    def continue_all(self) -> None:
+        for pid in self.pids():
+            _signal(pid, signal.SIGCONT)
+        self.is_stopped = False
+
+    # -- disk -------------------------------------------------------------------------------------------------------
+
+    def fill_disk(self) -> None:
+        """Leave no room at all."""
+        with open(f"/proc/{self.init}/root{self.state}/ballast", "wb", buffering=0) as file:
+            for size in (1 << 20, 4096, 512):
+                try:
+                    while file.write(b"\0" * size) == size:
+                        pass
+                except OSError:
+                    continue
+
+    def empty_disk(self) -> None:
+        if self.is_on:
+            Path(f"/proc/{self.init}/root{self.state}/ballast").unlink(missing_ok=True)
+
+
+def sweep_freezer() -> None:
+    """Remove what is left of the lab's own groups."""
+    for directory in (FREEZER / f"{os.getpid()}", FREEZER):
+        if directory.is_dir() and not any(each.is_dir() for each in directory.iterdir()):
+            directory.rmdir()
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def _command(*words: str) -> str:
+    return subprocess.run(words, env=ENVIRONMENT, check=True, capture_output=True, text=True).stdout
+
+
+def missing_tools() -> list[str]:
+    """Return what must be installed before the lab can work."""
+    wanted = ("ip", "nft", "ethtool", "nsenter", "mkfs.ext4", "losetup")
+    return [name for name in wanted if shutil.which(name) is None]

@@ -1,0 +1,89 @@
+"""The power switch: fences out of band, through a socket that no network fault can cut.
+
+One line in, one line out: `off NODE`, `on NODE`, `reboot NODE`, `status NODE`, `list`. It can be dead, slow, or lie.
+"""
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.lab.machine import Machine
+
+BOOT_DELAY_S = 1.0
+
+
+class PowerSwitch:
+    """`noted(what, node)` is told of every request before and after it is carried out."""
+
+    def __init__(self, path: Path, machines: Mapping[str, Machine], noted: Callable[[str, str], None]) -> None:
+        self._path, self._machines, self._noted = path, machines, noted
+        self.is_dead = False
+        self.is_lying = False
+        self.delay_s = 0.0
+        self.reboots = True
+        self._timers: list[threading.Timer] = []
+        self._is_closed = False
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.bind(str(path))
+        self._socket.listen(64)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def restore(self) -> None:
+        """Be a good switch again."""
+        self.is_dead = self.is_lying = False
+        self.delay_s = 0.0
+        self.reboots = True
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with connection, connection.makefile("rw") as stream, contextlib.suppress(OSError):
+            action, _, node = stream.readline().strip().partition(" ")
+            stream.write(self._carry_out(action, node) + "\n")
+
+    def _carry_out(self, action: str, node: str) -> str:
+        if self.is_dead:
+            return "error the power switch is dead"
+        if action == "list":
+            return "ok " + " ".join(self._machines)
+        machine = self._machines.get(node)
+        if machine is None:
+            return f"error no such node: {node}"
+        if action == "status":
+            return f"ok {'on' if machine.is_on else 'off'}"
+        self._noted("fence-asked", node)
+        time.sleep(self.delay_s)
+        if not self.is_lying:
+            if action in ("off", "reboot"):
+                machine.switch_off()
+            if action == "on" or (action == "reboot" and self.reboots):
+                self._later(machine)
+        self._noted("fence-lied" if self.is_lying else "fence-done", node)
+        return "ok"
+
+    def _later(self, machine: Machine) -> None:
+        def boot() -> None:
+            if not self._is_closed:
+                machine.switch_on()
+
+        timer = threading.Timer(BOOT_DELAY_S, boot)
+        timer.daemon = True
+        timer.start()
+        self._timers.append(timer)
+
+    def close(self) -> None:
+        self._is_closed = True
+        for timer in self._timers:
+            timer.cancel()
+            timer.join(5)
+        self._socket.close()
+        self._path.unlink(missing_ok=True)

@@ -1,0 +1,164 @@
+"""One fault, from a whole cluster to a whole cluster, and the audits in between: what may never be, is not."""
+
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.lab.faults import Fault, Played, Verdict
+from tests.lab.lab import Lab, NotAsExpected
+from tests.lab.witnesses import Outage, overlaps
+
+WHOLE_AGAIN_S = 90.0
+DIGESTS_S = 20.0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of one fault."""
+
+    fault: Fault
+    problems: list[str] = field(default_factory=list)
+    double_holders: list[str] = field(default_factory=list)
+    outage: Outage = field(default_factory=Outage)
+    fenced: list[str] = field(default_factory=list)
+    is_whole: bool = True
+
+
+@dataclass(slots=True)
+class Round:
+    """Plays a fault once."""
+
+    lab: Lab
+    fault: Fault
+    number: int
+
+    def play(self, chance: random.Random) -> Outcome:
+        lab = self.lab
+        since, since_wall_ms = time.monotonic_ns(), time.time_ns() // 1_000_000
+        lab.began = since
+        outcome = Outcome(self.fault)
+        played = Played(may_be_fenced=tuple(lab.machines), bound_ms=10**9)
+        try:
+            played = self.fault.play(lab, chance)
+        except (NotAsExpected, AssertionError) as finding:
+            outcome.problems.append(str(finding))
+        self._heal(outcome)
+        outcome.outage = lab.client.outage(since)
+        outcome.fenced = lab.fenced(since)
+        self._audit_holders(outcome, since)
+        if outcome.is_whole:
+            self._audit_states(outcome)
+        outcome.problems += _judge(played, outcome, lab.events(since_wall_ms))
+        self._show(outcome, (time.monotonic_ns() - since) / 1e9)
+        return outcome
+
+    def _heal(self, outcome: Outcome) -> None:
+        """Undo whatever was done, and wait until the cluster is whole again."""
+        lab = self.lab
+        lab.power.restore()
+        for machine in lab.machines.values():
+            machine.empty_disk()
+            if machine.is_stopped:
+                machine.continue_all()
+        lab.switch.heal(machine.index for machine in lab.machines.values())
+        quiet_since = time.monotonic()
+        while time.monotonic() - quiet_since < WHOLE_AGAIN_S:
+            for machine in lab.machines.values():
+                if not machine.is_on and time.monotonic() - quiet_since > 3:
+                    machine.switch_on()
+            if lab.is_whole():
+                return
+            time.sleep(0.1)
+        outcome.is_whole = False
+        outcome.problems.append(f"not whole again after {WHOLE_AGAIN_S:g} s: {_describe(lab)}")
+
+    def _audit_holders(self, outcome: Outcome, since: int) -> None:
+        lab = self.lab
+        for what, held in (("address", lab.addresses.held()), ("service", lab.beats.held())):
+            for first, second, span_ms in overlaps(held, since, on_one_node=what == "service"):
+                outcome.double_holders.append(f"{what} on {first} and {second} for {span_ms} ms")
+        contradictions = lab.client.contradictions(since)
+        if contradictions:
+            at, node, other = contradictions[0]
+            told = [f"{what} {whom} at {(when - since) // 1_000_000}" for when, what, whom in lab.notes if when >= since]
+            outcome.double_holders.append(
+                f"{len(contradictions)} contradicting ARP answers, the first by {node} against {other} "
+                f"at {(at - since) // 1_000_000} ms ({', '.join(told)})"
+            )
+        if outcome.double_holders and self.fault.verdict is not Verdict.DETECTED:
+            outcome.problems += [f"HELD TWICE: {each}" for each in outcome.double_holders]
+
+    def _audit_states(self, outcome: Outcome) -> None:
+        """All nodes hold the same state, once nothing is in flight."""
+        deadline = time.monotonic() + DIGESTS_S
+        while len(set((found := self.lab.digests()).values())) != 1:
+            if time.monotonic() > deadline:
+                outcome.problems.append(f"states differ: { {name: hash(text) for name, text in found.items()} }")
+                return
+            time.sleep(0.2)
+
+    def _show(self, outcome: Outcome, took_s: float) -> None:
+        word = "ok" if not outcome.problems else "NOT AS EXPECTED"
+        print(
+            f"{self.number:4d} {self.fault.name:24s} {self.fault.verdict:9s} {word:4s} "
+            f"outage {outcome.outage.total_ms:6d} ms  fenced {','.join(outcome.fenced) or '-':8s} {took_s:5.1f} s",
+            flush=True,
+        )
+        for each in outcome.problems:
+            print(f"       {each}", flush=True)
+
+
+def _judge(played: Played, outcome: Outcome, events: list[Mapping[str, Any]]) -> list[str]:
+    problems = []
+    fenced = set(outcome.fenced)
+    if set(played.fenced) - fenced:
+        problems.append(f"not fenced: {', '.join(sorted(set(played.fenced) - fenced))}")
+    surplus = fenced - set(played.fenced) - set(played.may_be_fenced)
+    if surplus:
+        problems.append(f"fenced without need: {', '.join(sorted(surplus))}")
+    if outcome.outage.longest_ms > played.bound_ms:
+        spell = f"{outcome.outage.longest_ms} ms, more than {played.bound_ms} ms"
+        problems.append(f"outage of {spell}: {outcome.outage.reasons}")
+    kinds = {str(event["kind"]) for event in events}
+    missing = [kind for kind in played.explains if kind not in kinds]
+    if missing:
+        problems.append(f"the history has no {', '.join(missing)}")
+    return problems
+
+
+def _describe(lab: Lab) -> str:
+    found = []
+    for name in lab.machines:
+        status = lab.status(name)
+        states = {node["name"]: node["state"] for node in status["nodes"]}
+        lines = [headline["text"] for headline in status["headlines"]]
+        found.append(f"{name}: dc {status['dc']}, {states}, orders {len(status['orders'])}, {lines[:2]}")
+    return "; ".join(found)
+
+
+@dataclass(slots=True)
+class Tally:
+    """All rounds together."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    problems: int = 0
+
+    def add(self, outcome: Outcome) -> bool:
+        """Count a round; tell whether the cluster is good for another one."""
+        self.outcomes.append(outcome)
+        self.problems += bool(outcome.problems)
+        return outcome.is_whole
+
+    def result(self) -> str:
+        """Return the last line."""
+        by_verdict = {
+            verdict: sum(1 for each in self.outcomes if each.fault.verdict is verdict and not each.problems)
+            for verdict in Verdict
+        }
+        held_twice = sum(
+            1 for each in self.outcomes if each.double_holders and each.fault.verdict is not Verdict.DETECTED
+        )
+        counts = " ".join(f"{verdict}={count}" for verdict, count in by_verdict.items())
+        return f"RESULT faults={len(self.outcomes)} {counts} not_as_expected={self.problems} held_twice={held_twice}"
