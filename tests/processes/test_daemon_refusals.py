@@ -129,3 +129,23 @@ def test_set_up_overwrites_nothing(tmp_path: Path) -> None:
     make_bundles("a", members, tmp_path / "out")
     with pytest.raises(SetupRefused):
         make_bundles("a", members, tmp_path / "out")
+
+
+def test_a_change_that_no_log_entry_can_hold_is_refused_and_the_daemon_lives(scenario: Scenario) -> None:
+    scenario.form()
+    lines = [f"primitive r{number} ocf:haclusterd:dummy op monitor interval=10s timeout=20s" for number in range(600)]
+    response = scenario.answer("configure.script", text="\n".join(lines), source="big")
+    assert [item.code for item in response.reports if item.severity == "error"] == ["TOO_LARGE"]
+    assert response.exit == 65
+    assert scenario.status()["configuration"]["version"] == 0
+
+
+def test_an_agent_that_talks_without_end_harms_nobody(scenario: Scenario, tmp_path: Path) -> None:
+    scenario.form().with_service()
+    scenario.configure(
+        'primitive loud ocf:haclusterd:exec params command=/bin/false log_file=/dev/null '
+        f'env="LONG={"x" * 4000}" op start timeout=10s op monitor interval=10s timeout=10s'
+    )
+    scenario.until("its failure everywhere", lambda: len(scenario.events("operation-failed")) >= 3)
+    scenario.settle()
+    assert scenario.online() == {"n1", "n2", "n3"}
