@@ -45,6 +45,8 @@ class Argument:
     """Of an integer."""
     maximum: int = 2**53
     """Of an integer."""
+    longest: int = MAX_TEXT_LENGTH
+    """Of a text, in characters."""
 
 
 Value = str | int | bool | tuple[str, ...]
@@ -127,8 +129,8 @@ def _objection(argument: Argument, value: Json) -> str | None:
         case Kind.WORDS:
             return _objection_to_words(argument, value)
         case Kind.TEXT:
-            is_fine = isinstance(value, str) and len(value) <= MAX_TEXT_LENGTH
-            return None if is_fine else "must be a text of at most 4 MiB"
+            is_fine = isinstance(value, str) and len(value) <= argument.longest
+            return None if is_fine else f"must be a text of at most {argument.longest // 1024 // 1024} MiB"
         case Kind.WORD:
             return _objection_to_word(argument, value)
 

@@ -1,5 +1,7 @@
 """What the scheduler would do, for questions, previews and waiting. A scheduler that fails is an answer too."""
 
+from dataclasses import replace
+
 from haclusterd.commands.outcome import Condition
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib
@@ -8,14 +10,16 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.scheduler.options import ScheduleOptions
+from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
 from haclusterd.scheduler.schedule import schedule
 
 
-def plan(cib: Cib, now: WallTime, *, is_explaining: bool = False) -> Plan | ReportItem:
+def plan(
+    cib: Cib, now: WallTime, *, is_explaining: bool = False, options: ScheduleOptions = DEFAULT_OPTIONS
+) -> Plan | ReportItem:
     """Ask the scheduler; explaining, it keeps what each score is the sum of."""
     try:
-        return schedule(cib, now, options=ScheduleOptions(is_explaining=is_explaining))
+        return schedule(cib, now, options=replace(options, is_explaining=is_explaining))
     except Exception as bug:  # noqa: BLE001 - a question about a bad configuration must not end the daemon
         return report(Code.SCHEDULER_FAILED, problem=f"{type(bug).__name__}: {bug}")
 

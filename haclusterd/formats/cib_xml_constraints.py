@@ -91,7 +91,8 @@ class ConstraintReader:
                 self._notes.not_yet(element, f"a colocation with role {role}")
         if dependent is None or primary is None:
             return None
-        influence = None if element.get("influence") is None else self._notes.boolean(element, "influence", default=False)
+        has_influence = element.get("influence") is not None
+        influence = self._notes.boolean(element, "influence", default=False) if has_influence else None
         score = self._notes.score(element, "score", 0)
         attribute = element.get("node-attribute")
         return Colocation(identifier, score, dependent, primary, roles[0], roles[1], attribute, influence)

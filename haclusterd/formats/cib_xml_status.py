@@ -9,11 +9,11 @@ from haclusterd.formats.cib_xml_membership import judge
 from haclusterd.formats.cib_xml_notes import Notes
 from haclusterd.formats.cib_xml_sets import SetReader
 from haclusterd.formats.cib_xml_tree import Element
+from haclusterd.model.activity import history_says_active
 from haclusterd.model.cluster import DesignatedController, NodeState, NodeStatus, Status
 from haclusterd.model.configuration import Configuration, Primitive, effective
-from haclusterd.model.history import ResourceHistory, ordered_records
+from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId, Term
-from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.reports.codes import Code, Severity
 
@@ -113,23 +113,8 @@ class StatusReader:
         """A node that is away although something is recorded as running there is lost."""
         if made.state is not NodeState.LEFT or not self._is_fencing_enabled:
             return made
-        active = [resource for resource, history in made.histories.items() if _is_recorded_active(history)]
+        active = [resource for resource, history in made.histories.items() if history_says_active(history)]
         if not active:
             return made
         return replace(made, state=NodeState.LOST, detail=f"{active[0]} is thought to be active there")
 
-
-def _is_recorded_active(history: ResourceHistory) -> bool:
-    """Tell whether the newest conclusive record leaves the resource running, or in doubt."""
-    for record in reversed(ordered_records(history)):
-        if record.status in (ExecutionStatus.CANCELLED, ExecutionStatus.NOT_INSTALLED):
-            continue
-        if record.operation == "stop":
-            return record.is_failure
-        if record.operation == "monitor":
-            if record.is_probe and record.is_failure:
-                continue
-            return record.exit_code is not ExitCode.NOT_RUNNING
-        if record.operation in ("start", "promote", "demote"):
-            return True
-    return False

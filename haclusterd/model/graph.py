@@ -97,6 +97,9 @@ class Placement:
     scores: tuple[NodeScore, ...] = ()
     verdict: str = ""
     """Why there, or why nowhere."""
+    is_failed: bool = False
+    """Whether what is recorded where it runs is a failure that is to be recovered from."""
+    is_managed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

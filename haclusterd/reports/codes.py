@@ -29,6 +29,7 @@ class Code(StrEnum):
     UNCLOSED_QUOTE = "UNCLOSED_QUOTE"
     UNKNOWN_KEYWORD = "UNKNOWN_KEYWORD"
     NOT_YET = "NOT_YET"
+    LEFT_OUT = "LEFT_OUT"
     BAD_ID = "BAD_ID"
     BAD_VALUE = "BAD_VALUE"
     BAD_CHARACTER = "BAD_CHARACTER"
@@ -139,6 +140,7 @@ CODES: dict[Code, CodeRow] = {
     Code.UNCLOSED_QUOTE: CodeRow("a quote is opened with {quote} and never closed", _DATA, "close it with {quote}"),
     Code.UNKNOWN_KEYWORD: CodeRow("unknown keyword {word}", _DATA),
     Code.NOT_YET: CodeRow("{construct} is not supported yet", _DATA, "remove it; nothing of this text was used"),
+    Code.LEFT_OUT: CodeRow("left out: {problem}", ExitStatus.OK, severity=Severity.WARNING),
     Code.BAD_ID: CodeRow(
         "{id!r} cannot be an id", _DATA, "begin with a letter or _, go on with letters, digits, '.', '-' and '_'"
     ),

@@ -25,6 +25,8 @@ def _placement(inventory: Inventory, resource: Resource) -> Placement:
         target,
         _scores(inventory, resource) if resource.addends is not None else (),
         _verdict(resource),
+        is_failed=resource.is_failed,
+        is_managed=resource.is_managed,
     )
 
 

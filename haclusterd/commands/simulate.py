@@ -1,0 +1,75 @@
+"""`simulate`: what the cluster would do, now or at another time, with its own CIB or with Pacemaker's."""
+
+from datetime import UTC, datetime
+
+from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.planning import plan
+from haclusterd.commands.simulation_document import SimulationDocument
+from haclusterd.commands.verb import Permission, Verb
+from haclusterd.formats.cib_xml import CibReading, read_cib
+from haclusterd.formats.cib_xml_tree import MAX_LENGTH
+from haclusterd.model.instants import WallTime
+from haclusterd.reports.codes import Code, Severity
+from haclusterd.reports.items import ReportItem, has_errors, report
+from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
+
+_SHOWN_AT_MOST = 20
+
+
+def simulate(context: Context, arguments: Arguments) -> Outcome:
+    """Answer the plan as a document (schema `haclusterd.simulate/1`).
+
+    A CIB of Pacemaker that cannot be held as a whole is refused; forced, what cannot be held is left out.
+    """
+    date = _moment(arguments.word("date"))
+    if isinstance(date, ReportItem):
+        return refusal(date)
+    if not arguments.word("text"):
+        return _planned(CibReading(context.cib), date or context.now, DEFAULT_OPTIONS)
+    reading = read_cib(arguments.word("text"), arguments.word("source") or "cib.xml")
+    is_usable = bool(reading.cib.members) and context.is_forced
+    if has_errors(reading.reports) and not is_usable:
+        return Outcome(reading.reports)
+    options = ScheduleOptions(has_quorum=reading.has_quorum, needs_fence_device=True)
+    return _planned(reading, date or reading.execution_date or context.now, options)
+
+
+def _planned(reading: CibReading, now: WallTime, options: ScheduleOptions) -> Outcome:
+    found = plan(reading.cib, now, options=options)
+    if isinstance(found, ReportItem):
+        return refusal(found)
+    data = SimulationDocument(reading.cib, found, now).write()
+    return Outcome(tuple(map(_as_warning, reading.reports)), data=data)
+
+
+def _as_warning(item: ReportItem) -> ReportItem:
+    """What was accepted with --force refuses nothing any more."""
+    if item.severity is not Severity.ERROR:
+        return item
+    return report(Code.LEFT_OUT, place=item.place, problem=item.message)
+
+
+def _moment(text: str) -> WallTime | ReportItem | None:
+    """Read a date as ISO 8601 or as seconds since 1970; without a zone it is UTC."""
+    if not text:
+        return None
+    try:
+        if text.isdecimal() and len(text) <= 12:
+            return WallTime(int(text) * 1000)
+        found = datetime.fromisoformat(text)
+        moment = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+        return WallTime(int(moment.timestamp()) * 1000)
+    except (ValueError, OverflowError):
+        problem = f"{text[:_SHOWN_AT_MOST]!r} is no date (write it like 2026-06-01T12:00:00Z)"
+        return report(Code.BAD_ARGUMENT, name="date", problem=problem)
+
+
+VERBS = (
+    Verb("simulate", simulate, Permission.READ, "Show what the cluster would do", (
+        Argument("text", Kind.TEXT, "a CIB of Pacemaker, as XML; left out: this cluster's own", longest=MAX_LENGTH),
+        Argument("source", Kind.WORD, "what to call the text in messages"),
+        Argument("date", Kind.WORD, "the time to plan for, as in 2026-06-01T12:00:00Z"),
+    )),
+)  # fmt: skip

@@ -1,0 +1,210 @@
+"""Pacemaker's public scheduler cases, run in this process.
+
+    python -m tests.conformance.public_cases [--cases NAME[,NAME]] [--diff NAME]
+
+The cases and the comparison come from ../shared/conformance/scheduler, beside this repository; without it nothing is
+run. A case counts as covered when the reader of CIB XML has nothing to report that a plan depends on.
+"""
+
+import argparse
+import importlib.util
+import json
+import sys
+import tarfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from haclusterd.commands import registry
+from haclusterd.commands.context import Context
+from haclusterd.model.cluster import Cib
+from haclusterd.model.instants import WallTime
+
+HERE = Path(__file__).parent
+KNOWN = HERE / "known.txt"
+HARNESS = HERE.parents[2] / "shared" / "conformance" / "scheduler"
+CORE = ("L1", "L2", "L3", "L4")
+LEVELS = ("L1", "L2", "L3", "L3p", "L4", "P")
+
+
+def absence() -> str:
+    """Say why nothing can be run; empty when it can."""
+    missing = [name for name in ("conformance.py", "public.tar.xz") if not (HARNESS / name).is_file()]
+    return f"{' and '.join(missing)} not found in {HARNESS}" if missing else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    xml: str
+    expected: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Result:
+    name: str
+    not_held: tuple[str, ...] = ()
+    """What of the case the reader could not hold; such a case is not compared."""
+    error: str = ""
+    differs: tuple[str, ...] = ()
+    """Levels that differ."""
+    missing_orders: int = 0
+    """Orders between actions of both sides that ours does not have: unsafe."""
+    details: list[str] = field(default_factory=list)
+
+    @property
+    def is_covered(self) -> bool:
+        return not self.not_held
+
+
+@cache
+def harness() -> ModuleType:
+    """Load the comparison."""
+    spec = importlib.util.spec_from_file_location("shared_conformance", HARNESS / "conformance.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def cases(names: Sequence[str] = ()) -> Iterator[Case]:
+    """Yield the cases of the archive, in order of their names."""
+    with tarfile.open(HARNESS / "public.tar.xz") as archive:
+        files = {member.name: archive.extractfile(member) for member in archive if member.isfile()}
+        texts = {name: file.read().decode() for name, file in files.items() if file is not None}
+    for path in sorted(path for path in texts if path.endswith(".xml")):
+        name = Path(path).stem
+        if not names or name in names:
+            expected = json.loads(texts[path.replace("/xml/", "/expected/").removesuffix(".xml") + ".json"])
+            yield Case(name, texts[path], _with_parameters(expected))
+
+
+def _with_parameters(expected: dict[str, Any]) -> dict[str, Any]:
+    for action in expected["actions"]:
+        if "params" in action:
+            action["params"] = expected["param_sets"][action["params"]]
+    return expected
+
+
+def judge(case: Case, *, is_detailed: bool = False) -> Result:
+    """Plan a case and compare it with what Pacemaker expects."""
+    context = Context(Cib(), WallTime(0), "tests")
+    arguments = {"text": case.xml, "source": f"{case.name}.xml", "date": case.expected["date"]}
+    outcome = registry.run("simulate", arguments, context)
+    if outcome.is_refused:
+        errors = [item for item in outcome.reports if item.severity == "error"]
+        failed = [item.message for item in errors if item.code == "SCHEDULER_FAILED"]
+        if failed:
+            return Result(case.name, error=failed[0], differs=LEVELS)
+        return Result(case.name, not_held=tuple(f"{item.message} ({item.place})" for item in errors))
+    return _compared(case, outcome.data, is_detailed=is_detailed)
+
+
+def _compared(case: Case, document: Any, *, is_detailed: bool) -> Result:
+    view, differences = harness().View, harness().differences
+    unique = set(case.expected["unique"])
+    wanted, made = view(case.expected, unique).sets, view(document, unique).sets
+    result = Result(case.name)
+    differs = []
+    for level in LEVELS:
+        missing, extra = differences(wanted[level], made[level])
+        if missing or extra:
+            differs.append(level)
+            if is_detailed and level in CORE:
+                result.details += [f"{level} - {_line(item)}" for item in missing]
+                result.details += [f"{level} + {_line(item)}" for item in extra]
+    result.differs = tuple(differs)
+    shared = set(wanted["L3"]) & set(made["L3"])
+    common = [{pair for pair in side["L4"] if pair[0] in shared and pair[1] in shared} for side in (wanted, made)]
+    result.missing_orders = len(common[0] - common[1])
+    return result
+
+
+def _line(item: Sequence[Any]) -> str:
+    if len(item) == 2 and isinstance(item[0], tuple):
+        return f"{_line(item[0])}  BEFORE  {_line(item[1])}"
+    return " ".join(str(word) for word in item if word not in ("", 0, None))
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known to differ: for each case the levels, and why."""
+
+    levels: dict[str, frozenset[str]] = field(default_factory=dict)
+    causes: dict[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def read() -> "Known":
+        known = Known()
+        for line in KNOWN.read_text().splitlines():
+            if line.strip() and not line.startswith("#"):
+                name, levels, cause = line.split(maxsplit=2)
+                known.levels[name] = frozenset(levels.split(","))
+                known.causes[name] = cause
+        return known
+
+    def worse(self, result: Result) -> list[str]:
+        """Return the levels that differ and are not recorded."""
+        allowed = self.levels.get(result.name, frozenset())
+        return [level for level in result.differs if level in CORE and level not in allowed]
+
+    def better(self, result: Result) -> list[str]:
+        """Return the levels that are recorded and do not differ any more."""
+        recorded = self.levels.get(result.name, frozenset())
+        return sorted(recorded - set(result.differs)) if result.is_covered else []
+
+
+def totals(results: Sequence[Result], seconds: float) -> list[str]:
+    """Write how many cases are covered, and how many of those agree, level by level."""
+    covered = [result for result in results if result.is_covered]
+    lines = [f"{len(results)} cases, {len(covered)} covered, {sum(bool(r.error) for r in covered)} errors, {seconds:.1f} s"]
+    for level in (*LEVELS, "all"):
+        levels = CORE if level == "all" else (level,)
+        agree = sum(not set(levels) & set(result.differs) for result in covered)
+        lines.append(f"  {level:4} {agree:4} {100 * agree / max(1, len(covered)):6.1f} %")
+    lines.append(f"  orders missing between common actions: {sum(r.missing_orders for r in covered)}")
+    return lines
+
+
+def obstacles(results: Sequence[Result]) -> list[str]:
+    """Write what keeps cases from being covered, the most frequent first."""
+    found: Counter[str] = Counter()
+    for result in results:
+        found.update({message.split(" is not supported")[0].split(" id=")[0] for message in result.not_held})
+    return [f"  {count:4}  {what}" for what, count in found.most_common(30)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", default="", help="only these, comma-separated")
+    parser.add_argument("--diff", action="store_true", help="show what differs")
+    given = parser.parse_args()
+    if absence():
+        print(f"skipped: {absence()}")
+        return 0
+    known, began = Known.read(), time.monotonic()
+    results = [judge(case, is_detailed=given.diff) for case in cases([n for n in given.cases.split(",") if n])]
+    lines = []
+    for result in results:
+        if not result.is_covered and given.cases:
+            lines += [f"{result.name}: not held", *(f"    {each}" for each in result.not_held)]
+        if result.error or (given.diff and set(result.differs) & set(CORE)):
+            lines += [f"{result.name}: {result.error or ','.join(result.differs)}  [{known.causes.get(result.name, '')}]"]
+            lines += [f"    {each}" for each in result.details[:60]]
+    lines += ["what the reader cannot hold, and in how many cases:", *obstacles(results)] if not given.cases else []
+    lines += totals(results, time.monotonic() - began)
+    worse = {result.name: known.worse(result) for result in results}
+    lines += [f"WORSE THAN RECORDED: {name} {','.join(levels)}" for name, levels in worse.items() if levels]
+    lines += [f"better than recorded: {r.name} {','.join(known.better(r))}" for r in results if known.better(r)]
+    print("\n".join(lines))
+    return 1 if any(worse.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
