@@ -55,7 +55,7 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("symmetric-cluster", ValueType.BOOLEAN, "true", "Resources may run anywhere unless a constraint forbids."),
     Row("maintenance-mode", ValueType.BOOLEAN, "false", "Leave all resources alone."),
     Row("start-failure-is-fatal", ValueType.BOOLEAN, "true", "One failed start bans the resource from the node."),
-    Row("stop-all-resources", ValueType.BOOLEAN, "false", "Stop everything except fence devices."),
+    Row("stop-all-resources", ValueType.BOOLEAN, "false", "Stop everything."),
     Row("stop-removed-resources", ValueType.BOOLEAN, "true", "Stop resources that are no longer configured.",
         aliases=("stop-orphan-resources",)),
     Row("cancel-removed-actions", ValueType.BOOLEAN, "true", "Cancel monitors that are no longer configured.",

@@ -70,7 +70,7 @@ class Assignment:
             current = resource.current_node()
             resource.next_role = resource.original_role
             self._force(resource, current)
-        elif self._settings.stops_all and not resource.is_fence_device:
+        elif self._settings.stops_all:
             self._force(resource, None)
         else:
             chosen = self._choose(resource, prefer)

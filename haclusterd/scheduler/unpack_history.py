@@ -212,8 +212,9 @@ def _judge_multiple_active(resource: Resource) -> None:
     if resource.multiple_active is MultipleActive.STOP_ONLY:
         resource.ban_everywhere(f"active on several nodes ({where}): multiple-active=stop_only")
     elif resource.multiple_active is MultipleActive.BLOCK:
-        resource.failed_because = f"active on several nodes ({where})"
-        for member in resource.parent.children if resource.parent is not None else (resource,):
-            if member is resource or member.multiple_active is MultipleActive.BLOCK:
-                member.is_managed = False
-                member.is_blocked = True
+        group = resource.parent
+        is_whole = group is not None and group.multiple_active is MultipleActive.BLOCK
+        for member in group.children if group is not None and is_whole else (resource,):
+            member.is_managed = False
+            member.is_blocked = True
+            member.failed_because = member.failed_because or f"{resource.id} is active on several nodes ({where})"
