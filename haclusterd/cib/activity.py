@@ -6,7 +6,7 @@ are asked again, independently, where orders are issued and accepted.
 
 from haclusterd.model.activity import history_says_active as history_says_active
 from haclusterd.model.activity import possibly_active as possibly_active
-from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.ids import NodeName, ResourceId
 
 
@@ -31,3 +31,19 @@ def starting_elsewhere(cib: Cib, resource: ResourceId, node: NodeName) -> tuple[
             and any(order.resource == resource and order.is_activating for order in status.orders.values())
         )
     )
+
+
+def active_elsewhere(cib: Cib, resource: ResourceId, node: NodeName) -> tuple[NodeName, ...]:
+    """Return the other online nodes on which a resource is active by its history, or nobody knows whether it is."""
+    return tuple(
+        sorted(
+            name
+            for name, status in cib.status.nodes.items()
+            if name != node and status.state is NodeState.ONLINE and _may_be_active(status, resource)
+        )
+    )
+
+
+def _may_be_active(status: NodeStatus, resource: ResourceId) -> bool:
+    history = status.histories.get(resource)
+    return resource in status.unverified or (history is not None and history_says_active(history))

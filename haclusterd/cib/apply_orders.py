@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from haclusterd.cib import commands
-from haclusterd.cib.activity import starting_elsewhere, unfenced_holders
+from haclusterd.cib.activity import active_elsewhere, starting_elsewhere, unfenced_holders
 from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_nodes
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
@@ -57,6 +57,10 @@ def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
     starting = starting_elsewhere(cib, order.resource, order.node) if entry.rules.open_orders_possibly_active else ()
     if starting:
         text = f"{order.resource} is being started on {', '.join(starting)}"
+        return Refusal(RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE, text)
+    active = active_elsewhere(cib, order.resource, order.node) if entry.rules.one_active_copy else ()
+    if active:
+        text = f"{order.resource} may be active on {', '.join(active)}"
         return Refusal(RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE, text)
     return None
 

@@ -25,6 +25,8 @@ class SafetyRules:
     """An activating order that has not begun by its deadline after receipt never begins (safety.md §1)."""
     open_orders_possibly_active: bool = True
     """An open order to start, voided or not, counts as active until its terminal record (safety.md §1)."""
+    one_active_copy: bool = True
+    """`apply` refuses a start of what may be active on another node, and a plan that an older order overtakes ends."""
     refuse_old_term: bool = True
     """`apply` refuses orders of another term than the designated controller's (safety.md §1)."""
     close_orders_of_older_incarnations: bool = True
