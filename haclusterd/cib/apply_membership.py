@@ -138,6 +138,10 @@ def lost(cib: Cib, command: commands.Lost, entry: Entry) -> Verdict:
     controller = cib.status.controller
     if entry.rules.refuse_old_term and (controller is None or controller.term != command.dc_term):
         return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")
+    status = _of_incarnation(cib, command.node, command.incarnation)
+    if status is not None and status.state is NodeState.FENCED:
+        # It was heard afterwards: the record of its death was wrong.
+        cib = with_node(cib, replace(status, state=NodeState.ONLINE, fenced_incarnation=None))
     return _declare_lost(cib, command.node, command.incarnation, command.reason, entry)
 
 

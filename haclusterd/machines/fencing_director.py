@@ -7,14 +7,23 @@ is heard afterwards has lied; another is tried.
 
 from collections.abc import Sequence
 
-from haclusterd.cib.commands import Fenced, IssueFence, RecordFenceFailure
+from haclusterd.cib.apply_fencing import proof_key
+from haclusterd.cib.commands import Fenced, IssueFence, Lost, RecordFenceFailure, RecordProof
 from haclusterd.machines.effects import Effect, Note, Propose
 from haclusterd.machines.fence_evidence import evidence_since
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState, FencingRecord
-from haclusterd.model.ids import FenceKey, NodeName, Term
-from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.fencing import (
+    DeviceProof,
+    FenceAction,
+    FenceOrder,
+    FenceOutcome,
+    FenceState,
+    FencingRecord,
+    ProofState,
+)
+from haclusterd.model.ids import FenceKey, NodeName, ResourceId, Term
+from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
@@ -37,6 +46,8 @@ class FencingDirector:
         self._rules = rules
         self._succeeded_at: dict[FenceKey, Instant] = {}
         """When this DC saw each agent's success: the target must be silent from then on."""
+        self._fenced_at: dict[tuple[NodeName, WallTime], Instant] = {}
+        """When this DC saw each recorded fencing first, named by when it was recorded."""
         self._retry_at: dict[NodeName, tuple[int, Instant]] = {}
         """For each lost node: after how many failed attempts, until when the next waits."""
         self._told: set[tuple[NodeName, str]] = set()
@@ -60,6 +71,8 @@ class FencingDirector:
         for name, status in sorted(cib.status.nodes.items()):
             if status.state is NodeState.LOST and name not in being_fenced:
                 effects.extend(self._order(cib, status, moment))
+            elif status.state is NodeState.FENCED:
+                effects.extend(self._distrust(cib, status, report, moment))
         return effects
 
     # -- orders under way -------------------------------------------------------------------------------------------
@@ -78,12 +91,43 @@ class FencingDirector:
         if self._rules.heard_after_fence_is_a_lie:
             if evidence.listener is not None:
                 return (_failed(order, FenceOutcome.LIED, f"{evidence.listener} heard {order.target} afterwards"),)
-            if not evidence.is_complete:
+            is_deaf = self._rules.dc_needs_fresh_lease and not moment.has_lease
+            if is_deaf or not evidence.is_complete:
                 self._wake_at = min(self._wake_at, after(moment.now, self._timing.heartbeat_ms))
                 return ()
         detail = f"{order.action} with {order.device} by {order.executor}"
         command = Fenced(order.target, order.target_incarnation, order.key, FenceOutcome.FENCED, detail)
         return (Propose(f"fenced:{order.key}", command),)
+
+    def _distrust(
+        self, cib: Cib, status: NodeStatus, report: PacerReport | None, moment: Moment
+    ) -> Sequence[Effect]:
+        """Fence a node again that is heard, in the boot that should have ended, after its fencing was recorded.
+
+        What this DC knew and what was under way when it first saw the record is no evidence: twice a heartbeat later.
+        """
+        trusted_until = after(
+            self._fenced_at.setdefault((status.name, status.since), moment.now), 2 * self._timing.heartbeat_ms
+        )
+        heard = next((node for node in report.nodes if node.name == status.name), None) if report is not None else None
+        if heard is None or heard.heard_at is None or heard.heard_at <= trusted_until or not moment.has_lease:
+            return ()
+        if heard.incarnation is None or status.incarnation is None:
+            return ()
+        if heard.incarnation.boot_id != status.incarnation.boot_id:
+            return ()
+        text = "it is heard after its fencing was recorded"
+        lost = Lost(status.name, status.incarnation, self._term, text)
+        key = f"lost:{status.name}:{status.incarnation}:{self._term}"
+        return (*self._mark_liar(cib, status, text, moment), Propose(key, lost))
+
+    def _mark_liar(self, cib: Cib, status: NodeStatus, text: str, moment: Moment) -> Sequence[Effect]:
+        records = [record for record in cib.status.fencing_history if record.target == status.name]
+        device = records[-1].device if records else None
+        if device is None:
+            return ()
+        proof = DeviceProof(ProofState.LIED, moment.wall, text)
+        return (Propose(f"lied:{device}:{status.incarnation}", RecordProof(device, status.name, proof)),)
 
     # -- new orders -------------------------------------------------------------------------------------------------
 
@@ -102,7 +146,9 @@ class FencingDirector:
         executors = self._executors(cib, status.name)
         if not executors:
             return ()
-        executor = executors[len(failed) % len(executors)]
+        device = _least_tried(cib, status.name, devices, failed)
+        with_it = [record.executor for record in failed if record.device == device]
+        executor = min(executors, key=with_it.count)
         incarnation = cib.status.nodes[executor].incarnation
         assert incarnation is not None
         order = FenceOrder(
@@ -110,7 +156,7 @@ class FencingDirector:
             target=status.name,
             target_incarnation=status.incarnation,
             action=FenceAction(properties.text("fencing-action")),
-            device=devices[len(failed) % len(devices)],
+            device=device,
             executor=executor,
             executor_incarnation=incarnation,
             dc_term=self._term,
@@ -148,15 +194,27 @@ class FencingDirector:
         return (Note("fencing", f"{status.name}: {text}"),)
 
 
+def _least_tried(
+    cib: Cib, target: NodeName, devices: Sequence[ResourceId], failed: Sequence[FencingRecord]
+) -> ResourceId:
+    """Return the device to try next: of those tried least, the first that has not lied about the target."""
+    tried = [record.device for record in failed]
+
+    def has_lied(device: ResourceId) -> bool:
+        proof = cib.status.proofs.get(proof_key(device, target))
+        return proof is not None and proof.state is ProofState.LIED
+
+    return min(devices, key=lambda device: (tried.count(device), has_lied(device)))
+
+
 def _failures_since_loss(cib: Cib, status: NodeStatus) -> list[FencingRecord]:
-    return [
-        record
-        for record in cib.status.fencing_history
-        if record.target == status.name
-        and record.target_incarnation == status.incarnation
-        and record.issued_at >= status.since
-        and record.outcome is not FenceOutcome.FENCED
-    ]
+    """Return the attempts on this life since it was last believed dead, by their order: clocks differ."""
+    failed: list[FencingRecord] = []
+    for record in cib.status.fencing_history:
+        if record.target == status.name and record.target_incarnation == status.incarnation:
+            is_dead = record.outcome in (FenceOutcome.FENCED, FenceOutcome.CONFIRMED)
+            failed = [] if is_dead else [*failed, record]
+    return failed
 
 
 def _failed(order: FenceOrder, outcome: FenceOutcome, detail: str) -> Effect:

@@ -51,7 +51,7 @@ CRASH_LOOP_WINDOW_MS = 600_000
 TRANSFER_PAUSE_MS = 1000
 """Between two attempts to hand the leadership over."""
 REMEMBERED_CHANGES = 256
-DC_KEYS = ("form:", "dc:", "lost:", "orders:", "void:", "fence:", "fenced:", "fence-failed:", "forget:")
+DC_KEYS = ("form:", "dc:", "lost:", "lied:", "orders:", "void:", "fence:", "fenced:", "fence-failed:", "forget:")
 """What is proposed as DC: not repeated once this node is DC no more."""
 NODE_KEYS = ("join:", "leave:", "left:", "results:")
 """What is proposed as an incarnation: not repeated once it is over. How a fence agent ended stays true."""

@@ -133,6 +133,25 @@ def dc_changes_with_agent_in_flight(rules: SafetyRules) -> None:
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != home, 15_000, "db moved by the new DC")
 
 
+def order_of_an_aborted_plan(rules: SafetyRules) -> None:
+    """A plan ends while its order is on its way into the log; the next plan does not know the order, and wants db's
+    like elsewhere, after something else."""
+    for offset_ms in range(600, 1300, 100):
+        cluster = formed(rules)
+        first, second = cluster.others(cluster.dc())
+        for host in cluster.hosts.values():
+            host.disk.sync_us = (150_000, 150_000)
+        cluster.fates.write("other", "monitor", Fate(duration_ms=1500))
+        cluster.edit((configurations.primitive("extra"), configurations.prefers("extra", first)))
+        cluster.run_for(offset_ms)
+        moved = configurations.prefers("extra", second, 1000)
+        cluster.edit((moved, configurations.primitive("other"), configurations.after("extra", "other")))
+        cluster.run_for(1000)
+        for host in cluster.hosts.values():
+            host.disk.sync_us = (300, 3000)
+        cluster.until(lambda: cluster.runs_once("extra", "other"), 20_000, "both started")  # noqa: B023
+
+
 def old_dc_speaks_late(rules: SafetyRules) -> None:
     """The DC plans while its Raft thread hangs; when that goes on, another is DC, and the old orders come to it."""
     cluster = formed(rules)
@@ -276,11 +295,18 @@ def only_the_dc_does_not_hear(rules: SafetyRules) -> None:
 
 
 def dc_is_paused(rules: SafetyRules) -> None:
-    """The DC's pacer stands still for almost T, and what was sent to it meanwhile is gone: nobody else is to blame."""
+    """The DC's pacer stands still for almost T, and what was sent to it meanwhile is gone: nobody else is to blame.
+
+    The others do not hear each other, so that neither can bear witness for the other.
+    """
     for step in range(8):
         cluster = formed(rules, seed=step)
         cluster.run_for(8100 + 7 * step)
         dc = cluster.dc()
+        left, right = cluster.others(dc)
+        for speaker, listener in ((left, right), (right, left)):
+            cluster.network.drop_datagrams(speaker, listener)
+        cluster.run_for(5000)
         for other in cluster.others(dc):
             cluster.network.drop_datagrams(other, dc)
         pacer = cluster.hosts[dc].pacer

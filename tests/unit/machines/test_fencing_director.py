@@ -1,0 +1,353 @@
+"""Who is fenced, with what, by whom, and when it is believed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from haclusterd.cib import commands
+from haclusterd.machines.effects import Effect, Note, Propose
+from haclusterd.machines.fencing_director import BACKOFF_FIRST_MS, FencingDirector
+from haclusterd.machines.moment import Moment
+from haclusterd.model.cluster import NodeState
+from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.fencing import FenceOrder, FenceOutcome, FenceState
+from haclusterd.model.ids import FenceKey, Incarnation, NodeName, Term
+from haclusterd.model.instants import Instant, WallTime
+from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
+from haclusterd.model.timing import derive
+from tests.unit.machines.situations import (
+    N1,
+    N2,
+    N3,
+    TERM,
+    Cluster,
+    commands_of,
+    life,
+    moment,
+    primitive,
+    without_lease,
+)
+
+TIMING = derive(2000)
+H = TIMING.heartbeat_ms
+LISTEN_MS = H + H // 4
+"""So long everybody must have listened after the agent's success."""
+DONE_MS = LISTEN_MS + 10
+"""Then the newest heartbeat of another voter is late enough, too."""
+NOW = 1_000_000
+LONG_AGO_MS = 60_000
+
+
+def heard(
+    node: NodeName,
+    at: int | None,
+    *,
+    incarnation: Incarnation | None = None,
+    hears: Mapping[NodeName, int] | None = None,
+    tokens: Mapping[NodeName, str] | None = None,
+    age_ms: int | None = None,
+    now: int = NOW,
+) -> HeardNode:
+    """Say that `node` was heard `at` an instant; `hears` and `tokens`: whom it heard, how long ago, in which life."""
+    age = age_ms if age_ms is not None else None if at is None else now - at
+    told = hears or {}
+    lives = tokens if tokens is not None else {name: life(name).token for name in told}
+    heard_at = Instant(at) if at is not None else None
+    known = incarnation or (life(node) if at is not None else None)
+    return HeardNode(node, known, age, BrainState.ALIVE, 0, told, heard_at, lives)
+
+
+class Dc:
+    """n1 as DC of three nodes with two devices, n2 lost."""
+
+    def __init__(self, *devices: str) -> None:
+        self.cluster = Cluster()
+        for name in devices or ("power", "backup"):
+            self.cluster.configure(commands.PutResource(primitive(name, "stonith:fence_test")))
+        self.cluster.lose(N2)
+        self.director = FencingDirector(N1, TERM, TIMING)
+        self.now = NOW
+
+    def quiet(self, *nodes: HeardNode, at: int | None = None, stalled_at: int | None = None) -> PacerReport:
+        """Report what is heard: n2 long ago, and n3 just now, which heard n2 long ago, unless `nodes` say otherwise."""
+        now = at if at is not None else self.now
+        told = {node.name: node for node in nodes}
+        n2 = told.get(N2) or heard(N2, now - LONG_AGO_MS, now=now)
+        n3 = told.get(N3) or heard(N3, now - 10, hears={N2: LONG_AGO_MS}, now=now)
+        return PacerReport(Instant(now), Instant(stalled_at) if stalled_at is not None else None, (n2, n3))
+
+    def step(self, report: PacerReport | None = None, at: Moment | None = None) -> Sequence[Effect]:
+        effects = self.director.step(self.cluster.cib, report or self.quiet(), at or moment(self.now))
+        self.cluster.take(effects)
+        return effects
+
+    @property
+    def order(self) -> FenceOrder:
+        [order] = self.cluster.cib.status.fence_orders.values()
+        return order
+
+    def agent_ended(self, outcome: FenceOutcome = FenceOutcome.FENCED) -> None:
+        self.cluster.must(commands.RecordFenceAgent(self.order.key, outcome, ""))
+
+    def agent_succeeded(self) -> None:
+        """Order the fencing of n2, let the agent succeed at NOW, and let the DC see it."""
+        self.step()
+        self.agent_ended()
+        assert commands_of(self.step()) == []
+
+    def state(self) -> NodeState:
+        return self.cluster.status(N2).state
+
+
+def test_a_lost_node_is_fenced_by_the_dc_with_its_first_device() -> None:
+    dc = Dc()
+    dc.step()
+    assert (dc.order.target, dc.order.target_incarnation) == (N2, life(N2))
+    assert (dc.order.device, dc.order.executor, dc.order.executor_incarnation) == ("power", N1, life(N1))
+    assert commands_of(dc.step()) == []
+
+
+def test_a_node_without_a_device_is_not_fenced_and_that_is_told_once() -> None:
+    dc = Dc()
+    for name in ("power", "backup"):
+        dc.cluster.configure(commands.Delete("resource", name))
+    effects = dc.step()
+    assert [effect.text for effect in effects if isinstance(effect, Note)] == [
+        "n2: no usable fencing device: nothing of it is recovered"
+    ]
+    assert dc.step() == []
+
+
+def test_where_fencing_is_disabled_nobody_is_fenced() -> None:
+    dc = Dc()
+    disabled = AttributeSet("cib-bootstrap-options", (("fencing-enabled", "false"),))
+    dc.cluster.configure(commands.PutSets("properties", (disabled,)))
+    assert commands_of(dc.step()) == []
+
+
+# -- when it is believed ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("waited_ms", "is_believed"), [(0, False), (DONE_MS - 1, False), (DONE_MS, True)])
+def test_a_success_is_believed_after_everybody_listened_for_a_heartbeat(waited_ms: int, is_believed: bool) -> None:
+    dc = Dc()
+    dc.agent_succeeded()
+    dc.now = NOW + waited_ms
+    dc.step()
+    assert dc.state() is (NodeState.FENCED if is_believed else NodeState.LOST)
+    assert is_believed or dc.director.deadline() > dc.now
+
+
+def test_a_voter_that_has_said_nothing_since_is_waited_for_until_it_is_silent_itself() -> None:
+    dc = Dc()
+    dc.agent_succeeded()
+    for age_ms, is_believed in ((1000, False), (1999, False), (2000, True)):
+        dc.now = NOW + age_ms
+        dc.step(dc.quiet(heard(N3, NOW, hears={N2: LONG_AGO_MS}, now=dc.now)))
+        assert dc.state() is (NodeState.FENCED if is_believed else NodeState.LOST)
+
+
+@pytest.mark.parametrize(
+    "witness",
+    [
+        heard(N2, NOW + 1),
+        heard(N3, NOW + LISTEN_MS, hears={N2: 50}, now=NOW + DONE_MS),
+    ],
+    ids=["the DC", "another voter"],
+)
+def test_a_device_whose_target_is_heard_afterwards_has_lied(witness: HeardNode) -> None:
+    dc = Dc()
+    dc.agent_succeeded()
+    dc.now = NOW + DONE_MS
+    report = dc.quiet(witness)
+    dc.step(report)
+    assert dc.state() is NodeState.LOST
+    assert [record.outcome for record in dc.cluster.cib.status.fencing_history] == [FenceOutcome.LIED]
+
+
+def test_a_voter_that_hears_the_old_life_is_believed_when_the_dc_never_heard_it() -> None:
+    dc = Dc()
+    dc.agent_succeeded()
+    dc.now = NOW + DONE_MS
+    dc.step(dc.quiet(heard(N2, None), heard(N3, NOW + LISTEN_MS, hears={N2: 50}, now=NOW + DONE_MS)))
+    assert dc.state() is NodeState.LOST
+
+
+@pytest.mark.parametrize(
+    "witness",
+    [
+        heard(N2, NOW + 1, incarnation=life(N2, boot=2)),
+        heard(N3, NOW + LISTEN_MS, hears={N2: 50}, tokens={N2: life(N2, boot=2, token=2).token}, now=NOW + DONE_MS),
+    ],
+    ids=["the DC", "another voter"],
+)
+def test_the_life_after_a_reboot_is_no_lie(witness: HeardNode) -> None:
+    dc = Dc()
+    dc.agent_succeeded()
+    dc.now = NOW + DONE_MS
+    dc.step(dc.quiet(witness))
+    assert dc.state() is NodeState.FENCED
+
+
+def test_without_a_report_of_the_time_since_nothing_is_believed() -> None:
+    dc = Dc()
+    dc.agent_succeeded()
+    dc.now = NOW + DONE_MS
+    for report in (None, dc.quiet(at=NOW + H)):
+        assert commands_of(dc.director.step(dc.cluster.cib, report, moment(dc.now))) == []
+    dc.step()
+    assert dc.state() is NodeState.FENCED
+
+
+def test_a_dc_without_a_lease_believes_nothing() -> None:
+    """It may be deaf, and then no voter is live to it."""
+    dc = Dc()
+    dc.agent_succeeded()
+    dc.now = NOW + DONE_MS
+    assert commands_of(dc.step(at=without_lease(dc.now))) == []
+
+
+def test_after_an_own_stall_the_silence_counts_anew_and_is_not_taken_for_a_sign_of_life() -> None:
+    dc = Dc()
+    dc.agent_succeeded()
+    dc.now = NOW + 5000
+    stalled_at = dc.now - 1
+    reset = [heard(N2, NOW - LONG_AGO_MS, age_ms=1), heard(N3, NOW, hears={N2: LONG_AGO_MS}, age_ms=1)]
+    assert commands_of(dc.step(dc.quiet(*reset, stalled_at=stalled_at))) == []
+    dc.now = stalled_at + DONE_MS
+    dc.step(dc.quiet(heard(N2, NOW - LONG_AGO_MS, age_ms=H), stalled_at=stalled_at))
+    assert dc.state() is NodeState.FENCED
+
+
+def test_a_new_dc_waits_for_the_silence_again() -> None:
+    dc = Dc()
+    dc.agent_succeeded()
+    dc.director = FencingDirector(N1, Term(2), TIMING)
+    dc.now = NOW + DONE_MS
+    assert commands_of(dc.step()) == []
+    dc.now += DONE_MS
+    dc.step()
+    assert dc.state() is NodeState.FENCED
+
+
+def test_a_node_heard_after_its_fencing_was_recorded_is_fenced_again_with_another_device() -> None:
+    dc = Dc()
+    dc.agent_succeeded()
+    dc.now = NOW + DONE_MS
+    dc.step()
+    dc.step()
+    dc.now += 10 * H
+    dc.step(dc.quiet(heard(N2, dc.now - 10, now=dc.now)))
+    assert dc.state() is NodeState.LOST
+    assert dc.cluster.cib.status.proofs["power/n2"].state == "lied"
+    dc.step()
+    assert dc.order.device == "backup"
+
+
+def test_the_last_heartbeats_of_a_fenced_node_are_no_sign_of_life() -> None:
+    dc = Dc()
+    dc.agent_succeeded()
+    dc.now = NOW + DONE_MS
+    dc.step()
+    dc.step()
+    last = dc.now - 10
+    dc.now += 10 * H
+    assert commands_of(dc.step(dc.quiet(heard(N2, last, now=dc.now)))) == []
+
+
+# -- what fails -------------------------------------------------------------------------------------------------------
+
+
+def test_every_device_is_tried_from_every_node() -> None:
+    dc = Dc()
+    tried: list[tuple[str, str]] = []
+    for _ in range(4):
+        while not dc.cluster.cib.status.fence_orders:
+            dc.step()
+            dc.now += 60_000
+        tried.append((str(dc.order.device), str(dc.order.executor)))
+        dc.agent_ended(FenceOutcome.FAILED)
+    assert sorted(tried) == [("backup", "n1"), ("backup", "n3"), ("power", "n1"), ("power", "n3")]
+    assert tried[0] == ("power", "n1")
+
+
+def test_a_failure_counts_whatever_the_clock_of_its_dc_said() -> None:
+    dc = Dc()
+    dc.step()
+    early = replace(dc.order, key=FenceKey("early"), issued_at=WallTime(0))
+    dc.agent_ended(FenceOutcome.FAILED)
+    dc.cluster.must(commands.IssueFence(early))
+    dc.agent_ended(FenceOutcome.FAILED)
+    dc.now += 60_000
+    dc.step()
+    assert dc.director.deadline() == dc.now + BACKOFF_FIRST_MS
+
+
+def test_from_the_third_attempt_on_it_waits_longer_each_time() -> None:
+    dc = Dc()
+    for _ in range(2):
+        dc.step()
+        dc.agent_ended(FenceOutcome.FAILED)
+    dc.step()
+    assert dc.cluster.cib.status.fence_orders == {}
+    assert dc.director.deadline() == dc.now + BACKOFF_FIRST_MS
+    dc.now += BACKOFF_FIRST_MS
+    dc.step()
+    assert dc.order.attempt == 3
+
+
+def test_after_the_last_attempt_a_person_must_confirm() -> None:
+    dc = Dc()
+    for _ in range(200):
+        dc.step()
+        if dc.cluster.cib.status.fence_orders:
+            dc.agent_ended(FenceOutcome.FAILED)
+        dc.now += 60_000
+    assert len(dc.cluster.cib.status.fencing_history) == 10
+    assert dc.cluster.cib.status.fence_orders == {}
+
+
+def test_when_whoever_ran_the_agent_is_gone_the_outcome_is_unknown_and_it_is_fenced_again() -> None:
+    dc = Dc()
+    dc.step()
+    first = dc.order.key
+    dc.cluster.must(commands.Join(N1, life(N1, token=2)))
+    dc.cluster.must(commands.RequestLeave(N3, life(N3)))
+    dc.cluster.must(commands.Leaving(N3, life(N3)))
+    dc.step()
+    assert [record.outcome for record in dc.cluster.cib.status.fencing_history] == [FenceOutcome.UNKNOWN]
+    dc.step()
+    assert dc.order.key != first
+    assert dc.order.executor_incarnation == life(N1, token=2)
+
+
+def test_a_success_counts_also_when_its_executor_is_gone_since() -> None:
+    dc = Dc()
+    dc.agent_succeeded()
+    dc.cluster.must(commands.Join(N1, life(N1, token=2)))
+    dc.now = NOW + DONE_MS
+    dc.step()
+    assert dc.state() is NodeState.FENCED
+
+
+def test_a_node_that_is_being_fenced_gets_no_second_order() -> None:
+    dc = Dc()
+    dc.step()
+    for _ in range(3):
+        assert [command for command in commands_of(dc.step()) if isinstance(command, commands.IssueFence)] == []
+    assert dc.order.state is FenceState.OPEN
+
+
+def test_the_target_never_fences_itself_and_a_lost_dc_is_fenced_by_another() -> None:
+    dc = Dc()
+    dc.cluster.lose(N1)
+    dc.step()
+    targets = {order.target: order.executor for order in dc.cluster.cib.status.fence_orders.values()}
+    assert targets == {N1: N3, N2: N3}
+
+
+def test_nobody_is_fenced_who_is_not_lost() -> None:
+    dc = Dc()
+    dc.cluster.must(commands.Join(N2, life(N2, token=2)))
+    assert not any(isinstance(effect, Propose) for effect in dc.step())
