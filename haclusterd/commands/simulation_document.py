@@ -117,7 +117,7 @@ class SimulationDocument:
         if start is None or start.node is None:
             yield from self._stopped(placement, stops)
             return
-        is_moving = start.node not in placement.now_on
+        is_moving = start.node != current
         action = "recover" if placement.is_failed else "move" if is_moving else "restart"
         stop = stops.get(current)
         reason = stop.reason if is_moving and stop is not None else start.reason
@@ -134,7 +134,7 @@ class SimulationDocument:
         for node in placement.now_on:
             if node in stops:
                 yield _entry(placement, "stop", origin=node, reason=stops[node].reason)
-            elif node != placement.next_on and not stops:
+            elif placement.next_on not in placement.now_on and not stops:
                 entry = _entry(placement, "stop", origin=node, reason=placement.verdict)
                 yield {**entry, "blocked": True}
 
@@ -163,7 +163,7 @@ class SimulationDocument:
             stop = self._stops.get(placement.resource, {}).get(node)
             if stop is not None:
                 after.append(stop.id)
-            elif node in placement.now_on and placement.is_managed:
+            elif node in placement.now_on and (placement.is_managed or placement.is_blocked):
                 return None
         return sorted(after)
 

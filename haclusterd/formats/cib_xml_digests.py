@@ -15,18 +15,31 @@ from haclusterd.model.ids import ResourceId
 DEFAULT_TIMEOUT_MS = 20_000
 
 _NOT_COUNTED = frozenset({"id", "crm_feature_set", "op-digest", "pcmk_external_ip"})
+_NOT_SECURED = ("CRM_meta_", "pcmk_")
 _QUOTES = {'"': "&quot;"}
 
 
-def digest(parameters: Mapping[str, str], names: frozenset[str] | None = None) -> str:
-    """Return Pacemaker's digest of parameters, or of those that are named."""
+def digest(parameters: Mapping[str, str]) -> str:
+    """Return Pacemaker's digest of parameters."""
     counted = (
         (name, value)
         for name, value in sorted(parameters.items())
-        if name not in _NOT_COUNTED and not name.startswith("on_node") and (names is None or name in names)
+        if name not in _NOT_COUNTED and not name.startswith("on_node")
     )
     words = "".join(f' {name}="{escape(value, _QUOTES)}"' for name, value in counted)
     return hashlib.md5(f" <parameters{words}/>\n".encode(), usedforsecurity=False).hexdigest()
+
+
+def restart_digest(parameters: Mapping[str, str], forcing: frozenset[str]) -> str:
+    """Return the digest of the parameters whose change needs a restart; all of them when none are named."""
+    return digest({name: value for name, value in parameters.items() if not forcing or name in forcing})
+
+
+def secure_digest(parameters: Mapping[str, str], private: frozenset[str]) -> str:
+    """Return the digest of the parameters that are not private; what is for the fencer itself does not count either."""
+    return digest(
+        {name: value for name, value in parameters.items() if name not in private and not name.startswith(_NOT_SECURED)}
+    )
 
 
 class Parameters:

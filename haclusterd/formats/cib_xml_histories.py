@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from haclusterd.formats.cib_xml_digests import Parameters, digest
+from haclusterd.formats.cib_xml_digests import Parameters, digest, restart_digest, secure_digest
 from haclusterd.formats.cib_xml_notes import Notes
 from haclusterd.formats.cib_xml_tree import Element
 from haclusterd.model import scores
@@ -148,13 +148,23 @@ class HistoryReader:
             return ""
         if recorded is None:
             return NOT_RECORDED
-        if recorded == digest(now):
+        if recorded == digest(now) or _is_private_only(element, now):
             return ""
         restarting = element.get("op-restart-digest")
-        names = frozenset((element.get("op-force-restart") or "").split())
-        if restarting is not None and not interval_ms and restarting == digest(now, names or None):
+        forcing = _names(element, "force-restart")
+        if restarting is not None and not interval_ms and restarting == restart_digest(now, forcing):
             self._notes.not_yet(element, "a change that needs a reload only")
         return recorded
+
+
+def _names(element: Element, list_name: str) -> frozenset[str]:
+    return frozenset((element.get(f"op-{list_name}") or "").split())
+
+
+def _is_private_only(element: Element, now: Mapping[str, str]) -> bool:
+    """A saved CIB has asterisks in the place of secrets: the digest without them is the one to believe."""
+    recorded = element.get("op-secure-digest")
+    return recorded is not None and recorded == secure_digest(now, _names(element, "secure-params"))
 
 
 def _target(transition_key: str) -> ExitCode:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from haclusterd.formats.cib_xml_configuration import NodeNames
 from haclusterd.formats.cib_xml_digests import Parameters
 from haclusterd.formats.cib_xml_histories import FailCounts, HistoryReader, is_old_fail_count, is_outdated
-from haclusterd.formats.cib_xml_membership import judge
+from haclusterd.formats.cib_xml_membership import is_set, judge
 from haclusterd.formats.cib_xml_notes import Notes
 from haclusterd.formats.cib_xml_sets import SetReader
 from haclusterd.formats.cib_xml_tree import Element
@@ -111,10 +111,13 @@ class StatusReader:
 
     def _judged_by_histories(self, made: NodeStatus) -> NodeStatus:
         """A node that is away although something is recorded as running there is lost."""
-        if made.state is not NodeState.LEFT or not self._is_fencing_enabled:
+        if made.state is not NodeState.LEFT or not self._is_fencing_enabled or self._is_in_maintenance(made):
             return made
         active = [resource for resource, history in made.histories.items() if history_says_active(history)]
         if not active:
             return made
         return replace(made, state=NodeState.LOST, detail=f"{active[0]} is thought to be active there")
 
+    def _is_in_maintenance(self, made: NodeStatus) -> bool:
+        entry = self._configuration.nodes[made.name]
+        return is_set({**effective(entry.attributes), **made.attributes}.get("maintenance"))

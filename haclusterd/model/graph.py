@@ -100,6 +100,8 @@ class Placement:
     is_failed: bool = False
     """Whether what is recorded where it runs is a failure that is to be recovered from."""
     is_managed: bool = True
+    is_blocked: bool = False
+    """Left alone because of a failure, until a person cleans up."""
 
 
 @dataclass(frozen=True, slots=True)

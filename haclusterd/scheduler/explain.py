@@ -27,6 +27,7 @@ def _placement(inventory: Inventory, resource: Resource) -> Placement:
         _verdict(resource),
         is_failed=resource.is_failed,
         is_managed=resource.is_managed,
+        is_blocked=resource.is_blocked and not resource.is_maintenance,
     )
 
 

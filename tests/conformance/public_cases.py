@@ -163,7 +163,8 @@ class Known:
 def totals(results: Sequence[Result], seconds: float) -> list[str]:
     """Write how many cases are covered, and how many of those agree, level by level."""
     covered = [result for result in results if result.is_covered]
-    lines = [f"{len(results)} cases, {len(covered)} covered, {sum(bool(r.error) for r in covered)} errors, {seconds:.1f} s"]
+    errors = sum(bool(result.error) for result in covered)
+    lines = [f"{len(results)} cases, {len(covered)} covered, {errors} errors, {seconds:.1f} s"]
     for level in (*LEVELS, "all"):
         levels = CORE if level == "all" else (level,)
         agree = sum(not set(levels) & set(result.differs) for result in covered)
@@ -195,7 +196,8 @@ def main() -> int:
         if not result.is_covered and given.cases:
             lines += [f"{result.name}: not held", *(f"    {each}" for each in result.not_held)]
         if result.error or (given.diff and set(result.differs) & set(CORE)):
-            lines += [f"{result.name}: {result.error or ','.join(result.differs)}  [{known.causes.get(result.name, '')}]"]
+            cause = known.causes.get(result.name, "not known")
+            lines += [f"{result.name}: {result.error or ','.join(result.differs)}  [{cause}]"]
             lines += [f"    {each}" for each in result.details[:60]]
     lines += ["what the reader cannot hold, and in how many cases:", *obstacles(results)] if not given.cases else []
     lines += totals(results, time.monotonic() - began)
