@@ -49,6 +49,8 @@ class ScheduledCluster:
     options: ScheduleOptions = DEFAULT_OPTIONS
     running: set[tuple[ResourceId, NodeName]] = field(default_factory=set)
     calls: int = 0
+    not_installed: set[tuple[ResourceId, NodeName]] = field(default_factory=set)
+    """Where probes find that a resource cannot run."""
 
     # -- situations -------------------------------------------------------------------------------------------------
 
@@ -205,6 +207,8 @@ class ScheduledCluster:
             self.running.add(here)
         elif action.name == ActionName.STOP:
             self.running.discard(here)
+        elif action.is_probe and here in self.not_installed:
+            return ExitCode.NOT_INSTALLED
         elif action.name == ActionName.MONITOR:
             return ExitCode.OK if here in self.running else ExitCode.NOT_RUNNING
         return ExitCode.OK

@@ -9,6 +9,9 @@ from haclusterd.model.history import ResourceHistory, ordered_records
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 
+_CANNOT_RUN = frozenset({ExitCode.NOT_INSTALLED, ExitCode.ARGUMENTS})
+"""What a probe answers where the service is not installed or its configuration is missing (Pacemaker masks both)."""
+
 
 def history_says_active(history: ResourceHistory) -> bool:
     """Tell whether the newest conclusive record leaves the resource active, or leaves doubt."""
@@ -18,6 +21,8 @@ def history_says_active(history: ResourceHistory) -> bool:
         if record.operation == ActionName.STOP:
             return record.is_failure
         if record.operation == ActionName.MONITOR and record.exit_code is ExitCode.NOT_RUNNING:
+            return False
+        if record.is_probe and record.exit_code in _CANNOT_RUN:
             return False
         if record.operation == ActionName.START and record.is_failure:
             return record.exit_code not in (ExitCode.NOT_INSTALLED, ExitCode.NOT_RUNNING)
