@@ -196,6 +196,11 @@ class BrainProcess:
         """Which life of the daemon this is now."""
         return self.runtime.incarnation
 
+    @property
+    def is_at_work(self) -> bool:
+        """See `Process.is_at_work`."""
+        return self.main_life.is_running and self.raft_life.is_running
+
     def _start(self) -> None:
         try:
             self.runtime.start()

@@ -29,6 +29,11 @@ class Process(Protocol):
         ...
 
     @property
+    def is_at_work(self) -> bool:
+        """Whether all its threads run."""
+        ...
+
+    @property
     def may_restart(self) -> bool:
         """Whether systemd starts it again; False when it refused to run at all."""
         ...
@@ -82,8 +87,18 @@ class Unit:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether there is a process that is not paused."""
-        return self.process is not None and self.process.life.is_running
+        """Whether there is a process of which nothing is paused."""
+        return self.process is not None and self.process.is_at_work
+
+    def hang(self, thread: Life) -> None:
+        """Stop one thread of the process."""
+        self._say(f"hang a thread ({thread.name}) of")
+        thread.pause()
+
+    def unhang(self, thread: Life) -> None:
+        """Let it go on."""
+        self._say(f"let a thread go on ({thread.name}) of")
+        thread.resume()
 
     def kill(self) -> None:
         """SIGKILL."""

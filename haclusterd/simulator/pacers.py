@@ -51,6 +51,11 @@ class PacerProcess:
         self._timer_at = NEVER
         datagrams.listen(host.name, self.life, self._received)
 
+    @property
+    def is_at_work(self) -> bool:
+        """See `Process.is_at_work`."""
+        return self.life.is_running
+
     def connect(self, brain: "SimulatedPacer", settings: PacerSettings) -> None:
         """Take a brain's settings; it is told what is heard from now on."""
         self._brain = brain

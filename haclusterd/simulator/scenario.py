@@ -231,20 +231,20 @@ class Cluster:
 
     def hang_main_loop(self, node: str) -> None:
         """Stop a brain's main loop alone."""
-        self.brain_of(node).main_life.pause()
+        self.hosts[NodeName(node)].brain.hang(self.brain_of(node).main_life)
 
     def hang_raft_thread(self, node: str) -> None:
         """Stop a brain's Raft thread alone."""
-        self.brain_of(node).raft_life.pause()
+        self.hosts[NodeName(node)].brain.hang(self.brain_of(node).raft_life)
 
     def resume_main_loop(self, node: str) -> None:
         """Let a brain's main loop go on."""
-        self.brain_of(node).main_life.resume()
+        self.hosts[NodeName(node)].brain.unhang(self.brain_of(node).main_life)
 
     def resume_threads(self, node: str) -> None:
         """Let a brain's threads go on."""
-        self.brain_of(node).main_life.resume()
-        self.brain_of(node).raft_life.resume()
+        for thread in (self.brain_of(node).main_life, self.brain_of(node).raft_life):
+            self.hosts[NodeName(node)].brain.unhang(thread)
 
     def stall(self, node: str) -> None:
         """Stop a whole host for a while."""
@@ -415,7 +415,7 @@ class Cluster:
     def is_at_work(self, node: NodeName) -> bool:
         """See `Scene.is_at_work`."""
         process = self.hosts[node].brain.process
-        return isinstance(process, BrainProcess) and process.main_life.is_running and process.raft_life.is_running
+        return process is not None and process.is_at_work
 
     def services_on(self, node: NodeName) -> tuple[ResourceId, ...]:
         """See `Scene.services_on`."""

@@ -145,13 +145,14 @@ class Faults:
 
     def _hang_thread(self) -> str:
         node = self._node()
-        process = self._cluster.hosts[node].brain.process
+        unit = self._cluster.hosts[node].brain
+        process = unit.process
         if not isinstance(process, BrainProcess):
             return f"nothing ({node} has no brain)"
         life: Life = self._chance.choice((process.main_life, process.raft_life))
-        life.pause()
-        self._ends.append(life.resume)
-        span_ms = self._ending(life.resume, 100, 15_000)
+        unit.hang(life)
+        self._ends.append(lambda: unit.unhang(life))
+        span_ms = self._ending(lambda: unit.unhang(life), 100, 15_000)
         return f"hang the {life.name} for {span_ms} ms"
 
     def _stall(self) -> str:
