@@ -23,8 +23,9 @@ def issue_orders(cib: Cib, command: commands.IssueOrders, entry: Entry) -> Verdi
     nodes: dict[NodeName, NodeStatus] = {}
     changes: list[Change] = []
     for order in command.orders:
-        status = nodes.get(order.node) or cib.status.nodes.get(order.node)
-        refusal = _objection(cib, status, order, entry)
+        so_far = with_nodes(cib, nodes) if nodes else cib
+        status = so_far.status.nodes.get(order.node)
+        refusal = _objection(so_far, status, order, entry)
         if refusal is not None or status is None:
             return Verdict(cib, (), refusal)
         nodes[order.node] = replace(status, orders={**status.orders, order.key: order})
@@ -55,6 +56,8 @@ def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
         text = f"{order.resource} may be active on {', '.join(holders)}, lost and not fenced"
         return Refusal(RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE, text)
     starting = starting_elsewhere(cib, order.resource, order.node) if entry.rules.open_orders_possibly_active else ()
+    if not is_fencing_enabled:  # Then nothing ends what a lost node was told, and nobody waits for it.
+        starting = tuple(name for name in starting if cib.status.nodes[name].state is NodeState.ONLINE)
     if starting:
         text = f"{order.resource} is being started on {', '.join(starting)}"
         return Refusal(RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE, text)
@@ -92,12 +95,12 @@ def void_orders(cib: Cib, command: commands.VoidOrders, entry: Entry) -> Verdict
 
 
 def record_results(cib: Cib, command: commands.RecordResults, entry: Entry) -> Verdict:
-    """Record what an executor did; only the node's present incarnation is believed."""
+    """Record what an executor did; only the node's present incarnation is believed, and a lost one is not."""
     status = cib.status.nodes.get(command.node)
     is_older = status is not None and status.incarnation != command.incarnation
     if status is None or (is_older and entry.rules.close_orders_of_older_incarnations):
         return refuse(cib, RefusalCode.OLD_INCARNATION, f"that incarnation of {command.node} is over")
-    if status.state not in (NodeState.ONLINE, NodeState.LOST):
+    if status.state is not NodeState.ONLINE:
         return refuse(cib, RefusalCode.WRONG_NODE_STATE, f"{command.node} is {status.state}")
     changes: list[Change] = []
     is_start_fatal = ClusterProperties(cib.configuration).boolean("start-failure-is-fatal")
@@ -131,7 +134,19 @@ def _record(
         )
         text = f"the outcome of {what} is unknown: {result.exit_reason}"
         return status, [change(ChangeKind.OUTCOME_UNKNOWN, text, node=status.name, resource=result.resource)]
+    if _is_overtaken(history, result):
+        return status, []
     return _record_finished(status, history, order, result, is_start_fatal=is_start_fatal)
+
+
+def _is_overtaken(history: ResourceHistory, result: OperationResult) -> bool:
+    """Tell whether a later action is recorded that says more: proposals may be committed in another order."""
+    key = operation_key(result.operation, result.interval_ms)
+    later = [(known, record) for known, record in history.records.items() if record.call_id > result.call_id]
+    return any(
+        known == key or record.is_probe or record.operation in (ActionName.START, ActionName.STOP)
+        for known, record in later
+    )
 
 
 def _new_history(order: Order | None) -> ResourceHistory:

@@ -9,6 +9,7 @@ from haclusterd.cib.activity import possibly_active, unfenced_holders
 from haclusterd.cib.apply import REMEMBERED_REQUESTS, apply
 from haclusterd.cib.changes import Applied, RefusalCode
 from haclusterd.model.cluster import Cib, Member, NodeState
+from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState, ProofState
 from haclusterd.model.ids import (
     AgentReference,
@@ -374,3 +375,172 @@ def test_a_configuration_made_against_an_older_version_is_refused(log: Log) -> N
 def test_a_raising_apply_is_the_same_refusal_everywhere(log: Log) -> None:
     poison = commands.IssueFence(None)  # type: ignore[arg-type]
     log.must_refuse(poison, RefusalCode.INTERNAL_ERROR)
+
+
+# -- two copies -------------------------------------------------------------------------------------------------------
+
+
+def test_one_batch_cannot_start_a_resource_in_two_places(log: Log) -> None:
+    log.must_refuse(issue(order("a", N2), order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+
+
+def test_a_start_is_refused_while_it_is_active_or_in_doubt_on_another_node(log: Log) -> None:
+    started(log)
+    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must(issue(order("s", action=ActionName.STOP)))
+    log.must(record(result("s", "stop", call_id=2)))
+    log.must(commands.Join(N2, life("n2", token=2)))
+    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+
+
+def test_where_fencing_is_disabled_a_start_that_died_with_its_node_holds_up_nothing(log: Log) -> None:
+    disabled = AttributeSet("p", (("fencing-enabled", "false"),))
+    log.must(commands.ChangeConfiguration(0, (commands.PutSets("properties", (disabled,)),), "admin", ""))
+    log.must(issue(order("a", N2)))
+    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must(lose())
+    log.must(issue(order("b", N3)))
+
+
+def test_a_lost_node_is_not_believed_that_it_stopped_something(log: Log) -> None:
+    started(log)
+    log.must(issue(order("s", action=ActionName.STOP)))
+    log.must(lose())
+    log.must_refuse(record(result("s", "stop", call_id=2)), RefusalCode.WRONG_NODE_STATE)
+    assert unfenced_holders(log.cib, DB) == (N2,)
+
+
+# -- results out of order ---------------------------------------------------------------------------------------------
+
+
+def test_an_older_answer_of_a_monitor_does_not_hide_a_newer_one(log: Log) -> None:
+    started(log)
+    log.must(issue(order("m", action=ActionName.MONITOR, interval_ms=10_000)))
+    log.must(record(result("m", "monitor", interval_ms=10_000, call_id=3)))
+    log.must(record(result(None, "monitor", ExitCode.NOT_RUNNING, interval_ms=10_000, call_id=2)))
+    history = log.cib.status.nodes[N2].histories[DB]
+    assert history.records["monitor_10000"].exit_code is ExitCode.OK
+    assert history.fail_counts == {}
+
+
+def test_a_stop_that_is_told_late_does_not_hide_a_later_start(log: Log) -> None:
+    started(log)
+    log.must(issue(order("s", action=ActionName.STOP), order("b")))
+    log.must(record(result("b", call_id=3)))
+    log.must(record(result("s", "stop", call_id=2)))
+    status = log.cib.status.nodes[N2]
+    assert (possibly_active(status), status.orders) == ({DB}, {})
+
+
+# -- who may say what -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        commands.Lost(N2, life("n2"), Term(1), "silent"),
+        commands.VoidOrders(Term(1), (OrderKey("a"),)),
+        commands.IssueFence(fence_order()),
+        commands.IssueOrders(Term(1), ()),
+    ],
+    ids=lambda command: type(command).__name__,
+)
+def test_an_older_dc_is_not_heard(log: Log, command: commands.Command) -> None:
+    log.term = Term(2)
+    log.must(commands.DcElected(N3, life("n3"), Term(2)))
+    log.must_refuse(command, RefusalCode.OLD_TERM)
+
+
+def test_a_dc_of_an_older_term_is_not_elected(log: Log) -> None:
+    log.must_refuse(commands.DcElected(N2, life("n2"), Term(1)), RefusalCode.OLD_TERM)
+
+
+def test_a_life_that_is_over_is_not_lost_again(log: Log) -> None:
+    log.must(commands.Join(N2, life("n2", token=2)))
+    log.must_refuse(lose(), RefusalCode.OLD_INCARNATION)
+
+
+@pytest.mark.parametrize("state", ["lost", "left"])
+def test_only_who_is_there_or_was_never_seen_can_be_lost(log: Log, state: str) -> None:
+    log.must(lose() if state == "lost" else commands.Leaving(N2, life("n2")))
+    log.must_refuse(lose(), RefusalCode.WRONG_NODE_STATE)
+
+
+def test_a_fenced_node_that_is_heard_is_lost_again_and_a_persons_wish_is_not_enough(log: Log) -> None:
+    log.must(lose())
+    log.must(commands.Fenced(N2, life("n2"), None, FenceOutcome.CONFIRMED, "down"))
+    log.must_refuse(commands.RequestFence(N2, life("n2"), "admin"), RefusalCode.WRONG_NODE_STATE)
+    log.must(lose())
+    status = log.cib.status.nodes[N2]
+    assert (status.state, status.fenced_incarnation) == (NodeState.LOST, None)
+
+
+def test_a_member_that_never_joined_is_fenced_as_such(log: Log) -> None:
+    made = Log()
+    made.must(commands.FormCluster("uuid", "test", (Member(N1, ()), Member(N2, ()))))
+    made.must(commands.DcElected(N1, life("n1"), Term(1)))
+    made.must(commands.Join(N1, life("n1")))
+    made.must(commands.Lost(N2, None, Term(1), "not seen"))
+    made.must(commands.IssueFence(replace(fence_order(), target_incarnation=None)))
+    made.must(commands.RecordFenceAgent(FenceKey("f1"), FenceOutcome.FENCED, ""))
+    made.must(commands.Fenced(N2, None, FenceKey("f1"), FenceOutcome.FENCED, ""))
+    assert made.cib.status.nodes[N2].state is NodeState.FENCED
+
+
+def test_a_stranger_does_not_join(log: Log) -> None:
+    log.must_refuse(commands.Join(NodeName("n9"), life("n9")), RefusalCode.NOT_A_MEMBER)
+
+
+def test_a_cluster_is_formed_once(log: Log) -> None:
+    log.must_refuse(commands.FormCluster("other", "other", ()), RefusalCode.ALREADY_FORMED)
+
+
+def test_a_node_is_fenced_by_one_order_at_a_time(log: Log) -> None:
+    log.must(lose())
+    log.must(commands.IssueFence(fence_order()))
+    log.must_refuse(
+        commands.IssueFence(replace(fence_order(), key=FenceKey("f2"))), RefusalCode.FENCING_IN_FLIGHT
+    )
+
+
+def test_only_a_lost_life_is_fenced(log: Log) -> None:
+    log.must_refuse(commands.IssueFence(fence_order()), RefusalCode.OLD_INCARNATION)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        commands.RecordFenceAgent(FenceKey("f9"), FenceOutcome.FENCED, ""),
+        commands.RecordFenceFailure(FenceKey("f9"), FenceOutcome.UNKNOWN, ""),
+        commands.Fenced(N2, life("n2"), FenceKey("f9"), FenceOutcome.FENCED, ""),
+    ],
+    ids=lambda command: type(command).__name__,
+)
+def test_a_fence_order_that_is_not_open_has_no_end(log: Log, command: commands.Command) -> None:
+    log.must(lose())
+    log.must_refuse(command, RefusalCode.UNKNOWN_KEY)
+
+
+def test_an_order_key_is_used_once_at_a_time(log: Log) -> None:
+    log.must(issue(order("a")))
+    log.must_refuse(issue(order("a")), RefusalCode.DUPLICATE_KEY)
+
+
+@pytest.mark.parametrize("state", ["lost", "left"])
+def test_orders_go_to_nodes_that_are_there(log: Log, state: str) -> None:
+    log.must(lose() if state == "lost" else commands.Leaving(N2, life("n2")))
+    log.must_refuse(issue(order("a", action=ActionName.STOP)), RefusalCode.WRONG_NODE_STATE)
+
+
+def test_what_was_not_begun_leaves_no_trace(log: Log) -> None:
+    log.must(issue(order("a")))
+    log.must(record(result("a", kind=ResultKind.NOT_BEGUN, exit_code=ExitCode.UNKNOWN)))
+    status = log.cib.status.nodes[N2]
+    assert (status.histories, status.orders) == ({}, {})
+
+
+def test_a_join_of_the_life_that_is_there_changes_nothing(log: Log) -> None:
+    started(log)
+    before = log.cib.status
+    log.must(commands.Join(N2, life("n2")))
+    assert log.cib.status == before
