@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from haclusterd.cli.command_table import ROOT
+from haclusterd.cli.dispatch import carry_out
 from haclusterd.cli.grammar import Invocation, Level
 from haclusterd.cli.help import help_for
 from haclusterd.cli.options import parse_globals
@@ -123,7 +124,7 @@ class Interpreter:
             return status
         if not invocation.command.verb:
             raise UsageError(f"{invocation.command.name} is not for the shell", f"crm {' '.join(invocation.words)}")
-        return self.session.run(invocation)
+        return carry_out(self.session, invocation)
 
     def _statement(self, invocation: Invocation, line: str, number: int) -> int:
         """Keep a statement for the commit."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from haclusterd.cli.command_table import LEVELS, ROOT
+from haclusterd.cli.dispatch import carry_out
 from haclusterd.cli.grammar import Invocation, Level
 from haclusterd.cli.options import GlobalOptions, parse_globals
 from haclusterd.cli.parsing import UsageError, find_level, parse
@@ -89,7 +90,7 @@ def _dispatch(options: GlobalOptions, world: World, session: Session) -> int:
         return _run_level(world, session, level)
     invocation = parse(options.words)
     if invocation.command.verb:
-        return session.run(invocation)
+        return carry_out(session, invocation)
     return _run_local(invocation, world, session)
 
 

@@ -7,7 +7,7 @@ The file holds one CIB as `cib.codec` writes it (`crm cluster export` makes one)
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from haclusterd.cib.apply import apply
@@ -20,7 +20,8 @@ from haclusterd.commands.preview import preview
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
-from haclusterd.model.requests import Progress, Request, Response
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.protocol.control import told
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, exit_status, report
@@ -96,6 +97,12 @@ class OfflineClient:
         except BaseException:
             os.unlink(name)
             raise
+
+
+def ask_without_cluster(verb: str, arguments: Mapping[str, Json], options: Options) -> Response:
+    """Carry out a verb that brings everything it needs with it."""
+    context = Context(Cib(), wall_clock(), "offline", options.reason, is_forced=options.force)
+    return _answer(Request("", verb, arguments, options), registry.run(verb, arguments, context))
 
 
 def _answer(request: Request, outcome: Outcome) -> Response:

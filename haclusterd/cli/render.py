@@ -27,6 +27,10 @@ def renderer(schema: str) -> Renderer | None:
         from haclusterd.cli import render_why
 
         return render_why.render_why if name == "why" else render_why.render_scores
+    if name in ("simulate", "simulate_dot"):
+        from haclusterd.cli import render_simulation
+
+        return render_simulation.render if name == "simulate" else render_simulation.render_dot
     from haclusterd.cli import render_tables
 
     table: dict[str, Renderer] = {

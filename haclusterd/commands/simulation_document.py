@@ -1,6 +1,6 @@
 """A plan as the document of `crm simulate`: what would change, in which order, and what would run where afterwards.
 
-The document is the one with which schedulers are compared (format `simulate/1`; docs/design/0005-cib-xml.md); what has
+The document is the one with which schedulers are compared (format `simulate/1`; docs/design/0006-cib-xml.md); what has
 no place there (why nothing is done, what runs now) stands beside it.
 """
 

@@ -1,6 +1,6 @@
 """Digests as Pacemaker records them: whether an action ran with the parameters that are configured now.
 
-Source: docs/design/0005-cib-xml.md. A digest of Pacemaker means nothing to the scheduler, which compares its own;
+Source: docs/design/0006-cib-xml.md. A digest of Pacemaker means nothing to the scheduler, which compares its own;
 so a record's digest is kept only when it says that the parameters have changed.
 """
 

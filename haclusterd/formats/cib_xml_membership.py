@@ -1,6 +1,6 @@
 """What a `node_state` says about its node: online, lost, or away, as Pacemaker's own scheduler would conclude.
 
-Source: Pacemaker Explained, "Node Status"; the table of docs/design/0005-cib-xml.md. A node that Pacemaker would fence
+Source: Pacemaker Explained, "Node Status"; the table of docs/design/0006-cib-xml.md. A node that Pacemaker would fence
 is one that is lost here.
 """
 

@@ -15,7 +15,7 @@ def lookup(kind: str) -> list[str]:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("", "cluster completion configure history node resource status verify why"),
+        ("", "cluster completion configure history node resource simulate status verify why"),
         ("st", "status"),
         ("--re", "--reason"),
         ("resource s", "scores start status stop"),

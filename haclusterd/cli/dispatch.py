@@ -1,0 +1,13 @@
+"""From an invocation to whoever carries it out, the same at the prompt, in scripts and in the shell."""
+
+from haclusterd.cli.grammar import Invocation
+from haclusterd.cli.session import Session
+
+
+def carry_out(session: Session, invocation: Invocation) -> int:
+    """Carry out a command that asks a verb and show the answer; return the exit status."""
+    if invocation.command.verb == "simulate":
+        from haclusterd.cli.simulation import simulate
+
+        return simulate(session, invocation.arguments)
+    return session.run(invocation)

@@ -1,0 +1,76 @@
+"""`crm simulate`: a plan for the running cluster, for a state file, or for CIBs of Pacemaker read in this process.
+
+A file of Pacemaker needs no daemon and no cluster; nothing is changed by any of this.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from haclusterd.cli import render
+from haclusterd.cli.fields import fields
+from haclusterd.cli.session import Session
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Response, Told
+
+
+def simulate(session: Session, arguments: Mapping[str, Json]) -> int:
+    """Plan once, or once for each file; return the exit status of the first that was refused."""
+    format_ = arguments.get("format")
+    sources = arguments.get("cib")
+    names = [str(name) for name in sources] if isinstance(sources, Sequence) else []
+    date = {"date": arguments["date"]} if "date" in arguments else {}
+    if not names:
+        answers = [("", session.ask("simulate", date))]
+    else:
+        answers = [(name, _planned(session, name, date)) for name in names]
+    if format_ == "json" or session.is_json:
+        _write_json(session, answers)
+    else:
+        _write_text(session, answers, is_dot=format_ == "dot")
+    return next((answer.exit for _, answer in answers if answer.exit), 0)
+
+
+def _planned(session: Session, name: str, date: Mapping[str, Json]) -> Response:
+    """Plan for one file of Pacemaker."""
+    from haclusterd.cli.offline import ask_without_cluster
+
+    try:
+        if name == "-":
+            text = session.streams.stdin.read()
+        else:
+            with open(name, encoding="utf-8") as file:
+                text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
+        return Response("", 66, (Told("error", "NO_INPUT", f"cannot read {name}: {problem}"),))
+    source = "standard input" if name == "-" else name
+    return ask_without_cluster("simulate", {"text": text or " ", "source": source, **date}, session.options)
+
+
+def _write_json(session: Session, answers: Sequence[tuple[str, Response]]) -> None:
+    """Write one document, or an object with all of them; what was refused is told on the standard error."""
+    for _, answer in answers:
+        if answer.exit:
+            session.streams.stderr.write(render.error_as_json(answer) + "\n")
+    documents = [
+        {**fields(answer.data), "source": name, "reports": [render.told_as_json(each) for each in answer.reports]}
+        for name, answer in answers
+        if answer.data is not None
+    ]
+    written: Json = documents[0] if len(answers) == 1 and documents else None
+    if len(answers) > 1:
+        written = {"schema": "haclusterd.simulations/1", "simulations": documents}
+    if written is not None:
+        session.streams.stdout.write(json.dumps(written, ensure_ascii=False) + "\n")
+    session.streams.stdout.flush()
+
+
+def _write_text(session: Session, answers: Sequence[tuple[str, Response]], *, is_dot: bool) -> None:
+    for name, answer in answers:
+        if len(answers) > 1 and not is_dot:
+            session.streams.stdout.write(f"== {name}\n")
+        data = answer.data
+        if is_dot and data is not None:
+            data = {**fields(data), "schema": "haclusterd.simulate_dot/1"}
+        session.show(replace(answer, data=data))
