@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tests.lab.faults import FAULTS, Fault
+from tests.lab.faults import Fault
 from tests.lab.lab import Lab, obstacle
+from tests.lab.matrix import FAULTS
 from tests.lab.namespaces import LabError
 from tests.lab.rounds import Round, Tally
 

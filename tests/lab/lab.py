@@ -137,6 +137,12 @@ class Lab:
         if answer is None or answer.exit:
             raise LabError(f"the configuration was refused: {answer and answer.reports}")
 
+    def write(self) -> None:
+        """Let the cluster commit something: a device's failures are forgotten."""
+        answer = self.answer("resource.cleanup", resource="power")
+        if answer is None or answer.exit:
+            raise NotAsExpected(f"a change was refused: {answer and answer.reports}")
+
     def close(self) -> None:
         self._is_closed.set()
         for close in reversed(self._closers):

@@ -12,6 +12,7 @@ from tests.lab.witnesses import Outage, overlaps
 
 WHOLE_AGAIN_S = 90.0
 DIGESTS_S = 20.0
+SHOWN_EVENTS = 40
 
 
 @dataclass(slots=True)
@@ -50,8 +51,12 @@ class Round:
         self._audit_holders(outcome, since)
         if outcome.is_whole:
             self._audit_states(outcome)
-        outcome.problems += _judge(played, outcome, lab.events(since_wall_ms))
+        events = lab.events(since_wall_ms)
+        outcome.problems += _judge(played, outcome, events)
         self._show(outcome, (time.monotonic_ns() - since) / 1e9)
+        if outcome.problems:
+            for event in events[:SHOWN_EVENTS]:
+                print(f"       {int(event['at']) - since_wall_ms:6d} ms  {event['text']}", flush=True)
         return outcome
 
     def _heal(self, outcome: Outcome) -> None:
@@ -82,7 +87,8 @@ class Round:
         contradictions = lab.client.contradictions(since)
         if contradictions:
             at, node, other = contradictions[0]
-            told = [f"{what} {whom} at {(when - since) // 1_000_000}" for when, what, whom in lab.notes if when >= since]
+            notes = [note for note in lab.notes if note[0] >= since]
+            told = [f"{what} {whom} at {(when - since) // 1_000_000}" for when, what, whom in notes]
             outcome.double_holders.append(
                 f"{len(contradictions)} contradicting ARP answers, the first by {node} against {other} "
                 f"at {(at - since) // 1_000_000} ms ({', '.join(told)})"

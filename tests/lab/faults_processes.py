@@ -1,0 +1,102 @@
+"""Faults of single processes: the service, the brain, the pacer; and what an administrator does to them on purpose."""
+
+import random
+import signal
+import time
+from collections.abc import Callable
+
+from tests.lab.faults import NODE_TIMEOUT_S, Fault, Played, Verdict, shot, victim
+from tests.lab.lab import Lab
+
+BRAIN = "entry_points.haclusterd"
+PACER = "entry_points.pacer"
+SERVICE = "lab-service"
+
+
+def service_killed(lab: Lab, chance: random.Random) -> Played:
+    lab.machines[lab.holder()].signal(SERVICE, signal.SIGKILL)
+    lab.until("the client to notice", lambda: not lab.client.is_served(), 5)
+    lab.until("the service to answer", lab.client.is_served, 20)
+    return Played(bound_ms=4_000, explains=("operation-failed",))
+
+
+def _brain(kind: str, number: int) -> Callable[[Lab, random.Random], Played]:
+    def play(lab: Lab, chance: random.Random) -> Played:
+        name = victim(lab, kind)
+        machine = lab.machines[name]
+        before = machine.find(SERVICE)
+        machine.signal(BRAIN, number)
+        lab.hold("the service runs on", lambda: machine.find(SERVICE) == before, 3)
+        return Played()
+
+    return play
+
+
+def _brain_hung(kind: str) -> Callable[[Lab, random.Random], Played]:
+    def play(lab: Lab, chance: random.Random) -> Played:
+        name = victim(lab, kind)
+        is_holder = name == lab.holder()
+        machine = lab.machines[name]
+        machine.signal(BRAIN, signal.SIGSTOP)
+        machine.is_stopped = True
+        lab.until(f"{name} to be fenced", lambda: name in lab.fenced(lab.began), 40)
+        lab.until("the service to answer", lab.client.is_served, 30)
+        return shot(name, is_holder=is_holder)
+
+    return play
+
+
+def _brain_stopped(kind: str) -> Callable[[Lab, random.Random], Played]:
+    """For half of brain-timeout."""
+
+    def play(lab: Lab, chance: random.Random) -> Played:
+        machine = lab.machines[victim(lab, kind)]
+        machine.signal(BRAIN, signal.SIGSTOP)
+        machine.is_stopped = True
+        time.sleep(5)
+        machine.continue_all()
+        return Played()
+
+    return play
+
+
+def pacer_killed(lab: Lab, chance: random.Random) -> Played:
+    lab.machines[lab.holder()].signal(PACER, signal.SIGKILL)
+    time.sleep(2.5 * NODE_TIMEOUT_S)
+    return Played()
+
+
+def both_killed(lab: Lab, chance: random.Random) -> Played:
+    machine = lab.machines[lab.holder()]
+    machine.signal("haclusterd.entry_points", signal.SIGKILL)
+    time.sleep(2.5 * NODE_TIMEOUT_S)
+    return Played()
+
+
+def _rolling(number: int) -> Callable[[Lab, random.Random], Played]:
+    def play(lab: Lab, chance: random.Random) -> Played:
+        for machine in lab.machines.values():
+            before = machine.find(BRAIN)
+            machine.signal(BRAIN, number)
+            if number != signal.SIGHUP:
+                lab.until(f"{machine.name}'s daemon to end", lambda m=machine, b=before: m.find(BRAIN) != b, 60)
+            lab.until(f"{machine.name} to be back", lab.is_whole, 60)
+        return Played(bound_ms=4_000)
+
+    return play
+
+
+FAULTS = (
+    Fault("service-kill", Verdict.RECOVERS, service_killed),
+    Fault("brain-kill-holder", Verdict.RECOVERS, _brain("holder", signal.SIGKILL)),
+    Fault("brain-kill-dc", Verdict.RECOVERS, _brain("dc", signal.SIGKILL)),
+    Fault("brain-renew-holder", Verdict.RECOVERS, _brain("holder", signal.SIGHUP)),
+    Fault("brain-renew-dc", Verdict.RECOVERS, _brain("dc", signal.SIGHUP)),
+    Fault("brain-hang-holder", Verdict.RECOVERS, _brain_hung("holder")),
+    Fault("brain-hang-dc", Verdict.RECOVERS, _brain_hung("dc")),
+    Fault("brain-pause-dc", Verdict.RECOVERS, _brain_stopped("dc")),
+    Fault("pacer-kill", Verdict.RECOVERS, pacer_killed),
+    Fault("both-kill", Verdict.RECOVERS, both_killed),
+    Fault("rolling-renew", Verdict.RECOVERS, _rolling(signal.SIGHUP)),
+    Fault("rolling-restart", Verdict.RECOVERS, _rolling(signal.SIGTERM)),
+)
