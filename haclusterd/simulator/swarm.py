@@ -255,7 +255,7 @@ class Faults:
 
     def _change_configuration(self) -> str:
         resource, node = self._chance.choice(configurations.SERVICES), self._node()
-        score = self._chance.choice((-200, 200, 500))
+        score = self._chance.choice((100, 200, 500))
         edit = configurations.prefers(resource, node, score)
         self._cluster.edit((edit,))
         return f"{resource} prefers {node} by {score}"

@@ -39,6 +39,7 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
         scenarios.dc_changes_with_agent_in_flight,
         frozenset({"NeverTwoActive"}),
     ),
+    (("one_active_copy",), scenarios.order_of_an_aborted_plan, frozenset({"NeverTwoActive"})),
     (("refuse_old_term",), scenarios.old_dc_speaks_late, frozenset({"OrdersFollowTheirTerm"})),
     (
         ("close_orders_of_older_incarnations",),
