@@ -7,7 +7,6 @@ and leads to nothing.
 from dataclasses import dataclass
 
 from haclusterd.model.history import ResourceHistory
-from haclusterd.model.ocf import ActionName
 from haclusterd.scheduler.digests import Digests
 from haclusterd.scheduler.entities import MONITOR, Inventory, Resource
 from haclusterd.scheduler.failures import Failures
@@ -48,7 +47,7 @@ def find_configuration_changes(
             if wanted is None:
                 wanted = {item.interval_ms for item in recurring_operations(resource, settings) if item.name == MONITOR}
             cancellations.extend(_unwanted(resource, node, wanted, settings))
-            if _has_changed(resource, node, history, digests) and failures.effective_count(resource, history):
+            if _has_changed(resource, node, history, wanted, digests) and failures.effective_count(resource, history):
                 failures.forget(node, resource, "its definition has changed")
     return cancellations
 
@@ -63,7 +62,7 @@ def _unwanted(resource: Resource, node: Node, wanted: set[int], settings: Settin
     return [Cancellation(resource, node, interval, why) for interval in running if interval not in wanted]
 
 
-def _has_changed(resource: Resource, node: Node, history: ResourceHistory, digests: Digests) -> bool:
+def _has_changed(resource: Resource, node: Node, history: ResourceHistory, wanted: set[int], digests: Digests) -> bool:
     """Compare what is recorded with what would be recorded now."""
     if history.agent != resource.agent:
         resource.definition_changed = True
@@ -71,8 +70,10 @@ def _has_changed(resource: Resource, node: Node, history: ResourceHistory, diges
         return True
     is_changed = False
     for record in history.records.values():
-        is_relevant = record.interval_ms or (record.operation in _STARTING and record.operation != ActionName.STOP)
-        if not is_relevant or not record.digest:
+        if record.interval_ms and record.interval_ms not in wanted:
+            is_changed = True
+            continue
+        if not record.digest or not (record.interval_ms or record.operation in _STARTING):
             continue
         if record.digest == digests.of(resource, record.operation, record.interval_ms):
             continue

@@ -13,7 +13,7 @@ from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.operation_settings import OnFail, resolve_on_fail
 from haclusterd.scheduler.settings import Settings
 
-_RELEVANT = frozenset({"monitor", "start", "stop", "promote", "demote", "migrate_to", "migrate_from"})
+_RELEVANT = frozenset({"monitor", "asyncmon", "start", "stop", "promote", "demote", "migrate_to", "migrate_from"})
 _HARD = frozenset({ExitCode.ARGUMENTS, ExitCode.UNIMPLEMENTED, ExitCode.PERMISSIONS, ExitCode.NOT_INSTALLED})
 _FORGIVABLE = frozenset({OnFail.BLOCK, OnFail.DEMOTE, OnFail.RESTART})
 _ACTIVE_AFTER = {
@@ -40,7 +40,8 @@ class Replay:
     """The state of one resource on one node after each record."""
 
     __slots__ = (
-        "_failures", "_history", "_node", "_resource", "_settings", "failed_words", "last_failure", "on_fail", "role",
+        "_failures", "_history", "_node", "_resource", "_settings", "expired_recurring", "failed_words", "last_failure",
+        "on_fail", "role",
     )  # fmt: skip
 
     def __init__(
@@ -55,6 +56,8 @@ class Replay:
         self.on_fail = OnFail.IGNORE
         self.last_failure: OperationRecord | None = None
         self.failed_words = ""
+        self.expired_recurring: set[int] = set()
+        """Intervals of monitors whose failure since the newest start has expired: they are to be scheduled anew."""
 
     def run(self, records: list[OperationRecord]) -> None:
         """Replay all records."""
@@ -89,7 +92,7 @@ class Replay:
             return
         if expired and (record.interval_ms == 0 or self._node.is_available):
             if record.interval_ms:
-                self._resource.changed_recurring.add((self._node.name, record.interval_ms))
+                self.expired_recurring.add(record.interval_ms)
             return
         if is_judged_by_code and code is ExitCode.FAILED_PROMOTED:
             self.role = Role.PROMOTED
@@ -130,6 +133,8 @@ class Replay:
             self._resource.next_role = Role.UNKNOWN
             return
         after = _ACTIVE_AFTER.get(record.operation)
+        if record.operation == ActionName.START:
+            self.expired_recurring.clear()
         if after is not None:
             self.role = after
             if record.operation != ActionName.DEMOTE or self.on_fail is OnFail.DEMOTE:

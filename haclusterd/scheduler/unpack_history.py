@@ -27,7 +27,7 @@ def unpack_history(inventory: Inventory, failures: Failures, settings: Settings)
     replayer = _Replayer(inventory, failures, settings)
     for node in inventory.nodes:
         status = node.status
-        if status.state is not NodeState.ONLINE and not node.is_unclean:
+        if not (node.is_online or node.is_unclean or _left_in_maintenance(node)):
             continue
         orders: dict[ResourceId, list[Order]] = {}
         for order in sorted(status.orders.values(), key=lambda order: order.key):
@@ -38,6 +38,11 @@ def unpack_history(inventory: Inventory, failures: Failures, settings: Settings)
             _take_probed(inventory, node)
     for resource in inventory.primitives():
         _judge_multiple_active(resource)
+
+
+def _left_in_maintenance(node: Node) -> bool:
+    """What ran on a node that left while nobody touched its resources goes on there."""
+    return node.is_maintenance and node.status.state is NodeState.LEFT
 
 
 def _take_probed(inventory: Inventory, node: Node) -> None:
@@ -69,6 +74,7 @@ class _Replayer:
         _take_doubts(resource, node, replay)
         if node.is_online:
             _register_recurring(resource, node, records)
+        resource.changed_recurring.update((node.name, interval_ms) for interval_ms in replay.expired_recurring)
         resource.original_role = replay.role
         _apply_state(resource, node, replay)
         if saved.value > resource.original_role.value:
