@@ -1,0 +1,304 @@
+"""How a graph is walked: what is issued when, what ends the walk, what holds it up."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from haclusterd.cib import commands
+from haclusterd.cib.changes import Change
+from haclusterd.machines.effects import Effect
+from haclusterd.machines.transition import TransitionMachine, TransitionState
+from haclusterd.model.configuration import AttributeSet, Group
+from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
+from haclusterd.model.ids import NodeName, OrderKey, ResourceId
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import OperationResult, Order, ResultKind
+from tests.unit.machines.situations import (
+    DB,
+    DUMMY,
+    N1,
+    N2,
+    N3,
+    TERM,
+    WEB,
+    Cluster,
+    commands_of,
+    life,
+    moment,
+    order,
+    primitive,
+    without_lease,
+)
+
+
+def act(
+    number: int,
+    action: ActionName,
+    resource: ResourceId = DB,
+    node: NodeName = N2,
+    after: Sequence[int] = (),
+    *,
+    is_probe: bool = False,
+) -> GraphAction:
+    return GraphAction(
+        id=number,
+        kind=ActionKind.RESOURCE,
+        name=action,
+        resource=resource,
+        node=node,
+        inputs=tuple(after),
+        agent=DUMMY,
+        target_exit_code=ExitCode.NOT_RUNNING if is_probe else ExitCode.OK,
+        is_probe=is_probe,
+    )
+
+
+def pseudo(number: int, after: Sequence[int]) -> GraphAction:
+    return GraphAction(number, ActionKind.PSEUDO, "all_stopped", None, None, tuple(after))
+
+
+def fence(number: int, node: NodeName) -> GraphAction:
+    return GraphAction(number, ActionKind.FENCE, "reboot", None, node, reason="db failed to stop")
+
+
+class Walk:
+    """A transition of n1 in term 1, and the executors' answers."""
+
+    def __init__(self, *actions: GraphAction, cluster: Cluster | None = None) -> None:
+        self.cluster = cluster or Cluster()
+        graph = TransitionGraph({action.id: action for action in actions})
+        self.machine = TransitionMachine(N1, TERM, 7, graph)
+        self.issued: list[str] = []
+        self.voided: list[OrderKey] = []
+        self.call_id = 0
+
+    def step(self, *changes: Change, at_lease: bool = True) -> Sequence[Effect]:
+        """Step once and commit what is proposed."""
+        now = moment(1000) if at_lease else without_lease(1000)
+        return self.take(self.machine.step(self.cluster.cib, changes, now))
+
+    def take(self, effects: Sequence[Effect]) -> Sequence[Effect]:
+        for command in commands_of(effects):
+            applied = self.cluster.put(command)
+            if isinstance(command, commands.IssueOrders):
+                if applied.refusal is not None:
+                    self.machine.refused(self.cluster.cib, applied.refusal.text)
+                else:
+                    self.machine.committed(each.key for each in command.orders)
+                    self.issued += [f"{each.resource}_{each.action} on {each.node}" for each in command.orders]
+            elif isinstance(command, commands.VoidOrders):
+                self.voided += command.keys
+        return effects
+
+    def open_order(self, resource: ResourceId = DB) -> Order:
+        [found] = [
+            each
+            for status in self.cluster.cib.status.nodes.values()
+            for each in status.orders.values()
+            if each.resource == resource
+        ]
+        return found
+
+    def answer(
+        self, resource: ResourceId = DB, exit_code: ExitCode | None = None, kind: ResultKind = ResultKind.FINISHED
+    ) -> Sequence[Effect]:
+        """Let the executor answer the open order of a resource; then step."""
+        wanted = self.open_order(resource)
+        code = wanted.target_exit_code if exit_code is None else exit_code
+        self.call_id += 1
+        is_expected = code is wanted.target_exit_code
+        result = OperationResult(
+            kind=kind,
+            order=wanted.key,
+            resource=resource,
+            operation=str(wanted.action),
+            interval_ms=wanted.interval_ms,
+            exit_code=code,
+            status=ExecutionStatus.DONE if is_expected else ExecutionStatus.ERROR,
+            call_id=self.call_id,
+            run_at=WallTime(0),
+            target_exit_code=wanted.target_exit_code,
+        )
+        applied = self.cluster.must(commands.RecordResults(wanted.node, wanted.incarnation, (result,)))
+        return self.step(*applied.changes)
+
+
+MOVE = (
+    act(1, ActionName.STOP, node=N2),
+    act(2, ActionName.START, node=N3, after=[1]),
+    act(3, ActionName.MONITOR, node=N3, after=[2]),
+)
+
+
+def moving() -> Walk:
+    """db runs on n2 and is to run on n3."""
+    cluster = Cluster()
+    cluster.issue(order("was", node=N2))
+    walk = Walk(*MOVE, cluster=cluster)
+    started = OperationResult(
+        ResultKind.FINISHED, OrderKey("was"), DB, "start", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
+    )
+    cluster.must(commands.RecordResults(N2, life(N2), (started,)))
+    walk.call_id = 1
+    walk.step()
+    return walk
+
+
+def test_an_action_is_issued_when_all_before_it_have_succeeded() -> None:
+    walk = moving()
+    assert walk.issued == ["db_stop on n2"]
+    walk.answer()
+    assert walk.issued == ["db_stop on n2", "db_start on n3"]
+    walk.answer()
+    assert walk.issued[2:] == ["db_monitor on n3"]
+    walk.answer()
+    assert walk.machine.state is TransitionState.DONE
+    assert walk.machine.progress() == (3, 3)
+
+
+def test_an_order_is_issued_once() -> None:
+    walk = moving()
+    for _ in range(3):
+        walk.step()
+    assert walk.issued == ["db_stop on n2"]
+
+
+def test_orders_name_the_incarnation_and_the_term() -> None:
+    walk = moving()
+    issued = walk.open_order()
+    assert (issued.incarnation, issued.dc_term, issued.transition) == (life(N2), TERM, 7)
+
+
+def test_a_pseudo_action_is_done_when_its_inputs_are() -> None:
+    walk = Walk(act(1, ActionName.STOP), pseudo(2, [1]), pseudo(3, [2]), act(4, ActionName.START, after=[3]))
+    walk.step()
+    walk.answer()
+    assert walk.issued == ["db_stop on n2", "db_start on n2"]
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "kind"),
+    [(ExitCode.ERROR, ResultKind.FINISHED), (None, ResultKind.NOT_BEGUN), (None, ResultKind.UNKNOWN)],
+)
+def test_an_end_that_was_not_expected_ends_the_walk(exit_code: ExitCode | None, kind: ResultKind) -> None:
+    walk = moving()
+    walk.answer(exit_code=exit_code, kind=kind)
+    assert walk.machine.state is TransitionState.ABORTED
+    assert walk.issued == ["db_stop on n2"]
+
+
+def test_a_probe_that_finds_something_running_ends_the_walk() -> None:
+    walk = Walk(act(1, ActionName.MONITOR, is_probe=True), act(2, ActionName.START, node=N3, after=[1]))
+    walk.step()
+    walk.answer(exit_code=ExitCode.OK)
+    assert walk.machine.state is TransitionState.ABORTED
+
+
+def test_a_probe_that_finds_nothing_lets_the_start_go_on() -> None:
+    walk = Walk(act(1, ActionName.MONITOR, is_probe=True), act(2, ActionName.START, node=N3, after=[1]))
+    walk.step()
+    walk.answer()
+    assert walk.issued == ["db_monitor on n2", "db_start on n3"]
+
+
+def test_a_change_of_the_world_ends_the_walk_and_voids_what_may_not_have_begun() -> None:
+    walk = Walk(act(1, ActionName.START), act(2, ActionName.STOP, WEB))
+    walk.step()
+    started = walk.open_order().key
+    applied = walk.cluster.must(commands.Join(N3, life(N3, token=2)))
+    walk.step(*applied.changes)
+    assert walk.machine.state is TransitionState.ABORTED
+    assert walk.voided == [started], "stops are not voided: they harm nobody"
+    assert walk.step() == ()
+
+
+@pytest.mark.parametrize("node", [N2, N3])
+def test_a_node_that_joined_again_ends_the_walk_though_its_order_is_closed(node: NodeName) -> None:
+    walk = moving()
+    applied = walk.cluster.must(commands.Join(node, life(node, token=2)))
+    walk.step(*applied.changes)
+    assert walk.machine.state is TransitionState.ABORTED
+    assert walk.issued == ["db_stop on n2"]
+
+
+def test_an_order_that_another_hand_voided_ends_the_walk() -> None:
+    walk = Walk(act(1, ActionName.START))
+    walk.step()
+    walk.cluster.void(walk.open_order().key)
+    walk.step()
+    assert walk.machine.state is TransitionState.ABORTED
+
+
+def test_a_refused_batch_ends_the_walk() -> None:
+    walk = Walk(act(1, ActionName.START), act(2, ActionName.START, WEB, after=[1]))
+    walk.machine.step(walk.cluster.cib, (), moment(1000))
+    walk.machine.refused(walk.cluster.cib, "db is being started on n3")
+    assert walk.machine.state is TransitionState.ABORTED
+    assert walk.machine.abort_reason == "db is being started on n3"
+
+
+# -- what holds it up -------------------------------------------------------------------------------------------------
+
+
+def test_what_an_older_walk_still_does_holds_up_what_is_bound_to_it_and_nothing_else() -> None:
+    cluster = Cluster()
+    for name in ("db", "web", "other"):
+        cluster.configure(commands.PutResource(primitive(name)))
+    cluster.configure(commands.PutResource(Group(ResourceId("g"), (DB, WEB))))
+    cluster.issue(order("older", ActionName.STOP, node=N3))
+    walk = Walk(
+        act(1, ActionName.START, WEB), act(2, ActionName.START, ResourceId("other")), cluster=cluster
+    )
+    walk.step()
+    assert walk.issued == ["other_start on n2"]
+    stopped = OperationResult(
+        ResultKind.FINISHED, OrderKey("older"), DB, "stop", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
+    )
+    applied = cluster.must(commands.RecordResults(N3, life(N3), (stopped,)))
+    walk.step(*applied.changes)
+    assert walk.issued == ["other_start on n2", "web_start on n2"]
+
+
+def test_nothing_starts_that_a_lost_node_may_hold_whatever_the_plan_says() -> None:
+    cluster = Cluster()
+    cluster.issue(order("was", node=N2))
+    cluster.lose(N2)
+    walk = Walk(act(1, ActionName.START, node=N3), cluster=cluster)
+    walk.step()
+    assert walk.issued == []
+    assert walk.machine.state is TransitionState.RUNNING
+
+
+def test_no_more_orders_are_open_than_the_batch_limit() -> None:
+    cluster = Cluster()
+    cluster.configure(commands.PutSets("properties", (AttributeSet("p", (("batch-limit", "1"),)),)))
+    walk = Walk(act(1, ActionName.START), act(2, ActionName.START, WEB), cluster=cluster)
+    walk.step()
+    assert walk.issued == ["db_start on n2"]
+    walk.answer()
+    assert walk.issued == ["db_start on n2", "web_start on n2"]
+
+
+# -- fencing ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_that_must_be_fenced_is_first_declared_lost() -> None:
+    walk = Walk(fence(1, N2), act(2, ActionName.START, node=N3, after=[1]))
+    effects = walk.step()
+    [command] = commands_of(effects)
+    assert isinstance(command, commands.Lost)
+    assert (command.node, command.incarnation, command.dc_term) == (N2, life(N2), TERM)
+    assert walk.issued == []
+
+
+def test_a_dc_without_a_lease_declares_nobody_lost() -> None:
+    walk = Walk(fence(1, N2))
+    assert commands_of(walk.step(at_lease=False)) == []
+    assert len(commands_of(walk.step())) == 1
+
+
+def test_a_node_that_is_lost_already_is_left_to_the_director() -> None:
+    walk = Walk(fence(1, N2))
+    walk.cluster.lose(N2)
+    assert commands_of(walk.step()) == []
