@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from haclusterd.cib.changes import Change, ChangeKind, Refusal
 from haclusterd.cib.commands import CleanUp, Command, DcElected, FormCluster, IssueOrders
-from haclusterd.machines.effects import Effect, Note, Propose
+from haclusterd.machines.effects import Effect, Note, Propose, TransferLeadership
 from haclusterd.machines.fencing_director import FencingDirector
+from haclusterd.machines.joining import heir_of
 from haclusterd.machines.membership import MembershipMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.transition import TransitionMachine, TransitionState
@@ -63,6 +64,7 @@ class ControllerMachine:
         self._transitions = 0
         self._is_plan_due = False
         self._recheck_at = NEVER
+        self._had_lease_at = Instant(0)
         self._failure = ""
         self._warnings: tuple[str, ...] = ()
 
@@ -134,8 +136,11 @@ class ControllerMachine:
         assert self._director is not None
         effects.extend(self._membership.step(cib, report, moment))
         effects.extend(self._director.step(cib, report, moment))
+        effects.extend(self._hand_over(cib, moment))
         if any(change.kind not in QUIET_CHANGES for change in changes):
             self._is_plan_due = True
+        if moment.now >= self._recheck_at:
+            self._is_plan_due, self._recheck_at = True, NEVER
         effects.extend(self._walk(cib, changes, moment))
         if self._membership.is_settled(cib, report):
             effects.extend(self._plan(cib, moment))
@@ -161,7 +166,23 @@ class ControllerMachine:
         self._transition = None
         self._transitions = 0
         self._is_plan_due = True
+        self._had_lease_at = moment.now
         return (Note("dc", f"{self._node} is DC in term {self._term}"),)
+
+    def _hand_over(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
+        """Give the office up when it cannot be held.
+
+        A DC that was itself declared lost waits for its fencing, and one without a lease may judge nobody: while Raft
+        keeps it, nothing would ever be decided.
+        """
+        if moment.has_lease:
+            self._had_lease_at = moment.now
+        own = cib.status.nodes.get(self._node)
+        is_given_up = own is not None and own.state in (NodeState.LOST, NodeState.FENCED)
+        if not is_given_up and moment.now < after(self._had_lease_at, self._timing.one_way_ms):
+            return ()
+        heir = heir_of(cib, self._node)
+        return (TransferLeadership(heir),) if heir is not None else ()
 
     # -- planning ---------------------------------------------------------------------------------------------------
 
@@ -175,8 +196,7 @@ class ControllerMachine:
         return effects
 
     def _plan(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
-        is_due = self._is_plan_due or moment.now >= self._recheck_at
-        if self._transition is not None or not is_due:
+        if self._transition is not None or not self._is_plan_due:
             return ()
         self._is_plan_due = False
         interval_ms = ClusterProperties(cib.configuration).duration_ms("cluster-recheck-interval")

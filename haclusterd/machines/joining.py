@@ -147,7 +147,7 @@ class JoiningMachine:
         if status.orders or self._runs_something(status) or self._is_to_fence(cib):
             return ()
         if is_leader:
-            heir = _heir(cib, self._node)
+            heir = heir_of(cib, self._node)
             if heir is not None:
                 return (TransferLeadership(heir),)
         return (Propose(f"left:{self._incarnation}", Leaving(self._node, self._incarnation)),)
@@ -168,7 +168,7 @@ class JoiningMachine:
         return self._retry_at if self._state is JoinState.HELD else NEVER
 
 
-def _heir(cib: Cib, node: NodeName) -> NodeName | None:
+def heir_of(cib: Cib, node: NodeName) -> NodeName | None:
     """Return another voter that is online and stays, first by name."""
     for name in cib.voters():
         status = cib.status.nodes.get(name)

@@ -1,0 +1,278 @@
+"""The DC's loop: when a node acts as DC, when it plans, when it hands over."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from haclusterd.cib import commands
+from haclusterd.cib.changes import Change, Refusal, RefusalCode
+from haclusterd.machines.controller import REFUSED_PAUSE_MS, ControllerMachine
+from haclusterd.machines.effects import Effect, Note, TransferLeadership
+from haclusterd.machines.moment import Moment
+from haclusterd.model.cluster import Cib
+from haclusterd.model.graph import Plan, TransitionGraph
+from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.instants import NEVER, Instant, WallTime
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import OperationResult, ResultKind
+from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
+from haclusterd.model.timing import derive
+from tests.unit.machines.situations import (
+    DB,
+    N1,
+    N2,
+    N3,
+    NAMES,
+    TERM,
+    WALL,
+    Cluster,
+    commands_of,
+    life,
+    moment,
+    without_lease,
+)
+from tests.unit.machines.test_transition import act
+
+TIMING = derive(2000)
+NOTHING = Plan(TransitionGraph(), {})
+FORM = commands.FormCluster("uuid", "test", ())
+
+
+def starting(*names: NodeName) -> Plan:
+    """Plan a start of db on each of some nodes."""
+    actions = {number: act(number, ActionName.START, node=name) for number, name in enumerate(names)}
+    return Plan(TransitionGraph(actions), {})
+
+
+class Dc:
+    """n1's controller, which leads term 1, and the scheduler that it asks."""
+
+    def __init__(self, cluster: Cluster | None = None) -> None:
+        self.cluster = cluster or Cluster()
+        self.plan: Plan | Callable[[], Plan] = NOTHING
+        self.planned: list[int] = []
+        self.now = 100_000
+        self.controller = ControllerMachine(N1, life(N1), TIMING, self.schedule, FORM)
+        self.controller.leadership_changed(TERM, is_self=True)
+
+    def schedule(self, cib: Cib, wall: WallTime) -> Plan:
+        self.planned.append(cib.index)
+        return self.plan() if callable(self.plan) else self.plan
+
+    def report(self) -> PacerReport:
+        nodes = tuple(
+            HeardNode(
+                name,
+                self.cluster.status(name).incarnation,
+                age_ms=50,
+                brain=BrainState.ALIVE,
+                brain_since_ms=0,
+                hears=dict.fromkeys(NAMES, 50),
+                heard_at=Instant(self.now - 50),
+            )
+            for name in NAMES[1:]
+        )
+        return PacerReport(Instant(self.now), None, nodes)
+
+    def step(self, *changes: Change, at: Moment | None = None) -> Sequence[Effect]:
+        return self.controller.step(self.cluster.cib, changes, self.report(), at or moment(self.now))
+
+    def change(self, command: commands.Command) -> Sequence[Effect]:
+        """Commit a command and step with what it changed."""
+        return self.step(*self.cluster.must(command).changes)
+
+
+def transfers(effects: Sequence[Effect]) -> list[NodeName]:
+    return [effect.to for effect in effects if isinstance(effect, TransferLeadership)]
+
+
+# -- taking office ----------------------------------------------------------------------------------------------------
+
+
+def test_a_leader_claims_to_be_dc_before_it_does_anything_else() -> None:
+    dc = Dc()
+    dc.cluster.term = Term(5)
+    dc.controller.leadership_changed(Term(5), is_self=True)
+    assert commands_of(dc.step()) == [commands.DcElected(N1, life(N1), Term(5))]
+    assert not dc.controller.is_dc
+    assert dc.planned == []
+    dc.change(commands.DcElected(N1, life(N1), Term(5)))
+    assert dc.controller.is_dc
+    assert len(dc.planned) == 1
+
+
+def test_the_leader_of_no_cluster_founds_it() -> None:
+    dc = Dc()
+    assert commands_of(dc.controller.step(Cib(), (), None, moment(0))) == [FORM]
+
+
+@pytest.mark.parametrize(("term", "is_self"), [(Term(1), False), (Term(2), False), (Term(2), True)])
+def test_a_dc_resigns_when_it_leads_no_more_or_another_term(term: Term, is_self: bool) -> None:
+    dc = Dc()
+    dc.step()
+    assert dc.controller.is_dc
+    dc.controller.leadership_changed(term, is_self=is_self)
+    assert not dc.controller.is_dc
+    assert dc.controller.deadline() == NEVER
+    dc.plan = starting(N2)
+    assert not any(isinstance(command, commands.IssueOrders) for command in commands_of(dc.step()))
+
+
+def test_a_new_office_begins_without_the_walk_of_the_one_before() -> None:
+    dc = Dc()
+    dc.plan = starting(N2)
+    dc.step()
+    dc.controller.leadership_changed(Term(2), is_self=True)
+    assert dc.controller.transition_progress() is None
+
+
+# -- planning ---------------------------------------------------------------------------------------------------------
+
+
+def test_it_plans_at_first_and_then_when_something_has_changed() -> None:
+    dc = Dc()
+    dc.step()
+    dc.step()
+    assert len(dc.planned) == 1
+    dc.change(commands.SetTransientAttribute(N2, "x", "1"))
+    assert len(dc.planned) == 2
+
+
+def test_its_own_orders_are_no_reason_to_plan_again() -> None:
+    dc = Dc()
+    dc.plan = starting(N2)
+    [command] = commands_of(dc.step())
+    dc.change(command)
+    assert len(dc.planned) == 1
+    assert dc.controller.transition_progress() == (1, 0, 1)
+
+
+@pytest.mark.parametrize("joined", [[N1, N3], [N2, N3]], ids=["one unseen", "the DC has not joined"])
+def test_it_does_not_plan_before_every_member_has_joined(joined: list[NodeName]) -> None:
+    dc = Dc(Cluster(joined=joined))
+    dc.step()
+    assert dc.planned == []
+
+
+def test_it_does_not_plan_before_every_member_is_heard_as_the_cib_knows_it() -> None:
+    dc = Dc()
+    before = dc.report()
+    dc.cluster.must(commands.Join(N2, life(N2, token=9)))
+    dc.controller.step(dc.cluster.cib, (), before, moment(dc.now))
+    assert dc.planned == []
+    dc.step()
+    assert len(dc.planned) == 1
+
+
+def test_a_plan_that_cannot_be_made_costs_nothing_and_is_tried_at_the_next_change() -> None:
+    dc = Dc()
+
+    def fail() -> Plan:
+        raise ZeroDivisionError("nobody knows")
+
+    dc.plan = fail
+    effects = dc.step()
+    assert [effect.kind for effect in effects if isinstance(effect, Note)] == ["dc", "scheduler-failed"]
+    assert dc.controller.failure == "ZeroDivisionError: nobody knows"
+    dc.step()
+    assert len(dc.planned) == 1
+    dc.plan = NOTHING
+    dc.change(commands.SetTransientAttribute(N2, "x", "1"))
+    assert dc.controller.failure == ""
+
+
+def test_time_alone_leads_to_a_new_plan_when_the_plan_says_so() -> None:
+    dc = Dc()
+    dc.plan = Plan(TransitionGraph(), {}, recheck_at=WallTime(WALL + 500))
+    dc.step()
+    assert dc.controller.deadline() == dc.now + 500
+    dc.now += 499
+    dc.step()
+    assert len(dc.planned) == 1
+    dc.now += 1
+    dc.step()
+    assert len(dc.planned) == 2
+
+
+@pytest.mark.parametrize("why", ["walking", "not settled"])
+def test_a_recheck_that_must_wait_does_not_wake_it_all_the_time(why: str) -> None:
+    dc = Dc()
+    dc.plan = Plan(starting(N2).graph if why == "walking" else TransitionGraph(), {}, recheck_at=WallTime(WALL + 500))
+    for command in commands_of(dc.step()):
+        dc.change(command)
+    if why == "not settled":
+        dc.cluster.lose(N2)
+        dc.cluster.must(commands.Join(N2, life(N2, token=2)))
+    report = dc.report() if why == "walking" else Dc().report()
+    dc.now += 1000
+    dc.controller.step(dc.cluster.cib, (), report, moment(dc.now))
+    assert dc.controller.deadline() > dc.now
+
+
+def test_a_refused_batch_is_planned_anew_after_a_little_rest() -> None:
+    dc = Dc()
+    dc.plan = starting(N2)
+    [command] = commands_of(dc.step())
+    refusal = Refusal(RefusalCode.OLD_INCARNATION, "that incarnation of n2 is over")
+    dc.controller.applied(command, refusal, dc.cluster.cib, moment(dc.now))
+    dc.step()
+    assert len(dc.planned) == 1
+    assert dc.controller.deadline() == dc.now + REFUSED_PAUSE_MS
+    dc.now += REFUSED_PAUSE_MS
+    dc.step()
+    assert len(dc.planned) == 2
+
+
+def test_orders_that_were_answered_at_once_count_as_committed() -> None:
+    """Commit and result may come in one wake: the CIB never shows the order as open."""
+    dc = Dc()
+    dc.plan = starting(N2)
+    [command] = commands_of(dc.step())
+    assert isinstance(command, commands.IssueOrders)
+    dc.cluster.must(command)
+    dc.controller.applied(command, None, dc.cluster.cib, moment(dc.now))
+    key = command.orders[0].key
+    started = OperationResult(
+        ResultKind.FINISHED, key, DB, "start", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
+    )
+    dc.cluster.must(commands.RecordResults(N2, life(N2), (started,)))
+    dc.plan = NOTHING
+    notes = [effect.kind for effect in dc.step() if isinstance(effect, Note)]
+    assert dc.controller.transition_progress() is None
+    assert notes == [], "it has ended as expected"
+
+
+# -- handing over -----------------------------------------------------------------------------------------------------
+
+
+def test_a_dc_that_is_declared_lost_hands_over() -> None:
+    """Its own return waits for its fencing, and nobody plans before all members are known."""
+    dc = Dc()
+    assert transfers(dc.step()) == []
+    dc.cluster.lose(N1)
+    assert transfers(dc.step()) == [N2]
+
+
+def test_a_dc_that_stays_without_a_lease_hands_over() -> None:
+    """It may not judge anybody, and its resources are stopped."""
+    dc = Dc()
+    dc.step()
+    for wait_ms in (0, TIMING.one_way_ms - 1):
+        assert transfers(dc.step(at=without_lease(dc.now + wait_ms))) == []
+    assert transfers(dc.step(at=without_lease(dc.now + TIMING.one_way_ms))) == [N2]
+
+
+def test_it_hands_over_to_nobody_who_is_gone_or_goes() -> None:
+    dc = Dc()
+    dc.step()
+    dc.cluster.must(commands.RequestLeave(N2, life(N2)))
+    dc.cluster.lose(N1)
+    assert transfers(dc.step()) == [N3]
+    dc.cluster.lose(N3)
+    assert transfers(dc.step()) == []
+
+
+def test_expired_failures_are_forgotten_before_anything_is_planned_with_them() -> None:
+    dc = Dc()
+    dc.plan = Plan(starting(N2).graph, {}, expired_failures=((N2, DB),))
+    assert commands_of(dc.step()) == [commands.CleanUp(DB, N2)]
