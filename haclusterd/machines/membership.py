@@ -1,8 +1,9 @@
 """Who is lost: the DC's judgement of its peers' silence (safety.md §4, §6).
 
 A node is lost when no voter in the DC's quorum has heard it for node-timeout; a node that others hear and only the DC
-does not is no reason to fence, but to hand the DC over. A host that is heard, but whose daemon is away for
-brain-timeout, is lost too. Nothing here is read from disk, and no refused connection ever hastens a loss.
+does not is no reason to fence, but to hand the DC over; so it is with one that does not hear the DC. A host that is
+heard, but itself hears no majority, or whose daemon is away for brain-timeout, is lost too. Nothing here is read from
+disk, and no refused connection ever hastens a loss.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,7 +59,7 @@ class MembershipMachine:
         self._rules = rules
         self._seen_stall: Instant | None = None
         self._unheard_since: dict[NodeName, Instant] = {}
-        """Since when the DC has not heard a node that others hear."""
+        """Since when a node that others hear is cut from the DC: not heard by it, or not hearing it."""
         self._known: dict[NodeName, tuple[Incarnation | None, Instant]] | None = None
         """Which life of each node the CIB names, and since when this DC knows it."""
         self._blank_since: dict[tuple[NodeName, NodeName], Instant] = {}
@@ -150,9 +151,8 @@ class MembershipMachine:
         own_age_ms = view.age_ms(status.name)
         ages_ms = self._ages(view, quorum, status.name, moment)
         if _is_below(own_age_ms, self._timing.node_timeout_ms):
-            self._unheard_since.pop(status.name, None)
             self._wake_in(self._timing.node_timeout_ms - (own_age_ms or 0), moment)
-            return self._judge_brain(view, status, moment)
+            return self._judge_brain(view, status, moment) or self._judge_hearing(cib, view, quorum, status, moment)
         patience_until = self._patience_until(view, status)
         if moment.now < patience_until:
             self._wake_in(patience_until - moment.now, moment)
@@ -237,14 +237,40 @@ class MembershipMachine:
             return ()
         return (self._lost(status, f"its daemon is {heard.brain} for {away_ms} ms", {self._node: away_ms}),)
 
+    def _judge_hearing(
+        self, cib: Cib, view: _View, quorum: tuple[NodeName, ...], status: NodeStatus, moment: Moment
+    ) -> Sequence[Effect]:
+        """A node that is heard, but does not hear the DC, cannot be told anything; give the DC or the node up.
+
+        A node that hears no majority of voters has no lease: it has stopped its resources, and nobody runs them.
+        """
+        if status.state is not NodeState.ONLINE or self._hears(view, status.name, self._node):
+            self._unheard_since.pop(status.name, None)
+            return ()
+        deaf_at = after(self._unheard_since.setdefault(status.name, moment.now), self._timing.node_timeout_ms)
+        if moment.now < deaf_at:
+            self._wake_in(deaf_at - moment.now, moment)
+            return ()
+        voters = cib.voters()
+        heard = [voter for voter in voters if voter == status.name or self._hears(view, status.name, voter)]
+        if len(heard) * 2 <= len(voters):
+            return (self._lost(status, "it is heard, but hears no majority of voters", {}),)
+        hearing = [voter for voter in quorum if voter in heard and voter not in (status.name, self._node)]
+        return self._heard_by_others(cib, view, status, hearing, moment)
+
+    def _hears(self, view: _View, listener: NodeName, speaker: NodeName) -> bool:
+        """Tell whether one node heard another within node-timeout, as far as the DC knows."""
+        age = view.age_ms(speaker) if listener == self._node else view.age_through_ms(listener, speaker)
+        return _is_below(age, self._timing.node_timeout_ms)
+
     def _heard_by_others(
         self, cib: Cib, view: _View, status: NodeStatus, hearing: list[NodeName], moment: Moment
     ) -> Sequence[Effect]:
-        """Only the DC does not hear it: hand over to a node that hears all, or give up the worse end of the cut."""
+        """Only with the DC it is cut: hand over to a node that hears all, or give up the worse end of the cut."""
         since = self._unheard_since.setdefault(status.name, moment.now)
         for heir in sorted(hearing):
             if heir != self._node and self._hears_all(cib, view, heir):
-                text = f"{status.name} is heard by {', '.join(hearing)}, not here; handing over to {heir}"
+                text = f"{status.name} is cut from here, not from {', '.join(hearing)}; handing over to {heir}"
                 return (Note("leadership", text), TransferLeadership(heir))
         wait_until = max(after(since, self._timing.one_way_ms), self._next_one_way_at)
         if moment.now < wait_until:
@@ -258,25 +284,24 @@ class MembershipMachine:
         return (self._lost(cib.status.nodes[loser], reason, {}),)
 
     def _hears_all(self, cib: Cib, view: _View, voter: NodeName) -> bool:
-        timeout_ms = self._timing.node_timeout_ms
-        return all(
-            name == voter
-            or status.state is not NodeState.ONLINE
-            or _is_below(view.age_through_ms(voter, name), timeout_ms)
-            for name, status in cib.status.nodes.items()
-        ) and voter in cib.voters()
+        """Tell whether a voter hears every other node, and each that the DC hears says the same of the voter."""
+        others = [
+            name for name, status in cib.status.nodes.items() if status.state is NodeState.ONLINE and name != voter
+        ]
+        return voter in cib.voters() and all(
+            self._hears(view, voter, name)
+            and (not self._hears(view, self._node, name) or self._hears(view, name, voter))
+            for name in others
+            if name != self._node
+        ) and self._hears(view, voter, self._node)
 
     def _fewest_links(self, cib: Cib, view: _View) -> NodeName | None:
         """Return the online node with the fewest two-way links, of equals the higher name; never the DC."""
         online = sorted(name for name, status in cib.status.nodes.items() if status.state is NodeState.ONLINE)
-        timeout_ms = self._timing.node_timeout_ms
-
-        def hears(listener: NodeName, speaker: NodeName) -> bool:
-            age = view.age_ms(speaker) if listener == self._node else view.age_through_ms(listener, speaker)
-            return _is_below(age, timeout_ms)
 
         def links(node: NodeName) -> int:
-            return sum(1 for other in online if other != node and hears(node, other) and hears(other, node))
+            others = [other for other in online if other != node]
+            return sum(1 for other in others if self._hears(view, node, other) and self._hears(view, other, node))
 
         candidates = [name for name in online if name != self._node]
         return min(reversed(candidates), key=links, default=None)

@@ -235,6 +235,40 @@ def test_it_does_not_hand_over_to_a_node_that_does_not_hear_it() -> None:
     assert not any(isinstance(effect, TransferLeadership) for effect in effects)
 
 
+def deaf(*, hears_n3: int) -> list[HeardNode]:
+    """n2 is heard by all; it has not heard the DC."""
+    return [heard(N2, 50, {N1: T + 50, N3: hears_n3}), heard(N3, 50, {N1: 50, N2: 50})]
+
+
+def test_a_node_that_does_not_hear_the_dc_makes_it_hand_over_after_node_timeout() -> None:
+    dc = Dc()
+    assert not dc.judge(*deaf(hears_n3=50))
+    assert NOW < dc.machine.deadline() <= NOW + T
+    effects = dc.judge(*deaf(hears_n3=50), at=NOW + T)
+    assert TransferLeadership(N3) in effects
+    assert lost(effects) == []
+
+
+def test_a_node_that_hears_no_majority_has_no_lease_and_is_lost() -> None:
+    dc = Dc()
+    assert dc.lost(*deaf(hears_n3=T + 50)) == []
+    assert dc.lost(*deaf(hears_n3=T + 50), at=NOW + T - 1) == []
+    assert dc.lost(*deaf(hears_n3=T + 50), at=NOW + T) == [N2]
+
+
+def test_a_node_that_hears_again_is_waited_for_as_long_again() -> None:
+    dc = Dc()
+    dc.lost(*deaf(hears_n3=T + 50))
+    dc.lost(heard(N2), heard(N3), at=NOW + T - 1)
+    assert dc.lost(*deaf(hears_n3=T + 50), at=NOW + T) == []
+
+
+def test_a_pacer_that_has_just_begun_is_not_deaf() -> None:
+    dc = Dc()
+    assert dc.lost(heard(N2, 50, {}), heard(N3)) == []
+    assert dc.lost(heard(N2, 50, {}), heard(N3), at=NOW + T - 1) == []
+
+
 def cut_in_part() -> list[HeardNode]:
     """n1 does not hear n2, n3 and n5 do not hear n4: nobody hears all. Of n2's links the DC n1 knows the least."""
     names = five()
