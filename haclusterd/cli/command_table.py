@@ -10,6 +10,8 @@ _RESOURCES = Parameter("resources", Takes.MANY, completes=Completes.RESOURCE)
 _ANY_RESOURCES = Parameter("resources", Takes.MANY, is_optional=True, completes=Completes.RESOURCE)
 _REST = (Parameter("words", Takes.REST),)
 _FORMAT = Option("--format", "format", "the language of the text", OptionValue.TEXT, Completes.CHOICE, ("crm", "yaml"))
+_SHOWN_FORMAT = Option("--format", "format", "the language of the text", OptionValue.TEXT, Completes.CHOICE,
+                       ("crm", "yaml", "xml"))
 _SET = Option("--set", "variables", "a value for ${NAME} in a policy, as NAME=VALUE", OptionValue.TEXT, repeats=True)
 
 ROOT = Level("", "", (
@@ -82,8 +84,9 @@ def _statement(name: str, help_: str, *examples: str, aliases: tuple[str, ...] =
 CONFIGURE = Level("configure", "The configuration: show it, load it, change it", (
     Command("show", "Show the configuration or some objects of it", "configure.show",
             (Parameter("ids", Takes.MANY, is_optional=True, completes=Completes.OBJECT),),
-            (_FORMAT, Option("--show-secrets", "secrets", "do not hide secrets")),
-            examples=("crm configure show", "crm configure show web", "crm configure show --format yaml")),
+            (_SHOWN_FORMAT, Option("--show-secrets", "secrets", "do not hide secrets")),
+            examples=("crm configure show", "crm configure show web", "crm configure show --format yaml",
+                      "crm configure show xml")),
     Command("load", "Load a file; `replace` removes what it does not name", "configure.load",
             (Parameter("mode", completes=Completes.CHOICE, choices=("update", "replace")),
              Parameter("file", completes=Completes.FILE)), (_FORMAT, _SET),

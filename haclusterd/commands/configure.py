@@ -1,5 +1,7 @@
 """Verbs about the configuration: show, load, statements, delete, verify."""
 
+from collections.abc import Callable, Mapping
+
 from haclusterd.cib.wire import shape_of
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.change import change
@@ -10,6 +12,7 @@ from haclusterd.commands.deletion import delete as without_objects
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.commands.verify import verify as verify_configuration
+from haclusterd.formats.cib_xml import write_configuration
 from haclusterd.formats.crm_syntax import show as show_crm
 from haclusterd.formats.policy_yaml import dump_policy
 from haclusterd.model.configuration import Configuration
@@ -28,6 +31,12 @@ _SOURCE = Argument("source", Kind.WORD, "what to call the text in messages")
 _PENDING = Argument("pending", Kind.TEXT, "statements that are not committed, to be applied first")
 _VARIABLES = Argument("variables", Kind.WORDS, "values for ${NAME} in a policy, as NAME=VALUE")
 _FORMAT = Argument("format", Kind.WORD, "in which language", choices=("crm", "yaml"))
+_SHOWN_FORMAT = Argument("format", Kind.WORD, "in which language", choices=("crm", "yaml", "xml"))
+_WRITERS: Mapping[str, Callable[[Configuration], str]] = {
+    "crm": show_crm,
+    "yaml": dump_policy,
+    "xml": write_configuration,
+}
 
 
 def show(context: Context, arguments: Arguments) -> Outcome:
@@ -38,21 +47,22 @@ def show(context: Context, arguments: Arguments) -> Outcome:
         if has_errors(made.reports):
             return Outcome(made.reports)
         configuration = made.configuration
-    ids = arguments.words("ids")
+    ids, format_ = arguments.words("ids"), arguments.word("format") or "crm"
     known = ids_of(configuration)
+    if ids[:1] == ("xml",) and "xml" not in known:
+        ids, format_ = ids[1:], "xml"
     unknown = [id_ for id_ in dict.fromkeys(ids) if id_ not in known]
     if unknown:
         return refusal(*(report(Code.UNKNOWN_OBJECT, id=repr(id_), remedy=did_you_mean(id_, known)) for id_ in unknown))
     shown = part_of(configuration, ids) if ids else configuration
     shown = shown if arguments.flag("secrets") else masked(shown, context.agents)
-    is_yaml = arguments.word("format") == "yaml"
     data: dict[str, Json] = {
         "schema": "haclusterd.configuration/1",
         "version": context.cib.version.epoch,
         "author": context.cib.version.author,
         "at": context.cib.version.at,
-        "format": "yaml" if is_yaml else "crm",
-        "text": dump_policy(shown) if is_yaml else show_crm(shown),
+        "format": format_,
+        "text": _WRITERS[format_](shown),
     }
     if arguments.flag("structured"):
         data["configuration"] = _CONFIGURATION.write(shown)
@@ -164,8 +174,8 @@ def get_property(context: Context, arguments: Arguments) -> Outcome:
 
 VERBS = (
     Verb("configure.show", show, Permission.READ, "Show the configuration or some objects of it", (
-        Argument("ids", Kind.WORDS, "which objects; left out: all"),
-        _FORMAT,
+        Argument("ids", Kind.WORDS, "which objects; left out: all; the first may be `xml`, for that format"),
+        _SHOWN_FORMAT,
         _PENDING,
         Argument("structured", Kind.FLAG, "add the configuration as data"),
         Argument("secrets", Kind.FLAG, "do not hide secrets"),
