@@ -86,6 +86,11 @@ class PacerLink:
         if self._mapped is not None:
             self._mapped.page.stamp_raft(self._clock.now())
 
+    def main_silence_ms(self) -> int:
+        """Return how long ago the main loop showed life; 0 while it never did."""
+        stamped_at = self._mapped.page.main_stamped_at() if self._mapped is not None else Instant(0)
+        return self._clock.now() - stamped_at if stamped_at else 0
+
     def set_empty(self, *, is_empty: bool) -> None:
         """Write the empty flag."""
         with self._lock:

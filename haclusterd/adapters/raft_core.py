@@ -120,6 +120,8 @@ class RaftCore:
         self.room = room
         self._fail = fail
         self._is_dead = False
+        self._hand_over_after = Instant(0)
+        self._hand_overs = 0
         self._connected: set[NodeName] = set()
         self._held: deque[tuple[NodeName, Message]] = deque()
         self._snapshot_index = FIRST_INDEX
@@ -255,6 +257,21 @@ class RaftCore:
         if not self._is_dead:
             self._raft.enter()
             self._raft.transfer(to)
+
+    @property
+    def patience_ms(self) -> int:
+        """How long a leader's main loop may show no life before another node should lead."""
+        return self._settings.timers.silence_ms
+
+    def hand_over(self) -> None:
+        """As leader, ask the connected peers in turn to campaign, one in each longest election."""
+        now = self.clock()
+        if self._is_dead or not self._raft.is_leader or now < self._hand_over_after or not self._connected:
+            return
+        self._hand_over_after = Instant(now + self._settings.timers.election_max_ms)
+        self._hand_overs += 1
+        heirs = sorted(self._connected)
+        self.transfer_leadership(heirs[self._hand_overs % len(heirs)])
 
     # One step.
 

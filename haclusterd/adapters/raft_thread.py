@@ -182,11 +182,23 @@ class MainSide:
 class RaftSide:
     """The core, fed with requests."""
 
-    def __init__(self, pair: QueuePair, core: RaftCore, *, alive: Callable[[], None] = lambda: None) -> None:
-        """`alive` is called at every tick: the stamp that tells the pacer that this thread lives."""
+    def __init__(
+        self,
+        pair: QueuePair,
+        core: RaftCore,
+        *,
+        alive: Callable[[], None] = lambda: None,
+        main_silence_ms: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """`alive` is called at every tick: the stamp that tells the pacer that this thread lives.
+
+        `main_silence_ms` tells how long ago the main loop showed life. A leader whose main loop hangs would lead for
+        ever, and nobody would be DC: it hands over instead.
+        """
         self._pair = pair
         self._core = core
         self._alive = alive
+        self._main_silence_ms = main_silence_ms
 
     def pump(self) -> None:
         """Take requests and tick; called after a wake-up, and at `RaftCore.due` at the latest."""
@@ -197,6 +209,8 @@ class RaftSide:
                 case TransferLeadership(to):
                     self._core.transfer_leadership(to)
         self._core.tick()
+        if self._main_silence_ms() > self._core.patience_ms:
+            self._core.hand_over()
         self._alive()
 
 
@@ -215,6 +229,7 @@ class RaftThread:
         call_main: Callable[[Callable[[], None]], None],
         fail: Callable[[str], None],
         alive: Callable[[], None] = lambda: None,
+        main_silence_ms: Callable[[], int] = lambda: 0,
     ) -> None:
         """Keep what is given; nothing is opened before `start`.
 
@@ -229,6 +244,7 @@ class RaftThread:
         self._machine = machine
         self._fail = fail
         self._alive = alive
+        self._main_silence_ms = main_silence_ms
         self._pair = QueuePair(wake_raft=self._wake_raft, wake_main=lambda: call_main(self._front.pump))
         self._front = MainSide(self._pair, begin=self._begin, end=self._end)
         self._thread: threading.Thread | None = None
@@ -312,7 +328,7 @@ class RaftThread:
 
     async def _open(self, files: FilesDirectory, transport: RaftTransport) -> None:
         self._core = core = self._make_core(files, transport)
-        self._side = RaftSide(self._pair, core, alive=self._alive)
+        self._side = RaftSide(self._pair, core, alive=self._alive, main_silence_ms=self._main_silence_ms)
         try:
             core.open()
             await transport.start(Links(core.peer_connected, core.peer_disconnected, core.receive))

@@ -130,6 +130,7 @@ class Daemon:
             call_main=self._call_main,
             fail=self._fail_stop,
             alive=self._pacer.stamp_raft,
+            main_silence_ms=self._pacer.main_silence_ms,
         )
 
     def _call_main(self, call: Callable[[], None]) -> None:

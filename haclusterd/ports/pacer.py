@@ -51,6 +51,10 @@ class Pacer(Protocol):
         """Tell the pacer that the Raft thread is alive (Raft thread)."""
         ...
 
+    def main_silence_ms(self) -> int:
+        """Return how long ago the main loop showed life; 0 while it never did (any thread)."""
+        ...
+
     def set_empty(self, *, is_empty: bool) -> None:
         """Say whether this node is proven to run nothing that it manages."""
         ...

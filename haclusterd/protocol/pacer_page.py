@@ -149,6 +149,10 @@ class PacerPage:
         """Say that the main loop is alive."""
         self._words[_MAIN_STAMP] = now
 
+    def main_stamped_at(self) -> Instant:
+        """Return when the main loop was last alive; 0 for not yet."""
+        return Instant(self._words[_MAIN_STAMP])
+
     def stamp_raft(self, now: Instant) -> None:
         """Say that the Raft thread is alive."""
         self._words[_RAFT_STAMP] = now

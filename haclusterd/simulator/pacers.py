@@ -176,6 +176,11 @@ class SimulatedPacer:
         """See `Pacer.stamp_raft`."""
         self._page.stamp_raft(self._boot.clock.now())
 
+    def main_silence_ms(self) -> int:
+        """See `Pacer.main_silence_ms`."""
+        stamped_at = self._page.main_stamped_at()
+        return self._boot.clock.now() - stamped_at if stamped_at else 0
+
     def set_empty(self, *, is_empty: bool) -> None:
         """See `Pacer.set_empty`."""
         self._page.set_empty(is_empty=is_empty)

@@ -66,7 +66,7 @@ class SimulatedRaft:
             room=self._pair.room,
             fail=fail,
         )
-        self._side = RaftSide(self._pair, self.core, alive=pacer.stamp_raft)
+        self._side = RaftSide(self._pair, self.core, alive=pacer.stamp_raft, main_silence_ms=pacer.main_silence_ms)
         self.main = MainSide(self._pair, begin=self._begin, end=self._end)
 
     # The transport's end
