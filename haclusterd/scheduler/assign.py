@@ -15,4 +15,4 @@ def assign_all(inventory: Inventory, settings: Settings) -> None:
     is_all_unmanaged = settings.options.needs_fence_device and settings.is_fencing_enabled and not has_device
     assignment = Assignment(inventory.nodes_by_name, settings, is_all_unmanaged=is_all_unmanaged)
     for top in inventory.tops:
-        assignment.assign(top, None)
+        assignment.assign(top)

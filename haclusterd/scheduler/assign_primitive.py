@@ -7,7 +7,7 @@ optional ones; the best score wins; of equal ones the node with fewer resources,
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.assign_group import assign_group
+from haclusterd.scheduler.assign_group import Steps, assign_group
 from haclusterd.scheduler.colocation import any_available, apply_to_dependent, this_with, with_this
 from haclusterd.scheduler.entities import Resource, Together, Variant
 from haclusterd.scheduler.neighbour_scores import pull_by_dependent
@@ -23,42 +23,53 @@ class Assignment:
         self._settings = settings
         self._is_all_unmanaged = is_all_unmanaged
 
-    def assign(self, resource: Resource, prefer: Node | None) -> Node | None:
-        """Assign a resource, and before it whatever its place depends on."""
+    def assign(self, resource: Resource) -> None:
+        """Assign a resource, and before it whatever its place depends on.
+
+        Each step that needs another resource's place asks for it and waits; the waiting ones stand in a list, not on
+        the call stack, because chains of dependencies may be long.
+        """
+        waiting = [self._assign(resource, None)]
+        while waiting:
+            needed = next(waiting[-1], None)
+            if needed is None:
+                waiting.pop()
+            else:
+                waiting.append(self._assign(*needed))
+
+    def _assign(self, resource: Resource, prefer: Node | None) -> Steps:
         group = resource.parent
         if group is not None and not (group.is_assigning or group.is_assigned):
-            self.assign(group, prefer)
-        if resource.is_assigned:
-            return resource.assigned
-        if resource.is_assigning:
-            return None
+            yield group, prefer
+        if resource.is_assigned or resource.is_assigning:
+            return
         if resource.variant is Variant.GROUP:
-            return assign_group(resource, prefer, self.assign)
+            yield from assign_group(resource, prefer)
+            return
         resource.is_assigning = True
-        self._collect_scores(resource)
+        yield from self._collect_scores(resource)
         self._settle(resource, prefer)
         resource.is_assigned = True
         resource.is_assigning = False
-        return resource.assigned
 
-    def _collect_scores(self, resource: Resource) -> None:
+    def _collect_scores(self, resource: Resource) -> Steps:
         primaries = this_with(resource)
         dependents = with_this(resource)
         for is_mandatory in (True, False):
             for together in primaries:
                 if together.is_mandatory is is_mandatory:
-                    self._follow(resource, together)
+                    yield from self._follow(resource, together)
             for together in dependents:
                 if together.is_mandatory is is_mandatory:
                     pull_by_dependent(resource, together, self._nodes)
         if resource.next_role is Role.STOPPED:
             resource.ban_everywhere(_stopped_words(resource))
 
-    def _follow(self, resource: Resource, together: Together) -> None:
+    def _follow(self, resource: Resource, together: Together) -> Steps:
         before = None
         if together.dependent_role is Role.PROMOTED or -INFINITY < together.score < 0:
             before = dict(resource.allowed)
-        self.assign(together.primary, None)
+        yield together.primary, None
         apply_to_dependent(resource, together, self._nodes)
         if before is not None and not any_available(resource.allowed, self._nodes):
             resource.allowed = before

@@ -5,6 +5,7 @@ added to its own, each weighted by the colocation's score over INFINITY, and tho
 """
 
 import math
+from dataclasses import dataclass
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.scores import INFINITY, add
@@ -20,33 +21,48 @@ def pull_by_dependent(primary: Resource, together: Together, nodes: dict[NodeNam
     if not together.has_influence():
         return
     factor = together.score / INFINITY
-    table = _pulled(together.dependent, primary.allowed, together, factor, nodes)
+    table = _pulled(_Pull(together.dependent, together, factor), primary.allowed, nodes)
     if table is not primary.allowed:
         replace_scores(primary, table, f"{together.id}: what {together.dependent.id} prefers")
 
 
-def _pulled(source: Resource, table: Table, together: Together, factor: float, nodes: dict[NodeName, Node]) -> Table:
-    """Return the table after `source` and its own dependents have pulled; the same object when nothing changed."""
-    if source.variant is Variant.GROUP:
-        source.updating_scores, was_updating = True, source.updating_scores
-        try:
-            return table if was_updating else _pulled(source.children[0], table, together, factor, nodes)
-        finally:
-            source.updating_scores = was_updating
-    if source.updating_scores:
-        return table
-    source.updating_scores = True
-    try:
-        work = _merged(source, table, together, factor, nodes)
+@dataclass(slots=True)
+class _Pull:
+    """One resource that pulls; `is_done` when it and everything behind it has."""
+
+    source: Resource
+    together: Together
+    factor: float
+    is_done: bool = False
+
+
+def _pulled(first: _Pull, table: Table, nodes: dict[NodeName, Node]) -> Table:
+    """Return the table after a dependent and its own dependents have pulled; the same object when nothing changed.
+
+    A walk with a list instead of calls: chains of colocations are as long as groups are. A resource on the way to the
+    present one does not pull again, and one whose pull would leave no node to go to does not pull at all.
+    """
+    waiting = [first]
+    while waiting:
+        pull = waiting.pop()
+        source = pull.source.children[0] if pull.source.variant is Variant.GROUP else pull.source
+        if pull.is_done:
+            source.updating_scores = False
+            continue
+        if source.updating_scores:
+            continue
+        work = _merged(source, table, pull.together, pull.factor, nodes)
         if not any_available(work, nodes):
-            return table
-        for further in with_this(source):
-            if further.has_influence():
-                weight = factor * further.score / INFINITY
-                work = _pulled(further.dependent, work, further, weight, nodes)
-        return work
-    finally:
-        source.updating_scores = False
+            continue
+        table = work
+        source.updating_scores = True
+        waiting.append(_Pull(pull.source, pull.together, pull.factor, is_done=True))
+        waiting.extend(
+            _Pull(further.dependent, further, pull.factor * further.score / INFINITY)
+            for further in reversed(with_this(source))
+            if further.has_influence()
+        )
+    return table
 
 
 def _merged(source: Resource, table: Table, together: Together, factor: float, nodes: dict[NodeName, Node]) -> Table:

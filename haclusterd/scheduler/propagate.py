@@ -5,6 +5,7 @@ relations and changes. Changes go one way (optional to required, runnable to not
 """
 
 from collections import deque
+from collections.abc import Iterator
 
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
@@ -167,7 +168,12 @@ class Propagation:
         self._forbid(then, first)
 
     def _block_dependents(self, resource: Resource, task: str) -> None:
-        """What must run with a resource that cannot start cannot start either."""
+        """What must run with a resource that cannot start cannot start either, and so on."""
+        blocked = [(resource, task)]
+        while blocked:
+            blocked.extend(self._blocked_by(*blocked.pop()))
+
+    def _blocked_by(self, resource: Resource, task: str) -> Iterator[tuple[Resource, str]]:
         top = resource.top
         for leaf in top.children or [top]:
             known = leaf.actions.get((task, 0), ())
@@ -184,7 +190,7 @@ class Propagation:
                         action.is_runnable = False
                         action.reason = action.reason or f"colocation with {together.primary.id}"
                         self._changed(action)
-                        self._block_dependents(leaf, wanted)
+                        yield leaf, wanted
 
 
 def _mandatory_dependents(top: Resource) -> list[Together]:
