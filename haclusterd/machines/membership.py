@@ -64,6 +64,7 @@ class MembershipMachine:
         """Which life of each node the CIB names, and since when this DC knows it."""
         self._blank_since: dict[tuple[NodeName, NodeName], Instant] = {}
         """Since when a voter is heard that says nothing of a node: it has listened for that long at least."""
+        self._leaseless_since: Instant | None = None
         self._next_one_way_at = Instant(0)
         self._wake_at = NEVER
 
@@ -96,8 +97,11 @@ class MembershipMachine:
         """Judge every member."""
         self._wake_at = NEVER
         self._learn(cib, moment)
-        if report is None or (self._rules.dc_needs_fresh_lease and not moment.has_lease):
+        if report is None:
             return ()
+        if self._rules.dc_needs_fresh_lease and not moment.has_lease:
+            return self._without_lease(cib, report, moment)
+        self._leaseless_since = None
         self._restart_after_stall(report, moment)
         if self._is_from_before_a_standstill(report, moment):
             return ()
@@ -110,6 +114,28 @@ class MembershipMachine:
             if name != self._node and status.state in (NodeState.ONLINE, NodeState.UNSEEN):
                 effects.extend(self._judge(cib, view, quorum, status, moment))
         return effects
+
+    def _without_lease(self, cib: Cib, report: PacerReport, moment: Moment) -> Sequence[Effect]:
+        """Let another voter lead when the lease stays away: a DC that is not heard may judge nobody, for ever.
+
+        Where Raft works and only heartbeats are lost, leadership would not end by itself.
+        """
+        since = self._leaseless_since if self._leaseless_since is not None else moment.now
+        self._leaseless_since = since
+        waited_ms = moment.now - since
+        self._wake_in(self._timing.node_timeout_ms, moment)
+        if waited_ms < self._timing.node_timeout_ms:
+            return ()
+        view = _View({node.name: node for node in report.nodes}, max(0, moment.now - report.reported_at))
+        heirs = [
+            voter
+            for voter in cib.voters()
+            if voter != self._node and _is_below(view.age_ms(voter), self._timing.node_timeout_ms)
+        ]
+        if not heirs:
+            return ()
+        heir = heirs[waited_ms // self._timing.node_timeout_ms % len(heirs)]
+        return (Note("leadership", f"no lease for {waited_ms} ms; handing over to {heir}"), TransferLeadership(heir))
 
     def _learn(self, cib: Cib, moment: Moment) -> None:
         """Note which lives the CIB names; what concerned another life, or one that is not in force, is over."""
