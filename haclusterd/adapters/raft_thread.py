@@ -223,7 +223,7 @@ class RaftThread:
         settings: RaftSettings,
         directory: Path,
         credentials: Path,
-        listen: Address,
+        listen: tuple[Address, ...],
         peers: Mapping[NodeName, tuple[Address, ...]],
         machine: StateMachine,
         call_main: Callable[[Callable[[], None]], None],
@@ -333,7 +333,8 @@ class RaftThread:
             core.open()
             await transport.start(Links(core.peer_connected, core.peer_disconnected, core.receive))
         except OSError as error:
-            raise StoreRefused(f"{self._listen[0]}:{self._listen[1]}, {self._directory}: {error}") from error
+            places = ", ".join(f"{host}:{port}" for host, port in self._listen)
+            raise StoreRefused(f"{places}, {self._directory}: {error}") from error
         self._pump()
 
     async def _close(self, transport: RaftTransport) -> None:

@@ -68,7 +68,8 @@ class RaftTransport:
 
     node: NodeName
     cluster: str
-    listen: Address
+    listen: tuple[Address, ...]
+    """Every own address, so that a voter can be reached while one network is gone."""
     peers: Mapping[NodeName, tuple[Address, ...]]
     """Where each other voter listens."""
     server_context: ssl.SSLContext
@@ -78,27 +79,46 @@ class RaftTransport:
     _sessions: dict[NodeName, _Session] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _strangers: int = 0
-    _server: asyncio.Server | None = None
+    _servers: list[asyncio.Server] = field(default_factory=list)
     _noted: set[str] = field(default_factory=set)
 
     async def start(self, links: Links) -> None:
-        """Listen and begin to dial; raises OSError when the address cannot be had."""
+        """Listen and begin to dial; raises OSError when none of the addresses can be had.
+
+        An address of an interface that is down may come later; it is tried again for ever.
+        """
         self._links = links
-        self._server = await asyncio.start_server(
-            self._accept,
-            self.listen[0],
-            self.listen[1],
-            ssl=self.server_context,
-            ssl_handshake_timeout=GREETING_TIMEOUT_S,
-        )
+        refusals = {address: await self._listen(address) for address in self.listen}
+        missing = [(address, refusal) for address, refusal in refusals.items() if refusal is not None]
+        if len(missing) == len(self.listen):
+            raise missing[0][1]
+        for address, _ in missing:
+            self._spawn(self._listen_later(address))
         for peer in sorted(self.peers):
             if self.node > peer:
                 self._spawn(self._dial_for_ever(peer))
 
+    async def _listen(self, address: Address) -> OSError | None:
+        try:
+            server = await asyncio.start_server(
+                self._accept, *address, ssl=self.server_context, ssl_handshake_timeout=GREETING_TIMEOUT_S
+            )
+        except OSError as error:
+            self._note(f"cannot listen on {address}: {error!r}", once=f"{address} {error!r}")
+            return error
+        self._servers.append(server)
+        return None
+
+    async def _listen_later(self, address: Address) -> None:
+        while True:
+            await asyncio.sleep(BACKOFF_LAST_S)
+            if await self._listen(address) is None:
+                return
+
     async def stop(self) -> None:
         """Close everything; no callback is made afterwards."""
-        if self._server is not None:
-            self._server.close()
+        for server in self._servers:
+            server.close()
         sessions = list(self._sessions.values())
         self._sessions.clear()
         for session in sessions:

@@ -124,7 +124,7 @@ class Daemon:
             ),
             directory=self._installation.state_directory,
             credentials=self._installation.directory,
-            listen=me.addresses[0],
+            listen=me.addresses,
             peers={member.name: member.addresses for member in voters if member.name != settings.node},
             machine=Replica(self._pacer),
             call_main=self._call_main,

@@ -42,7 +42,7 @@ async def main(directory: Path, port: int, limit_bytes: int | None) -> None:
         ),
         directory=directory / "store",
         credentials=directory,
-        listen=("127.0.0.1", port),
+        listen=(("127.0.0.1", port),),
         peers={},
         machine=ListMachine(),
         call_main=loop.call_soon_threadsafe,

@@ -136,7 +136,7 @@ async def main(directory: Path, name: str) -> None:
         ),
         directory=directory / name / "store",
         credentials=directory / name,
-        listen=addresses[NodeName(name)],
+        listen=(addresses[NodeName(name)],),
         peers={node: (address,) for node, address in addresses.items() if node != name},
         machine=machine,
         call_main=loop.call_soon_threadsafe,

@@ -139,7 +139,7 @@ class Voter:
             settings=RaftSettings(cluster=CLUSTER, node=N1, voters=(N1,), timers=RaftTimers.derive(600)),
             directory=self.directory / "store",
             credentials=self.directory,
-            listen=address or self.address,
+            listen=(address or self.address,),
             peers={},
             machine=ListMachine(),
             call_main=loop.call_soon_threadsafe,

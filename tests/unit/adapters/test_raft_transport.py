@@ -53,8 +53,12 @@ class End:
         self.transport = RaftTransport(
             node=name,
             cluster=cluster,
-            listen=network.addresses[name],
-            peers={peer: (address,) for peer, address in network.addresses.items() if peer != name},
+            listen=(network.addresses[name], *network.more_addresses.get(name, ())),
+            peers={
+                peer: (address, *network.more_addresses.get(peer, ()))
+                for peer, address in network.addresses.items()
+                if peer != name
+            },
             server_context=tls_context(directory, is_server=True),
             client_context=tls_context(directory, is_server=False),
             timers=RaftTimers.derive(600),
@@ -78,6 +82,7 @@ class Network:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.addresses = {name: free_address() for name in (N1, N2)}
+        self.more_addresses: dict[NodeName, tuple[Address, ...]] = {}
         self.ends: list[End] = []
         self.authority = create_authority(CLUSTER, now=NOW)
         for name in (N1, N2, N3):
@@ -158,6 +163,39 @@ async def test_a_peer_that_comes_back_is_met_again(network: Network) -> None:
     await until(lambda: first.told == ["+n2", "-n2", "+n2"] and again.told == ["+n1"])
     again.transport.send(N1, b"back")
     await until(lambda: first.frames == [(N2, b"back")])
+
+
+async def test_a_voter_is_reached_at_any_of_its_addresses(network: Network) -> None:
+    network.more_addresses[N1] = (free_address(),)
+    with socket.create_server(network.addresses[N1]) as squatter:
+        first, second = await network.start(N1), await network.start(N2)
+        squatter.close()
+        await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
+        second.transport.send(N1, b"here")
+        await until(lambda: first.frames == [(N2, b"here")])
+
+
+async def test_an_address_that_comes_later_is_listened_on(network: Network) -> None:
+    network.more_addresses[N1] = (free_address(),)
+    with socket.create_server(network.addresses[N1]):
+        await network.start(N1)
+
+    async def is_met() -> bool:
+        try:
+            _, writer = await network.stranger(N2)
+        except OSError:
+            return False
+        writer.transport.abort()
+        return True
+
+    async with asyncio.timeout(10):
+        while not await is_met():
+            await asyncio.sleep(0.05)
+
+
+async def test_without_any_address_the_transport_does_not_start(network: Network) -> None:
+    with socket.create_server(network.addresses[N1]), pytest.raises(OSError, match="in use"):
+        await network.start(N1)
 
 
 async def test_a_silent_peer_is_given_up(network: Network) -> None:
