@@ -79,9 +79,10 @@ class Proposer:
         """Send what is due."""
         sent = sum(1 for pending in self._pending.values() if pending.is_sent)
         for pending in self._pending.values():
-            if pending.send_at > now or (not pending.is_sent and sent >= IN_FLIGHT_MAX):
+            if pending.send_at > now:
                 continue
-            if not self._store.propose(pending.entry):
+            must_wait = not pending.is_sent and sent >= IN_FLIGHT_MAX
+            if must_wait or not self._store.propose(pending.entry):
                 pending.send_at = after(now, FULL_PAUSE_MS)
                 continue
             sent += not pending.is_sent

@@ -1,0 +1,203 @@
+"""How a node runs fence agents for orders that name it."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from haclusterd.cib import commands
+from haclusterd.machines.effects import CallFenceAgent, Effect
+from haclusterd.machines.fencer import RETRY_PAUSE_MS, FencerMachine, fence_parameters, host_map
+from haclusterd.model.agent_calls import FenceCall, FenceCallResult
+from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
+from haclusterd.model.ids import FenceKey, ResourceId
+from haclusterd.model.instants import NEVER, WallTime
+from tests.unit.machines.situations import (
+    N1,
+    N2,
+    N3,
+    TERM,
+    Cluster,
+    commands_of,
+    life,
+    moment,
+    primitive,
+    without_lease,
+)
+
+TIMEOUT_MS = 60_000
+
+
+class Executor:
+    """n1, which is to fence n2 with `power`."""
+
+    def __init__(self, parameters: dict[str, str] | None = None) -> None:
+        self.cluster = Cluster()
+        self.cluster.configure(commands.PutResource(primitive("power", "stonith:fence_test", parameters)))
+        self.cluster.lose(N2)
+        self.fencer = FencerMachine(N1, life(N1))
+        self.now = 1000
+        self.calls: list[FenceCall] = []
+
+    def order(self, key: str = "f1") -> FenceOrder:
+        return FenceOrder(
+            key=FenceKey(key),
+            target=N2,
+            target_incarnation=life(N2),
+            action=FenceAction.REBOOT,
+            device=ResourceId("power"),
+            executor=N1,
+            executor_incarnation=life(N1),
+            dc_term=TERM,
+            timeout_ms=TIMEOUT_MS,
+            attempt=1,
+            issued_at=WallTime(0),
+            reason="lost",
+        )
+
+    def take(self, effects: Sequence[Effect]) -> list[FenceOutcome]:
+        """Note the calls; return what is told."""
+        self.calls += [effect.call for effect in effects if isinstance(effect, CallFenceAgent)]
+        told = []
+        for command in commands_of(effects):
+            assert isinstance(command, commands.RecordFenceAgent)
+            told.append(command.outcome)
+        return told
+
+    def ordered(self, *, has_lease: bool = True) -> list[FenceOutcome]:
+        self.cluster.must(commands.IssueFence(self.order()))
+        now = moment(self.now) if has_lease else without_lease(self.now)
+        return self.take(self.fencer.cib_changed(self.cluster.cib, now))
+
+    def ended(self, exit_code: int, *, timed_out: bool = False) -> list[FenceOutcome]:
+        result = FenceCallResult(self.calls[-1].key, exit_code, timed_out=timed_out, reason="", output="")
+        return self.take(self.fencer.agent_finished(result, moment(self.now)))
+
+    def wait(self, span_ms: int) -> list[FenceOutcome]:
+        self.now += span_ms
+        return self.take(self.fencer.ticked(moment(self.now)))
+
+
+def test_the_agent_is_called_and_its_success_told() -> None:
+    executor = Executor({"ip": "192.0.2.1"})
+    assert executor.ordered() == []
+    [call] = executor.calls
+    assert (call.agent, call.action, call.timeout_ms) == ("fence_test", "reboot", TIMEOUT_MS)
+    assert call.parameters == {"ip": "192.0.2.1", "port": "n2", "nodename": "n2"}
+    assert executor.fencer.is_fencing
+    assert executor.ended(0) == [FenceOutcome.FENCED]
+    assert not executor.fencer.is_fencing
+
+
+def test_an_order_is_begun_once() -> None:
+    executor = Executor()
+    executor.ordered()
+    executor.take(executor.fencer.cib_changed(executor.cluster.cib, moment(2000)))
+    executor.ended(0)
+    executor.take(executor.fencer.cib_changed(executor.cluster.cib, moment(3000)))
+    assert len(executor.calls) == 1
+
+
+def test_an_order_for_another_or_for_an_older_life_is_not_begun() -> None:
+    executor = Executor()
+    executor.cluster.must(commands.IssueFence(executor.order()))
+    for fencer in (FencerMachine(N3, life(N3)), FencerMachine(N1, life(N1, token=2))):
+        assert fencer.cib_changed(executor.cluster.cib, moment(1000)) == []
+
+
+def test_without_a_lease_nobody_is_shot() -> None:
+    executor = Executor()
+    assert executor.ordered(has_lease=False) == [FenceOutcome.FAILED]
+    assert executor.calls == []
+
+
+def test_a_device_that_is_not_configured_fails_at_once() -> None:
+    executor = Executor()
+    executor.cluster.configure(commands.Delete("resource", "power"))
+    assert executor.ordered() == [FenceOutcome.FAILED]
+
+
+def test_a_failed_agent_is_called_again_after_a_pause_with_the_time_that_is_left() -> None:
+    executor = Executor()
+    executor.ordered()
+    executor.now += 5000
+    assert executor.ended(1) == []
+    assert executor.fencer.is_fencing
+    assert executor.fencer.deadline() == executor.now + RETRY_PAUSE_MS
+    executor.wait(RETRY_PAUSE_MS - 1)
+    assert len(executor.calls) == 1
+    executor.wait(1)
+    assert [call.key for call in executor.calls] == ["f1/1", "f1/2"]
+    assert executor.calls[1].timeout_ms == TIMEOUT_MS - 6000
+    assert executor.fencer.deadline() == NEVER
+    assert executor.ended(1) == [FenceOutcome.FAILED]
+
+
+def test_a_timeout_is_a_failure_and_is_not_retried() -> None:
+    executor = Executor()
+    executor.ordered()
+    assert executor.ended(0, timed_out=True) == [FenceOutcome.TIMEOUT]
+
+
+def test_there_is_no_retry_late_in_the_timeout() -> None:
+    executor = Executor()
+    executor.ordered()
+    executor.now += TIMEOUT_MS * 7 // 10
+    assert executor.ended(1) == [FenceOutcome.FAILED]
+
+
+def test_the_answer_for_an_older_call_counts_for_nothing() -> None:
+    executor = Executor()
+    executor.ordered()
+    executor.ended(0)
+    again = FenceCallResult("f1/1", 0, timed_out=False, reason="", output="")
+    assert executor.take(executor.fencer.agent_finished(again, moment(2000))) == []
+
+
+@pytest.mark.parametrize(
+    ("parameters", "seen"),
+    [
+        ({"pcmk_reboot_action": "off"}, ("off", 60_000)),
+        ({"pcmk_reboot_timeout": "5s"}, ("reboot", 5000)),
+        ({"pcmk_reboot_timeout": "nonsense"}, ("reboot", 60_000)),
+    ],
+)
+def test_the_devices_own_wishes_are_honoured(parameters: dict[str, str], seen: tuple[str, int]) -> None:
+    executor = Executor(parameters)
+    executor.ordered()
+    assert (executor.calls[0].action, executor.calls[0].timeout_ms) == seen
+
+
+def test_how_often_it_is_tried_is_configured() -> None:
+    executor = Executor({"pcmk_reboot_retries": "1"})
+    executor.ordered()
+    assert executor.ended(1) == [FenceOutcome.FAILED]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({}, {"port": "n2"}),
+        ({"pcmk_host_argument": "plug"}, {"plug": "n2"}),
+        ({"pcmk_host_argument": "none"}, {}),
+        ({"port": "7"}, {"port": "7"}),
+        ({"port": "dynamic"}, {"port": "n2"}),
+        ({"pcmk_host_map": "n1:1;n2:2"}, {"port": "2"}),
+        ({"pcmk_host_list": "n1 n2", "provides": "x", "action": "off", "CRM_meta_a": "1"}, {"port": "n2"}),
+    ],
+)
+def test_what_the_agent_reads(parameters: dict[str, str], expected: dict[str, str]) -> None:
+    assert fence_parameters(parameters, N2) == {**expected, "nodename": "n2"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("n1:1;n2:2", {"n1": "1", "n2": "2"}),
+        ("n1=1 N2=2\tn3:3", {"n1": "1", "n2": "2", "n3": "3"}),
+        ("n1:fe80::1", {"n1": "fe80::1"}),
+        ("n1; :2; n3:", {}),
+        ("", {}),
+    ],
+)
+def test_host_maps(text: str, expected: dict[str, str]) -> None:
+    assert host_map(text) == expected
