@@ -64,7 +64,6 @@ class ControllerMachine:
         self._transitions = 0
         self._is_plan_due = False
         self._recheck_at = NEVER
-        self._had_lease_at = Instant(0)
         self._failure = ""
         self._warnings: tuple[str, ...] = ()
 
@@ -136,7 +135,7 @@ class ControllerMachine:
         assert self._director is not None
         effects.extend(self._membership.step(cib, report, moment))
         effects.extend(self._director.step(cib, report, moment))
-        effects.extend(self._hand_over(cib, moment))
+        effects.extend(self._hand_over(cib))
         if any(change.kind not in QUIET_CHANGES for change in changes):
             self._is_plan_due = True
         if moment.now >= self._recheck_at:
@@ -166,20 +165,12 @@ class ControllerMachine:
         self._transition = None
         self._transitions = 0
         self._is_plan_due = True
-        self._had_lease_at = moment.now
         return (Note("dc", f"{self._node} is DC in term {self._term}"),)
 
-    def _hand_over(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
-        """Give the office up when it cannot be held.
-
-        A DC that was itself declared lost waits for its fencing, and one without a lease may judge nobody: while Raft
-        keeps it, nothing would ever be decided.
-        """
-        if moment.has_lease:
-            self._had_lease_at = moment.now
+    def _hand_over(self, cib: Cib) -> Sequence[Effect]:
+        """Let another lead when this node was declared lost: nothing is planned before its fencing has ended."""
         own = cib.status.nodes.get(self._node)
-        is_given_up = own is not None and own.state in (NodeState.LOST, NodeState.FENCED)
-        if not is_given_up and moment.now < after(self._had_lease_at, self._timing.one_way_ms):
+        if own is None or own.state not in (NodeState.LOST, NodeState.FENCED):
             return ()
         heir = heir_of(cib, self._node)
         return (TransferLeadership(heir),) if heir is not None else ()

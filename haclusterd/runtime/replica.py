@@ -106,7 +106,7 @@ class Replica:
             if status is not None and is_of_this_life and status.state in GIVEN_UP:
                 self._decided.add(loss)
             self._settle(loss)
-        elif isinstance(command, Join) and applied.refusal is None:
+        elif isinstance(command, Join) and _is_in_force(applied.cib, command):
             # A loss that is announced behind this Join in the log stays: at a replay it is known before its time.
             ended = sorted(loss for loss in self._decided if loss[0] == command.node)
             self._decided.difference_update(ended)
@@ -123,6 +123,12 @@ class Replica:
     def _reinstate_unless_given_up(self, loss: Loss) -> None:
         if loss not in self._announced and loss not in self._decided:
             self._withdrawals.reinstate(*loss)
+
+
+def _is_in_force(cib: Cib, join: Join) -> bool:
+    """Tell whether a Join took effect: it may have been refused, or be the late repetition of an older life's."""
+    status = cib.status.nodes.get(join.node)
+    return status is not None and status.state is NodeState.ONLINE and status.incarnation == join.incarnation
 
 
 def _declared_loss(entry: bytes) -> Loss | None:

@@ -29,7 +29,6 @@ from tests.unit.machines.situations import (
     commands_of,
     life,
     moment,
-    without_lease,
 )
 from tests.unit.machines.test_transition import act
 
@@ -251,15 +250,6 @@ def test_a_dc_that_is_declared_lost_hands_over() -> None:
     assert transfers(dc.step()) == []
     dc.cluster.lose(N1)
     assert transfers(dc.step()) == [N2]
-
-
-def test_a_dc_that_stays_without_a_lease_hands_over() -> None:
-    """It may not judge anybody, and its resources are stopped."""
-    dc = Dc()
-    dc.step()
-    for wait_ms in (0, TIMING.one_way_ms - 1):
-        assert transfers(dc.step(at=without_lease(dc.now + wait_ms))) == []
-    assert transfers(dc.step(at=without_lease(dc.now + TIMING.one_way_ms))) == [N2]
 
 
 def test_it_hands_over_to_nobody_who_is_gone_or_goes() -> None:
