@@ -10,8 +10,9 @@ _RESOURCES = Parameter("resources", Takes.MANY, completes=Completes.RESOURCE)
 _ANY_RESOURCES = Parameter("resources", Takes.MANY, is_optional=True, completes=Completes.RESOURCE)
 _REST = (Parameter("words", Takes.REST),)
 _FORMAT = Option("--format", "format", "the language of the text", OptionValue.TEXT, Completes.CHOICE, ("crm", "yaml"))
-_SHOWN_FORMAT = Option("--format", "format", "the language of the text", OptionValue.TEXT, Completes.CHOICE,
-                       ("crm", "yaml", "xml"))
+_SHOWN_FORMAT = Option(
+    "--format", "format", "the language of the text", OptionValue.TEXT, Completes.CHOICE, ("crm", "yaml", "xml")
+)
 _SET = Option("--set", "variables", "a value for ${NAME} in a policy, as NAME=VALUE", OptionValue.TEXT, repeats=True)
 
 ROOT = Level("", "", (

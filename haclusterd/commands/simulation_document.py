@@ -5,6 +5,7 @@ no place there (why nothing is done, what runs now) stands beside it.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
@@ -93,7 +94,8 @@ class SimulationDocument:
             start = self._starts.get(placement.resource)
             if start is not None and start.node is not None and start.node not in nodes:
                 nodes.append(start.node)
-            yield from _rows(placement, nodes)
+            is_recovered = start is not None or not nodes
+            yield from _rows(replace(placement, is_failed=placement.is_failed and not is_recovered), nodes)
 
     # What an administrator would call the change
 

@@ -137,5 +137,6 @@ class ConstraintReader:
             return OrderingKind.OPTIONAL if has_zero else OrderingKind.MANDATORY
         kind = _KINDS.get(text.lower())
         if kind is None:
-            self._notes.bad_value(element, "kind", f"{text!r} is not one of: {', '.join(OrderingKind)}")
+            problem = f"{text!r} is not one of: {', '.join(OrderingKind)}; it is read as {OrderingKind.MANDATORY}"
+            self._notes.bad_value(element, "kind", problem, severity=Severity.WARNING)
         return kind or OrderingKind.MANDATORY

@@ -49,6 +49,18 @@ class Parameters:
         self._configuration = configuration
         self._parents = configuration.parents()
         self._default_timeout = effective(configuration.operation_defaults).get("timeout")
+        self._digests: dict[tuple[ResourceId, str, int], str] = {}
+
+    def digest_of(self, resource: ResourceId, operation: str, interval_ms: int) -> str | None:
+        """Return the digest with which that operation would be recorded now; None when there is no such primitive."""
+        key = (resource, operation, interval_ms)
+        found = self._digests.get(key)
+        if found is None:
+            parameters = self.of(resource, operation, interval_ms)
+            if parameters is None:
+                return None
+            found = self._digests[key] = digest(parameters)
+        return found
 
     def of(self, resource: ResourceId, operation: str, interval_ms: int) -> dict[str, str] | None:
         """Return the parameters that count in a digest; None when there is no such primitive."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from haclusterd.formats.cib_xml_digests import Parameters, digest, restart_digest, secure_digest
+from haclusterd.formats.cib_xml_digests import Parameters, restart_digest, secure_digest
 from haclusterd.formats.cib_xml_notes import Notes
 from haclusterd.formats.cib_xml_tree import Element
 from haclusterd.model import scores
@@ -142,13 +142,14 @@ class HistoryReader:
         """Return what the scheduler is to compare: nothing when the parameters are those of now."""
         if operation not in _DIGESTED:
             return ""
-        now = self._parameters.of(resource, operation, interval_ms)
+        expected = self._parameters.digest_of(resource, operation, interval_ms)
         recorded = element.get("op-digest")
-        if now is None:
+        if expected is None or recorded == expected:
             return ""
         if recorded is None:
             return NOT_RECORDED
-        if recorded == digest(now) or _is_private_only(element, now):
+        now = self._parameters.of(resource, operation, interval_ms) or {}
+        if _is_private_only(element, now):
             return ""
         restarting = element.get("op-restart-digest")
         forcing = _names(element, "force-restart")

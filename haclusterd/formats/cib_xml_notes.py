@@ -97,6 +97,8 @@ class Notes:
             return default
         return value
 
-    def bad_value(self, element: Element, name: str, problem: object) -> None:
+    def bad_value(
+        self, element: Element, name: str, problem: object, *, severity: Severity = Severity.ERROR
+    ) -> None:
         """Report a value that cannot be read."""
-        self.note(Code.BAD_VALUE, element, name=f"<{element.tag} {name}>", problem=problem)
+        self.note(Code.BAD_VALUE, element, severity=severity, name=f"<{element.tag} {name}>", problem=problem)

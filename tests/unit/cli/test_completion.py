@@ -30,7 +30,7 @@ def lookup(kind: str) -> list[str]:
         ("node standby n1 ", "forever reboot"),
         ("configure load ", "replace update"),
         ("configure delete ", "db l1 web"),
-        ("configure show --format ", "crm yaml"),
+        ("configure show --format ", "crm xml yaml"),
         ("configure get_property node-", "node-action-limit node-timeout"),
         ("configure property node-t", "node-timeout="),
         ("configure primitive ", ""),

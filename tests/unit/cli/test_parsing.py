@@ -53,7 +53,7 @@ def test_what_is_understood(line: str, command: str, arguments: dict[str, Any]) 
         ("node standby n1 soon", "lifetime: 'soon' is not one of: forever, reboot", 64),
         ("resource move a --constraint=1", "--constraint takes no value", 64),
         ("resource why a --on", "--on needs a value: why not on this node", 64),
-        ("configure show --format xml", "--format: 'xml' is not one of: crm, yaml", 64),
+        ("configure show --format toml", "--format: 'toml' is not one of: crm, yaml, xml", 64),
         ("configure clone c a", "configure clone is not supported yet", 64),
     ],
 )

@@ -1,0 +1,141 @@
+"""`simulate`: the document says what the plan says, in the words that administrators use."""
+
+import pytest
+
+from haclusterd.commands import registry
+from haclusterd.commands.context import Context
+from haclusterd.model.cluster import Cib
+from haclusterd.model.json_value import Json
+from tests.unit.formats.test_cib_xml import FENCING, MEMBER, NO_FENCING, NOTHING, cib, pair
+
+NOW = 1_700_000_000_000
+FENCE = '<primitive id="power" class="stonith" type="fence_x"/>'
+WEB = (
+    '<primitive id="web" class="ocf" provider="pacemaker" type="Dummy"><operations>'
+    '<op id="m" name="monitor" interval="10s" timeout="5s"/></operations></primitive>'
+)
+
+
+def record(id_: str, operation: str, call: int, *, rc: int = 0, expected: int = 0, interval: int = 0) -> str:
+    digest = NOTHING if not interval else "4811cef7f7f94e3a35a70be7916cb2fd"
+    return (
+        f'<lrm_rsc_op id="{id_}" operation="{operation}" interval="{interval}" call-id="{call}" rc-code="{rc}" '
+        f'op-status="0" transition-key="4:1:{expected}:u" op-digest="{digest}"/>'
+    )
+
+
+STARTED = record("web_last_0", "start", 3)
+ABSENT = record("web_last_0", "monitor", 3, rc=7, expected=7)
+
+
+def on(number: int, *records: str, state: str = MEMBER, attributes: str = "") -> str:
+    block = f'<transient_attributes id="{number}"><instance_attributes id="t">{attributes}</instance_attributes>'
+    return (
+        f'<node_state id="{number}" uname="n{number}" {state}>{block}</transient_attributes><lrm id="{number}">'
+        f'<lrm_resources><lrm_resource id="web" class="ocf" provider="pacemaker" type="Dummy">{"".join(records)}'
+        "</lrm_resource></lrm_resources></lrm></node_state>"
+    )
+
+
+def simulated(text: str, *, date: str = "", is_forced: bool = False) -> Json:
+    arguments: dict[str, Json] = {"text": text, "source": "cib.xml"}
+    if date:
+        arguments["date"] = date
+    outcome = registry.run("simulate", arguments, Context(Cib(), NOW, "tests", is_forced=is_forced))
+    assert not outcome.is_refused, outcome.reports
+    return outcome.data
+
+
+def changes(data: Json) -> list[str]:
+    words = ("action", "resource", "node", "op", "from", "to", "blocked")
+    return [" ".join(str(entry[word]) for word in words if word in entry) for entry in data["summary"]]
+
+
+LOST = MEMBER.replace("online", "offline")
+
+
+@pytest.mark.parametrize(
+    ("properties", "status", "expected"),
+    [
+        (NO_FENCING, on(1, ABSENT) + on(2, ABSENT), ["start web n1"]),
+        (NO_FENCING, on(1, STARTED) + on(2, ABSENT), []),
+        (NO_FENCING, on(1, STARTED, attributes=pair("standby", "on")) + on(2, ABSENT), ["move web n1 n2"]),
+        (NO_FENCING, on(1, STARTED) + on(2, STARTED), ["restart web n1 n1"]),
+        (
+            NO_FENCING,
+            on(1, STARTED, record("web_monitor_10000", "monitor", 4, rc=1, interval=10_000)) + on(2, ABSENT),
+            ["recover web n1 n1"],
+        ),
+        (NO_FENCING + pair("stop-all-resources", "true"), on(1, STARTED) + on(2, ABSENT), ["stop web n1"]),
+        (FENCING, on(1, ABSENT) + on(2, STARTED, state=LOST), ["fence n2 reboot", "move web n2 n1"]),
+    ],
+    ids=["start", "nothing", "move", "restart", "recover", "stop", "fence"],
+)
+def test_the_summary(properties: str, status: str, expected: list[str]) -> None:
+    resources = WEB + FENCE if properties == FENCING else WEB
+    found = changes(simulated(cib(properties=properties, resources=resources, status=status)))
+    assert [change for change in found if " power " not in change] == expected
+
+
+def test_without_quorum_what_should_start_is_blocked() -> None:
+    text = cib(properties=NO_FENCING, resources=WEB, status=on(1, ABSENT) + on(2, ABSENT), root='have-quorum="0"')
+    assert changes(simulated(text)) == ["start web n1 True"]
+
+
+def test_the_graph_and_what_is_so_afterwards() -> None:
+    data = simulated(cib(properties=NO_FENCING, resources=WEB, status=on(1, ABSENT) + on(2, ABSENT)))
+    assert data["format"] == "simulate/1"
+    assert data["date"] == "2023-11-14T22:13:20Z"
+    assert data["before"]["resources"] == [{"resource": "web", "role": "Stopped", "flags": []}]
+    assert data["status"] == {
+        "nodes": {"n1": "online", "n2": "online"},
+        "resources": [{"resource": "web", "role": "Started", "node": "n1", "flags": []}],
+    }
+    names = ("task", "node", "interval", "timeout", "after")
+    shown = [{name: each.get(name) for name in names} for each in data["actions"]]
+    assert shown == [
+        {"task": "start", "node": "n1", "interval": None, "timeout": 20_000, "after": []},
+        {"task": "monitor", "node": "n1", "interval": 10_000, "timeout": 5000, "after": [1]},
+    ]
+
+
+def test_a_node_that_is_left_shuts_down_when_it_is_empty() -> None:
+    status = on(1, STARTED, attributes=pair("shutdown", "1699999999")) + on(2, ABSENT)
+    data = simulated(cib(properties=NO_FENCING, resources=WEB, status=status))
+    stops = [each["id"] for each in data["actions"] if each["task"] == "stop"]
+    left = [each for each in data["actions"] if each["kind"] == "cluster"]
+    assert [(each["task"], each["node"], each["after"]) for each in left] == [("do_shutdown", "n1", stops)]
+    assert data["before"]["nodes"]["n1"] == "leaving"
+
+
+@pytest.mark.parametrize(
+    "date", ["2023-11-14T22:13:20Z", "2023-11-14T22:13:20", "2023-11-14T23:13:20+01:00", "1700000000"]
+)
+def test_dates(date: str) -> None:
+    assert simulated(cib(properties=NO_FENCING), date=date)["date"] == "2023-11-14T22:13:20Z"
+
+
+def test_a_wrong_date_is_refused() -> None:
+    outcome = registry.run("simulate", {"date": "tomorrow"}, Context(Cib(), NOW, "tests"))
+    assert [item.code for item in outcome.reports] == ["BAD_ARGUMENT"]
+
+
+CLONED = cib(properties=NO_FENCING, resources=f'{WEB}<clone id="c"/>', status=on(1, ABSENT) + on(2, ABSENT))
+
+
+def test_what_cannot_be_held_refuses_the_plan() -> None:
+    outcome = registry.run("simulate", {"text": CLONED, "source": "cib.xml"}, Context(Cib(), NOW, "tests"))
+    assert [(item.code, item.severity) for item in outcome.reports] == [("NOT_YET", "error")]
+    assert outcome.data is None
+
+
+def test_forced_it_is_left_out() -> None:
+    context = Context(Cib(), NOW, "tests", is_forced=True)
+    outcome = registry.run("simulate", {"text": CLONED, "source": "cib.xml"}, context)
+    assert [(item.code, item.severity) for item in outcome.reports] == [("LEFT_OUT", "warning")]
+    assert changes(outcome.data) == ["start web n1"]
+
+
+def test_the_own_cib_is_planned_for_when_none_is_given() -> None:
+    outcome = registry.run("simulate", {}, Context(Cib(), NOW, "tests"))
+    assert outcome.data["summary"] == []
