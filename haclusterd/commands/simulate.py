@@ -21,13 +21,17 @@ _SHOWN_AT_MOST = 20
 def simulate(context: Context, arguments: Arguments) -> Outcome:
     """Answer the plan as a document (schema `haclusterd.simulate/1`).
 
-    A CIB of Pacemaker that cannot be held as a whole is refused; forced, what cannot be held is left out.
+    A CIB of Pacemaker that cannot be held as a whole is refused; forced, what cannot be held is left out. A daemon takes
+    none at all: how long a stranger's CIB keeps the scheduler busy is nothing that a cluster should depend on.
     """
     date = _moment(arguments.word("date"))
     if isinstance(date, ReportItem):
         return refusal(date)
     if not arguments.word("text"):
         return _planned(CibReading(context.cib), date or context.now, DEFAULT_OPTIONS)
+    if context.live is not None:
+        problem = "a file is planned for where it is, not by a node of a running cluster"
+        return refusal(report(Code.BAD_ARGUMENT, name="text", problem=problem))
     reading = read_cib(arguments.word("text"), arguments.word("source") or "cib.xml")
     is_usable = bool(reading.cib.members) and context.is_forced
     if has_errors(reading.reports) and not is_usable:

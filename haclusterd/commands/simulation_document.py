@@ -216,7 +216,7 @@ def _action(action: GraphAction) -> Fields:
         shown["node"] = action.node
     if action.interval_ms:
         shown["interval"] = action.interval_ms
-    if action.kind is ActionKind.RESOURCE:
+    if action.kind is ActionKind.RESOURCE and action.name != ActionName.CANCEL:
         shown["timeout"] = action.timeout_ms
         shown["params"] = dict(action.parameters)
     shown["reason"] = action.reason

@@ -3,8 +3,9 @@
 import pytest
 
 from haclusterd.commands import registry
-from haclusterd.commands.context import Context
+from haclusterd.commands.context import Context, LiveView
 from haclusterd.model.cluster import Cib
+from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
 from tests.unit.formats.test_cib_xml import FENCING, MEMBER, NO_FENCING, NOTHING, cib, pair
 
@@ -134,6 +135,13 @@ def test_forced_it_is_left_out() -> None:
     outcome = registry.run("simulate", {"text": CLONED, "source": "cib.xml"}, context)
     assert [(item.code, item.severity) for item in outcome.reports] == [("LEFT_OUT", "warning")]
     assert changes(outcome.data) == ["start web n1"]
+
+
+def test_a_daemon_plans_for_its_own_cluster_only() -> None:
+    context = Context(Cib(), NOW, "tests", live=LiveView(NodeName("n1")))
+    outcome = registry.run("simulate", {"text": CLONED, "source": "cib.xml"}, context)
+    assert [item.code for item in outcome.reports] == ["BAD_ARGUMENT"]
+    assert registry.run("simulate", {}, context).data is not None
 
 
 def test_the_own_cib_is_planned_for_when_none_is_given() -> None:
