@@ -1,0 +1,384 @@
+"""One daemon with plain stand-ins for its ports: its clock moves and its log commits only when a test says so."""
+
+import heapq
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from haclusterd.cib import commands
+from haclusterd.cib.changes import Applied as CibApplied
+from haclusterd.cib.codec import decode_envelope, encode_envelope
+from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult, FenceCall, FenceCallResult
+from haclusterd.model.cluster import Cib, Member
+from haclusterd.model.graph import Plan, TransitionGraph
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, RequestId, ResourceId, Term
+from haclusterd.model.instants import NEVER, Instant, WallTime
+from haclusterd.model.ocf import ExecutionStatus
+from haclusterd.model.pacer import BrainState, HeardNode, PacerReport, PacerSettings
+from haclusterd.ports.agents import AgentMetadata
+from haclusterd.ports.crashes import CrashRecord
+from haclusterd.ports.event_log import FieldValue, Priority
+from haclusterd.ports.fencing import FenceMetadata
+from haclusterd.ports.history import HistoryAnswer, HistoryQuery, HistoryRow
+from haclusterd.ports.store import Applied, LeadershipChanged, StoreEvent, VoterLinks
+from haclusterd.runtime.node import NodeRuntime
+from haclusterd.runtime.ports import NodePorts
+from haclusterd.runtime.replica import Replica
+from haclusterd.runtime.settings import NodeSettings
+
+N1, N2, N3 = NAMES = tuple(NodeName(name) for name in ("n1", "n2", "n3"))
+MEMBERS = tuple(Member(name, (("127.0.0.1", 7000),)) for name in NAMES)
+START = 1_000_000
+
+
+class _Timer:
+    def __init__(self, call: Callable[[], None]) -> None:
+        self.call: Callable[[], None] | None = call
+
+    def cancel(self) -> None:
+        self.call = None
+
+
+class ManualClock:
+    """Time that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.at = START
+        self._serial = count()
+        self._timers: list[tuple[int, int, _Timer]] = []
+
+    def now(self) -> Instant:
+        return Instant(self.at)
+
+    def wall(self) -> WallTime:
+        return WallTime(self.at)
+
+    def call_at(self, when: Instant, call: Callable[[], None]) -> _Timer:
+        timer = _Timer(call)
+        heapq.heappush(self._timers, (max(when, self.at), next(self._serial), timer))
+        return timer
+
+    def call_soon(self, call: Callable[[], None]) -> None:
+        self.call_at(self.now(), call)
+
+    def run(self, span_ms: int = 0) -> int:
+        """Let time pass; return how many calls were made."""
+        end = self.at + span_ms
+        calls = 0
+        while self._timers and self._timers[0][0] <= end:
+            when, _, timer = heapq.heappop(self._timers)
+            self.at = max(self.at, when)
+            if timer.call is not None:
+                timer.call()
+                calls += 1
+        self.at = end
+        return calls
+
+
+class Entropy:
+    """Tokens one after the other."""
+
+    def __init__(self) -> None:
+        self._serial = count(1)
+
+    def token(self) -> str:
+        return f"{next(self._serial):016x}"
+
+    def fraction(self) -> float:
+        return 0.5
+
+
+class HandLog:
+    """A store whose entries are committed by hand."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+        self._deliver: Callable[[StoreEvent], None] | None = None
+        self.entries: list[bytes] = []
+        self.index = 0
+        self.term = Term(1)
+        self.handed_to: list[NodeName] = []
+
+    def start(self, deliver: Callable[[StoreEvent], None]) -> None:
+        self._deliver = deliver
+
+    def propose(self, entry: bytes) -> bool:
+        if entry not in self.entries:
+            self.entries.append(entry)
+        return True
+
+    def transfer_leadership(self, to: NodeName) -> None:
+        self.handed_to.append(to)
+
+    def stop(self) -> None:
+        self._deliver = None
+
+    def tell(self, event: StoreEvent) -> None:
+        assert self._deliver is not None
+        self._deliver(event)
+
+    def commit(self, entry: bytes) -> CibApplied:
+        self.index += 1
+        self._replica.appended(entry)
+        outcome = self._replica.apply(self.index, self.term, entry)
+        self.tell(Applied(self.index, self.term, outcome))
+        return outcome
+
+    def commit_all(self) -> list[CibApplied]:
+        entries, self.entries = self.entries, []
+        return [self.commit(entry) for entry in entries]
+
+    def proposed(self) -> list[commands.Command]:
+        return [decode_envelope(entry).command for entry in self.entries]
+
+
+class HandPacer:
+    """A pacer that says what it is told to say."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+        self.has_lease = True
+        self.heard: dict[NodeName, Incarnation] = {}
+        self.settings: list[PacerSettings] = []
+        self.is_empty: bool | None = None
+        self.stamps = 0
+        self._changed: Callable[[PacerReport], None] | None = None
+
+    def start(self, settings: PacerSettings, changed: Callable[[PacerReport], None]) -> None:
+        self.settings.append(settings)
+        self._changed = changed
+
+    def tell(self) -> None:
+        """Report, as it does once in a heartbeat period."""
+        report = self.report()
+        assert report is not None
+        assert self._changed is not None
+        self._changed(report)
+
+    def configure(self, settings: PacerSettings) -> None:
+        self.settings.append(settings)
+
+    def report(self) -> PacerReport | None:
+        now = self._clock.now()
+        nodes = tuple(
+            HeardNode(name, incarnation, 10, BrainState.ALIVE, 0, dict.fromkeys((N1, *self.heard), 10), now)
+            for name, incarnation in self.heard.items()
+        )
+        return PacerReport(now, None, nodes)
+
+    def lease_until(self) -> Instant:
+        return NEVER if self.has_lease else Instant(0)
+
+    def stamp_main(self) -> None:
+        self.stamps += 1
+
+    def stamp_raft(self) -> None:
+        return None
+
+    def set_empty(self, *, is_empty: bool) -> None:
+        self.is_empty = is_empty
+
+    def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
+        del node, incarnation
+
+    def reinstate(self, node: NodeName, incarnation: Incarnation) -> None:
+        del node, incarnation
+
+    def withdrawals_known(self) -> None:
+        return None
+
+    def stop(self) -> None:
+        return None
+
+
+class HandAgents:
+    """Agents that end when they are told to."""
+
+    def __init__(self) -> None:
+        self.calls: list[AgentCall] = []
+        self._done: dict[str, Callable[[AgentResult], None]] = {}
+
+    def run(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
+        self.calls.append(call)
+        self._done[call.key] = done
+
+    def finish(self, key: str, exit_code: int = 0) -> None:
+        self._done.pop(key)(
+            AgentResult(key, exit_code, ExecutionStatus.DONE, "", "", "", queued_ms=0, executed_ms=1)
+        )
+
+    def kill(self, key: str) -> None:
+        del key
+
+    def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:
+        del ended
+        return ()
+
+    def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
+        del resource, instance, died
+
+    def unwatch(self, resource: ResourceId) -> None:
+        del resource
+
+    def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
+        del agent
+        done(None)
+
+    def exists(self, agent: AgentReference) -> bool:
+        del agent
+        return True
+
+    def installed(self) -> tuple[AgentReference, ...]:
+        return ()
+
+
+class HandFenceAgents:
+    """Fence agents that end when they are told to."""
+
+    def __init__(self) -> None:
+        self.calls: list[FenceCall] = []
+        self._done: dict[str, Callable[[FenceCallResult], None]] = {}
+
+    def call(self, call: FenceCall, done: Callable[[FenceCallResult], None]) -> None:
+        self.calls.append(call)
+        self._done[call.key] = done
+
+    def finish(self, key: str, exit_code: int = 0) -> None:
+        self._done.pop(key)(FenceCallResult(key, exit_code, timed_out=False, reason="", output=""))
+
+    def exists(self, agent: str) -> bool:
+        del agent
+        return True
+
+    def metadata(self, agent: str, done: Callable[[FenceMetadata | None], None]) -> None:
+        del agent
+        done(None)
+
+
+class ListLog:
+    """The event log as a list."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, dict[str, FieldValue]]] = []
+
+    def write(self, kind: str, /, *, priority: Priority = Priority.INFO, **fields: FieldValue) -> None:
+        del priority
+        self.lines.append((kind, fields))
+
+    def flush(self, timeout_ms: int) -> bool:
+        del timeout_ms
+        return True
+
+    def kinds(self) -> list[str]:
+        return [kind for kind, _ in self.lines]
+
+
+class ListHistory:
+    """The history as a list."""
+
+    def __init__(self) -> None:
+        self.rows: list[HistoryRow] = []
+
+    def start(self, failed: Callable[[str], None]) -> None:
+        del failed
+
+    def record(self, index: int, rows: tuple[HistoryRow, ...]) -> None:
+        del index
+        self.rows.extend(rows)
+
+    def restored(self, index: int) -> None:
+        del index
+
+    def query(self, query: HistoryQuery, done: Callable[[HistoryAnswer], None]) -> None:
+        done(HistoryAnswer(tuple(self.rows[-query.limit :])))
+
+    def problem(self) -> str:
+        return ""
+
+    def stop(self, timeout_ms: int) -> None:
+        del timeout_ms
+
+
+class ListCrashes:
+    """Crash records as a list."""
+
+    def __init__(self, records: Sequence[CrashRecord] = ()) -> None:
+        self.records = list(records)
+
+    def recent(self) -> tuple[CrashRecord, ...]:
+        return tuple(self.records)
+
+    def add(self, record: CrashRecord) -> None:
+        self.records.append(record)
+
+
+class Daemon:
+    """n1's daemon in a cluster of three; it plans nothing unless a test gives it a scheduler."""
+
+    def __init__(
+        self,
+        scheduler: Callable[[Cib, WallTime], Plan] = lambda _cib, _now: Plan(TransitionGraph(), {}),
+        crashes: Sequence[CrashRecord] = (),
+    ) -> None:
+        self.clock = ManualClock()
+        self.pacer = HandPacer(self.clock)
+        self.store = HandLog(Replica(self.pacer))
+        self.agents = HandAgents()
+        self.fence_agents = HandFenceAgents()
+        self.log = ListLog()
+        self.crashes = ListCrashes(crashes)
+        self.has_left = False
+        self._serial = count(1)
+        ports = NodePorts(
+            clock=self.clock,
+            entropy=Entropy(),
+            store=self.store,
+            pacer=self.pacer,
+            agents=self.agents,
+            fence_agents=self.fence_agents,
+            log=self.log,
+            history=ListHistory(),
+            crashes=self.crashes,
+        )
+        settings = NodeSettings(N1, "uuid", "test", MEMBERS, "n1-boot1", dict.fromkeys(NAMES, b"k" * 16))
+        self.runtime = NodeRuntime(settings, ports, left=self._left, scheduler=scheduler)
+        self.runtime.start()
+
+    def _left(self) -> None:
+        self.has_left = True
+
+    @property
+    def cib(self) -> Cib:
+        return self.runtime.cib
+
+    def put(self, command: commands.Command, *, by: NodeName = N2) -> CibApplied:
+        """Commit a command of another node; the wake that follows has not happened yet."""
+        request = RequestId(f"{by}:{next(self._serial)}")
+        envelope = commands.Envelope(request, by, self.clock.wall(), command)
+        return self.store.commit(encode_envelope(envelope))
+
+    def lead(self, leader: NodeName | None, term: int = 1) -> None:
+        self.store.term = Term(term)
+        self.store.tell(LeadershipChanged(Term(term), leader, is_self=leader == N1))
+        self.store.tell(VoterLinks(tuple(name for name in NAMES if name != N1)))
+
+    def settle(self) -> None:
+        """Commit whatever is proposed until nothing more is."""
+        for _ in range(20):
+            self.clock.run()
+            if not self.store.entries:
+                return
+            self.store.commit_all()
+        raise AssertionError(f"never settles: {self.store.proposed()}")
+
+    def form(self, *, leader: NodeName = N2) -> "Daemon":
+        """Make it a member of a formed cluster that another node leads; all three are online."""
+        self.put(commands.FormCluster("uuid", "test", MEMBERS))
+        for name in (N2, N3):
+            life = Incarnation(f"{name}-boot1", "f" * 16)
+            self.put(commands.Join(name, life))
+            self.pacer.heard[name] = life
+        self.lead(leader)
+        if leader != N1:
+            self.put(commands.DcElected(leader, Incarnation(f"{leader}-boot1", "f" * 16), Term(1)))
+        self.settle()
+        return self
