@@ -22,7 +22,8 @@ class BootClock:
 
     def now(self) -> Instant:
         """Return the milliseconds since the boot."""
-        return Instant(self._reading_us(self._world.now_us) // MS)
+        span = self._world.now_us - self._began_us
+        return Instant((self._uptime_us + span + span * self._drift_ppm // MILLION) // MS)
 
     def virtual_us(self, when: Instant) -> int:
         """Return the first virtual time at which this clock shows `when`."""

@@ -74,18 +74,18 @@ class SimulatedRaft:
     def connected(self, peer: NodeName) -> None:
         """See `StreamEnd.connected`."""
         self.core.peer_connected(peer)
-        self._pump()
+        self._arm()
 
     def disconnected(self, peer: NodeName) -> None:
         """See `StreamEnd.disconnected`."""
         self.core.peer_disconnected(peer)
-        self._pump()
+        self._arm()
 
     def received(self, peer: NodeName, data: bytes) -> None:
         """See `StreamEnd.received`."""
         if not self.core.receive(peer, data):
             self._streams.close(self._host.name, peer)
-        self._pump()
+        self._arm()
 
     # Threads
 
@@ -94,7 +94,7 @@ class SimulatedRaft:
 
         def finished(result: object) -> None:
             done(result)
-            self._pump()
+            self._arm()
 
         self._disk_worker.run(work, finished)
 
@@ -123,6 +123,12 @@ class SimulatedRaft:
         if not self._is_open:
             return
         self._side.pump()
+        self._arm()
+
+    def _arm(self) -> None:
+        """Have the core ticked when it wants to; it settles by itself after each call."""
+        if not self._is_open:
+            return
         if self._timer is not None:
             self._timer.cancel()
         world = self._host.world

@@ -75,6 +75,7 @@ class Faults:
             (2, self._set_wall_clock),
             (3, self._change_configuration),
             (1, self._clean_up),
+            (2, self._drain),
             (1, self._request_fence),
         )
 
@@ -263,6 +264,16 @@ class Faults:
     def _clean_up(self) -> str:
         self._cluster.administer(CleanUp(None, None, reprobe=self._chance.random() < 0.5))
         return "clean up everything"
+
+    def _drain(self) -> str:
+        node = self._node()
+        unit = self._cluster.hosts[node].brain
+        process = unit.process
+        if not isinstance(process, BrainProcess) or not process.is_at_work:
+            return f"nothing ({node} has no brain to drain)"
+        process.runtime.drain()
+        span_ms = self._ending(unit.enable, 1000, 15_000)
+        return f"drain {node}, and start it again after {span_ms} ms"
 
     def _request_fence(self) -> str:
         node = self._node()
