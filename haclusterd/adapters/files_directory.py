@@ -5,6 +5,7 @@ Invariant: a name is either its old content or its new one, whatever instant the
 It must never retry a failed fsync: the kernel drops the dirty pages and the second call would lie.
 """
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -22,6 +23,14 @@ class FilesDirectory:
         self._path = path
         self._open: dict[str, int] = {}
         self._lock: int | None = None
+
+    def require_room(self, size: int) -> None:
+        """Raise OSError (ENOSPC) when the file system has no room for `size` bytes."""
+        found = os.statvfs(self._path)
+        # The superuser may use what is kept from others.
+        blocks = found.f_bfree if os.geteuid() == 0 else found.f_bavail
+        if blocks * found.f_frsize < size:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
 
     def read(self, name: str) -> bytes | None:
         """See `Files.read`."""

@@ -33,6 +33,8 @@ from haclusterd.ports.store import StateMachine, StoreDamaged, StoreEvent, Store
 EXIT_CODE_IO_ERROR = 75
 """EX_TEMPFAIL: what the process ends with when disk and memory no longer agree (the injected `fail` does it)."""
 STOP_TIMEOUT_S = 5.0
+ROOM_AT_START_BYTES = 1024 * 1024
+"""With less a voter does not begin: it would join, promise, and end at its first write, again and again."""
 
 _log = logging.getLogger(__name__)
 
@@ -315,6 +317,7 @@ class RaftThread:
         self._stopping = asyncio.Event()
         try:
             files = FilesDirectory(self._directory)
+            files.require_room(ROOM_AT_START_BYTES)
             transport = self._make_transport()
         except OSError as error:
             raise StoreRefused(str(error)) from error

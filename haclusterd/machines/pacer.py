@@ -38,6 +38,9 @@ HUNG_SHARE = 4
 """A brain that has not stamped for brain-timeout / HUNG_SHARE is called hung, since its last stamp."""
 ANSWER_SPACING_MS = 10
 """Least time between a heartbeat and one sent before its turn."""
+STEADY_SHARE = 4
+"""A brain that ends before it has lived for this part of brain-timeout has not been back: else one that ends again and
+again, as with a full disk, would be there for ever, and nobody would take its work over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,8 @@ class PacerMachine:
         self._brain_gone_at = now
         self._brain = BrainState.RESTARTING
         self._brain_since = now
+        self._brain_away_since = now
+        """When a life of the brain that was long enough to work in ended last."""
         self._brain_seen_alive_at: Instant | None = None
         self._page = PageReading()
 
@@ -369,7 +374,10 @@ class PacerMachine:
         if state is BrainState.ALIVE:
             self._brain_since = now
         elif self._brain is BrainState.ALIVE:
-            self._brain_since = self._not_before_stall(self._brain_seen_alive_at or now)
+            lived_ms = elapsed_ms(self._brain_since, now)
+            if state is BrainState.HUNG or lived_ms * STEADY_SHARE >= self._timing.brain_timeout_ms:
+                self._brain_away_since = self._brain_seen_alive_at or now
+            self._brain_since = self._not_before_stall(self._brain_away_since)
         self._brain = state
         return True
 

@@ -59,7 +59,7 @@ class Heartbeat:
     """On the sender's clock; it rises with every heartbeat of an incarnation and so is the sequence number too."""
     brain: BrainState
     brain_since_ms: int
-    """ALIVE: since it became so. Otherwise: since it was last alive."""
+    """ALIVE: since it became so. Otherwise: since it was last alive for longer than a moment."""
     echo: Receipt | None
     """The sender's vote for the receiver's lease (safety.md §2); None when it withholds it."""
     seen: Receipt | None

@@ -50,8 +50,19 @@ def one_pair_cut(lab: Lab, chance: random.Random) -> Played:
     other = chance.choice(lab.others(dc))
     _part(lab, dc, [other])
     lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), WATCH_S)
-    lab.until("the service to answer", lab.client.is_served, 10)
-    return Played(bound_ms=1_000)
+    _kill_service(lab)
+    return Played(bound_ms=4_000)
+
+
+def one_pair_cut_one_way(lab: Lab, chance: random.Random) -> Played:
+    """One machine does not hear the DC, which hears it; a service that dies there is started again."""
+    dc = lab.dc()
+    holder = lab.holder()
+    other = holder if holder != dc else lab.others(dc)[0]
+    lab.switch.drop(lab.machines[dc].index, lab.machines[other].index)
+    lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), WATCH_S)
+    _kill_service(lab)
+    return Played(bound_ms=4_000)
 
 
 def one_pair_cut_beside_the_dc(lab: Lab, chance: random.Random) -> Played:
@@ -152,7 +163,8 @@ def _delay(delay_ms: int, jitter_ms: int) -> Callable[[Lab, random.Random], Play
     """On the cables of one machine, each way."""
 
     def play(lab: Lab, chance: random.Random) -> Played:
-        lab.switch.delay(lab.machines[chance.choice(sorted(lab.machines))].index, delay_ms, jitter_ms)
+        machine = lab.machines[chance.choice(sorted(lab.machines))]
+        lab.switch.delay(machine.index, machine.init, delay_ms, jitter_ms)
         lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), WATCH_S)
         _kill_service(lab)
         return Played(bound_ms=6_000)
@@ -161,10 +173,20 @@ def _delay(delay_ms: int, jitter_ms: int) -> Callable[[Lab, random.Random], Play
 
 
 def cut_and_back(lab: Lab, chance: random.Random) -> Played:
-    """All cables of the holder, for less than node-timeout."""
+    """The holder from all others, for less than node-timeout; its carrier stays."""
+    holder = lab.holder()
+    _part(lab, holder, lab.others(holder))
+    time.sleep(0.75 * NODE_TIMEOUT_S)
+    lab.switch.heal([each.index for each in lab.machines.values()])
+    time.sleep(2 * NODE_TIMEOUT_S)
+    return Played(bound_ms=3_000)
+
+
+def flap(lab: Lab, chance: random.Random) -> Played:
+    """All cables of the holder are out and in again: afterwards its kernel asks for addresses only once a second."""
     index = lab.machines[lab.holder()].index
     lab.switch.unplug(index)
-    time.sleep(0.6 * NODE_TIMEOUT_S)
+    time.sleep(0.25 * NODE_TIMEOUT_S)
     lab.switch.heal([each.index for each in lab.machines.values()])
     time.sleep(2 * NODE_TIMEOUT_S)
     return Played(bound_ms=3_000)
@@ -196,9 +218,11 @@ FAULTS = (
     Fault("cut-dc", Verdict.RECOVERS, _cut("dc")),
     Fault("cut-other", Verdict.RECOVERS, _cut("other")),
     Fault("cut-and-back", Verdict.RECOVERS, cut_and_back),
+    Fault("cable-flap", Verdict.RECOVERS, flap),
     Fault("cut-peers-holder", Verdict.RECOVERS, _cut_from_peers("holder")),
     Fault("cut-peers-dc", Verdict.RECOVERS, _cut_from_peers("dc")),
     Fault("cut-pair-dc", Verdict.RECOVERS, one_pair_cut),
+    Fault("cut-pair-one-way", Verdict.RECOVERS, one_pair_cut_one_way),
     Fault("cut-pair-other", Verdict.RECOVERS, one_pair_cut_beside_the_dc),
     Fault("cut-all", Verdict.HOLDS, all_cut),
     Fault("deaf-holder", Verdict.RECOVERS, deaf),

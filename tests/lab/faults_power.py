@@ -125,8 +125,8 @@ def lying_switch_silent_machine(lab: Lab, chance: random.Random) -> Played:
     lab.until("the service to answer", lab.client.is_served, 20)
     lab.power.restore()
     machine.continue_all()
-    lab.until("the device to be marked", lambda: "fail" in str(lab.status().get("fencing")), 20)
-    return Played(may_be_fenced=(holder,), bound_ms=RECOVERY_MS)
+    lab.until("the lie to be found out", lambda: "lied" in str(lab.events(0)), 20)
+    return Played(fenced=(holder,), bound_ms=RECOVERY_MS)
 
 
 FAULTS = (

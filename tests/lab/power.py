@@ -46,9 +46,10 @@ class PowerSwitch:
             threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
 
     def _answer(self, connection: socket.socket) -> None:
-        with connection, connection.makefile("rw") as stream, contextlib.suppress(OSError):
-            action, _, node = stream.readline().strip().partition(" ")
-            stream.write(self._carry_out(action, node) + "\n")
+        # Who has asked may be gone when the answer comes.
+        with contextlib.suppress(OSError), connection:
+            action, _, node = connection.recv(256).decode().strip().partition(" ")
+            connection.sendall(f"{self._carry_out(action, node)}\n".encode())
 
     def _carry_out(self, action: str, node: str) -> str:
         if self.is_dead:

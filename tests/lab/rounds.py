@@ -112,7 +112,8 @@ class Round:
             f"outage {outcome.outage.total_ms:6d} ms  fenced {','.join(outcome.fenced) or '-':8s} {took_s:5.1f} s",
             flush=True,
         )
-        for each in outcome.problems:
+        seen = outcome.double_holders if self.fault.verdict is Verdict.DETECTED else []
+        for each in (*outcome.problems, *seen):
             print(f"       {each}", flush=True)
 
 

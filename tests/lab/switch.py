@@ -120,14 +120,19 @@ class Switch:
         """Lose some of all frames between machines, each way."""
         self.rules(*(f'add rule bridge lab forward iifname "p*" oifname "p*" numgen random mod 100 < {percent} drop',))
 
-    def delay(self, index: int, delay_ms: int, jitter_ms: int) -> None:
-        """Hold frames of both cables of a machine back, each way."""
+    def delay(self, index: int, init: int, delay_ms: int, jitter_ms: int) -> None:
+        """Hold frames of both cables of a machine back, each way. A frame that is copied must have all its sums."""
         for ring in RINGS:
             name, near, far = port(index, ring), f"r{index}-{ring}", f"s{index}-{ring}"
             self.ip("link", "add", near, "type", "veth", "peer", "name", far)
-            for each in (name, near, far):
-                self.namespaces.run("ethtool", "-K", each, "tx", "off", "gso", "off", "tso", "off", "gro", "off",
-                                    is_checked=False)  # fmt: skip
+            places = ((self.namespaces.init, name), (self.namespaces.init, far), (self.namespaces.init, f"br{ring}"),
+                      (init, f"eth{ring}"))  # fmt: skip
+            for place, each in places:
+                subprocess.run(
+                    ["nsenter", "-t", str(place), "-n", "ethtool", "-K", each,
+                     "tx", "off", "gso", "off", "tso", "off", "gro", "off"],
+                    env=ENVIRONMENT, check=False, capture_output=True,
+                )  # fmt: skip
             self.ip("link", "set", name, "nomaster")
             self.ip("link", "set", near, "master", f"br{ring}", "up")
             self.ip("link", "set", far, "up")

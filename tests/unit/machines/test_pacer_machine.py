@@ -524,6 +524,33 @@ def test_a_brain_is_alive_hung_and_gone_by_its_stamps_and_its_connection(subject
     assert brain_told(subject) == (BrainState.ALIVE, 0)
 
 
+def crash_after(subject: Subject, lived_ms: int) -> None:
+    """The brain comes up, lives for a while, and is gone again; that it is gone has been told."""
+    subject.configure(settings())
+    begin = subject.now
+    for elapsed in range(100, lived_ms + 1, 100):
+        subject.page = page(stamped_at=begin + elapsed)
+        subject.run_until(begin + elapsed)
+    assert brain_told(subject)[0] is BrainState.ALIVE
+    subject.machine.brain_gone(Instant(subject.now))
+    subject.run_until(subject.now + 400)
+
+
+def test_lives_too_short_to_work_in_do_not_end_the_absence_of_a_brain(subject: Subject) -> None:
+    """A daemon whose disk is full starts, joins, and ends at its first write; again and again."""
+    for _ in range(10):
+        crash_after(subject, lived_ms=600)
+    assert brain_told(subject) == (BrainState.RESTARTING, subject.now - BEGIN)
+
+
+def test_a_life_of_a_quarter_of_brain_timeout_ends_the_absence_of_a_brain(subject: Subject) -> None:
+    crash_after(subject, lived_ms=600)
+    crash_after(subject, lived_ms=BRAIN_TIMEOUT // 4 + 300)
+    state, away_ms = brain_told(subject)
+    assert state is BrainState.RESTARTING
+    assert away_ms <= 600
+
+
 def test_both_loops_of_the_brain_must_live(subject: Subject) -> None:
     subject.page = replace(page(stamped_at=BEGIN + 100), raft_stamped_at=Instant(0))
     subject.run_until(BEGIN + 200)
