@@ -14,9 +14,11 @@ import yaml
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
-from haclusterd.model.timing import Timing, derive
+from haclusterd.model.timing import DEFAULT_NODE_TIMEOUT_MS, Timing, derive
 
 CONFIGURATION_FILE = "haclusterd.yaml"
+LEAST_NODE_TIMEOUT_MS = 500
+"""As the cluster property of that name."""
 BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
 
 
@@ -85,6 +87,8 @@ def render(installation: Installation) -> str:
     }
     if str(installation.boot_id_file) != BOOT_ID_FILE:
         document["boot-id-file"] = str(installation.boot_id_file)
+    if installation.node_timeout_ms != DEFAULT_NODE_TIMEOUT_MS:
+        document["node-timeout-ms"] = installation.node_timeout_ms
     if installation.is_development:
         document["development"] = True
     head = "# haclusterd: who this node is and where its peers are. Certificates and keys lie beside this file.\n"
@@ -133,12 +137,23 @@ class _Reader:
             cluster_uuid=self._text("cluster.uuid", cluster.get("uuid")),
             cluster_name=self._text("cluster.name", cluster.get("name")),
             members=members,
-            state_directory=Path(self._document.get("state-directory", "/var/lib/haclusterd")),
-            runtime_directory=Path(self._document.get("runtime-directory", "/run/haclusterd")),
-            boot_id_file=Path(self._document.get("boot-id-file", BOOT_ID_FILE)),
+            state_directory=self._path_of("state-directory", "/var/lib/haclusterd"),
+            runtime_directory=self._path_of("runtime-directory", "/run/haclusterd"),
+            boot_id_file=self._path_of("boot-id-file", BOOT_ID_FILE),
             is_development=self._document.get("development") is True,
-            node_timeout_ms=int(self._document.get("node-timeout-ms", 2000)),
+            node_timeout_ms=self._node_timeout_ms(),
         )
+
+    def _path_of(self, key: str, default: str) -> Path:
+        return Path(self._text(key, self._document.get(key, default)))
+
+    def _node_timeout_ms(self) -> int:
+        value = self._document.get("node-timeout-ms", DEFAULT_NODE_TIMEOUT_MS)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self._error("node-timeout-ms", "expected a number of milliseconds")
+        if value < LEAST_NODE_TIMEOUT_MS:
+            raise self._error("node-timeout-ms", f"at least {LEAST_NODE_TIMEOUT_MS}")
+        return value
 
     def _member(self, name: object, value: object) -> Member:
         place = f"members.{name}"
