@@ -35,8 +35,6 @@ class ChangeKind(StrEnum):
     ATTRIBUTE_CHANGED = "attribute-changed"
     DEVICE_PROVEN = "device-proven"
     REFUSED = "refused"
-    HISTORY_GAP = "history-gap"
-    """Stands in a node's history for entries that it does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,6 @@ class RefusalCode(StrEnum):
     UNKNOWN_KEY = "unknown-key"
     FENCING_IN_FLIGHT = "fencing-in-flight"
     CONFIGURATION_CONFLICT = "configuration-conflict"
-    BAD_EDIT = "bad-edit"
     UNREADABLE = "unreadable"
     INTERNAL_ERROR = "internal-error"
 

@@ -16,7 +16,6 @@ class Colour(Enum):
     RED = "31"
     GREEN = "32"
     YELLOW = "33"
-    MAGENTA = "35"
     CYAN = "36"
     BAD = "1;31"
     GOOD = "1;32"

@@ -142,12 +142,6 @@ class ExecutorMachine:
             line.running is not None and line.running.is_own_stop for line in self._lines.values()
         )
 
-    def running_actions(self) -> tuple[tuple[ResourceId, str], ...]:
-        """Return (resource, action) of every agent that is executing."""
-        return tuple(
-            (line.resource, line.running.action) for line in self._lines.values() if line.running is not None
-        )
-
     # -- events -----------------------------------------------------------------------------------------------------
 
     def adopted(self, actions: Sequence[AdoptedAction]) -> None:

@@ -71,8 +71,7 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("startup-fencing", ValueType.BOOLEAN, "true", "Fence members that are not seen after the cluster forms."),
     Row("cluster-recheck-interval", ValueType.DURATION, "15min", "How often the plan is checked without a cause."),
     Row("batch-limit", ValueType.INTEGER, "0", "Most actions in flight in the whole cluster; 0: no limit.", minimum=0),
-    Row("node-action-limit", ValueType.INTEGER, "0", "Actions in flight on a node; 0: twice its cores.", minimum=0),
-    Row("cluster-name", ValueType.STRING, "", "The cluster's name, for rules."),
+    Row("cluster-name", ValueType.STRING, "", "A name for people; nothing follows from it."),
 )  # fmt: skip
 
 META_ATTRIBUTES: tuple[Row, ...] = (

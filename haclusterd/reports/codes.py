@@ -106,7 +106,6 @@ class Code(StrEnum):
     REFUSED = "REFUSED"
     TIMEOUT = "TIMEOUT"
     OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
-    STALE = "STALE"
     SCHEDULER_FAILED = "SCHEDULER_FAILED"
     DRY_RUN = "DRY_RUN"
     EVEN_VOTERS = "EVEN_VOTERS"
@@ -274,7 +273,6 @@ CODES: dict[Code, CodeRow] = {
     Code.TIMEOUT: CodeRow("not reached in {seconds} s: {what}", ExitStatus.TIMEOUT, "crm status"),
     Code.OUTCOME_UNKNOWN: CodeRow("it is not known whether this took effect: {problem}", ExitStatus.INDETERMINATE,
                                   "look before you repeat it: crm history events"),
-    Code.STALE: CodeRow("this copy may be {age} old", ExitStatus.OK, severity=_WARNING),
     Code.SCHEDULER_FAILED: CodeRow("the scheduler failed: {problem}", ExitStatus.FAILED),
     Code.EVEN_VOTERS: CodeRow("{count} voters: the loss of half of them ends the cluster", ExitStatus.OK,
                               "add a witness: --witness NAME=HOST:PORT", severity=_WARNING),

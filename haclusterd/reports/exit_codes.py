@@ -9,10 +9,6 @@ class ExitStatus(IntEnum):
     OK = 0
     FAILED = 1
     BAD_VALUE = 2
-    CHANGED = 10
-    """`apply` changed something."""
-    DIFFERS = 11
-    """`diff` found a difference."""
     USAGE = 64
     DATA = 65
     """The text of a configuration cannot be read."""

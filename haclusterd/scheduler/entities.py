@@ -45,8 +45,6 @@ SERIALIZE = 512
 AFTER_FENCING = 1024
 """A stop that fencing does: never without it."""
 
-_GRAPH_ONLY = ORDERED | THEN_IMPLIES_FIRST_GRAPHED | FIRST_IMPLIES_THEN_GRAPHED
-
 
 class Variant(IntEnum):
     """What kind of thing it is; larger ones contain smaller ones."""
@@ -294,8 +292,3 @@ class Relation:
         self.first = first
         self.then = then
         self.flags = flags
-
-    @property
-    def is_mere_order(self) -> bool:
-        """Whether it says no more than which comes first."""
-        return not self.flags & ~_GRAPH_ONLY

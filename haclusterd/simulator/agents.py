@@ -104,7 +104,6 @@ class _Running:
 
     call: AgentCall
     deadline: Instant
-    began_us: int
     is_ended: bool = False
     events: list[Event] = field(default_factory=list)
     at_end: Callable[[ExecutionStatus, int], None] | None = None
@@ -124,7 +123,7 @@ class HostAgents:
         """Execute an agent; `at_end(status, exit code)` is called in the host's boot when it ends."""
         fate = self._fates.draw(self.node, call)
         deadline = after(self._boot.clock.now(), call.timeout_ms)
-        running = _Running(call, deadline, self._world.now_us, at_end=at_end)
+        running = _Running(call, deadline, at_end=at_end)
         self._boot.runtime[call.key] = running
         self._truth.agent_begins(self.node, call)
         if call.action in ACTIVATING:

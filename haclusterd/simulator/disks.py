@@ -50,10 +50,6 @@ class Disk:
         """Return the names of the files."""
         return sorted(self._files)
 
-    def wipe(self) -> None:
-        """Remove everything, as a replaced disk."""
-        self._files.clear()
-
     def files(self, process: Life) -> "SimulatedFiles":
         """Return the directory as a process sees it."""
         return SimulatedFiles(self, process)

@@ -120,7 +120,6 @@ class Link:
     number: int
     nodes: tuple[NodeName, NodeName]
     is_open: bool = True
-    is_cut: set[tuple[NodeName, NodeName]] = field(default_factory=set)
     last_us: dict[NodeName, int] = field(default_factory=dict)
 
 

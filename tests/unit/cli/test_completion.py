@@ -31,7 +31,7 @@ def lookup(kind: str) -> list[str]:
         ("configure load ", "replace update"),
         ("configure delete ", "db l1 web"),
         ("configure show --format ", "crm xml yaml"),
-        ("configure get_property node-", "node-action-limit node-timeout"),
+        ("configure get_property node-", "node-timeout"),
         ("configure property node-t", "node-timeout="),
         ("configure primitive ", ""),
         ("configure primitive w ocf", "ocf:x:web"),
