@@ -55,7 +55,6 @@ def _disk_full(kind: str) -> Callable[[Lab, random.Random], Played]:
         lab.write()
         lab.until(f"{name} to be fenced", lambda: name in lab.fenced(lab.began), 40)
         lab.until("the service to answer", lab.client.is_served, 30)
-        lab.machines[name].empty_disk()
         return shot(name, is_holder=is_holder)
 
     return play

@@ -4,6 +4,7 @@ The disk is a file system of its own, in a file, whose loop device lives as long
 while its predecessor is still being taken down gets the same file system, never a second one on the same blocks.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -152,8 +153,10 @@ class Machine:
                     continue
 
     def empty_disk(self) -> None:
-        if self.is_on:
-            Path(f"/proc/{self.init}/root{self.state}/ballast").unlink(missing_ok=True)
+        namespaces = self.namespaces
+        if namespaces is not None:
+            with contextlib.suppress(OSError):
+                Path(f"/proc/{namespaces.init}/root{self.state}/ballast").unlink()
 
 
 def sweep_freezer() -> None:

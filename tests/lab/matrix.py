@@ -1,5 +1,11 @@
 """The fault matrix: every kind of fault, from the harmless to the worst."""
 
-from tests.lab import faults_machines, faults_network, faults_power, faults_processes
+from tests.lab import faults_control, faults_machines, faults_network, faults_power, faults_processes
 
-FAULTS = (*faults_processes.FAULTS, *faults_machines.FAULTS, *faults_network.FAULTS, *faults_power.FAULTS)
+FAULTS = (
+    *faults_control.FAULTS,
+    *faults_processes.FAULTS,
+    *faults_machines.FAULTS,
+    *faults_network.FAULTS,
+    *faults_power.FAULTS,
+)

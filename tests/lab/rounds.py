@@ -64,7 +64,6 @@ class Round:
         lab = self.lab
         lab.power.restore()
         for machine in lab.machines.values():
-            machine.empty_disk()
             if machine.is_stopped:
                 machine.continue_all()
         lab.switch.heal(machine.index for machine in lab.machines.values())
@@ -73,6 +72,7 @@ class Round:
             for machine in lab.machines.values():
                 if not machine.is_on and time.monotonic() - quiet_since > 3:
                     machine.switch_on()
+                machine.empty_disk()
             if lab.is_whole():
                 return
             time.sleep(0.1)
