@@ -132,13 +132,17 @@ class SimulationDocument:
         return {**entry, "blocked": True} if start is None else entry
 
     def _stopped(self, placement: Placement, stops: dict[NodeName, GraphAction]) -> Iterator[Fields]:
-        """What is only stopped, or should move and cannot."""
-        for node in placement.now_on:
+        """What is only stopped: everywhere when it should run nowhere, else one line for what cannot start again."""
+        nodes = placement.now_on
+        if placement.next_on is not None:
+            nodes = tuple(node for node in nodes if node in stops)[:1] or nodes[:1]
+            if not stops and placement.next_on in placement.now_on:
+                return
+        for node in nodes:
             if node in stops:
                 yield _entry(placement, "stop", origin=node, reason=stops[node].reason)
-            elif placement.next_on not in placement.now_on and not stops:
-                entry = _entry(placement, "stop", origin=node, reason=placement.verdict)
-                yield {**entry, "blocked": True}
+            else:
+                yield {**_entry(placement, "stop", origin=node, reason=placement.verdict), "blocked": True}
 
     # What the cluster does beside the graph
 
