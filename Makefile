@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static swarm conformance wheel reference lock
+.PHONY: help setup demo test quick lint static swarm conformance lab wheel reference lock
 
 BIN := .venv/bin
 STAMP := .venv/installed-from-lock
@@ -45,6 +45,9 @@ swarm: setup  ## simulated failures, seed after seed; SECONDS=60 SEED=1
 
 conformance: setup  ## Pacemaker's public scheduler cases from ../shared, and what differs; DIFF=1 shows the differences
 	@$(BIN)/python -m tests.conformance.public_cases $(if $(DIFF),--diff)
+
+lab: setup  ## real faults on machines in namespaces (root); FAULTS=200 ONLY='cut-*,crash-dc' NODES=3 SEED=1
+	@$(BIN)/python -m tests.lab --faults $(or $(FAULTS),0) --only '$(ONLY)' --nodes $(or $(NODES),3) --seed $(or $(SEED),1)
 
 wheel: setup  ## dist/haclusterd-*.whl
 	@$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

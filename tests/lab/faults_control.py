@@ -1,7 +1,6 @@
 """The positive control: a second holder, made by hand, that every witness must see; if one does not, no row counts."""
 
 import random
-import signal
 import time
 
 from tests.lab.faults import Fault, Played, Verdict
@@ -20,14 +19,15 @@ def two_holders(lab: Lab, chance: random.Random) -> Played:
     assert machine.namespaces is not None
     inside = machine.namespaces.run
     inside("ip", "addr", "add", f"{SERVICE_ADDRESS}/24", "dev", "eth0")
-    inside("sh", "-c", f"/usr/local/sbin/lab-service {SERVICE_PORT} {lab.beats.path} >/dev/null 2>&1 </dev/null &")
+    service = f"/usr/local/sbin/lab-service {SERVICE_PORT} {lab.beats.path} >/dev/null 2>&1 </dev/null & echo $!"
+    pid = inside("sh", "-c", service).strip()
     time.sleep(DOUBLE_S)
     seen = {
         "address": [span for _, _, span in overlaps(lab.addresses.held(), lab.began, on_one_node=False)],
         "service": [span for _, _, span in overlaps(lab.beats.held(), lab.began, on_one_node=True)],
     }
     contradictions = lab.client.contradictions(lab.began)
-    machine.signal("lab-service", signal.SIGKILL)
+    inside("kill", "-KILL", pid)
     inside("ip", "addr", "del", f"{SERVICE_ADDRESS}/24", "dev", "eth0")
     for witness, spans in seen.items():
         assert max(spans, default=0) >= LEAST_MS, f"the witness of the {witness} is blind: {spans}"
