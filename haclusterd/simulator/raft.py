@@ -52,6 +52,7 @@ class SimulatedRaft:
         self._loading_us = loading_us
         self._timer: Event | None = None
         self._is_open = False
+        self._pumped_us = 0
         self._disk_worker = SyncWorker(host.disk, raft_life)
         self._pair = QueuePair(wake_raft=self._wake_raft, wake_main=self._wake_main)
         self.core = RaftCore(
@@ -122,6 +123,7 @@ class SimulatedRaft:
     def _pump(self) -> None:
         if not self._is_open:
             return
+        self._pumped_us = self._host.world.now_us
         self._side.pump()
         self._arm()
 
@@ -132,7 +134,7 @@ class SimulatedRaft:
         if self._timer is not None:
             self._timer.cancel()
         world = self._host.world
-        due_us = min(self._boot.clock.virtual_us(self.core.due()), world.now_us + LONGEST_WAIT_US)
+        due_us = min(self._boot.clock.virtual_us(self.core.due()), self._pumped_us + LONGEST_WAIT_US)
         self._timer = self._raft_life.at(max(due_us, world.now_us + MS // 2), self._pump)
 
     def _send(self, peer: NodeName, frame: bytes) -> None:
