@@ -1,0 +1,236 @@
+"""An administrator's verb in a daemon: decided, proposed, waited for, answered, once."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from haclusterd.cib import commands
+from haclusterd.commands.verb import Permission
+from haclusterd.model.cluster import NodeState
+from haclusterd.model.configuration import NodeEntry
+from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.ids import Term
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Options, Progress, Request, Response
+from haclusterd.reports.exit_codes import ExitStatus
+from haclusterd.runtime.control import (
+    COMMIT_WAIT_MS,
+    NO_LEADER_WAIT_MS,
+    PROGRESS_MS,
+    REQUESTS_MAX,
+    RETRIES_MAX,
+    Caller,
+    ControlService,
+)
+from tests.unit.machines.situations import primitive
+from tests.unit.runtime.one_daemon import N2, N3, Daemon
+
+ROOT = Caller("root", Permission.ADMINISTER)
+PLAIN = Options()
+STANDBY = {"node": "n2", "lifetime": "reboot"}
+
+
+class Desk:
+    """The control service of n1, and what its clients were answered."""
+
+    def __init__(self, daemon: Daemon | None = None) -> None:
+        self.daemon = daemon or Daemon().form()
+        self.control = ControlService(self.daemon.runtime)
+        self.answers: dict[str, list[Progress | Response]] = {}
+        self.requests = 0
+
+    def ask(
+        self, verb: str, arguments: Mapping[str, Json] | None = None, options: Options = PLAIN, who: Caller = ROOT
+    ) -> str:
+        self.requests += 1
+        name = f"q{self.requests}"
+        told = self.answers.setdefault(name, [])
+        self.control.handle(Request(name, verb, arguments or {}, options), who, told.append)
+        return name
+
+    def response(self, name: str) -> Response | None:
+        responses = [each for each in self.answers[name] if isinstance(each, Response)]
+        assert len(responses) <= 1, "answered twice"
+        assert all(isinstance(each, Progress) for each in self.answers[name][:-1]), "progress after the answer"
+        return responses[0] if responses else None
+
+    def codes(self, name: str) -> list[str]:
+        response = self.response(name)
+        assert response is not None
+        return [told.code for told in response.reports]
+
+
+def status_of(desk: Desk, name: str) -> int:
+    response = desk.response(name)
+    assert response is not None
+    return response.exit
+
+
+def test_a_question_is_answered_at_once_from_what_is_applied() -> None:
+    desk = Desk()
+    name = desk.ask("node.show", {"node": "n2"})
+    response = desk.response(name)
+    assert response is not None
+    assert response.exit == 0
+    assert isinstance(response.data, Mapping)
+    assert response.data["schema"] == "haclusterd.nodes/1"
+    assert desk.daemon.store.entries == []
+
+
+def test_a_change_is_answered_when_it_is_applied_and_not_before() -> None:
+    desk = Desk()
+    name = desk.ask("node.standby", STANDBY)
+    desk.daemon.clock.run(1000)
+    assert desk.response(name) is None
+    desk.daemon.settle()
+    assert status_of(desk, name) == 0
+    assert desk.daemon.cib.status.nodes[N2].attributes == {"standby": "on"}
+
+
+@pytest.mark.parametrize(
+    ("permission", "is_permitted"),
+    [(Permission.READ, False), (Permission.OPERATE, True), (Permission.ADMINISTER, True)],
+)
+def test_who_may_not_changes_nothing(permission: Permission, is_permitted: bool) -> None:
+    desk = Desk()
+    name = desk.ask("node.standby", STANDBY, who=Caller("eve", permission))
+    desk.daemon.settle()
+    assert (desk.daemon.cib.status.nodes[N2].attributes == {"standby": "on"}) is is_permitted
+    assert status_of(desk, name) == (0 if is_permitted else ExitStatus.NOT_PERMITTED)
+
+
+def test_an_unknown_verb_is_refused() -> None:
+    desk = Desk()
+    name = desk.ask("node.explode")
+    assert desk.codes(name) == ["UNKNOWN_VERB"]
+
+
+def test_a_dry_run_proposes_nothing() -> None:
+    desk = Desk()
+    name = desk.ask("node.standby", STANDBY, Options(dry_run=True))
+    assert "DRY_RUN" in desk.codes(name)
+    assert desk.daemon.store.entries == []
+
+
+# -- what becomes of a proposal ---------------------------------------------------------------------------------------
+
+
+def test_what_is_not_committed_in_time_is_unknown_and_not_repeated() -> None:
+    desk = Desk()
+    name = desk.ask("node.standby", STANDBY)
+    desk.daemon.clock.run(COMMIT_WAIT_MS - 1)
+    assert desk.response(name) is None
+    desk.daemon.clock.run(1)
+    assert (desk.codes(name), status_of(desk, name)) == (["OUTCOME_UNKNOWN"], ExitStatus.INDETERMINATE)
+    desk.daemon.store.entries.clear()
+    desk.daemon.clock.run(COMMIT_WAIT_MS)
+    assert desk.daemon.store.entries == []
+
+
+def test_without_a_leader_it_is_said_who_is_missing() -> None:
+    desk = Desk()
+    desk.daemon.lead(None, term=2)
+    name = desk.ask("node.standby", STANDBY)
+    desk.daemon.clock.run(NO_LEADER_WAIT_MS)
+    assert (desk.codes(name), status_of(desk, name)) == (["NO_QUORUM"], ExitStatus.NO_QUORUM)
+
+
+def test_a_late_commit_answers_nobody_twice() -> None:
+    desk = Desk()
+    name = desk.ask("node.standby", STANDBY)
+    desk.daemon.clock.run(COMMIT_WAIT_MS)
+    desk.daemon.settle()
+    assert desk.codes(name) == ["OUTCOME_UNKNOWN"]
+
+
+def put_elsewhere(desk: Desk, author: str = "bob") -> None:
+    """Another administrator changes the configuration through another daemon."""
+    epoch = desk.daemon.cib.version.epoch
+    applied = desk.daemon.put(commands.ChangeConfiguration(epoch, (commands.PutNode(NodeEntry(N3)),), author, ""))
+    assert applied.refusal is None
+
+
+def test_a_configuration_that_changed_meanwhile_is_decided_upon_again() -> None:
+    desk = Desk()
+    name = desk.ask("node.standby", {"node": "n2"})
+    put_elsewhere(desk)
+    desk.daemon.settle()
+    assert status_of(desk, name) == 0
+    assert set(desk.daemon.cib.configuration.nodes) == {N2, N3}
+
+
+def test_after_some_conflicts_it_is_said_who_was_faster() -> None:
+    desk = Desk()
+    name = desk.ask("node.standby", {"node": "n2"})
+    for _ in range(RETRIES_MAX):
+        put_elsewhere(desk)
+        desk.daemon.store.commit_all()
+        desk.daemon.clock.run()
+    assert (desk.codes(name), status_of(desk, name)) == (["CONFLICT"], ExitStatus.OUTDATED)
+    [told] = desk.response(name).reports  # type: ignore[union-attr]
+    assert "bob" in told.message
+
+
+def test_a_refusal_is_told() -> None:
+    desk = Desk()
+    desk.daemon.put(commands.ChangeConfiguration(0, (commands.PutResource(primitive("power", "stonith:x")),), "a", ""))
+    desk.daemon.clock.run()
+    name = desk.ask("node.fence", {"node": "n3"}, Options(force=True))
+    known = desk.daemon.cib.status.nodes[N3].incarnation
+    desk.daemon.put(commands.Lost(N3, known, Term(1), "silent"))
+    desk.daemon.settle()
+    assert desk.codes(name) == ["REFUSED"]
+
+
+# -- waiting ----------------------------------------------------------------------------------------------------------
+
+
+def fencing(wait_ms: int | None) -> tuple[Desk, str]:
+    desk = Desk()
+    desk.daemon.put(commands.ChangeConfiguration(0, (commands.PutResource(primitive("power", "stonith:x")),), "a", ""))
+    desk.daemon.clock.run()
+    name = desk.ask("node.fence", {"node": "n3"}, Options(force=True, wait_ms=wait_ms))
+    desk.daemon.settle()
+    assert desk.daemon.cib.status.nodes[N3].state is NodeState.LOST
+    return desk, name
+
+
+@pytest.mark.parametrize("wait_ms", [None, 0])
+def test_who_does_not_wait_is_answered_at_the_commit(wait_ms: int | None) -> None:
+    desk, name = fencing(wait_ms)
+    assert status_of(desk, name) == 0
+
+
+def fence_n3(desk: Desk) -> None:
+    life = desk.daemon.cib.status.nodes[N3].incarnation
+    desk.daemon.put(commands.Fenced(N3, life, None, FenceOutcome.CONFIRMED, "down"))
+    desk.daemon.clock.run()
+
+
+def test_who_waits_is_told_of_progress_and_answered_when_it_is_so() -> None:
+    desk, name = fencing(60_000)
+    desk.daemon.clock.run(3 * PROGRESS_MS)
+    assert [type(each) for each in desk.answers[name]] == [Progress] * 4
+    fence_n3(desk)
+    assert status_of(desk, name) == 0
+    desk.daemon.clock.run(120_000)
+    assert desk.response(name) is not None
+
+
+def test_who_waited_in_vain_is_told_so() -> None:
+    desk, name = fencing(5000)
+    desk.daemon.clock.run(4999)
+    assert desk.response(name) is None
+    desk.daemon.clock.run(1)
+    assert status_of(desk, name) == ExitStatus.TIMEOUT
+    fence_n3(desk)
+    assert desk.codes(name)[-1] == "TIMEOUT"
+
+
+def test_there_is_a_limit_of_requests_and_each_answer_makes_room() -> None:
+    desk = Desk()
+    names = [desk.ask("node.standby", STANDBY) for _ in range(REQUESTS_MAX)]
+    assert desk.codes(desk.ask("node.show")) == ["TRY_AGAIN"]
+    desk.daemon.settle()
+    assert all(desk.response(name) is not None for name in names)
+    assert status_of(desk, desk.ask("node.show")) == 0
