@@ -6,6 +6,18 @@ from haclusterd.cli.options import HELP
 from haclusterd.cli.parsing import UsageError, find_command, find_level, usage
 from haclusterd.cli.terminal import Colour, Screen, columns
 
+EXIT_CODES = (
+    ("0", "done"),
+    ("1, 2", "failed; a bad value"),
+    ("64, 65, 78", "usage; text that cannot be read; a configuration that is not valid"),
+    ("69, 75, 106", "no daemon answers; try again; no quorum"),
+    ("68, 105, 108", "no such node; no such object; exists already"),
+    ("77, 107", "not permitted; unsafe, needs --force"),
+    ("103", "the configuration was changed meanwhile"),
+    ("112, 124", "outcome unknown, look before you repeat it; time is over"),
+)
+"""The codes that a script asks for; all of them are in `reports/exit_codes.py`."""
+
 
 def help_for(screen: Screen, words: list[str], level: Level = ROOT) -> list[str]:
     """Return the help for what the words name, as far as they name something."""
@@ -26,6 +38,8 @@ def _root(screen: Screen) -> list[str]:
     lines += [screen.paint("Commands", Colour.BOLD), *_listed(ROOT), "", screen.paint("Levels", Colour.BOLD)]
     lines += columns(screen, [[level.name, level.help] for level in LEVELS], indent=2)
     lines += ["", screen.paint("Options", Colour.BOLD), *columns(screen, [list(row) for row in HELP], indent=2)]
+    lines += ["", screen.paint("Exit codes", Colour.BOLD)]
+    lines += columns(screen, [list(row) for row in EXIT_CODES], indent=2)
     return [*lines, "", "Examples: crm status; crm why web; crm configure load update web.yaml --dry-run",
             "Names may be shortened as long as they are clear: crm res mov web n2"]  # fmt: skip
 

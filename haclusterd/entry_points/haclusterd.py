@@ -55,6 +55,26 @@ EXIT_CONFIGURATION = 78
 FLUSH_MS = 2000
 SYSTEM_FENCE_DIRECTORIES = (Path("/usr/sbin"), Path("/usr/local/sbin"))
 
+EPILOG = f"""\
+signals:
+  TERM, INT  move everything away, leave the cluster, end
+  HUP        execute the program anew in place; services run on
+
+exit codes:
+  0   left the cluster, or prepared the state directory
+  2   wrong call
+  {EXIT_USAGE}  python -O, which removes the program's own checks
+  {EXIT_DAMAGED}  the state directory is damaged
+  {EXIT_REFUSED}  another daemon, cluster or node owns the socket or the state directory
+  {EXIT_CRASHED}  an error of the program; start it again, services run on
+  {EXIT_CODE_IO_ERROR}  the state directory cannot be written
+  {EXIT_CONFIGURATION}  the configuration cannot be used
+
+examples:
+  haclusterd --initialize
+  haclusterd --configuration /etc/haclusterd/haclusterd.yaml
+"""
+
 
 class Daemon:
     """One node in this process."""
@@ -266,7 +286,12 @@ def _refuse(message: str, code: int) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="haclusterd", description="The peer daemon of one cluster node.")
+    parser = argparse.ArgumentParser(
+        prog="haclusterd",
+        description="The peer daemon of one cluster node.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument(
         "--configuration",
         type=Path,

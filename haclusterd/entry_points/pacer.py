@@ -241,7 +241,13 @@ def stay_on_time() -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the pacer; return the exit code."""
-    parser = argparse.ArgumentParser(prog="haclusterd-pacer", description="Heartbeats and lease of one cluster node.")
+    parser = argparse.ArgumentParser(
+        prog="haclusterd-pacer",
+        description="Heartbeats and lease of one cluster node. It serves one haclusterd after the other; a node whose "
+        "pacer ends is silent, and will be fenced.",
+        epilog=f"exit codes: 0 ended by a signal; {EXIT_UNUSABLE} the directory cannot be used; {EXIT_TAKEN} another "
+        "pacer serves it",
+    )
     parser.add_argument(
         "--runtime-directory",
         type=Path,
