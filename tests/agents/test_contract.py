@@ -216,7 +216,7 @@ def test_the_service_carries_the_marks_and_none_of_the_agents_parameters(agent: 
 
 
 STANDARD_SIGNALS = 0x7FFFFFFF
-"""Signals 1 to 31. The C library keeps 32 and 33 to itself; whether those are ignored is inherited from whoever began."""
+"""Signals 1 to 31; the C library keeps 32 and 33 to itself, and whether those are ignored is inherited."""
 
 
 @agents_with_process
