@@ -52,8 +52,12 @@ def _disk_full(kind: str) -> Callable[[Lab, random.Random], Played]:
         name = victim(lab, kind)
         is_holder = name == lab.holder()
         lab.machines[name].fill_disk()
-        lab.write()
-        lab.until(f"{name} to be fenced", lambda: name in lab.fenced(lab.began), 40)
+        deadline = time.monotonic() + 40
+        while name not in lab.fenced(lab.began) and time.monotonic() < deadline:
+            # The last block of a file may have room for a while.
+            lab.write()
+            time.sleep(0.5)
+        lab.until(f"{name} to be fenced", lambda: name in lab.fenced(lab.began), 1)
         lab.until("the service to answer", lab.client.is_served, 30)
         return shot(name, is_holder=is_holder)
 

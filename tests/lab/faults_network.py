@@ -164,7 +164,8 @@ def _delay(delay_ms: int, jitter_ms: int) -> Callable[[Lab, random.Random], Play
 
     def play(lab: Lab, chance: random.Random) -> Played:
         machine = lab.machines[chance.choice(sorted(lab.machines))]
-        lab.switch.delay(machine.index, machine.init, delay_ms, jitter_ms)
+        inits = [each.init for each in lab.machines.values()]
+        lab.switch.delay(machine.index, inits, delay_ms, jitter_ms)
         lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), WATCH_S)
         _kill_service(lab)
         return Played(bound_ms=6_000)
@@ -173,13 +174,13 @@ def _delay(delay_ms: int, jitter_ms: int) -> Callable[[Lab, random.Random], Play
 
 
 def cut_and_back(lab: Lab, chance: random.Random) -> Played:
-    """The holder from all others, for less than node-timeout; its carrier stays."""
+    """The holder from all others, for half of node-timeout; its carrier stays, the client sees it, and nothing ends."""
     holder = lab.holder()
     _part(lab, holder, lab.others(holder))
-    time.sleep(0.75 * NODE_TIMEOUT_S)
+    time.sleep(0.5 * NODE_TIMEOUT_S)
     lab.switch.heal([each.index for each in lab.machines.values()])
     time.sleep(2 * NODE_TIMEOUT_S)
-    return Played(bound_ms=3_000)
+    return Played(bound_ms=500)
 
 
 def flap(lab: Lab, chance: random.Random) -> Played:

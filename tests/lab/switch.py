@@ -7,7 +7,7 @@ it can.
 
 import subprocess
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tests.lab.namespaces import ENVIRONMENT, LabError, Namespaces
@@ -120,13 +120,16 @@ class Switch:
         """Lose some of all frames between machines, each way."""
         self.rules(*(f'add rule bridge lab forward iifname "p*" oifname "p*" numgen random mod 100 < {percent} drop',))
 
-    def delay(self, index: int, init: int, delay_ms: int, jitter_ms: int) -> None:
-        """Hold frames of both cables of a machine back, each way. A frame that is copied must have all its sums."""
+    def delay(self, index: int, inits: Sequence[int], delay_ms: int, jitter_ms: int) -> None:
+        """Hold frames of both cables of a machine back, each way.
+
+        A frame that is copied must have all its sums, so nobody (`inits`: all machines) may leave them to a device.
+        """
         for ring in RINGS:
             name, near, far = port(index, ring), f"r{index}-{ring}", f"s{index}-{ring}"
             self.ip("link", "add", near, "type", "veth", "peer", "name", far)
-            places = ((self.namespaces.init, name), (self.namespaces.init, far), (self.namespaces.init, f"br{ring}"),
-                      (init, f"eth{ring}"))  # fmt: skip
+            here = self.namespaces.init
+            places = [(here, name), (here, far), (here, f"br{ring}"), *((init, f"eth{ring}") for init in inits)]
             for place, each in places:
                 subprocess.run(
                     ["nsenter", "-t", str(place), "-n", "ethtool", "-K", each,
