@@ -91,8 +91,7 @@ class FencingDirector:
         if self._rules.heard_after_fence_is_a_lie:
             if evidence.listener is not None:
                 return (_failed(order, FenceOutcome.LIED, f"{evidence.listener} heard {order.target} afterwards"),)
-            is_deaf = self._rules.dc_needs_fresh_lease and not moment.has_lease
-            if is_deaf or not evidence.is_complete:
+            if not evidence.is_complete:
                 self._wake_at = min(self._wake_at, after(moment.now, self._timing.heartbeat_ms))
                 return ()
         detail = f"{order.action} with {order.device} by {order.executor}"
