@@ -136,7 +136,7 @@ class SimulationDocument:
         nodes = placement.now_on
         if placement.next_on is not None:
             nodes = tuple(node for node in nodes if node in stops)[:1] or nodes[:1]
-            if not stops and placement.next_on in placement.now_on:
+            if not stops and placement.next_on in placement.now_on and not placement.is_start_held:
                 return
         for node in nodes:
             if node in stops:

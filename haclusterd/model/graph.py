@@ -102,6 +102,8 @@ class Placement:
     is_managed: bool = True
     is_blocked: bool = False
     """Left alone because of a failure, until a person cleans up."""
+    is_start_held: bool = False
+    """Whether it must be started, or restarted, and cannot be now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from haclusterd.model.graph import NodeScore, Placement, ScoreAddend
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.entities import Inventory, Resource
+from haclusterd.scheduler.entities import START, Inventory, Resource
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.reasons import why_nowhere
 
@@ -28,6 +28,9 @@ def _placement(inventory: Inventory, resource: Resource) -> Placement:
         is_failed=resource.is_failed,
         is_managed=resource.is_managed,
         is_blocked=resource.is_blocked and not resource.is_maintenance,
+        is_start_held=any(
+            action.is_required and not action.is_runnable for action in resource.actions.get((START, 0), ())
+        ),
     )
 
 
