@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from haclusterd.commands.verify_agents import check_agents
 from haclusterd.commands.verify_constraints import check_constraints
-from haclusterd.commands.verify_fencing import check_fencing
+from haclusterd.commands.verify_fencing import check_fence_devices, check_fencing
 from haclusterd.commands.verify_judgement import Judgement
 from haclusterd.commands.verify_operations import check_operations
 from haclusterd.commands.verify_references import check_references
@@ -30,6 +30,7 @@ CHECKS = (
     check_agents,
     check_constraints,
     check_fencing,
+    check_fence_devices,
 )
 """All checks; each looks at one concern and does not mind what the others find."""
 

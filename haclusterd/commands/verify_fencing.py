@@ -1,6 +1,10 @@
-"""Whether every node can be fenced: without that, its resources are not recovered (safety.md §5)."""
+"""Whether every node can be fenced: without that, its resources are not recovered (safety.md §5).
 
-from haclusterd.commands.verify_judgement import Judgement
+And whether what devices are told for the cluster is known and obeyed.
+"""
+
+from haclusterd.commands.verify_judgement import Judgement, pairs
+from haclusterd.model.fence_parameters import PREFIX, device_parameter_row
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.reports.codes import Code
 from haclusterd.scheduler.fencing_capability import usable_devices_by_node
@@ -15,3 +19,15 @@ def check_fencing(judgement: Judgement) -> None:
     for node, devices in usable_devices_by_node(judgement.configuration, judgement.nodes()).items():
         if not devices:
             judgement.note(Code.NODE_NOT_COVERED, ("node", node), node=node)
+
+
+def check_fence_devices(judgement: Judgement) -> None:
+    """Judge the parameters of fence devices that are for the cluster, whatever is known of the agents."""
+    for device in judgement.configuration.fence_devices():
+        for name, value in pairs(device.parameters):
+            path = ("resource", device.id, "params", name)
+            row = device_parameter_row(name)
+            if row is not None:
+                judgement.check_value(row, value, f"{device.id}: {name}", path)
+            elif name.startswith(PREFIX):
+                judgement.note(Code.NOT_YET, path, construct=f"{device.id}: {name}")

@@ -123,7 +123,11 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("primitive d Dummy trace_ra=1 op monitor interval=5s", []),
         ("primitive d Dummy mode=c op monitor interval=5s", [("BAD_VALUE", "1:19")]),
         ("primitive g stonith:fence_x pcmk_host_list=n1", [("MISSING_PARAMETER", "1:11")]),
-        ("primitive g stonith:fence_x ip=1 pcmk_delay_max=5 provides=x", []),
+        ("primitive g stonith:fence_x ip=1 pcmk_host_map=n1:1 pcmk_off_retries=3 provides=x", []),
+        ("primitive g stonith:fence_x ip=1 pcmk_delay_max=5", [("NOT_YET", "1:34")]),
+        ("primitive g stonith:fence_x ip=1 pcmk_reboot_timeout=soon", [("BAD_VALUE", "1:34")]),
+        ("primitive g stonith:fence_x ip=1 pcmk_reboot_retries=0", [("BAD_VALUE", "1:34")]),
+        ("primitive g stonith:fence_x ip=1 pcmk_host_check=dynamic-list", [("BAD_VALUE", "1:34")]),
         (f"{MONITORED} op start timeout=5s op stop timeout=1", [("TIMEOUT_BELOW_ADVICE", "1:51")]),
         # not yet
         ("node n1 utilization cpu=4", [("NOT_YET", "1:6")]),
