@@ -1,1 +1,1 @@
-"""REST, event stream, metrics."""
+"""Reserved for the REST interface, the event stream and metrics: empty as yet."""

@@ -26,7 +26,7 @@ DEVICE_PARAMETERS: tuple[Row, ...] = (
         )
     ),
     Row("pcmk_monitor_action", ValueType.STRING, "monitor", "What the agent is asked for instead of monitor."),
-    Row("pcmk_monitor_timeout", ValueType.DURATION, "", "How long its start, which is a monitor, and its probe may take.",
+    Row("pcmk_monitor_timeout", ValueType.DURATION, "", "How long its start, which is a monitor, may take.",
         minimum=1),
 )  # fmt: skip
 
