@@ -1,6 +1,7 @@
 """One fault, from a whole cluster to a whole cluster, and the audits in between: what may never be, is not."""
 
 import random
+import statistics
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from tests.lab.witnesses import Outage, overlaps
 WHOLE_AGAIN_S = 90.0
 DIGESTS_S = 20.0
 SHOWN_EVENTS = 40
+MEASURED = ("service-kill", "crash-holder", "hang-holder", "cut-holder", "fence-slow")
 
 
 @dataclass(slots=True)
@@ -168,4 +170,14 @@ class Tally:
             1 for each in self.outcomes if each.double_holders and each.fault.verdict is not Verdict.DETECTED
         )
         counts = " ".join(f"{verdict}={count}" for verdict, count in by_verdict.items())
-        return f"RESULT faults={len(self.outcomes)} {counts} not_as_expected={self.problems} held_twice={held_twice}"
+        head = f"RESULT faults={len(self.outcomes)} {counts} not_as_expected={self.problems} held_twice={held_twice}"
+        return " ".join([head, *self._medians()])
+
+    def _medians(self) -> list[str]:
+        """Return the client's median outage of the kinds that people ask for."""
+        found = []
+        for name in MEASURED:
+            outages_ms = [each.outage.total_ms for each in self.outcomes if each.fault.name == name]
+            if outages_ms:
+                found.append(f"{name.replace('-', '_')}_ms={statistics.median(outages_ms):.0f}")
+        return found
