@@ -3,12 +3,14 @@
 import argparse
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import FrameType
 
 from tests.lab.faults import Fault
 from tests.lab.lab import Lab, obstacle
@@ -31,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chance = random.Random(options.seed)
     directory = Path(tempfile.mkdtemp(prefix="haclusterd-lab-"))
     tally = Tally()
+    signal.signal(signal.SIGTERM, _interrupt)
     lab = Lab(directory, options.nodes)
     try:
         began = time.monotonic()
@@ -55,6 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             shutil.rmtree(directory, ignore_errors=True)
     print(tally.result(), flush=True)
     return 1 if tally.problems else 0
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def _matches(fault: Fault, only: str) -> bool:

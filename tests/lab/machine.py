@@ -38,6 +38,9 @@ class Machine:
         for directory in (self.state, self.logs):
             directory.mkdir(parents=True)
         self._loop = self._make_disk()
+        self._held_loop = os.open(self._loop, os.O_RDONLY | os.O_CLOEXEC)
+        # Detached while in use, it goes away with its last user, however this process ends.
+        _command("losetup", "--detach", self._loop)
 
     def _make_disk(self) -> str:
         image = self.home / "disk"
@@ -96,7 +99,7 @@ class Machine:
                 self._freezer.rmdir()
             except OSError:
                 time.sleep(0.02)
-        _command("losetup", "--detach", self._loop)
+        os.close(self._held_loop)
 
     # -- processes --------------------------------------------------------------------------------------------------
 
