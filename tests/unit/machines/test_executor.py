@@ -19,12 +19,12 @@ from haclusterd.machines.effects import (
 from haclusterd.machines.executor import ExecutorMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall
-from haclusterd.model.configuration import Group
+from haclusterd.model.configuration import Group, Operation
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import AgentReference, OrderKey, ResourceId
 from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCode
-from haclusterd.model.orders import OperationResult, ResultKind
+from haclusterd.model.orders import OperationResult, Order, ResultKind
 from tests.unit.machines.situations import (
     DB,
     N2,
@@ -154,6 +154,15 @@ def test_nothing_is_begun_before_its_own_join_is_applied() -> None:
     assert node.begun() == []
 
 
+def test_an_order_for_another_life_is_not_begun_even_if_the_cib_holds_it(node: Node) -> None:
+    """`apply` lets none in; the executor does not rely on it."""
+    status = node.cluster.cib.status
+    foreign = replace(status.nodes[N2], orders={OrderKey("a"): order("a", incarnation=life(N2, token=9))})
+    cib = replace(node.cluster.cib, status=replace(status, nodes={**status.nodes, N2: foreign}))
+    node.perform(node.executor.cib_changed(cib, node.moment()))
+    assert node.begun() == []
+
+
 def test_nothing_is_begun_once_it_is_lost(node: Node) -> None:
     node.cluster.issue(order("a", ActionName.STOP))
     node.cluster.lose(N2)
@@ -245,6 +254,68 @@ def test_what_an_earlier_life_left_running_is_waited_for() -> None:
     assert node.begun() == [("db", "monitor")]
 
 
+def test_what_an_earlier_life_has_ended_is_not_waited_for() -> None:
+    node = Node()
+    node.executor.adopted([AdoptedAction("old", DB, "start", Instant(0), is_running=False)])
+    node.cluster.issue(probe("p"))
+    node.see()
+    assert node.begun() == [("db", "monitor")]
+
+
+def test_what_ends_after_this_life_was_lost_is_not_told(node: Node) -> None:
+    node.cluster.issue(order("a"))
+    node.see()
+    node.cluster.lose(N2)
+    node.see()
+    node.finish("a")
+    assert node.told == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "exit_code", "how", "told"),
+    [
+        (order("a"), 0, ExecutionStatus.DONE, (ExitCode.OK, ExecutionStatus.DONE)),
+        (order("a"), 190, ExecutionStatus.DONE, (ExitCode.OK, ExecutionStatus.DONE)),
+        (order("a"), 1, ExecutionStatus.DONE, (ExitCode.ERROR, ExecutionStatus.ERROR)),
+        (order("a"), 77, ExecutionStatus.DONE, (ExitCode.ERROR, ExecutionStatus.ERROR)),
+        (order("a"), 5, ExecutionStatus.DONE, (ExitCode.NOT_INSTALLED, ExecutionStatus.NOT_INSTALLED)),
+        (order("a"), 1, ExecutionStatus.TIMEOUT, (ExitCode.ERROR, ExecutionStatus.TIMEOUT)),
+        (probe("a"), 7, ExecutionStatus.DONE, (ExitCode.NOT_RUNNING, ExecutionStatus.DONE)),
+        (probe("a"), 0, ExecutionStatus.DONE, (ExitCode.OK, ExecutionStatus.DONE)),
+        (probe("a"), 1, ExecutionStatus.DONE, (ExitCode.ERROR, ExecutionStatus.ERROR)),
+    ],
+)
+def test_how_an_action_ended_is_told_in_ocfs_and_pacemakers_words(
+    node: Node, wanted: Order, exit_code: int, how: ExecutionStatus, told: tuple[ExitCode, ExecutionStatus]
+) -> None:
+    node.cluster.issue(wanted)
+    node.see()
+    node.finish("a", exit_code, how)
+    [result] = node.told
+    assert (result.exit_code, result.status, result.target_exit_code) == (*told, wanted.target_exit_code)
+
+
+def test_the_reason_of_a_failure_is_told_and_that_of_a_success_is_not(node: Node) -> None:
+    for key, exit_code, expected in (("a", 1, "no disk"), ("b", 0, "")):
+        node.cluster.issue(order(key))
+        node.see()
+        del node.at_work[key]
+        said = replace(ended(key, exit_code), exit_reason="no disk")
+        node.perform(node.executor.agent_finished(said, node.moment()))
+        assert node.told[-1].exit_reason == expected
+        node.see()
+
+
+def test_the_numbers_of_executions_grow_over_all_lives_of_a_boot(node: Node) -> None:
+    start(node)
+    node.executor = ExecutorMachine(N2, life(N2, token=2), Instant(node.now), lease_grace_ms=GRACE_MS)
+    node.cluster.must(commands.Join(N2, life(N2, token=2)))
+    node.cluster.issue(replace(probe("p"), incarnation=life(N2, token=2)))
+    node.see()
+    node.finish("p")
+    assert [result.call_id for result in node.told] == [1, 2]
+
+
 # -- recurring monitors -----------------------------------------------------------------------------------------------
 
 
@@ -330,6 +401,21 @@ def test_the_processes_of_what_runs_are_watched_until_its_stop(node: Node) -> No
     assert UnwatchService(DB) in node.see()
 
 
+@pytest.mark.parametrize(("exit_code", "is_watched"), [(0, True), (7, False), (1, False)])
+def test_what_a_probe_finds_running_is_watched_once(node: Node, exit_code: int, is_watched: bool) -> None:
+    for key in ("p", "q"):
+        node.cluster.issue(probe(key))
+        node.see()
+        effects = node.finish(key, exit_code)
+        assert (WatchService(DB, "db") in effects) is (is_watched and key == "p")
+
+
+def test_a_start_that_failed_is_not_watched(node: Node) -> None:
+    node.cluster.issue(order("a"))
+    node.see()
+    assert WatchService(DB, "db") not in node.finish("a", 1)
+
+
 # -- alone ------------------------------------------------------------------------------------------------------------
 
 
@@ -379,6 +465,30 @@ def test_own_stops_follow_the_constraints_in_reverse(node: Node) -> None:
     assert node.begun()[2:] == [("web", "stop")]
     node.finish(node.calls[-1].key)
     assert node.begun()[3:] == [("db", "stop")]
+
+
+def test_own_stops_take_the_time_that_is_configured(node: Node) -> None:
+    stop = Operation("db-stop", "stop", timeout_ms=77_000)
+    node.cluster.configure(commands.PutResource(replace(primitive("db"), operations=(stop,))))
+    start(node)
+    node.lose_lease()
+    assert node.calls[-1].timeout_ms == 77_000
+
+
+def test_what_was_stopped_by_an_order_is_not_stopped_again(node: Node) -> None:
+    start(node)
+    node.cluster.issue(order("s", ActionName.STOP))
+    node.see()
+    node.finish("s")
+    node.lose_lease()
+    assert node.begun() == [("db", "start"), ("db", "stop")]
+
+
+def test_a_leaver_without_a_leader_stops_everything_though_its_lease_holds(node: Node) -> None:
+    start(node)
+    node.perform(node.executor.give_up(node.moment()))
+    assert node.begun()[-1] == ("db", "stop")
+    assert node.executor.give_up(node.moment()) == ()
 
 
 def test_orders_are_not_taken_once_it_has_acted_alone(node: Node) -> None:
@@ -597,7 +707,7 @@ EVENTS = ("issue", "issue", "issue", "see", "see", "finish", "finish", "pass_tim
           "lease_comes", "new_life", "join", "be_lost")  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 11)), max_size=60))
 def test_whatever_happens_the_rules_of_beginning_hold(story: list[tuple[str, int]]) -> None:
     told = _Story()
