@@ -137,7 +137,8 @@ class FencingDirector:
             return self._tell_once(status, "no usable fencing device: nothing of it is recovered")
         failed = _failures_since_loss(cib, status)
         if len(failed) >= properties.integer("fencing-max-attempts"):
-            return self._tell_once(status, f"fencing failed {len(failed)} times; a person must confirm that it is down")
+            why = f"fencing failed {len(failed)} times; mend the device, raise fencing-max-attempts, or boot the node"
+            return self._tell_once(status, why)
         wait_until = self._wait_until(status.name, len(failed), moment)
         if moment.now < wait_until:
             self._wake_at = min(self._wake_at, wait_until)

@@ -298,7 +298,7 @@ def test_from_the_third_attempt_on_it_waits_longer_each_time() -> None:
     assert dc.order.attempt == 3
 
 
-def test_after_the_last_attempt_a_person_must_confirm() -> None:
+def test_after_the_last_attempt_it_waits_until_more_are_allowed() -> None:
     dc = Dc()
     for _ in range(200):
         dc.step()
@@ -307,6 +307,12 @@ def test_after_the_last_attempt_a_person_must_confirm() -> None:
         dc.now += 60_000
     assert len(dc.cluster.cib.status.fencing_history) == 10
     assert dc.cluster.cib.status.fence_orders == {}
+    more = AttributeSet("p", (("fencing-max-attempts", "11"),))
+    dc.cluster.configure(commands.PutSets("properties", (more,)))
+    dc.step()
+    dc.now = dc.director.deadline()
+    dc.step()
+    assert dc.order.attempt == 11
 
 
 def test_when_whoever_ran_the_agent_is_gone_the_outcome_is_unknown_and_it_is_fenced_again() -> None:
