@@ -158,6 +158,33 @@ def test_a_new_dc_counts_the_silence_of_before_its_election() -> None:
     assert Dc(since=NOW).lost(heard(N2, T), heard(N3, 50, {N2: T})) == [N2]
 
 
+def test_a_life_that_a_new_dc_never_heard_is_waited_for_when_an_older_one_was() -> None:
+    dc = Dc(since=NOW)
+    nodes = [heard(N2, 60_000, incarnation=life(N2, token=9)), heard(N3, 50, {N1: 50, N2: 60_000})]
+    assert dc.lost(*nodes, at=NOW + T - 1) == []
+    assert dc.lost(*nodes, at=NOW + T) == [N2]
+
+
+@pytest.mark.parametrize(
+    ("waited_ms", "nodes", "heirs"),
+    [
+        (T - 1, [heard(N2), heard(N3)], []),
+        (T, [heard(N2), heard(N3)], [N3]),
+        (2 * T, [heard(N2), heard(N3)], [N2]),
+        (T, [heard(N2), heard(N3, T)], [N2]),
+        (T, [heard(N2, T), heard(N3, None)], []),
+    ],
+)
+def test_a_dc_whose_lease_stays_away_hands_over_to_one_after_the_other_that_it_hears(
+    waited_ms: int, nodes: list[HeardNode], heirs: list[NodeName]
+) -> None:
+    dc = Dc()
+    effects: Sequence[Effect] = ()
+    for now in (NOW, NOW + waited_ms):
+        effects = dc.machine.step(dc.cluster.cib, report(*nodes, at=now), without_lease(now))
+    assert [effect.to for effect in effects if isinstance(effect, TransferLeadership)] == heirs
+
+
 # -- members never heard -----------------------------------------------------------------------------------------------
 
 
