@@ -118,7 +118,8 @@ class MembershipMachine:
     def _without_lease(self, cib: Cib, report: PacerReport, moment: Moment) -> Sequence[Effect]:
         """Let another voter lead when the lease stays away: a DC that is not heard may judge nobody, for ever.
 
-        Where Raft works and only heartbeats are lost, leadership would not end by itself.
+        Where Raft works and only heartbeats are lost, leadership would not end by itself. A DC that is heard is without
+        a lease for another reason, which no other DC would mend.
         """
         since = self._leaseless_since if self._leaseless_since is not None else moment.now
         self._leaseless_since = since
@@ -130,7 +131,9 @@ class MembershipMachine:
         heirs = [
             voter
             for voter in cib.voters()
-            if voter != self._node and _is_below(view.age_ms(voter), self._timing.node_timeout_ms)
+            if voter != self._node
+            and _is_below(view.age_ms(voter), self._timing.node_timeout_ms)
+            and not _is_below(view.age_through_ms(voter, self._node), self._timing.node_timeout_ms)
         ]
         if not heirs:
             return ()
