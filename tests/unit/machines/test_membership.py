@@ -165,17 +165,23 @@ def test_a_life_that_a_new_dc_never_heard_is_waited_for_when_an_older_one_was() 
     assert dc.lost(*nodes, at=NOW + T) == [N2]
 
 
+def deaf_to_n1(name: NodeName, age_ms: int | None = 50) -> HeardNode:
+    return heard(name, age_ms, {N1: 9000, N2: 50, N3: 50})
+
+
 @pytest.mark.parametrize(
     ("waited_ms", "nodes", "heirs"),
     [
-        (T - 1, [heard(N2), heard(N3)], []),
-        (T, [heard(N2), heard(N3)], [N3]),
-        (2 * T, [heard(N2), heard(N3)], [N2]),
-        (T, [heard(N2), heard(N3, T)], [N2]),
-        (T, [heard(N2, T), heard(N3, None)], []),
+        (T - 1, [deaf_to_n1(N2), deaf_to_n1(N3)], []),
+        (T, [deaf_to_n1(N2), deaf_to_n1(N3)], [N3]),
+        (2 * T, [deaf_to_n1(N2), deaf_to_n1(N3)], [N2]),
+        (T, [deaf_to_n1(N2), deaf_to_n1(N3, T)], [N2]),
+        (T, [deaf_to_n1(N2, T), heard(N3, None)], []),
+        (T, [heard(N2), heard(N3)], []),
     ],
+    ids=["too early", "the first", "the next", "one is silent", "all are silent", "it is heard"],
 )
-def test_a_dc_whose_lease_stays_away_hands_over_to_one_after_the_other_that_it_hears(
+def test_a_dc_whose_lease_stays_away_because_it_is_not_heard_hands_over(
     waited_ms: int, nodes: list[HeardNode], heirs: list[NodeName]
 ) -> None:
     dc = Dc()
