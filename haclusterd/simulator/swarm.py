@@ -287,6 +287,13 @@ class Faults:
         """End what `Cluster.heal` does not know of."""
         for end in self._ends:
             end()
+        self._keep_started()
+
+    def _keep_started(self) -> None:
+        """Start again what leaves only now, because it was asked to before."""
+        for host in self._cluster.hosts.values():
+            host.brain.enable()
+        self._world.after(SECOND, self._keep_started)
 
 
 def run(
