@@ -103,13 +103,14 @@ class FencingDirector:
     ) -> Sequence[Effect]:
         """Fence a node again that is heard, in the boot that should have ended, after its fencing was recorded.
 
-        What this DC knew and what was under way when it first saw the record is no evidence: twice a heartbeat later.
+        What was under way when this DC first saw the record is no evidence, nor is what lay there after an own stall.
         """
-        trusted_until = after(
-            self._fenced_at.setdefault((status.name, status.since), moment.now), 2 * self._timing.heartbeat_ms
-        )
-        heard = next((node for node in report.nodes if node.name == status.name), None) if report is not None else None
-        if heard is None or heard.heard_at is None or heard.heard_at <= trusted_until or not moment.has_lease:
+        seen_at = self._fenced_at.setdefault((status.name, status.since), moment.now)
+        if report is None or not moment.has_lease:
+            return ()
+        since = after(max(seen_at, report.stalled_at or seen_at), 2 * self._timing.heartbeat_ms)
+        heard = next((node for node in report.nodes if node.name == status.name), None)
+        if heard is None or heard.heard_at is None or heard.heard_at <= since:
             return ()
         if heard.incarnation is None or status.incarnation is None:
             return ()

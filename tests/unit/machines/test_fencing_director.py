@@ -255,6 +255,9 @@ def test_the_last_heartbeats_of_a_fenced_node_are_no_sign_of_life() -> None:
     last = dc.now - 10
     dc.now += 10 * H
     assert commands_of(dc.step(dc.quiet(heard(N2, last, now=dc.now)))) == []
+    stalled_at = dc.now - 20
+    late = dc.quiet(heard(N2, dc.now - 10, now=dc.now), stalled_at=stalled_at)
+    assert commands_of(dc.step(late)) == [], "they lay there while the DC's pacer stood still"
 
 
 # -- what fails -------------------------------------------------------------------------------------------------------
