@@ -78,7 +78,7 @@ def _parse(text: str) -> Element:
     if begin < 0:
         raise MetadataError("it printed no XML")
     try:
-        parser.Parse(text[begin : end + 1], True)  # noqa: FBT003
+        parser.Parse(text[begin : end + 1], True)  # noqa: FBT003 (it takes no names)
         root = builder.close()
     except (expat.ExpatError, AssertionError) as error:
         raise MetadataError(f"not XML: {error}") from error

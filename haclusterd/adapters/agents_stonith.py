@@ -51,7 +51,7 @@ class StonithAgents:
         self._cancelled.add(key)
         self._fence_agents.cancel(key)
 
-    def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:  # noqa: ARG002
+    def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:  # noqa: ARG002 (none survives)
         """Kill what earlier incarnations asked devices: nobody waits for the answers."""
         self._fence_agents.kill_left_over()
         return ()

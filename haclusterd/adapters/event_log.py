@@ -152,7 +152,7 @@ def _append(file: Path, text: str) -> None:
 
 def standard_event_log(*, json_file: Path | None = None) -> StreamEventLog:
     """Return the log of this process: standard error, spelled for journald when it is journald that reads it."""
-    stream = open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
+    stream = open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115 (lives on)
     return StreamEventLog(
         stream,
         for_journal="JOURNAL_STREAM" in os.environ,

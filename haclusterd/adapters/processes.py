@@ -29,7 +29,7 @@ from haclusterd.model.instants import Instant, after, elapsed_ms
 from haclusterd.ports.clock import Clock, Timer
 
 # CPython's switch for exactly this purpose: with vfork, a stuck exec stops every thread of this process.
-subprocess._USE_VFORK = False  # type: ignore[misc]
+subprocess._USE_VFORK = False  # type: ignore[misc]  # Final in the stubs
 
 KILL_PATIENCE_MS = 250
 """How long a killed process may take to go before its result is delivered without it."""
@@ -109,7 +109,7 @@ class _Child(subprocess.Popen[bytes]):
         # The pidfd tells the exit; Popen must not wait for it, neither now nor when it is collected.
         self.returncode = 0
 
-    @property  # type: ignore[override]
+    @property  # type: ignore[override]  # None until the fork
     def pid(self) -> int | None:
         """Return the process id; None before the fork."""
         return self._pid

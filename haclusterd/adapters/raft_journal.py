@@ -219,31 +219,31 @@ class Journal:
     def __len__(self) -> int:
         return len(self._content.entries)
 
-    def setCurrentTerm(self, term: int, votedForNodeId: NodeName | None) -> None:  # noqa: N802, N803
+    def setCurrentTerm(self, term: int, votedForNodeId: NodeName | None) -> None:  # noqa: N802, N803 (the library\'s name)
         """Set term and vote; no message that shows them may leave before `is_vote_synced`."""
         self._content.term, self._content.vote = term, votedForNodeId
         self._put(VOTE, _ONE.pack(term) + (votedForNodeId or "").encode())
         self._vote_sequence = self._sequence
 
-    def getCurrentTerm(self) -> int:  # noqa: N802
+    def getCurrentTerm(self) -> int:  # noqa: N802 (the library\'s name)
         """Return the current term."""
         return self._content.term
 
-    def getVotedForNodeId(self) -> NodeName | None:  # noqa: N802
+    def getVotedForNodeId(self) -> NodeName | None:  # noqa: N802 (the library\'s name)
         """Return whom this node voted for in the current term."""
         return self._content.vote
 
-    def setRaftCommitIndex(self, raftCommitIndex: int) -> None:  # noqa: N802, N803
+    def setRaftCommitIndex(self, raftCommitIndex: int) -> None:  # noqa: N802, N803 (the library\'s name)
         """Note the commit index; it goes to disk with the next records, or after a second."""
         if raftCommitIndex != self._content.commit:
             self._content.commit = raftCommitIndex
             self._is_commit_dirty = True
 
-    def getRaftCommitIndex(self) -> int:  # noqa: N802
+    def getRaftCommitIndex(self) -> int:  # noqa: N802 (the library\'s name)
         """Return the commit index."""
         return self._content.commit
 
-    def onOneSecondTimer(self) -> None:  # noqa: N802
+    def onOneSecondTimer(self) -> None:  # noqa: N802 (the library\'s name)
         """Let a changed commit index go to disk although nothing else does."""
         self._is_commit_due = self._is_commit_dirty
 

@@ -179,7 +179,7 @@ class Host(Protocol):
         ...
 
 
-class _VoterNode(Node):  # type: ignore[misc]
+class _VoterNode(Node):  # type: ignore[misc]  # the library has no types
     """A node whose hash does not depend on PYTHONHASHSEED: the library iterates over sets of them."""
 
     def __hash__(self) -> int:
@@ -189,7 +189,7 @@ class _VoterNode(Node):  # type: ignore[misc]
         return isinstance(other, _VoterNode) and self._id == other._id
 
 
-class _HostTransport(Transport):  # type: ignore[misc]
+class _HostTransport(Transport):  # type: ignore[misc]  # the library has no types
     """The library's way out."""
 
     ready = True
@@ -204,7 +204,7 @@ class _HostTransport(Transport):  # type: ignore[misc]
         return True
 
 
-class GuardedSyncObj(SyncObj):  # type: ignore[misc]
+class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
     """One Raft node; every call must come through `RaftCore`, which calls `enter` first."""
 
     _SyncObj__raftElectionDeadline: float
@@ -341,7 +341,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]
 
     # Elections.
 
-    def _SyncObj__generateRaftTimeout(self) -> float:  # noqa: N802
+    def _SyncObj__generateRaftTimeout(self) -> float:  # noqa: N802 (the library\'s name)
         timers = self._settings.timers
         span = timers.election_max_ms - timers.election_min_ms
         return (timers.election_min_ms + span * self._host.fraction()) / 1000
@@ -405,7 +405,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]
         self._SyncObj__raftLeader = None
         self._pre_voters = set()
 
-    def _SyncObj__onBecomeLeader(self) -> None:  # noqa: N802
+    def _SyncObj__onBecomeLeader(self) -> None:  # noqa: N802 (the library\'s name)
         last = self._journal.last_index
         self._progress = {peer: Progress(last + 1) for peer in self._settings.peers}
         self._verified = None
@@ -413,7 +413,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]
 
     # Messages.
 
-    def _SyncObj__onMessageReceived(self, node: Node, message: Message) -> None:  # noqa: N802
+    def _SyncObj__onMessageReceived(self, node: Node, message: Message) -> None:  # noqa: N802 (the library\'s name)
         kind = message["type"]
         own = _OWN_MESSAGES.get(kind)
         if own is not None:
@@ -569,7 +569,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]
             progress.restart(max(match + 1, min(next_index, message["refused_index"])))
             self._replicate(node, is_heartbeat=True)
 
-    def _SyncObj__sendAppendEntries(self) -> None:  # noqa: N802
+    def _SyncObj__sendAppendEntries(self) -> None:  # noqa: N802 (the library\'s name)
         self._SyncObj__newAppendEntriesTime = _monotonic() + self._settings.timers.append_ms / 1000
         for peer in self._settings.peers:
             node = _VoterNode(peer)
@@ -620,7 +620,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]
             },
         )
 
-    def _checkCommandsToApply(self) -> None:  # noqa: N802
+    def _checkCommandsToApply(self) -> None:  # noqa: N802 (the library\'s name)
         if self.is_leader:
             while self.waiting and self._journal.last_index - self.applied_index < self._settings.in_flight_max:
                 self._add(bytes((REGULAR,)) + self.waiting.popleft(), self._journal.last_index + 1, self.term)
@@ -630,7 +630,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]
 
     # Applying, snapshots.
 
-    def _SyncObj__applyLogEntries(self) -> bool:  # noqa: N802
+    def _SyncObj__applyLogEntries(self) -> bool:  # noqa: N802 (the library\'s name)
         """Apply what is committed and synced here, as far as the main loop has room; return whether anything was."""
         applied = self.applied_index
         until = min(self.commit_index, self._journal.synced_index, applied + self._host.room())
@@ -643,13 +643,13 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]
                 self._host.apply(entry)
         return True
 
-    def _SyncObj__tryLogCompaction(self) -> None:  # noqa: N802
+    def _SyncObj__tryLogCompaction(self) -> None:  # noqa: N802 (the library\'s name)
         self._host.compact()
 
-    def _SyncObj__doApplyCommand(self, *_: object) -> NoReturn:  # noqa: N802
+    def _SyncObj__doApplyCommand(self, *_: object) -> NoReturn:  # noqa: N802 (the library\'s name)
         raise AssertionError("entries are applied by __applyLogEntries")
 
-    def _SyncObj__loadDumpFile(self, *_: object) -> NoReturn:  # noqa: N802
+    def _SyncObj__loadDumpFile(self, *_: object) -> NoReturn:  # noqa: N802 (the library\'s name)
         raise AssertionError("snapshots are loaded by RaftCore")
 
 

@@ -93,7 +93,7 @@ class Agent:
     shortdesc = ""
     longdesc = ""
     parameters: tuple[Parameter, ...] = ()
-    timeouts: dict[str, str] = {"start": "60s", "stop": "60s", "monitor": "20s"}  # noqa: RUF012
+    timeouts: dict[str, str] = {"start": "60s", "stop": "60s", "monitor": "20s"}  # noqa: RUF012 (agents replace it whole)
     monitors: tuple[tuple[str, str], ...] = (("0", "10s"),)
     """Depth and advised interval of each recurring monitor."""
 

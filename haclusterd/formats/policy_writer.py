@@ -45,7 +45,7 @@ class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  -- PyYAML's signature
         return True
 
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002  -- PyYAML's
         super().increase_indent(flow, indentless=False)
 
 

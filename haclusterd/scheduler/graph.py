@@ -27,7 +27,7 @@ def build_graph(selected: Selected, claims: Claims, digests: Digests, settings: 
         inputs = tuple(sorted(numbers[before] for before in reduced[action.id]))
         made = _fence(action, settings) if action.is_fence else _of_resource(action, claims, digests, settings)
         made["inputs"] = inputs
-        actions[numbers[action.id]] = GraphAction(id=numbers[action.id], **made)  # type: ignore[arg-type]
+        actions[numbers[action.id]] = GraphAction(id=numbers[action.id], **made)  # type: ignore[arg-type]  # made by the field
     return TransitionGraph(actions)
 
 
