@@ -434,7 +434,7 @@ def poison_cib(rules: SafetyRules) -> None:
     ended: list[object] = []
     cluster.truth.when_service_ends.append(ended.append)
     cluster.edit([configurations.primitive("poison")])
-    cluster.run_for(40_000)
+    cluster.run_for(15_000)
     assert cluster.runs_once(*configurations.SERVICES)
     assert not ended, "a service was interrupted"
     assert not cluster.switch.acted, "a node was reset"

@@ -140,6 +140,36 @@ def test_no_service_is_interrupted_and_no_node_fenced(fault: Callable[[Cluster],
     assert not cluster.checkers.log.lost_at_us
 
 
+def test_a_dc_whose_main_loop_hangs_is_replaced() -> None:
+    cluster = formed()
+    dc = cluster.dc()
+    home = cluster.others(dc)[0]
+    cluster.configure([configurations.prefers("db", home, 1000)])
+    cluster.until(cluster.is_settled, 10_000, "settled")
+    cluster.hang_main_loop(dc)
+    cluster.kill_service("db")
+    cluster.until(lambda: cluster.runs_once("db"), 8000, "db started again")
+    cluster.until(lambda: cluster.state(dc) is not NodeState.ONLINE, 15_000, "the hung node lost")
+
+
+def test_a_dc_that_is_not_heard_is_replaced_and_fenced() -> None:
+    cluster = formed()
+    dc = cluster.dc()
+    for other in cluster.others(dc):
+        cluster.network.drop_datagrams(dc, other)
+    cluster.until(lambda: cluster.dc() != dc, 10_000, "another DC")
+    cluster.until(lambda: any(target == dc for _, target, _ in cluster.switch.acted), 20_000, "fenced")
+
+
+def test_what_a_deaf_node_has_stopped_runs_elsewhere() -> None:
+    cluster = formed()
+    home = cluster.node_of("db")
+    for other in cluster.others(home):
+        cluster.network.drop_datagrams(other, home)
+    cluster.run_for(4000)
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != home, 30_000, "db elsewhere")
+
+
 def test_a_dead_fence_device_holds() -> None:
     cluster = formed()
     cluster.switch.set("n1", Mood.DEAD)
