@@ -18,7 +18,8 @@ from haclusterd.ports.store import StoreDamaged, StoreRefused
 IDENTITY_NAME = "identity"
 FORMAT = 1
 
-REJOIN = "Remove this node from the cluster and add the machine again under a new node name."
+REJOIN = "Leave this node switched off: its old name must not come back. To replace it, form the cluster anew."
+"""Members are those that the cluster was formed with (docs/design/0002-store.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,10 @@ def require_identity(files: Files, cluster: str, node: NodeName) -> Identity:
     data = files.read(IDENTITY_NAME)
     path = files.describe(IDENTITY_NAME)
     if data is None:
-        raise StoreRefused(f"{path} is missing: the data directory was never set up, or it was emptied. {REJOIN}")
+        raise StoreRefused(
+            f"{path} is missing: the data directory was never set up, or it was emptied. "
+            f"A new member begins with: haclusterd --initialize. If it was a member before: {REJOIN}"
+        )
     identity = _read(data, path)
     if identity.cluster != cluster:
         raise StoreRefused(f"{path} is of cluster {identity.cluster}, this node is configured for cluster {cluster}")

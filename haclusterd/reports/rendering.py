@@ -1,9 +1,8 @@
 """Reports as text for people and as JSON for programs (cli.md §5). The text is never parsed by anything."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from haclusterd.reports.codes import Severity
-from haclusterd.reports.items import ReportItem, exit_status
+from haclusterd.reports.items import ReportItem
 
 
 def render(item: ReportItem) -> str:
@@ -36,20 +35,3 @@ def to_json(item: ReportItem) -> dict[str, object]:
     if item.remedy:
         shown["remedy"] = item.remedy
     return shown
-
-
-def error_to_json(items: Sequence[ReportItem]) -> dict[str, object]:
-    """Return the object that a failed command prints: the first error heads it, `details` has every report.
-
-    There must be an error among them.
-    """
-    first = next(item for item in items if item.severity is Severity.ERROR)
-    return {
-        "error": {
-            "code": str(first.code),
-            "exit": int(exit_status(items)),
-            "message": first.message,
-            "hint": first.remedy,
-            "details": [to_json(item) for item in items],
-        }
-    }

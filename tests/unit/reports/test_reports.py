@@ -6,7 +6,7 @@ from haclusterd.reports.codes import CODES, Code, Severity
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.reports.items import Place, exit_status, has_errors, in_reading_order, report
 from haclusterd.reports.places import Places
-from haclusterd.reports.rendering import error_to_json, render, render_all, to_json
+from haclusterd.reports.rendering import render, render_all, to_json
 from haclusterd.reports.suggestions import did_you_mean, nearest
 
 
@@ -73,14 +73,6 @@ def test_exit_status(items: tuple, status: ExitStatus, strict: ExitStatus) -> No
     assert exit_status(items) is status
     assert exit_status(items, is_strict=True) is strict
     assert has_errors(items) == (status is not ExitStatus.OK)
-
-
-def test_the_first_error_heads_the_json() -> None:
-    shown = error_to_json([WARNING, ERROR, OTHER])
-    assert shown["error"]["code"] == "DUPLICATE_ID"
-    assert shown["error"]["exit"] == 78
-    assert shown["error"]["hint"] == "give one of them another id"
-    assert [detail["code"] for detail in shown["error"]["details"]] == ["FENCING_DISABLED", "DUPLICATE_ID", "NOT_YET"]
 
 
 def test_reading_order() -> None:
