@@ -160,10 +160,10 @@ def _loss(percent: int) -> Callable[[Lab, random.Random], Played]:
 
 
 def _delay(delay_ms: int, jitter_ms: int) -> Callable[[Lab, random.Random], Played]:
-    """On the cables of one machine, each way."""
+    """On the cables of one machine, each way; not the holder's, whose client has less patience."""
 
     def play(lab: Lab, chance: random.Random) -> Played:
-        machine = lab.machines[chance.choice(sorted(lab.machines))]
+        machine = lab.machines[chance.choice(lab.others(lab.holder()))]
         inits = [each.init for each in lab.machines.values()]
         lab.switch.delay(machine.index, inits, delay_ms, jitter_ms)
         lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), WATCH_S)
