@@ -7,7 +7,7 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active, unfenced_holders
 from haclusterd.cib.apply import REMEMBERED_REQUESTS, apply
-from haclusterd.cib.changes import Applied, RefusalCode
+from haclusterd.cib.changes import Applied, ChangeKind, RefusalCode
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState, ProofState
@@ -174,6 +174,29 @@ def test_voiding_an_order_does_not_end_its_possible_activity(log: Log) -> None:
     log.must(commands.VoidOrders(Term(1), (OrderKey("a"),)))
     assert log.cib.status.nodes[N2].orders[OrderKey("a")].is_voided
     assert possibly_active(log.cib.status.nodes[N2]) == {DB}
+
+
+def test_voiding_names_what_it_voids_once(log: Log) -> None:
+    log.must(issue(order("a"), order("b"), order("c", N3, ActionName.STOP)))
+    applied = log.must(commands.VoidOrders(Term(1), (OrderKey("a"),)))
+    assert [change.kind for change in applied.changes] == [ChangeKind.ORDER_VOIDED]
+    voided = [each.key for status in log.cib.status.nodes.values() for each in status.orders.values() if each.is_voided]
+    assert voided == ["a"]
+    again = log.must(commands.VoidOrders(Term(1), (OrderKey("a"),)))
+    assert again.changes == ()
+
+
+def test_a_start_leaves_what_it_ran_with_and_a_result_of_nothing_known_leaves_nothing(log: Log) -> None:
+    with_digest = replace(order("start"), digest="d1", devices=("GPU-1",))
+    log.must(issue(with_digest))
+    log.must(record(result("start")))
+    history = log.cib.status.nodes[N2].histories[DB]
+    assert (history.parameters, history.devices, history.records["start_0"].digest) == ({"a": "1"}, ("GPU-1",), "d1")
+    log.must(issue(replace(order("m", action=ActionName.MONITOR), parameters={"a": "2"}, interval_ms=10_000)))
+    log.must(record(result("m", "monitor", interval_ms=10_000, call_id=2)))
+    assert log.cib.status.nodes[N2].histories[DB].parameters == {"a": "1"}
+    log.must(record(result(None, "monitor", interval_ms=10_000), N3))
+    assert log.cib.status.nodes[N3].histories == {}
 
 
 def test_orders_of_another_term_are_refused(log: Log) -> None:
