@@ -47,11 +47,10 @@ def _check_repetition(judgement: Judgement, primitive: Primitive) -> None:
 
 
 def _check_operation(judgement: Judgement, operation: Operation, where: str, path: tuple[str, ...]) -> None:
-    for name, value in (("on-fail", operation.on_fail), ("requires", operation.requires)):
-        row = operation_row(name)
-        assert row is not None
-        if value is not None:
-            judgement.check_value(row, value, f"{where}: {name}", (*path, name))
+    on_fail = operation_row("on-fail")
+    assert on_fail is not None
+    if operation.on_fail is not None:
+        judgement.check_value(on_fail, operation.on_fail, f"{where}: on-fail", (*path, "on-fail"))
     for name, value in pairs(operation.meta):
         row = operation_row(name)
         if row is None:

@@ -44,3 +44,6 @@ def _check_primitive(judgement: Judgement, primitive: Primitive) -> None:
         if operation.role in _OF_PROMOTABLES:
             own = (*path, "operation", str(index), "role")
             judgement.note(Code.NOT_YET, own, construct=f"an operation with role {operation.role}")
+        if operation.requires is not None:
+            own = (*path, "operation", str(index), "requires")
+            judgement.note(Code.NOT_YET, own, construct="requires of an operation (it is a meta-attribute)")

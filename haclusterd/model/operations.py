@@ -20,7 +20,7 @@ OPERATION_ATTRIBUTES: tuple[Row, ...] = (
         choices=("nothing", "quorum", "fencing")),
 )  # fmt: skip
 
-DEFAULTABLE = ("timeout", "on-fail", "start-delay", "enabled", "requires")
+DEFAULTABLE = ("timeout", "on-fail", "start-delay", "enabled")
 """The attributes that operation defaults may give."""
 
 RECURRING = frozenset({"monitor"})

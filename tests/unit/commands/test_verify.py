@@ -113,7 +113,7 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("primitive d Dummy op monitor interval=5s timeout=0", [("TIMEOUT_TOO_SHORT", "1:42")]),
         ("primitive d Dummy op monitor interval=5s timeout=48h", [("TIMEOUT_TOO_LONG", "1:42")]),
         ("primitive d Dummy op monitor interval=5s on-fail=explode", [("BAD_VALUE", "1:42")]),
-        ("primitive d Dummy op monitor interval=5s requires=luck", [("BAD_VALUE", "1:42")]),
+        ("primitive d Dummy op monitor interval=5s requires=quorum", [("NOT_YET", "1:42")]),
         (f"{MONITORED} op_meta timeout=5 colour=red", [("UNKNOWN_OPERATION_ATTRIBUTE", "1:60")]),
         # agents
         ("primitive d Dumy op monitor interval=5s", [("UNKNOWN_AGENT", "1:13")]),
