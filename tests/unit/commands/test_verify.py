@@ -114,7 +114,10 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("primitive d Dummy op monitor interval=5s timeout=48h", [("TIMEOUT_TOO_LONG", "1:42")]),
         ("primitive d Dummy op monitor interval=5s on-fail=explode", [("BAD_VALUE", "1:42")]),
         ("primitive d Dummy op monitor interval=5s requires=quorum", [("NOT_YET", "1:42")]),
-        (f"{MONITORED} op_meta timeout=5 colour=red", [("UNKNOWN_OPERATION_ATTRIBUTE", "1:60")]),
+        (
+            f"{MONITORED} op_meta timeout=5 colour=red",
+            [("NOT_YET", "1:50"), ("UNKNOWN_OPERATION_ATTRIBUTE", "1:60")],
+        ),
         # agents
         ("primitive d Dumy op monitor interval=5s", [("UNKNOWN_AGENT", "1:13")]),
         ("primitive d IPaddr2 op monitor interval=5s", [("MISSING_PARAMETER", "1:11")]),
