@@ -35,7 +35,7 @@ class FenceOutcome(StrEnum):
     UNKNOWN = "unknown"
     """Whoever ran the agent is gone."""
     CONFIRMED = "confirmed"
-    """A person said that the node is down."""
+    """A person said that the node is down; no verb offers it yet (safety.md §10)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,7 @@ class ProofState(StrEnum):
     """How far it is known that a device can fence a node."""
 
     UNTESTED = "untested"
+    """A shape of the record only: what was never tried has no proof."""
     TESTED = "tested"
     FAILING = "failing"
     LIED = "lied"

@@ -62,7 +62,7 @@ class Role(Enum):
 
 
 class ActionName(StrEnum):
-    """Actions an order may name."""
+    """Actions an order may name; those of promotable and migrating resources are shapes that nothing issues yet."""
 
     START = "start"
     STOP = "stop"

@@ -66,7 +66,10 @@ def derive(node_timeout_ms: int, brain_timeout_ms: int = DEFAULT_BRAIN_TIMEOUT_M
 
 
 def watchdog_wait_ms(timing: Timing, watchdog_timeout_ms: int) -> int:
-    """Return how long survivors wait, after a loss is committed, before a watchdog counts as having fenced the node."""
+    """Return how long survivors wait, after a loss is committed, before a watchdog counts as having fenced the node.
+
+    Part of the inequality that the timers must keep; watchdog fencing itself is not offered yet (safety.md §2, §10).
+    """
     span = timing.lease_ms + 2 * watchdog_timeout_ms
     return span + -(-span * 2 * CLOCK_RATE_PERCENT // 100) + WATCHDOG_RESERVE_MS
 
