@@ -35,6 +35,8 @@ class ChangeKind(StrEnum):
     ATTRIBUTE_CHANGED = "attribute-changed"
     DEVICE_PROVEN = "device-proven"
     REFUSED = "refused"
+    HISTORY_GAP = "history-gap"
+    """Never made by `apply`: stands in what a node tells of the past for what it does not know."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ class _Dialogue:
 
     def _history_read(self, answer: HistoryAnswer) -> None:
         self._events = tuple(
-            Event(row.index, row.at, Change(ChangeKind(row.kind), row.node, row.resource, row.text))
+            Event(row.index, row.at, Change(_kind(row.kind), row.node, row.resource, row.text))
             for row in answer.rows
         )
         self._run()
@@ -281,6 +281,14 @@ class _Dialogue:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _kind(text: str) -> ChangeKind:
+    """Read a kind from the history, which another version of this program may have written."""
+    try:
+        return ChangeKind(text)
+    except ValueError:
+        return ChangeKind.HISTORY_GAP
 
 
 def _nothing() -> None:

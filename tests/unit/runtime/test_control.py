@@ -10,8 +10,10 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import NodeEntry
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import Term
+from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response
+from haclusterd.ports.history import GAP, HistoryRow
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.runtime.control import (
     COMMIT_WAIT_MS,
@@ -234,3 +236,14 @@ def test_there_is_a_limit_of_requests_and_each_answer_makes_room() -> None:
     desk.daemon.settle()
     assert all(desk.response(name) is not None for name in names)
     assert status_of(desk, desk.ask("node.show")) == 0
+
+
+@pytest.mark.parametrize("kind", [GAP, "written-by-a-later-version"])
+def test_a_history_with_rows_that_no_entry_made_is_shown_whole(kind: str) -> None:
+    desk = Desk()
+    row = HistoryRow(7, 0, WallTime(5), kind, None, None, "entries 3 to 7 are not known here")
+    desk.daemon.runtime.ports.history.record(7, (row,))
+    response = desk.response(desk.ask("history.events"))
+    assert response is not None
+    assert response.exit == 0
+    assert "entries 3 to 7 are not known here" in str(response.data)
