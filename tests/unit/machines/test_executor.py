@@ -1,6 +1,5 @@
-"""What an executor begins, what it refuses, what it says, and what it does when it is alone."""
+"""What an executor begins, what it refuses, and what it says."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -9,106 +8,26 @@ from hypothesis import strategies as st
 
 from haclusterd.cib import commands
 from haclusterd.machines.effects import (
-    Effect,
-    KillAgent,
-    PublishEmpty,
-    RunAgent,
     UnwatchService,
     WatchService,
 )
 from haclusterd.machines.executor import ExecutorMachine
-from haclusterd.machines.moment import Moment
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall
-from haclusterd.model.configuration import Group, Operation
-from haclusterd.model.fencing import FenceOutcome
-from haclusterd.model.ids import AgentReference, OrderKey, ResourceId
-from haclusterd.model.instants import NEVER, Instant, WallTime
+from haclusterd.model.ids import OrderKey
+from haclusterd.model.instants import Instant
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCode
-from haclusterd.model.orders import OperationResult, Order, ResultKind
+from haclusterd.model.orders import Order, ResultKind
+from tests.unit.machines.executing import GRACE_MS, Node, start
 from tests.unit.machines.situations import (
     DB,
     N2,
     WEB,
     Cluster,
-    commands_of,
     ended,
     life,
-    moment,
     order,
-    primitive,
     probe,
 )
-
-GRACE_MS = 2000
-
-
-class Node:
-    """n2's executor in a cluster, and the agents that it was given to run."""
-
-    def __init__(self, cluster: Cluster | None = None, *, actions_max: int = 16) -> None:
-        self.cluster = cluster or Cluster()
-        self.executor = ExecutorMachine(
-            N2, life(N2), Instant(0), lease_grace_ms=GRACE_MS, actions_max=actions_max
-        )
-        self.now = 10_000
-        self.has_lease = True
-        self.calls: list[AgentCall] = []
-        self.at_work: dict[str, AgentCall] = {}
-        self.killed: list[str] = []
-        self.told: list[OperationResult] = []
-        self.said_empty: list[bool] = []
-        self.seen = self.cluster.cib
-        self.effects: Sequence[Effect] = ()
-
-    def moment(self) -> Moment:
-        return moment(self.now, lease_until=NEVER if self.has_lease else 0)
-
-    def perform(self, effects: Sequence[Effect]) -> Sequence[Effect]:
-        self.effects = effects
-        for effect in effects:
-            if isinstance(effect, RunAgent):
-                assert effect.call.key not in self.at_work
-                self.calls.append(effect.call)
-                self.at_work[effect.call.key] = effect.call
-            elif isinstance(effect, KillAgent):
-                self.killed.append(effect.key)
-            elif isinstance(effect, PublishEmpty):
-                self.said_empty.append(effect.is_empty)
-        for command in commands_of(effects):
-            assert isinstance(command, commands.RecordResults)
-            self.told.extend(command.results)
-            self.cluster.put(command)
-        return effects
-
-    def see(self) -> Sequence[Effect]:
-        """Show it the newest CIB."""
-        self.seen = self.cluster.cib
-        return self.perform(self.executor.cib_changed(self.cluster.cib, self.moment()))
-
-    def tick(self, span_ms: int = 0) -> Sequence[Effect]:
-        self.now += span_ms
-        return self.perform(self.executor.ticked(self.moment()))
-
-    def finish(self, key: str, exit_code: int = 0, status: ExecutionStatus = ExecutionStatus.DONE) -> Sequence[Effect]:
-        """Let an agent end; the CIB that follows is seen."""
-        del self.at_work[key]
-        effects = self.perform(self.executor.agent_finished(ended(key, exit_code, status), self.moment()))
-        self.see()
-        return effects
-
-    def lose_lease(self) -> Sequence[Effect]:
-        self.has_lease = False
-        return self.tick()
-
-    def is_empty(self) -> bool:
-        """Return what the pacer was told last."""
-        return bool(self.said_empty) and self.said_empty[-1]
-
-    def begun(self) -> list[tuple[str, str]]:
-        return [(str(call.resource), call.action) for call in self.calls]
-
-    def answers(self) -> list[tuple[str | None, ResultKind]]:
-        return [(result.order, result.kind) for result in self.told]
 
 
 @pytest.fixture
@@ -117,12 +36,6 @@ def node() -> Node:
     made = Node()
     made.see()
     return made
-
-
-def start(node: Node, resource: ResourceId = DB) -> None:
-    node.cluster.issue(order(f"start-{resource}", resource=resource))
-    node.see()
-    node.finish(f"start-{resource}")
 
 
 # -- what it begins ---------------------------------------------------------------------------------------------------
@@ -414,205 +327,6 @@ def test_a_start_that_failed_is_not_watched(node: Node) -> None:
     node.cluster.issue(order("a"))
     node.see()
     assert WatchService(DB, "db") not in node.finish("a", 1)
-
-
-# -- alone ------------------------------------------------------------------------------------------------------------
-
-
-def test_at_the_end_of_the_lease_everything_active_is_stopped(node: Node) -> None:
-    start(node)
-    node.lose_lease()
-    assert node.executor.has_acted_alone
-    assert node.begun()[-1] == ("db", "stop")
-    assert node.executor.is_stopping_alone
-    node.finish(node.calls[-1].key)
-    assert not node.executor.is_stopping_alone
-
-
-def test_it_is_woken_when_its_lease_ends(node: Node) -> None:
-    assert node.executor.deadline(moment(10_000, lease_until=11_500)) == 11_500
-
-
-def test_a_daemon_that_has_just_started_waits_for_its_first_lease() -> None:
-    node = Node()
-    node.has_lease = False
-    node.now = GRACE_MS - 1
-    node.see()
-    assert not node.executor.has_acted_alone
-    node.tick(1)
-    assert node.executor.has_acted_alone
-
-
-def test_a_start_in_progress_is_killed_and_then_stopped(node: Node) -> None:
-    node.cluster.issue(order("a"))
-    node.see()
-    node.lose_lease()
-    assert node.killed == ["a"]
-    assert node.begun() == [("db", "start")]
-    node.finish("a", 1, ExecutionStatus.CANCELLED)
-    assert node.begun() == [("db", "start"), ("db", "stop")]
-    assert node.told == [], "what was interrupted is not told: it is found out by a probe of the next life"
-
-
-def test_own_stops_follow_the_constraints_in_reverse(node: Node) -> None:
-    node.cluster.configure(
-        *(commands.PutResource(primitive(name)) for name in ("db", "web")),
-        commands.PutResource(Group(ResourceId("g"), (DB, WEB))),
-    )
-    start(node)
-    start(node, WEB)
-    node.lose_lease()
-    assert node.begun()[2:] == [("web", "stop")]
-    node.finish(node.calls[-1].key)
-    assert node.begun()[3:] == [("db", "stop")]
-
-
-def test_own_stops_take_the_time_that_is_configured(node: Node) -> None:
-    stop = Operation("db-stop", "stop", timeout_ms=77_000)
-    node.cluster.configure(commands.PutResource(replace(primitive("db"), operations=(stop,))))
-    start(node)
-    node.lose_lease()
-    assert node.calls[-1].timeout_ms == 77_000
-
-
-def test_what_was_stopped_by_an_order_is_not_stopped_again(node: Node) -> None:
-    start(node)
-    node.cluster.issue(order("s", ActionName.STOP))
-    node.see()
-    node.finish("s")
-    node.lose_lease()
-    assert node.begun() == [("db", "start"), ("db", "stop")]
-
-
-def test_a_leaver_without_a_leader_stops_everything_though_its_lease_holds(node: Node) -> None:
-    start(node)
-    node.perform(node.executor.give_up(node.moment()))
-    assert node.begun()[-1] == ("db", "stop")
-    assert node.executor.give_up(node.moment()) == ()
-
-
-def test_orders_are_not_taken_once_it_has_acted_alone(node: Node) -> None:
-    node.lose_lease()
-    node.has_lease = True
-    node.cluster.issue(order("a"))
-    node.see()
-    node.tick(1000)
-    assert node.begun() == []
-
-
-def test_fence_devices_are_not_stopped(node: Node) -> None:
-    node.cluster.issue(replace(order("f", resource=ResourceId("power")), agent=AgentReference("stonith", None, "x")))
-    node.see()
-    node.finish("f")
-    node.lose_lease()
-    assert node.begun() == [("power", "start")]
-
-
-def test_a_new_life_takes_orders_again(node: Node) -> None:
-    start(node)
-    node.lose_lease()
-    node.finish(node.calls[-1].key)
-    node.has_lease = True
-    node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
-    node.cluster.must(commands.Join(N2, life(N2, token=2)))
-    node.cluster.issue(order("b", incarnation=life(N2, token=2)))
-    node.see()
-    assert node.begun()[-1] == ("db", "start")
-
-
-def test_an_agent_of_the_old_life_blocks_its_resource_and_is_not_told_of(node: Node) -> None:
-    node.cluster.issue(order("a"))
-    node.see()
-    node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
-    node.cluster.must(commands.Join(N2, life(N2, token=2)))
-    node.cluster.issue(order("b", incarnation=life(N2, token=2)))
-    node.see()
-    assert node.begun() == [("db", "start")]
-    node.finish("a")
-    assert node.told == []
-    assert node.begun() == [("db", "start"), ("db", "start")]
-
-
-def test_a_node_that_is_recorded_as_fenced_but_lives_stops_what_it_ran(node: Node) -> None:
-    """Its lease may even hold: it was fenced by hand. What it ran may start elsewhere at once."""
-    start(node)
-    node.cluster.lose(N2)
-    node.cluster.must(commands.Fenced(N2, life(N2), None, FenceOutcome.CONFIRMED, "it is down"))
-    node.see()
-    assert node.executor.has_acted_alone
-    assert node.begun()[-1] == ("db", "stop")
-
-
-def test_what_an_older_boot_ran_is_not_stopped() -> None:
-    node = Node()
-    start_on_older_boot(node)
-    node.lose_lease()
-    assert node.executor.has_acted_alone
-    assert node.begun() == []
-
-
-def start_on_older_boot(node: Node) -> None:
-    node.cluster.issue(order("a"))
-    finished = OperationResult(
-        ResultKind.FINISHED, OrderKey("a"), DB, "start", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
-    )
-    node.cluster.must(commands.RecordResults(N2, life(N2), (finished,)))
-    node.executor = ExecutorMachine(N2, life(N2, boot=2), Instant(0), lease_grace_ms=GRACE_MS)
-    node.see()
-
-
-# -- empty ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_node_is_empty_when_nothing_can_be_active_on_it(node: Node) -> None:
-    assert node.is_empty()
-    node.cluster.issue(order("a"))
-    node.see()
-    assert not node.is_empty()
-    node.finish("a")
-    assert not node.is_empty()
-    node.cluster.issue(order("s", ActionName.STOP))
-    node.see()
-    node.finish("s")
-    assert node.is_empty()
-
-
-def test_a_node_that_stopped_everything_by_itself_is_empty_also_in_its_next_life(node: Node) -> None:
-    start(node)
-    node.lose_lease()
-    assert not node.is_empty()
-    node.finish(node.calls[-1].key)
-    assert node.is_empty()
-    node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
-    assert node.is_empty()
-
-
-@pytest.mark.parametrize(
-    ("exit_code", "status"), [(1, ExecutionStatus.DONE), (0, ExecutionStatus.TIMEOUT), (1, ExecutionStatus.ERROR)]
-)
-def test_a_failed_stop_leaves_the_node_not_empty(node: Node, exit_code: int, status: ExecutionStatus) -> None:
-    start(node)
-    node.lose_lease()
-    node.finish(node.calls[-1].key, exit_code, status)
-    assert not node.is_empty()
-
-
-def test_a_life_that_never_joined_proves_nothing() -> None:
-    """Its CIB may be older than what its predecessor started."""
-    cluster = Cluster()
-    node = Node(cluster)
-    node.executor = ExecutorMachine(N2, life(N2, token=2), Instant(0), lease_grace_ms=GRACE_MS)
-    node.has_lease = False
-    node.see()
-    assert node.executor.has_acted_alone
-    assert not node.is_empty()
-
-
-def test_an_adopted_agent_of_a_resource_that_the_cib_does_not_know_leaves_the_node_not_empty(node: Node) -> None:
-    node.executor.adopted([AdoptedAction("old", DB, "start", Instant(0), is_running=True)])
-    node.lose_lease()
-    node.perform(node.executor.adopted_ended("old", node.moment()))
-    assert not node.is_empty()
 
 
 # -- whatever happens -------------------------------------------------------------------------------------------------

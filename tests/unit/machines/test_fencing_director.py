@@ -260,6 +260,18 @@ def test_the_last_heartbeats_of_a_fenced_node_are_no_sign_of_life() -> None:
     assert commands_of(dc.step(late)) == [], "they lay there while the DC's pacer stood still"
 
 
+def test_the_life_after_a_recorded_reboot_is_no_reason_to_fence_again() -> None:
+    dc = Dc()
+    dc.agent_succeeded()
+    dc.now = NOW + DONE_MS
+    dc.step()
+    dc.step()
+    dc.now += 10 * H
+    rebooted = heard(N2, dc.now - 10, incarnation=life(N2, boot=2), now=dc.now)
+    for report in (dc.quiet(rebooted), None):
+        assert commands_of(dc.director.step(dc.cluster.cib, report, moment(dc.now))) == []
+
+
 # -- what fails -------------------------------------------------------------------------------------------------------
 
 
@@ -299,6 +311,17 @@ def test_from_the_third_attempt_on_it_waits_longer_each_time() -> None:
     dc.now += BACKOFF_FIRST_MS
     dc.step()
     assert dc.order.attempt == 3
+
+
+def test_the_failures_of_another_node_are_not_counted() -> None:
+    dc = Dc()
+    for _ in range(2):
+        dc.step()
+        dc.agent_ended(FenceOutcome.FAILED)
+    dc.cluster.must(commands.Join(N2, life(N2, token=2)))
+    dc.cluster.lose(N3)
+    dc.step()
+    assert (dc.order.target, dc.order.attempt) == (N3, 1)
 
 
 def test_after_the_last_attempt_it_waits_until_more_are_allowed() -> None:

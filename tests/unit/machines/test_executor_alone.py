@@ -1,0 +1,233 @@
+"""What an executor does without a lease, and when its node is proven to run nothing."""
+
+from dataclasses import replace
+
+import pytest
+
+from haclusterd.cib import commands
+from haclusterd.machines.executor import ExecutorMachine
+from haclusterd.model.agent_calls import AdoptedAction
+from haclusterd.model.configuration import Group, Operation
+from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.ids import AgentReference, OrderKey, ResourceId
+from haclusterd.model.instants import Instant, WallTime
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import OperationResult, ResultKind
+from tests.unit.machines.executing import GRACE_MS, Node, start
+from tests.unit.machines.situations import (
+    DB,
+    N2,
+    WEB,
+    Cluster,
+    life,
+    moment,
+    order,
+    primitive,
+)
+
+
+@pytest.fixture
+def node() -> Node:
+    """n2, joined, with its lease."""
+    made = Node()
+    made.see()
+    return made
+
+
+# -- alone ------------------------------------------------------------------------------------------------------------
+
+
+def test_at_the_end_of_the_lease_everything_active_is_stopped(node: Node) -> None:
+    start(node)
+    node.lose_lease()
+    assert node.executor.has_acted_alone
+    assert node.begun()[-1] == ("db", "stop")
+    assert node.executor.is_stopping_alone
+    node.finish(node.calls[-1].key)
+    assert not node.executor.is_stopping_alone
+
+
+def test_it_is_woken_when_its_lease_ends(node: Node) -> None:
+    assert node.executor.deadline(moment(10_000, lease_until=11_500)) == 11_500
+
+
+def test_a_daemon_that_has_just_started_waits_for_its_first_lease() -> None:
+    node = Node()
+    node.has_lease = False
+    node.now = GRACE_MS - 1
+    node.see()
+    assert not node.executor.has_acted_alone
+    node.tick(1)
+    assert node.executor.has_acted_alone
+
+
+def test_a_start_in_progress_is_killed_and_then_stopped(node: Node) -> None:
+    node.cluster.issue(order("a"))
+    node.see()
+    node.lose_lease()
+    assert node.killed == ["a"]
+    assert node.begun() == [("db", "start")]
+    node.finish("a", 1, ExecutionStatus.CANCELLED)
+    assert node.begun() == [("db", "start"), ("db", "stop")]
+    assert node.told == [], "what was interrupted is not told: it is found out by a probe of the next life"
+
+
+def test_own_stops_follow_the_constraints_in_reverse(node: Node) -> None:
+    node.cluster.configure(
+        *(commands.PutResource(primitive(name)) for name in ("db", "web")),
+        commands.PutResource(Group(ResourceId("g"), (DB, WEB))),
+    )
+    start(node)
+    start(node, WEB)
+    node.lose_lease()
+    assert node.begun()[2:] == [("web", "stop")]
+    node.finish(node.calls[-1].key)
+    assert node.begun()[3:] == [("db", "stop")]
+
+
+def test_own_stops_take_the_time_that_is_configured(node: Node) -> None:
+    stop = Operation("db-stop", "stop", timeout_ms=77_000)
+    node.cluster.configure(commands.PutResource(replace(primitive("db"), operations=(stop,))))
+    start(node)
+    node.lose_lease()
+    assert node.calls[-1].timeout_ms == 77_000
+
+
+def test_what_was_stopped_by_an_order_is_not_stopped_again(node: Node) -> None:
+    start(node)
+    node.cluster.issue(order("s", ActionName.STOP))
+    node.see()
+    node.finish("s")
+    node.lose_lease()
+    assert node.begun() == [("db", "start"), ("db", "stop")]
+
+
+def test_a_leaver_without_a_leader_stops_everything_though_its_lease_holds(node: Node) -> None:
+    start(node)
+    node.perform(node.executor.give_up(node.moment()))
+    assert node.begun()[-1] == ("db", "stop")
+    assert node.executor.give_up(node.moment()) == ()
+
+
+def test_orders_are_not_taken_once_it_has_acted_alone(node: Node) -> None:
+    node.lose_lease()
+    node.has_lease = True
+    node.cluster.issue(order("a"))
+    node.see()
+    node.tick(1000)
+    assert node.begun() == []
+
+
+def test_fence_devices_are_not_stopped(node: Node) -> None:
+    node.cluster.issue(replace(order("f", resource=ResourceId("power")), agent=AgentReference("stonith", None, "x")))
+    node.see()
+    node.finish("f")
+    node.lose_lease()
+    assert node.begun() == [("power", "start")]
+
+
+def test_a_new_life_takes_orders_again(node: Node) -> None:
+    start(node)
+    node.lose_lease()
+    node.finish(node.calls[-1].key)
+    node.has_lease = True
+    node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
+    node.cluster.must(commands.Join(N2, life(N2, token=2)))
+    node.cluster.issue(order("b", incarnation=life(N2, token=2)))
+    node.see()
+    assert node.begun()[-1] == ("db", "start")
+
+
+def test_an_agent_of_the_old_life_blocks_its_resource_and_is_not_told_of(node: Node) -> None:
+    node.cluster.issue(order("a"))
+    node.see()
+    node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
+    node.cluster.must(commands.Join(N2, life(N2, token=2)))
+    node.cluster.issue(order("b", incarnation=life(N2, token=2)))
+    node.see()
+    assert node.begun() == [("db", "start")]
+    node.finish("a")
+    assert node.told == []
+    assert node.begun() == [("db", "start"), ("db", "start")]
+
+
+def test_a_node_that_is_recorded_as_fenced_but_lives_stops_what_it_ran(node: Node) -> None:
+    """Its lease may even hold: it was fenced by hand. What it ran may start elsewhere at once."""
+    start(node)
+    node.cluster.lose(N2)
+    node.cluster.must(commands.Fenced(N2, life(N2), None, FenceOutcome.CONFIRMED, "it is down"))
+    node.see()
+    assert node.executor.has_acted_alone
+    assert node.begun()[-1] == ("db", "stop")
+
+
+def test_what_an_older_boot_ran_is_not_stopped() -> None:
+    node = Node()
+    start_on_older_boot(node)
+    node.lose_lease()
+    assert node.executor.has_acted_alone
+    assert node.begun() == []
+
+
+def start_on_older_boot(node: Node) -> None:
+    node.cluster.issue(order("a"))
+    finished = OperationResult(
+        ResultKind.FINISHED, OrderKey("a"), DB, "start", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
+    )
+    node.cluster.must(commands.RecordResults(N2, life(N2), (finished,)))
+    node.executor = ExecutorMachine(N2, life(N2, boot=2), Instant(0), lease_grace_ms=GRACE_MS)
+    node.see()
+
+
+# -- empty ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_is_empty_when_nothing_can_be_active_on_it(node: Node) -> None:
+    assert node.is_empty()
+    node.cluster.issue(order("a"))
+    node.see()
+    assert not node.is_empty()
+    node.finish("a")
+    assert not node.is_empty()
+    node.cluster.issue(order("s", ActionName.STOP))
+    node.see()
+    node.finish("s")
+    assert node.is_empty()
+
+
+def test_a_node_that_stopped_everything_by_itself_is_empty_also_in_its_next_life(node: Node) -> None:
+    start(node)
+    node.lose_lease()
+    assert not node.is_empty()
+    node.finish(node.calls[-1].key)
+    assert node.is_empty()
+    node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
+    assert node.is_empty()
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "status"), [(1, ExecutionStatus.DONE), (0, ExecutionStatus.TIMEOUT), (1, ExecutionStatus.ERROR)]
+)
+def test_a_failed_stop_leaves_the_node_not_empty(node: Node, exit_code: int, status: ExecutionStatus) -> None:
+    start(node)
+    node.lose_lease()
+    node.finish(node.calls[-1].key, exit_code, status)
+    assert not node.is_empty()
+
+
+def test_a_life_that_never_joined_proves_nothing() -> None:
+    """Its CIB may be older than what its predecessor started."""
+    cluster = Cluster()
+    node = Node(cluster)
+    node.executor = ExecutorMachine(N2, life(N2, token=2), Instant(0), lease_grace_ms=GRACE_MS)
+    node.has_lease = False
+    node.see()
+    assert node.executor.has_acted_alone
+    assert not node.is_empty()
+
+
+def test_an_adopted_agent_of_a_resource_that_the_cib_does_not_know_leaves_the_node_not_empty(node: Node) -> None:
+    node.executor.adopted([AdoptedAction("old", DB, "start", Instant(0), is_running=True)])
+    node.lose_lease()
+    node.perform(node.executor.adopted_ended("old", node.moment()))
+    assert not node.is_empty()
