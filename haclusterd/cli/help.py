@@ -9,7 +9,7 @@ from haclusterd.cli.terminal import Colour, Screen, columns
 EXIT_CODES = (
     ("0", "done"),
     ("1, 2", "failed; a bad value"),
-    ("64, 65, 78", "usage; text that cannot be read; a configuration that is not valid"),
+    ("64, 65, 78", "usage; text that cannot be read; an invalid configuration"),
     ("69, 75, 106", "no daemon answers; try again; no quorum"),
     ("68, 105, 108", "no such node; no such object; exists already"),
     ("77, 107", "not permitted; unsafe, needs --force"),
