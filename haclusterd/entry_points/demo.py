@@ -177,7 +177,8 @@ class Demo:
 
     def online(self) -> int:
         """Return how many nodes are online."""
-        return sum(1 for node in self.status()["nodes"] if node["state"] == "online")
+        status = self.status()
+        return sum(1 for node in status["nodes"] if node["state"] == "online") if status["dc"] is not None else 0
 
     def is_idle(self) -> bool:
         """Tell whether nothing is in flight."""

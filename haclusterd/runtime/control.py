@@ -38,6 +38,8 @@ DEFAULT_WAIT_MS = 60_000
 HISTORY_LEVEL = "history."
 """Verbs of this level see this node's whole history, others the newest events only."""
 HISTORY_ROWS = 10_000
+CATCH_UP_WAIT_MS = 3_000
+"""How long a request waits for a daemon that still reads what was decided while it was away."""
 PROGRESS_MS = 1000
 RETRIES_MAX = 5
 REQUESTS_MAX = 64
@@ -134,6 +136,23 @@ class _Dialogue:
         self._wait_until: Instant | None = None
 
     def begin(self) -> None:
+        """Wait until a daemon that has just started knows what the others know; then run the verb."""
+        if not self._runtime.is_catching_up:
+            self._fetch()
+            return
+        self._unwatch = self._runtime.watch(self._caught_up)
+        self._call_in(CATCH_UP_WAIT_MS, self._give_up_catching_up)
+
+    def _caught_up(self) -> None:
+        if not self._runtime.is_catching_up:
+            self._give_up_catching_up()
+
+    def _give_up_catching_up(self) -> None:
+        self._unwatch()
+        self._stop_clock()
+        self._fetch()
+
+    def _fetch(self) -> None:
         """Fetch what the verb may look at, then run it."""
         if self._request.verb.startswith(HISTORY_LEVEL):
             self._runtime.ports.history.query(HistoryQuery(limit=HISTORY_ROWS), self._history_read)

@@ -32,7 +32,7 @@ from haclusterd.machines.moment import Moment
 from haclusterd.model.agent_calls import AgentResult, FenceCallResult
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId, Term
-from haclusterd.model.instants import NEVER, Instant, WallTime, after
+from haclusterd.model.instants import NEVER, Instant, WallTime, after, elapsed_ms
 from haclusterd.model.pacer import PacerReport, PacerSettings, PeerAddress
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.timing import Timing, derive
@@ -46,6 +46,8 @@ from haclusterd.runtime.proposer import EntryTooLarge, Proposer
 from haclusterd.runtime.settings import NodeSettings
 from haclusterd.scheduler.schedule import schedule
 
+CATCH_UP_MS = 3_000
+"""How long after its start a daemon without a leader is expected to find one."""
 CRASH_LOOP_COUNT = 3
 CRASH_LOOP_WINDOW_MS = 600_000
 TRANSFER_PAUSE_MS = 1000
@@ -76,6 +78,7 @@ class NodeRuntime:
         self._left = left
         now = ports.clock.now()
         self.started_at = ports.clock.wall()
+        self._began_at = now
         self._timing = settings.timing
         self._incarnation = Incarnation(settings.boot_id, ports.entropy.token())
         self._proposer = Proposer(settings.node, ports.entropy.token(), ports.store)
@@ -226,6 +229,13 @@ class NodeRuntime:
     def executor(self) -> ExecutorMachine:
         """This node's executor, for showing what it does."""
         return self._executor
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether this daemon has not yet seen its own Join, and may soon: what it knows may be old."""
+        is_young = elapsed_ms(self._began_at, self._ports.clock.now()) < CATCH_UP_MS
+        is_led = self._leadership.leader is not None
+        return self._joining.state is JoinState.OUTSIDE and (is_led or is_young)
 
     @property
     def safe_mode(self) -> str:

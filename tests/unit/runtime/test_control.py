@@ -247,3 +247,14 @@ def test_a_history_with_rows_that_no_entry_made_is_shown_whole(kind: str) -> Non
     assert response is not None
     assert response.exit == 0
     assert "entries 3 to 7 are not known here" in str(response.data)
+
+
+def test_a_daemon_that_has_just_started_lets_requests_wait_until_it_knows_what_the_others_know() -> None:
+    daemon = Daemon()
+    desk = Desk(daemon)
+    name = desk.ask("status")
+    assert desk.response(name) is None
+    daemon.form()
+    response = desk.response(name)
+    assert response is not None
+    assert "'n1'" in str(response.data)
