@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from haclusterd.cib.commands import Envelope
-from haclusterd.cib.wire import CodecError, FieldShape, fields_of, shape_of, write_fields
+from haclusterd.cib.wire import CodecError, FieldShape, Shape, fields_of, shape_of, write_fields
 from haclusterd.model.cluster import Cib, NodeStatus, Status
 from haclusterd.model.configuration import Configuration
 
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 FORMAT: Final = 1
-FEATURE_LEVEL: Final = 1
+FEATURE_LEVEL: Final = 2
 
 _ITEMS_PER_LINE: Final = 1000
 
@@ -44,7 +44,7 @@ _CIB = shape_of(Cib)
 
 _SPREAD: Final[Mapping[type, frozenset[str]]] = {
     Cib: frozenset({"members", "configuration", "status", "requests"}),
-    Configuration: frozenset({"nodes", "resources", "constraints"}),
+    Configuration: frozenset({"nodes", "resources", "constraints", "templates", "tags"}),
     Status: frozenset({"nodes", "fence_orders", "fencing_history", "proofs"}),
     NodeStatus: frozenset({"attributes", "histories", "probed", "unverified", "orders"}),
 }
@@ -65,7 +65,7 @@ def decode_envelope(data: bytes) -> Envelope:
     """Read what `encode_envelope` wrote; raise CodecError for everything else."""
     document = _parse(data)
     _check_version(document, {"format", "level", "envelope"})
-    return cast(Envelope, _ENVELOPE.read(document["envelope"]))
+    return cast(Envelope, _read(_ENVELOPE, document["envelope"]))
 
 
 def encode_cib(cib: Cib) -> bytes:
@@ -89,7 +89,7 @@ def decode_cib(data: bytes) -> Cib:
             _graft(root, _parse(line))
         except CodecError as error:
             raise error.under(f"line {number}") from None
-    return cast(Cib, _CIB.read(root))
+    return cast(Cib, _read(_CIB, root))
 
 
 def digest(cib: Cib) -> str:
@@ -98,6 +98,13 @@ def digest(cib: Cib) -> str:
     for fragment in _value_lines(cib):
         total.update(fragment)
     return total.hexdigest()
+
+
+def _read(shape: Shape, document: object) -> object:
+    try:
+        return shape.read(document)
+    except RecursionError:
+        raise CodecError("nested too deeply") from None
 
 
 def _parse(data: bytes) -> Any:

@@ -93,7 +93,7 @@ def shape_of(hint: Any) -> Shape:
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _enum(hint)
     if isinstance(hint, type) and is_dataclass(hint):
-        return _record(hint)
+        return _deferred(hint) if hint in _unfinished else _record(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return _union(arguments)
@@ -161,8 +161,18 @@ def _enum(kind: type[Enum]) -> Shape:
     return Shape(read, operator.attrgetter("value"))
 
 
+_unfinished: Final[list[type]] = []
+"""Dataclasses whose shapes are being built: what contains itself refers to its shape by name."""
+
+
+def _deferred(kind: type) -> Shape:
+    return Shape(lambda value: shape_of(kind).read(value), lambda value: shape_of(kind).write(value))
+
+
 def _record(kind: type) -> Shape:
+    _unfinished.append(kind)
     table = fields_of(kind)
+    _unfinished.remove(kind)
     readers = {entry.name: entry.shape.read for entry in table}
     required = frozenset(entry.name for entry in table if entry.default is _ABSENT)
 

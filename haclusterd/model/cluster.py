@@ -70,6 +70,23 @@ class NodeStatus:
     orders: Mapping[OrderKey, Order] = field(default_factory=dict)
     """Open orders."""
     last_call_id: int = 0
+    is_joining: bool = False
+    """Seen, and not yet able to run anything: it counts as online and pending."""
+    is_remote_fenced: bool = False
+    """A Pacemaker Remote node that was fenced and has not been connected to since."""
+    is_remote_maintenance: bool = False
+    """What a Pacemaker Remote node was last told about its maintenance mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class TicketState:
+    """Whether this cluster holds a ticket (Pacemaker Explained, "Multi-Site Clusters and Tickets")."""
+
+    id: str
+    is_granted: bool = False
+    is_standby: bool = False
+    last_granted: WallTime = WallTime(0)
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +109,7 @@ class Status:
     """Newest last, bounded."""
     proofs: Mapping[str, DeviceProof] = field(default_factory=dict)
     """By `device/target`."""
+    tickets: Mapping[str, TicketState] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

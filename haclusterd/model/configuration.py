@@ -1,14 +1,16 @@
 """What administrators write: nodes, resources, constraints, properties (Pacemaker Explained, whole).
 
-Everything is a frozen value. Mappings keep the order of the document, which the scheduler's results depend on. A
-group's members stand in `resources` like any primitive; `Configuration.parent_of` says whose they are.
+Everything is a frozen value. Mappings keep the order of the document, which the scheduler's results depend on. What is
+contained (members of groups, what a clone copies, what runs inside a bundle) stands in `resources` like any other;
+`Configuration.parents` says whose it is.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from haclusterd.model.ids import AgentReference, ConstraintId, NodeName, ResourceId
+from haclusterd.model.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,18 +20,30 @@ class AttributeSet:
     id: str
     pairs: tuple[tuple[str, str], ...] = ()
     score: int = 0
+    rule: Rule | None = None
+    """The block counts only where and while it is true."""
 
     def get(self, name: str) -> str | None:
         """Return the value of `name`."""
         return next((value for key, value in self.pairs if key == name), None)
 
 
-def effective(sets: tuple[AttributeSet, ...]) -> dict[str, str]:
-    """Merge blocks: by score descending, of equals the last in the document first; the first value of a name wins."""
+def _without_rule(block: AttributeSet) -> bool:
+    return block.rule is None
+
+
+def effective(
+    sets: tuple[AttributeSet, ...], counts: Callable[[AttributeSet], bool] = _without_rule
+) -> dict[str, str]:
+    """Merge blocks: by score descending, of equals the last in the document first; the first value of a name wins.
+
+    `counts` tells whether a block applies; without it those with a rule do not.
+    """
     merged: dict[str, str] = {}
     for block in sorted(reversed(sets), key=lambda block: -block.score):
-        for name, value in block.pairs:
-            merged.setdefault(name, value)
+        if counts(block):
+            for name, value in block.pairs:
+                merged.setdefault(name, value)
     return merged
 
 
@@ -48,11 +62,29 @@ class Operation:
     requires: str | None = None
     parameters: tuple[AttributeSet, ...] = ()
     meta: tuple[AttributeSet, ...] = ()
+    interval_origin: str | None = None
+    """ISO 8601: a recurring action runs at whole multiples of its interval since then."""
+    record_pending: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
     """One thing that an agent manages."""
+
+    id: ResourceId
+    agent: AgentReference
+    parameters: tuple[AttributeSet, ...] = ()
+    meta: tuple[AttributeSet, ...] = ()
+    utilization: tuple[AttributeSet, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    description: str = ""
+    template: ResourceId | None = None
+    """The template it is made from: what that says comes before its own words (see `model.templates`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What primitives made from it have in common."""
 
     id: ResourceId
     agent: AgentReference
@@ -74,31 +106,133 @@ class Group:
     description: str = ""
 
 
-Resource = Primitive | Group
+@dataclass(frozen=True, slots=True)
+class Clone:
+    """A primitive or group that runs on several nodes; promotable when its meta-attribute says so."""
+
+    id: ResourceId
+    child: ResourceId
+    parameters: tuple[AttributeSet, ...] = ()
+    meta: tuple[AttributeSet, ...] = ()
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PortMapping:
+    """One port of a bundle's containers, or a range of ports."""
+
+    id: str
+    port: str = ""
+    internal_port: str = ""
+    port_range: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StorageMapping:
+    """One directory of the host inside a bundle's containers."""
+
+    id: str
+    target_directory: str
+    source_directory: str = ""
+    source_directory_root: str = ""
+    options: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BundleNetwork:
+    """How a bundle's containers are reached."""
+
+    ip_range_start: str = ""
+    control_port: str = ""
+    host_interface: str = ""
+    host_netmask: str = ""
+    adds_host: bool | None = None
+    ports: tuple[PortMapping, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Containers of one image on several nodes, with a primitive inside each, or none."""
+
+    id: ResourceId
+    engine: str
+    """`docker` or `podman`."""
+    image: str
+    primitive: ResourceId | None = None
+    replicas: int | None = None
+    replicas_per_host: int | None = None
+    promoted_max: int | None = None
+    run_command: str = ""
+    options: str = ""
+    network_mode: str = ""
+    """The container's `network` attribute."""
+    network: BundleNetwork | None = None
+    storage: tuple[StorageMapping, ...] = ()
+    meta: tuple[AttributeSet, ...] = ()
+    parameters: tuple[AttributeSet, ...] = ()
+    description: str = ""
+
+
+Resource = Primitive | Group | Clone | Bundle
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A name for several things, usable in constraints."""
+
+    id: str
+    references: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSet:
+    """Several resources in one constraint (Pacemaker Explained, "Resource Sets"); None: as the constraint says."""
+
+    id: str
+    members: tuple[ResourceId, ...]
+    is_sequential: bool | None = None
+    require_all: bool | None = None
+    action: str | None = None
+    role: str | None = None
+    score: int | None = None
+    kind: str | None = None
+    ordering: str | None = None
+    """Of old configurations: `group` or `listed`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """How much a resource prefers a node."""
+    """How much resources prefer nodes: one of (`resource`, `pattern`, `sets`), and either `node` with `score`, or `rules`.
+
+    Several rules are as several constraints. A `resource` may also be a template or a tag.
+    """
 
     id: ConstraintId
-    resource: ResourceId
-    node: NodeName
-    score: int
+    resource: ResourceId = ResourceId("")
+    node: NodeName = NodeName("")
+    score: int = 0
+    rules: tuple[Rule, ...] = ()
+    pattern: str = ""
+    """A POSIX extended regular expression over ids of resources; one that begins with `!` matches those it does not."""
+    sets: tuple[ResourceSet, ...] = ()
+    role: str | None = None
+    discovery: str | None = None
+    """`always`, `never` or `exclusive`: where the resource is probed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Colocation:
-    """Where the dependent runs, given where the primary runs."""
+    """Where the dependent runs, given where the primary runs; or what `sets` say, and then neither."""
 
     id: ConstraintId
     score: int
-    dependent: ResourceId
-    primary: ResourceId
+    dependent: ResourceId = ResourceId("")
+    primary: ResourceId = ResourceId("")
     dependent_role: str | None = None
     primary_role: str | None = None
     node_attribute: str | None = None
     influence: bool | None = None
+    sets: tuple[ResourceSet, ...] = ()
 
 
 class OrderingKind(StrEnum):
@@ -111,19 +245,49 @@ class OrderingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """`first` happens before `then`; symmetrical orderings are undone in reverse."""
+    """`first` happens before `then`, or what `sets` say; symmetrical orderings are undone in reverse."""
 
     id: ConstraintId
-    first: ResourceId
-    then: ResourceId
+    first: ResourceId = ResourceId("")
+    then: ResourceId = ResourceId("")
     kind: OrderingKind = OrderingKind.MANDATORY
     first_action: str = "start"
     then_action: str | None = None
     is_symmetrical: bool = True
     require_all: bool = True
+    sets: tuple[ResourceSet, ...] = ()
 
 
-Constraint = Location | Colocation | Ordering
+@dataclass(frozen=True, slots=True)
+class TicketConstraint:
+    """A resource (or `sets`) that runs only while this cluster holds the ticket."""
+
+    id: ConstraintId
+    ticket: str
+    resource: ResourceId = ResourceId("")
+    role: str | None = None
+    loss_policy: str | None = None
+    """`stop`, `demote`, `freeze` or `fence`."""
+    sets: tuple[ResourceSet, ...] = ()
+
+
+Constraint = Location | Colocation | Ordering | TicketConstraint
+
+
+@dataclass(frozen=True, slots=True)
+class FencingLevel:
+    """All `devices` together fence a target; the levels of a target are tried in the order of `index`.
+
+    The target is named by one of: `target`, `target_pattern`, or `target_attribute` with `target_value`.
+    """
+
+    id: str
+    index: int
+    devices: tuple[ResourceId, ...]
+    target: str = ""
+    target_pattern: str = ""
+    target_attribute: str = ""
+    target_value: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +298,10 @@ class NodeEntry:
     attributes: tuple[AttributeSet, ...] = ()
     utilization: tuple[AttributeSet, ...] = ()
     description: str = ""
+    is_remote: bool = False
+    """A Pacemaker Remote node: no member, reached through the resource of its name."""
+    score: int = 0
+    """What every resource's score for this node starts from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +314,9 @@ class Configuration:
     properties: tuple[AttributeSet, ...] = ()
     resource_defaults: tuple[AttributeSet, ...] = ()
     operation_defaults: tuple[AttributeSet, ...] = ()
+    templates: Mapping[ResourceId, Template] = field(default_factory=dict)
+    tags: Mapping[str, Tag] = field(default_factory=dict)
+    fencing_levels: tuple[FencingLevel, ...] = ()
 
     def primitives(self) -> Iterator[Primitive]:
         """Yield every primitive in document order."""
@@ -156,9 +327,29 @@ class Configuration:
         return (resource for resource in self.resources.values() if isinstance(resource, Group))
 
     def parents(self) -> dict[ResourceId, ResourceId]:
-        """Return which group each member belongs to."""
-        return {member: group.id for group in self.groups() for member in group.members}
+        """Return which resource directly contains each contained one."""
+        return {child: each.id for each in self.resources.values() for child in contained(each)}
+
+    def top_of(self, resource: ResourceId) -> ResourceId:
+        """Return the outermost resource that contains this one."""
+        parents = self.parents()
+        seen = {resource}
+        while resource in parents and parents[resource] not in seen:
+            resource = parents[resource]
+            seen.add(resource)
+        return resource
 
     def fence_devices(self) -> Iterator[Primitive]:
         """Yield the primitives that are fence devices."""
         return (primitive for primitive in self.primitives() if primitive.agent.standard == "stonith")
+
+
+def contained(resource: Resource) -> tuple[ResourceId, ...]:
+    """Return what a resource directly contains."""
+    if isinstance(resource, Group):
+        return resource.members
+    if isinstance(resource, Clone):
+        return (resource.child,)
+    if isinstance(resource, Bundle) and resource.primitive is not None:
+        return (resource.primitive,)
+    return ()

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.ocf import ActionName, ExitCode
+from haclusterd.model.ocf import ActionName, ExitCode, Role
 
 
 class ActionKind(StrEnum):
@@ -14,6 +14,8 @@ class ActionKind(StrEnum):
 
     RESOURCE = "resource"
     FENCE = "fence"
+    CLUSTER = "cluster"
+    """The cluster's own bookkeeping, in its place in the order: `do_shutdown`, `clear_failcount`, `lrm_delete`."""
     PSEUDO = "pseudo"
     """Nobody acts; it is done when its inputs are (for example: a group has started)."""
 
@@ -45,6 +47,13 @@ class GraphAction:
     target_incarnation: Incarnation | None = None
     """For a fence action: which life of the node must end."""
     is_probe: bool = False
+    instance: ResourceId | None = None
+    """Which instance of a clone; `resource` is then the name under which it is recorded on its node: of an anonymous
+    clone the primitive's own, of a unique one the instance's."""
+    notification: str = ""
+    """For `notify`: its occasion, as `pre-stop`."""
+    router_node: NodeName | None = None
+    """For actions on a Pacemaker Remote or guest node: the member whose daemon carries it out."""
 
     @property
     def key(self) -> str:
@@ -104,6 +113,10 @@ class Placement:
     """Left alone because of a failure, until a person cleans up."""
     is_start_held: bool = False
     """Whether it must be started, or restarted, and cannot be now."""
+    base: ResourceId | None = None
+    """For an instance of a clone: the configured primitive."""
+    now_role: Role = Role.UNKNOWN
+    next_role: Role = Role.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

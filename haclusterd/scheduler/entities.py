@@ -5,16 +5,17 @@ They are mutable, live for one plan and never leave this room. Nothing here deci
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-from haclusterd.model.configuration import Operation
+from haclusterd.model.configuration import AttributeSet, Operation
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
+from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExitCode, Role
 from haclusterd.model.scores import INFINITY, add
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.nodes import Node, name_order
 
 UNAME = "#uname"
 START = ActionName.START.value
@@ -23,27 +24,55 @@ PROMOTE = ActionName.PROMOTE.value
 DEMOTE = ActionName.DEMOTE.value
 MONITOR = ActionName.MONITOR.value
 CANCEL = ActionName.CANCEL.value
+NOTIFY = ActionName.NOTIFY.value
+MIGRATE_TO = ActionName.MIGRATE_TO.value
+MIGRATE_FROM = ActionName.MIGRATE_FROM.value
+RELOAD_AGENT = ActionName.RELOAD_AGENT.value
+DELETE = "delete"
 RUNNING = "running"
 STOPPED = "stopped"
+PROMOTED = "promoted"
+DEMOTED = "demoted"
+CLEAR_FAILCOUNT = "clear_failcount"
+LRM_DELETE = "lrm_delete"
+DO_SHUTDOWN = "do_shutdown"
 
-ORDERED = 1
+ORDERED = 1 << 0
 """Sequence only."""
-FIRST_IMPLIES_THEN = 2
-"""A required first makes the other required."""
-THEN_IMPLIES_FIRST = 4
-"""A required second brings the first into the graph, if that is required too."""
-UNRUNNABLE_FIRST_BLOCKS = 8
-INTERMEDIATE_STOP = 16
+FIRST_IMPLIES_THEN = 1 << 1
+"""A required first (that does not migrate) makes the other required."""
+THEN_IMPLIES_FIRST = 1 << 2
+"""A required second brings the first into the graph, if that is required too; a first of a second that cannot migrate
+cannot migrate either."""
+UNRUNNABLE_FIRST_BLOCKS = 1 << 3
+INTERMEDIATE_STOP = 1 << 4
 """A resource's stop before its start: a required start that follows makes the stop required."""
-ASYMMETRIC = 32
+ASYMMETRIC = 1 << 5
 """A mandatory ordering of a user that is not undone in reverse."""
-IF_REQUIRED_ON_SAME_NODE = 64
+IF_REQUIRED_ON_SAME_NODE = 1 << 6
 """Two resources that must be apart: only when the first really leaves the node that the second comes to."""
-THEN_IMPLIES_FIRST_GRAPHED = 128
-FIRST_IMPLIES_THEN_GRAPHED = 256
-SERIALIZE = 512
-AFTER_FENCING = 1024
+THEN_IMPLIES_FIRST_GRAPHED = 1 << 7
+FIRST_IMPLIES_THEN_GRAPHED = 1 << 8
+SERIALIZE = 1 << 9
+AFTER_FENCING = 1 << 10
 """A stop that fencing does: never without it."""
+PROMOTED_THEN_IMPLIES_FIRST = 1 << 11
+"""As THEN_IMPLIES_FIRST, only if the second's resource is promoted now."""
+UNMIGRATABLE_THEN_BLOCKS = 1 << 12
+"""The first can be done only while the second can migrate."""
+FIRST_ELSE_THEN = 1 << 13
+"""If the first cannot be done, the second cannot migrate and is done for real."""
+FIRST_IMPLIES_SAME_NODE_THEN = 1 << 14
+MIN_RUNNABLE = 1 << 15
+"""The first, if it can be done, counts towards how many the second needs."""
+IF_ON_SAME_NODE = 1 << 16
+IF_ON_SAME_NODE_OR_TARGET = 1 << 17
+"""Of load: what comes to a node waits for what leaves it."""
+IF_FIRST_UNMIGRATABLE = 1 << 18
+THEN_CANCELS_FIRST = 1 << 19
+NESTED_REMOTE_PROBE = 1 << 20
+GUEST_ALLOWED = 1 << 21
+"""Also between a guest node's launcher and what runs on the guest."""
 
 
 class Variant(IntEnum):
@@ -51,6 +80,16 @@ class Variant(IntEnum):
 
     PRIMITIVE = 0
     GROUP = 1
+    CLONE = 2
+    BUNDLE = 3
+
+
+class Discovery(IntEnum):
+    """Where a resource is probed; of several the greatest counts."""
+
+    ALWAYS = 0
+    NEVER = 1
+    EXCLUSIVE = 2
 
 
 class Needs(Enum):
@@ -70,30 +109,70 @@ class MultipleActive(Enum):
     STOP_UNEXPECTED = "stop_unexpected"
 
 
+class Replica:
+    """One container of a bundle and what belongs to it."""
+
+    __slots__ = ("address", "child", "connection", "container", "ip", "node", "number")
+
+    def __init__(self, number: int, container: Resource) -> None:
+        self.number = number
+        self.container = container
+        self.ip: Resource | None = None
+        self.connection: Resource | None = None
+        self.child: Resource | None = None
+        """The bundled primitive's instance inside this container."""
+        self.node: Node | None = None
+        """The guest node that the container is."""
+        self.address = ""
+
+
 class Resource:
-    """One primitive or group, and what the plan makes of it."""
+    """One primitive, group, clone or bundle (or an instance of a clone), and what the plan makes of it."""
 
     __slots__ = (
-        "actions", "active_nodes", "addends", "agent", "allowed", "assigned", "banned_by", "changed_recurring",
-        "children", "definition_changed", "failed_because", "fails_off_on", "failure_timeout_ms", "histories", "id",
-        "ignores_failure", "is_assigned", "is_assigning", "is_blocked", "is_critical", "is_failed",
-        "is_fence_device", "is_maintenance", "is_managed", "is_removed", "is_restarting", "is_start_pending",
-        "known_on", "migration_threshold", "multiple_active", "must_stop_when_failed", "needs", "next_role",
-        "operations", "orders_in_flight", "original_role", "parameters", "parent", "pending_stops", "priority",
-        "registered", "required_stops", "stickiness", "stops_unexpected_only", "target_role_stopped", "this_with",
-        "unverified_on", "updating_scores", "variant", "with_this",
+        "actions", "active_nodes", "addends", "agent", "allowed", "allows_unhealthy_nodes", "assigned", "banned_by",
+        "base_id", "changed_recurring", "children", "clone_max", "clone_min", "clone_node_max", "counts",
+        "dangling_sources", "definition_changed", "discovery", "failed_because", "fails_off_on", "failure_timeout_ms",
+        "has_exclusive_discovery", "histories", "history_id", "id", "ignores_failure", "is_assigned", "is_assigning",
+        "is_blocked", "is_collocated", "is_critical", "is_failed", "is_fence_device", "is_interleaved",
+        "is_maintenance", "is_managed", "is_migratable", "is_nesting_allowed", "is_ordered", "is_promotable",
+        "is_reloading", "is_remote_connection", "is_removed", "is_removed_launched", "is_replica_container",
+        "is_restarting", "is_start_pending", "is_unique", "known_on", "launched", "launcher", "lock_node",
+        "lock_time", "meta", "migration_threshold", "multiple_active", "must_stop_when_failed", "needs",
+        "needs_unfencing", "next_role", "notifies", "number", "operations", "orders_in_flight", "original_role",
+        "parameter_sets", "parameters", "parent", "partial_source", "partial_target", "pending_action",
+        "pending_node", "pending_stops", "priority", "promoted_max", "promoted_node_max", "promotion_priority",
+        "reconnect_interval_ms", "registered", "remote_node", "replicas", "required_demotes", "required_stops",
+        "role_locations", "stickiness", "stops_unexpected_only", "target_role", "target_role_stopped", "this_with",
+        "ticket_uses", "unverified_on", "updating_scores", "uses_host_attributes", "utilization", "variant",
+        "with_this",
     )  # fmt: skip
 
-    def __init__(self, identifier: ResourceId, variant: Variant) -> None:
+    def __init__(  # noqa: PLR0915 -- a list of fields
+        self, identifier: ResourceId, variant: Variant, number: int | None = None
+    ) -> None:
         self.id = identifier
+        self.base_id = identifier
+        """Of an instance of a clone: without its number."""
+        self.history_id: ResourceId | None = None
+        """The name under which it is recorded, where that is not its id."""
+        self.number = number
+        """Which instance of a clone it is, or belongs to."""
         self.variant = variant
         self.parent: Resource | None = None
         self.children: list[Resource] = []
         self.agent: AgentReference | None = None
         self.operations: tuple[Operation, ...] = ()
         self.parameters: Mapping[str, str] = {}
+        """Instance parameters whatever the node: with blocks that have rules, those that are true without one."""
+        self.parameter_sets: tuple[AttributeSet, ...] = ()
+        """Own blocks and then the parents', when one of them has a rule that may depend on the node; else empty."""
+        self.meta: Mapping[str, str] = {}
+        """All meta-attributes, resolved."""
+        self.utilization: dict[str, int] = {}
         self.is_fence_device = False
         self.is_removed = False
+        self.is_removed_launched = False
         self.histories: dict[NodeName, ResourceHistory] = {}
         # meta-attributes
         self.priority = 0
@@ -102,10 +181,39 @@ class Resource:
         self.failure_timeout_ms = 0
         self.multiple_active = MultipleActive.STOP_START
         self.needs = Needs.FENCING
+        self.needs_unfencing = False
         self.is_critical = True
         self.is_managed = True
         self.is_maintenance = False
+        self.target_role = Role.UNKNOWN
         self.target_role_stopped = False
+        self.is_migratable = False
+        self.allows_unhealthy_nodes = False
+        self.uses_host_attributes = False
+        """`container-attribute-target=host`."""
+        # groups and clones
+        self.is_ordered = True
+        self.is_collocated = True
+        self.is_unique = False
+        self.is_promotable = False
+        self.is_interleaved = False
+        self.notifies = False
+        self.clone_max = 1
+        self.clone_node_max = 1
+        self.clone_min = 0
+        self.promoted_max = 1
+        self.promoted_node_max = 1
+        # bundles, remote and guest nodes
+        self.replicas: list[Replica] = []
+        self.is_replica_container = False
+        self.launcher: Resource | None = None
+        self.launched: list[Resource] = []
+        self.is_remote_connection = False
+        self.remote_node: Node | None = None
+        """The node that this connection leads to."""
+        self.is_nesting_allowed = False
+        """The connection of a bundle's container: it may run apart from the container, and on remote nodes not."""
+        self.reconnect_interval_ms = 0
         # what the history says
         self.original_role = Role.UNKNOWN
         self.next_role = Role.UNKNOWN
@@ -120,22 +228,42 @@ class Resource:
         self.fails_off_on: dict[NodeName, str] = {}
         self.failed_because = ""
         self.registered: set[tuple[NodeName, int]] = set()
+        """Recurring monitors that run: node, interval."""
         self.changed_recurring: set[tuple[NodeName, int]] = set()
         self.definition_changed = False
+        self.is_reloading = False
         self.required_stops: set[NodeName] = set()
+        self.required_demotes: set[NodeName] = set()
         self.pending_stops: set[NodeName] = set()
         self.orders_in_flight: list[tuple[NodeName, str, int]] = []
+        self.partial_source: Node | None = None
+        self.partial_target: Node | None = None
+        self.dangling_sources: list[Node] = []
+        self.pending_action = ""
+        self.pending_node: Node | None = None
+        self.lock_node: Node | None = None
+        self.lock_time = WallTime(0)
         # scores and assignment
         self.allowed: dict[NodeName, int] = {}
+        self.counts: dict[NodeName, int] = {}
+        """Of a clone: how many of its instances were assigned to a node."""
+        self.discovery: dict[NodeName, Discovery] = {}
+        """Where it is not ALWAYS."""
+        self.has_exclusive_discovery = False
         self.banned_by: dict[NodeName, str] = {}
         """What forbids a node, for a person."""
         self.addends: dict[NodeName, list[tuple[int, str]]] | None = None
+        self.role_locations: list[RoleLocation] = []
+        """Location constraints that count for a role only."""
+        self.ticket_uses: list[TicketUse] = []
         self.this_with: list[Together] = []
         self.with_this: list[Together] = []
         self.assigned: Node | None = None
         self.is_assigned = self.is_assigning = self.updating_scores = False
+        self.promotion_priority = 0
         # actions
         self.actions: dict[tuple[str, int], list[Action]] = {}
+        """By task and interval, oldest first; of several that fit, the newest counts."""
         self.is_restarting = False
         self.stops_unexpected_only = False
 
@@ -144,15 +272,49 @@ class Resource:
 
     @property
     def top(self) -> Resource:
-        """The outermost resource that contains this one."""
-        return self.parent.top if self.parent is not None else self
+        """The outermost resource that contains this one, not looking beyond a bundle."""
+        found = self
+        while found.parent is not None and found.parent.variant is not Variant.BUNDLE:
+            found = found.parent
+        return found
+
+    @property
+    def outermost(self) -> Resource:
+        """The outermost resource that contains this one, bundles too."""
+        found = self
+        while found.parent is not None:
+            found = found.parent
+        return found
+
+    @property
+    def is_anonymous_clone(self) -> bool:
+        """Whether its instances are interchangeable."""
+        return self.variant is Variant.CLONE and not self.is_unique
+
+    @property
+    def recorded_as(self) -> ResourceId:
+        """The name under which it is recorded on nodes."""
+        return self.history_id or (self.id if self.is_unique else self.base_id)
+
+    def leaves(self) -> Iterator[Resource]:
+        """Yield the primitives inside it, itself if it is one."""
+        if self.variant is Variant.PRIMITIVE:
+            yield self
+            return
+        for child in self.children:
+            yield from child.leaves()
 
     def is_inside(self, other: Resource) -> bool:
         """Tell whether `other` contains this resource, or is it."""
         return self is other or (self.parent is not None and self.parent.is_inside(other))
 
     def current_node(self) -> Node | None:
-        """Return where it runs; of several nodes a healthy one, when it need not wait for fencing."""
+        """Return where it runs; of several nodes a healthy one, when it need not wait for fencing.
+
+        While it migrates, it runs at the source still.
+        """
+        if self.partial_source is not None and self.partial_source in self.active_nodes:
+            return self.partial_source
         if not self.active_nodes:
             return None
         if self.needs is not Needs.FENCING:
@@ -175,22 +337,58 @@ class Resource:
             self.add_score(node, -INFINITY, source)
 
 
-class Inventory:
-    """All resources of one plan: those at the top in the order in which they are decided upon, and by id."""
+@dataclass(frozen=True, slots=True, eq=False)
+class RoleLocation:
+    """Scores for nodes that count while a resource has, or is to have, a role."""
 
-    __slots__ = ("_leaves", "by_id", "nodes", "nodes_by_name", "tops")
+    id: str
+    role: Role
+    scores: Mapping[NodeName, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TicketUse:
+    """A ticket that a resource needs, for a role or at all."""
+
+    id: str
+    ticket: str
+    role: Role
+    loss_policy: str
+    is_held: bool
+    """Granted and not in standby."""
+
+
+class Inventory:
+    """All resources of one plan: those at the top in the order in which they are decided upon, and by id.
+
+    `by_id` also holds the instances of clones (`web:0`), and those only: a primitive that is cloned is not in it by its
+    bare id.
+    """
+
+    __slots__ = ("_leaves", "by_id", "nodes", "nodes_by_name", "template_users", "tops")
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
         self.nodes = nodes
         self.nodes_by_name: dict[NodeName, Node] = {node.name: node for node in nodes}
         self.tops: list[Resource] = []
         self.by_id: dict[ResourceId, Resource] = {}
+        self.template_users: dict[ResourceId, list[ResourceId]] = {}
+        """The resources made from each template, in document order."""
         self._leaves: list[Resource] = []
 
     def add_top(self, resource: Resource) -> None:
         """Add a resource that no other one contains, last."""
         self.by_id[resource.id] = resource
         self.tops.append(resource)
+        self._leaves = []
+
+    def add_node(self, node: Node) -> None:
+        """Add a remote or guest node."""
+        self.nodes = tuple(sorted((*self.nodes, node), key=lambda each: name_order(each.name)))
+        self.nodes_by_name[node.name] = node
+
+    def forget_leaves(self) -> None:
+        """Make `primitives` look again, after something was added inside a resource."""
         self._leaves = []
 
     def sort(self) -> None:
@@ -202,7 +400,7 @@ class Inventory:
         """Return all primitives in the order of decision."""
         if not self._leaves:
             for top in self.tops:
-                self._leaves.extend(top.children if top.variant is Variant.GROUP else (top,))
+                self._leaves.extend(top.leaves())
         return self._leaves
 
 
@@ -235,8 +433,10 @@ class Action:
     """One action that may be done."""
 
     __slots__ = (
-        "after", "before", "expected", "id", "interval_ms", "is_always", "is_cancel", "is_fence", "is_graphed",
-        "is_optional", "is_probe", "is_pseudo", "is_runnable", "node", "reason", "resource", "task", "why",
+        "after", "before", "expected", "id", "interval_ms", "is_always", "is_cancel", "is_cluster", "is_fence",
+        "is_graphed", "is_migratable", "is_migration_abort", "is_optional", "is_probe", "is_pseudo",
+        "is_rescheduled", "is_runnable", "meta", "node", "notification", "priority", "reason",
+        "required_runnable_before", "resource", "runnable_before", "task", "why",
     )  # fmt: skip
 
     def __init__(
@@ -255,8 +455,22 @@ class Action:
         self.is_probe = False
         self.is_cancel = False
         self.is_fence = False
+        self.is_cluster = False
+        """The cluster's own bookkeeping: `do_shutdown`, `clear_failcount`, `lrm_delete`."""
         self.is_graphed = False
+        self.is_migratable = False
+        self.is_migration_abort = False
+        """The stop of a copy that a live migration left behind."""
+        self.is_rescheduled = False
         self.expected = ExitCode.OK
+        self.priority = 0
+        self.required_runnable_before = 0
+        """How many of the actions before it must be possible (MIN_RUNNABLE)."""
+        self.runnable_before = 0
+        self.notification = ""
+        """For `notify` and its marks: the occasion, as `pre-stop`."""
+        self.meta: dict[str, str] = {}
+        """What the agent is told beside the ordinary, without the prefix CRM_meta_."""
         self.reason = ""
         """Why it became required or impossible, in Pacemaker's words."""
         self.why = ""

@@ -4,7 +4,11 @@ Here the cluster's own node states take the place of Pacemaker's membership fiel
 machine and committed, so nothing is guessed from ages or process lists (safety.md §4, §6).
 """
 
+from __future__ import annotations
+
 import re
+from enum import Enum
+from typing import TYPE_CHECKING
 
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import effective
@@ -13,20 +17,55 @@ from haclusterd.scheduler.fencing_capability import usable_devices_by_node
 from haclusterd.scheduler.readings import boolean
 from haclusterd.scheduler.settings import Settings
 
+if TYPE_CHECKING:
+    from haclusterd.scheduler.entities import Resource
+
 _DIGITS = re.compile(r"(\d+)")
+
+
+class NodeKind(Enum):
+    """How a node belongs to the cluster."""
+
+    MEMBER = "cluster"
+    REMOTE = "remote"
+    GUEST = "container"
 
 
 class Node:
     """One node that can run resources, and what the plan makes of it."""
 
     __slots__ = (
-        "attributes", "can_be_fenced", "devices", "fence_reason", "incarnation", "is_controller", "is_fail_standby",
-        "is_maintenance", "is_never_seen", "is_online", "is_pending", "is_shutting_down", "is_standby", "is_unclean",
-        "name", "resources_assigned", "status",
+        "are_probes_allowed", "assigned", "attributes", "base_score", "can_be_fenced", "connection", "devices",
+        "fence_reason", "health", "incarnation", "is_controller", "is_expected_up", "is_fail_standby",
+        "is_fence_delayed", "is_maintenance", "is_never_seen", "is_online", "is_pending", "is_remote_fenced",
+        "is_seen", "is_shutting_down", "is_standby", "is_unclean", "kind", "must_be_reset", "name", "priority",
+        "resources_assigned", "running", "status", "utilization", "was_told_maintenance",
     )  # fmt: skip
 
-    def __init__(self, name: NodeName, status: NodeStatus, attributes: dict[str, str]) -> None:
+    def __init__(
+        self, name: NodeName, status: NodeStatus, attributes: dict[str, str], kind: NodeKind = NodeKind.MEMBER
+    ) -> None:
         self.name = name
+        self.kind = kind
+        self.connection: Resource | None = None
+        """Of a remote or guest node: the resource that connects to it; a guest's has a launcher."""
+        self.base_score = 0
+        self.priority = 0
+        """The sum of the priorities of what runs there."""
+        self.health = 0
+        self.utilization: dict[str, int] = {}
+        """What is left of its capacity."""
+        self.running: list[Resource] = []
+        self.assigned: list[Resource] = []
+        self.are_probes_allowed = True
+        self.is_seen = status.state is not NodeState.UNSEEN
+        self.is_expected_up = False
+        self.is_fence_delayed = False
+        """Its fencing may wait for `priority-fencing-delay`: it was lost, not condemned."""
+        self.must_be_reset = False
+        """A remote or guest node that has to be fenced (of a guest: its launcher restarted)."""
+        self.is_remote_fenced = status.is_remote_fenced
+        self.was_told_maintenance = status.is_remote_maintenance
         self.status = status
         self.attributes = attributes
         self.incarnation: Incarnation | None = status.incarnation
@@ -43,6 +82,16 @@ class Node:
         self.devices: tuple[ResourceId, ...] = ()
         self.can_be_fenced = False
         self.resources_assigned = 0
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is a remote or guest node."""
+        return self.kind is not NodeKind.MEMBER
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether it is a guest node."""
+        return self.kind is NodeKind.GUEST
 
     @property
     def is_available(self) -> bool:

@@ -24,6 +24,8 @@ class OnFail(IntEnum):
     IGNORE = 0
     DEMOTE = 1
     RESTART = 2
+    RESET_REMOTE = 3
+    RESTART_CONTAINER = 4
     BAN = 5
     BLOCK = 6
     STOP = 7

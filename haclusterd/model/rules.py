@@ -1,0 +1,71 @@
+"""Rules: conditions on node attributes, time, resources and operations (Pacemaker Explained, "Rules").
+
+Frozen values as they were written; the scheduler evaluates them. A rule without conditions is true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeExpression:
+    """A comparison of a node attribute."""
+
+    attribute: str
+    operation: str
+    """`defined`, `not_defined`, `eq`, `ne`, `lt`, `lte`, `gt`, `gte`."""
+    value: str | None = None
+    value_source: str | None = None
+    """`literal` (default), `param` or `meta`: what `value` is."""
+    type: str | None = None
+    """`string`, `integer`, `number` or `version`; None: by the operation and the values."""
+
+
+@dataclass(frozen=True, slots=True)
+class DateExpression:
+    """A condition on the time."""
+
+    operation: str = "in_range"
+    """`in_range`, `gt`, `lt` or `date_spec`."""
+    start: str | None = None
+    """ISO 8601."""
+    end: str | None = None
+    duration: tuple[tuple[str, str], ...] = ()
+    """From `start`, as (unit, number): years, months, weeks, days, hours, minutes, seconds."""
+    spec: tuple[tuple[str, str], ...] = ()
+    """As (field, range): years, months, monthdays, hours, minutes, seconds, yeardays, weekyears, weeks, weekdays."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceExpression:
+    """A condition on a resource's agent; None: any."""
+
+    standard: str | None = None
+    provider: str | None = None
+    type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperationExpression:
+    """A condition on an operation."""
+
+    name: str
+    interval: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """All or any of its conditions must hold; in a location constraint it also says how much a node is worth."""
+
+    id: str = ""
+    conditions: tuple[Condition, ...] = ()
+    is_any: bool = False
+    """`boolean-op=or`."""
+    score: int | None = None
+    score_attribute: str | None = None
+    """The node attribute that holds the score."""
+    role: str | None = None
+
+
+Condition = Rule | AttributeExpression | DateExpression | ResourceExpression | OperationExpression
