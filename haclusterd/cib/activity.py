@@ -6,7 +6,9 @@ are asked again, independently, where orders are issued and accepted.
 
 from haclusterd.model.activity import history_says_active as history_says_active
 from haclusterd.model.activity import possibly_active as possibly_active
+from haclusterd.model.activity import possibly_promoted as possibly_promoted
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.copies import Copies
 from haclusterd.model.ids import NodeName, ResourceId
 
 
@@ -47,3 +49,19 @@ def active_elsewhere(cib: Cib, resource: ResourceId, node: NodeName) -> tuple[No
 def _may_be_active(status: NodeStatus, resource: ResourceId) -> bool:
     history = status.histories.get(resource)
     return resource in status.unverified or (history is not None and history_says_active(history))
+
+
+def possibly_promoted_elsewhere(cib: Cib, resource: ResourceId, node: NodeName) -> tuple[NodeName, ...]:
+    """Return the other nodes on which a resource may be promoted; a lost one counts until it is fenced."""
+    return tuple(
+        sorted(
+            name
+            for name, status in cib.status.nodes.items()
+            if name != node and possibly_promoted(status, resource)
+        )
+    )
+
+
+def copies_of(cib: Cib) -> Copies:
+    """Return the limits on copies in this CIB's configuration."""
+    return Copies(cib.configuration, sum(1 for member in cib.members.values() if not member.is_witness))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from haclusterd.cib import apply_configuration, apply_fencing, apply_membership, apply_orders, commands
+from haclusterd.cib import apply_clean_up, apply_configuration, apply_fencing, apply_membership, apply_orders, commands
 from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, RefusalCode
 from haclusterd.cib.verdict import Entry, Verdict
 from haclusterd.model.cluster import Cib
@@ -33,7 +33,8 @@ _HANDLERS: dict[type, _Handler] = {
     commands.IssueOrders: apply_orders.issue_orders,
     commands.VoidOrders: apply_orders.void_orders,
     commands.RecordResults: apply_orders.record_results,
-    commands.CleanUp: apply_orders.clean_up,
+    commands.CleanUp: apply_clean_up.clean_up,
+    commands.ForgetHistory: apply_clean_up.forget_history,
     commands.IssueFence: apply_fencing.issue_fence,
     commands.RecordFenceAgent: apply_fencing.record_fence_agent,
     commands.Fenced: apply_fencing.fenced,

@@ -3,7 +3,13 @@
 from dataclasses import replace
 
 from haclusterd.cib import commands
-from haclusterd.cib.activity import active_elsewhere, starting_elsewhere, unfenced_holders
+from haclusterd.cib.activity import (
+    active_elsewhere,
+    copies_of,
+    possibly_promoted_elsewhere,
+    starting_elsewhere,
+    unfenced_holders,
+)
 from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_nodes
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
@@ -43,29 +49,48 @@ def _objection(cib: Cib, status: NodeStatus | None, order: Order, entry: Entry) 
         return Refusal(RefusalCode.OLD_INCARNATION, f"that incarnation of {order.node} is over")
     if order.key in status.orders:
         return Refusal(RefusalCode.DUPLICATE_KEY, f"order {order.key} is known already")
-    if order.action is not ActionName.START:
+    if order.action is ActionName.PROMOTE:
+        return _promotion_objection(cib, order, entry)
+    if order.action not in (ActionName.START, ActionName.MIGRATE_FROM):
         return None
     return _start_objection(cib, order, entry)
 
 
 def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
-    """Refuse a start that could make a second copy, whatever the scheduler thought."""
+    """Refuse what could make one copy too many, whatever the scheduler thought."""
     is_fencing_enabled = ClusterProperties(cib.configuration).boolean("fencing-enabled")
-    holders = unfenced_holders(cib, order.resource) if entry.rules.fence_before_recovery else ()
-    if holders and is_fencing_enabled:
-        text = f"{order.resource} may be active on {', '.join(holders)}, lost and not fenced"
-        return Refusal(RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE, text)
+    lost = unfenced_holders(cib, order.resource) if entry.rules.fence_before_recovery and is_fencing_enabled else ()
     starting = starting_elsewhere(cib, order.resource, order.node) if entry.rules.open_orders_possibly_active else ()
     if not is_fencing_enabled:  # Then nothing ends what a lost node was told, and nobody waits for it.
         starting = tuple(name for name in starting if cib.status.nodes[name].state is NodeState.ONLINE)
-    if starting:
-        text = f"{order.resource} is being started on {', '.join(starting)}"
-        return Refusal(RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE, text)
     active = active_elsewhere(cib, order.resource, order.node) if entry.rules.one_active_copy else ()
-    if active:
-        text = f"{order.resource} may be active on {', '.join(active)}"
-        return Refusal(RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE, text)
+    others = {*lost, *starting, *active} - {_migration_source(order)}
+    if not others or len(others) < copies_of(cib).most(order.resource):
+        return None
+    for names, words in (
+        (lost, f"{order.resource} may be active on {', '.join(lost)}, lost and not fenced"),
+        (starting, f"{order.resource} is being started on {', '.join(starting)}"),
+        (active, f"{order.resource} may be active on {', '.join(active)}"),
+    ):
+        if others & set(names):
+            return Refusal(RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE, words)
     return None
+
+
+def _migration_source(order: Order) -> NodeName | None:
+    """Return the node that still runs what is live-migrated to the order's: the one copy is on its way."""
+    return NodeName(order.meta.get("migrate_source", "")) if order.action is ActionName.MIGRATE_FROM else None
+
+
+def _promotion_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
+    """Refuse what could make one promoted instance too many."""
+    others = possibly_promoted_elsewhere(cib, order.resource, order.node) if entry.rules.one_active_copy else ()
+    if not ClusterProperties(cib.configuration).boolean("fencing-enabled"):
+        others = tuple(name for name in others if cib.status.nodes[name].state is NodeState.ONLINE)
+    if not others or len(others) < copies_of(cib).most_promoted(order.resource):
+        return None
+    text = f"{order.resource} may be promoted on {', '.join(others)}"
+    return Refusal(RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE, text)
 
 
 def void_orders(cib: Cib, command: commands.VoidOrders, entry: Entry) -> Verdict:
@@ -117,6 +142,9 @@ def _record(
     what = f"{result.operation} of {result.resource} on {status.name}"
     if result.order is not None:
         status = replace(status, orders={key: item for key, item in status.orders.items() if key != result.order})
+    if result.operation == ActionName.NOTIFY:  # Whatever it says, nothing follows from it.
+        text = f"{what} ended with exit code {int(result.exit_code)}"
+        return status, [change(ChangeKind.OPERATION_SUCCEEDED, text, node=status.name, resource=result.resource)]
     if result.kind is ResultKind.NOT_BEGUN:
         text = f"{what} was not begun: {result.exit_reason}"
         return status, [change(ChangeKind.ORDER_NOT_BEGUN, text, node=status.name, resource=result.resource)]
@@ -157,6 +185,10 @@ def _new_history(order: Order | None) -> ResourceHistory:
 def _record_finished(
     status: NodeStatus, history: ResourceHistory, order: Order | None, result: OperationResult, *, is_start_fatal: bool
 ) -> tuple[NodeStatus, list[Change]]:
+    if result.operation == ActionName.RELOAD_AGENT and result.exit_code is result.target_exit_code:
+        # From now on it runs as if it had been started with the new parameters.
+        result = replace(result, operation=str(ActionName.START))
+        history = replace(history, parameters=order.parameters if order is not None else history.parameters)
     key = operation_key(result.operation, result.interval_ms)
     record = _as_record(history, order, result, key)
     is_probe = result.operation == ActionName.MONITOR and result.interval_ms == 0
@@ -200,26 +232,40 @@ def _as_record(
         exit_reason=result.exit_reason,
         digest=order.digest if order is not None else previous.digest if previous is not None else "",
         order=result.order,
+        migrate_source=_meta_node(order, "migrate_source"),
+        migrate_target=_meta_node(order, "migrate_target"),
     )
+
+
+def _meta_node(order: Order | None, name: str) -> NodeName | None:
+    found = order.meta.get(name) if order is not None else None
+    return NodeName(found) if found else None
 
 
 def _with_record(
     history: ResourceHistory, order: Order | None, record: OperationRecord, key: str
 ) -> ResourceHistory:
-    """Keep the records that still say something: a start, stop or probe supersedes what came before it."""
+    """Keep the records that still say something: a start, stop or probe supersedes what came before it.
+
+    Every other action on a running resource ends its recurring monitors; those that are wanted then are ordered anew.
+    """
     if record.operation == ActionName.CANCEL:
         name = operation_key(ActionName.MONITOR, record.interval_ms)
         return replace(history, records={known: item for known, item in history.records.items() if known != name})
     if record.status is ExecutionStatus.CANCELLED:
         return history
     is_over = record.operation == ActionName.STOP and not record.is_failure
-    is_fresh = record.operation == ActionName.START or is_over
-    if is_fresh or (record.is_probe and record.exit_code is ExitCode.NOT_RUNNING):
+    is_reload = order is not None and order.action is ActionName.RELOAD_AGENT
+    is_begun = record.operation in (ActionName.START, ActionName.MIGRATE_FROM) and not is_reload
+    if is_begun or is_over or (record.is_probe and record.exit_code is ExitCode.NOT_RUNNING):
         records = {key: record}
-    else:
+    elif record.operation == ActionName.MONITOR:
         records = {**history.records, key: record}
+    else:
+        records = {known: item for known, item in history.records.items() if not item.interval_ms}
+        records[key] = record
     history = replace(history, records=records)
-    if record.operation == ActionName.START and order is not None:
+    if is_begun and order is not None:
         history = replace(history, agent=order.agent, parameters=order.parameters, devices=order.devices)
     return history
 
@@ -246,40 +292,6 @@ def _told(node: NodeName, record: OperationRecord, result: OperationResult) -> C
         return change(ChangeKind.OPERATION_FAILED, text, node=node, resource=result.resource)
     text = f"{what} succeeded in {record.executed_ms} ms"
     return change(ChangeKind.OPERATION_SUCCEEDED, text, node=node, resource=result.resource)
-
-
-def clean_up(cib: Cib, command: commands.CleanUp, entry: Entry) -> Verdict:
-    """Forget failures; what they said about is probed again."""
-    nodes: dict[NodeName, NodeStatus] = {}
-    for name, status in cib.status.nodes.items():
-        if command.node not in (None, name) or status.state is not NodeState.ONLINE:
-            continue
-        updated = _forgiven(status, command)
-        if updated != status:
-            nodes[name] = updated
-    if not nodes:
-        return accept(cib)
-    what = command.resource or "all resources"
-    text = f"failures of {what} forgotten on {', '.join(sorted(nodes))}"
-    return accept(with_nodes(cib, nodes), change(ChangeKind.FAILURES_FORGOTTEN, text, resource=command.resource))
-
-
-def _forgiven(status: NodeStatus, command: commands.CleanUp) -> NodeStatus:
-    histories = dict(status.histories)
-    unverified = set(status.unverified)
-    probed = status.probed
-    for resource, history in status.histories.items():
-        if command.resource not in (None, resource):
-            continue
-        failed = [key for key, record in history.records.items() if record.is_failure]
-        if not (failed or history.fail_counts or command.reprobe):
-            continue
-        records = {key: record for key, record in history.records.items() if key not in failed}
-        histories[resource] = replace(history, records=records, fail_counts={}, last_failure=None)
-        unverified.add(resource)
-    if command.reprobe:
-        probed = frozenset() if command.resource is None else probed - {command.resource}
-    return replace(status, histories=histories, unverified=frozenset(unverified), probed=probed)
 
 
 def _words(order: Order) -> str:

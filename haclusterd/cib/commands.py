@@ -218,6 +218,14 @@ class CleanUp:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgetHistory:
+    """Forget what is recorded of a resource that is not active on a node: it is no longer configured, or as another."""
+
+    node: NodeName
+    resource: ResourceId
+
+
+@dataclass(frozen=True, slots=True)
 class SetTransientAttribute:
     """Set or (None) delete a node attribute that a reboot forgets."""
 
@@ -244,6 +252,7 @@ Command = (
     | RecordProof
     | ChangeConfiguration
     | CleanUp
+    | ForgetHistory
     | SetTransientAttribute
 )
 

@@ -1,13 +1,17 @@
 """Which resources are bound to each other by constraints, directly or through others."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 
-from haclusterd.model.configuration import Colocation, Configuration, Ordering
+from haclusterd.model.configuration import Colocation, Configuration, Ordering, contained
 from haclusterd.model.ids import ResourceId
 
 
 class Affinity:
-    """The resources that are bound to any of some given ones; those themselves included."""
+    """The resources that are bound to any of some given ones; those themselves included.
+
+    An instance of a unique clone (`ip:0`) is bound to whatever its primitive is.
+    """
 
     def __init__(self, configuration: Configuration, given: Iterable[ResourceId]) -> None:
         neighbours: dict[ResourceId, list[ResourceId]] = {}
@@ -15,7 +19,7 @@ class Affinity:
             neighbours.setdefault(left, []).append(right)
             neighbours.setdefault(right, []).append(left)
         self._bound: set[ResourceId] = set()
-        pending = sorted(given)
+        pending = sorted({_base(resource) for resource in given})
         while pending:
             resource = pending.pop()
             if resource not in self._bound:
@@ -24,15 +28,23 @@ class Affinity:
 
     def touches(self, resource: ResourceId) -> bool:
         """Tell whether `resource` is bound to one of the given ones."""
-        return resource in self._bound
+        return _base(resource) in self._bound
+
+
+def _base(resource: ResourceId) -> ResourceId:
+    return ResourceId(resource.partition(":")[0])
 
 
 def _bonds(configuration: Configuration) -> Iterable[tuple[ResourceId, ResourceId]]:
-    for group in configuration.groups():
-        for member in group.members:
-            yield group.id, member
+    for resource in configuration.resources.values():
+        for inner in contained(resource):
+            yield resource.id, inner
     for constraint in configuration.constraints.values():
         if isinstance(constraint, Ordering):
             yield constraint.first, constraint.then
         elif isinstance(constraint, Colocation):
             yield constraint.dependent, constraint.primary
+        else:
+            continue
+        members = [member for each in constraint.sets for member in each.members]
+        yield from pairwise(members)

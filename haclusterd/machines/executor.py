@@ -14,9 +14,9 @@ It owns no clock and runs nothing: it is told the time and answers with effects.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from haclusterd.cib.activity import possibly_active
+from haclusterd.cib.activity import possibly_active, possibly_promoted
 from haclusterd.cib.commands import RecordResults
 from haclusterd.machines.effects import (
     Effect,
@@ -33,11 +33,13 @@ from haclusterd.machines.recurring import Recurring
 from haclusterd.machines.stop_plan import stops_before
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.configuration import Primitive
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.model.templates import expanded
 
 CHECK_LEVEL = "OCF_CHECK_LEVEL"
 DEFAULT_STOP_TIMEOUT_MS = 20_000
@@ -46,6 +48,7 @@ RESULTS_MAX = 10
 OUTPUT_MAX = 800
 """Characters of each of an agent's outputs that are kept: the end, where the cause usually stands."""
 REASON_MAX = 500
+_SHOWS_ACTIVE = (ActionName.START, ActionName.PROMOTE, ActionName.MIGRATE_FROM, ActionName.MONITOR)
 IN_FORCE = (NodeState.ONLINE, NodeState.LOST)
 """States in which the CIB knows what may be active on a node."""
 
@@ -89,6 +92,7 @@ class _OwnStop:
     timeout_ms: int
     before: frozenset[ResourceId]
     """What must have stopped first."""
+    is_demoted_first: bool = False
 
 
 class ExecutorMachine:
@@ -199,7 +203,7 @@ class ExecutorMachine:
         running, line.running = line.running, None
         effects: list[Effect] = []
         if running.is_own_stop:
-            self._own_stop_ended(line.resource, result)
+            self._own_stop_ended(line.resource, running.action, result)
         elif not running.is_dropped:
             effects.extend(self._conclude(line, running, result, moment))
         return [*effects, *self._step(moment)]
@@ -438,10 +442,10 @@ class ExecutorMachine:
         return self._watch(line, order, exit_code)
 
     def _watch(self, line: _Line, order: Order, exit_code: ExitCode) -> list[Effect]:
-        is_active = exit_code is ExitCode.OK and order.action in (ActionName.START, ActionName.MONITOR)
+        is_active = exit_code in (ExitCode.OK, ExitCode.PROMOTED) and order.action in _SHOWS_ACTIVE
         if not is_active or order.agent.standard != "ocf":
             return []
-        is_new = order.action is ActionName.START or not line.is_watched
+        is_new = order.action is not ActionName.MONITOR or not line.is_watched
         line.is_watched = True
         return [WatchService(line.resource, str(line.resource))] if is_new else []
 
@@ -525,7 +529,8 @@ class ExecutorMachine:
                 self._own_stop_failed.add(resource)
             elif origin[0].standard != "stonith":
                 timeout_ms = _stop_timeout_ms(self._cib, resource)
-                stops[resource] = _OwnStop(origin[0], origin[1], timeout_ms, before[resource])
+                is_promoted = self._in_force is not None and possibly_promoted(self._in_force, resource)
+                stops[resource] = _OwnStop(origin[0], origin[1], timeout_ms, before[resource], is_promoted)
         return stops
 
     def _origin(self, resource: ResourceId) -> tuple[AgentReference, Mapping[str, str]] | None:
@@ -553,25 +558,35 @@ class ExecutorMachine:
             line = self._line(resource)
             if not line.is_free or stop.before & unfinished:
                 continue
-            del self._stopping[resource]
-            self._runs += 1
-            call = AgentCall(
-                key=f"alone-{self._incarnation.token}-{self._runs}",
-                resource=resource,
-                instance=str(resource),
-                agent=stop.agent,
-                action=ActionName.STOP,
-                parameters=stop.parameters,
-                meta={"timeout": str(stop.timeout_ms), "name": "stop", "on_node": str(self._node)},
-                timeout_ms=stop.timeout_ms,
-                incarnation=self._incarnation,
-            )
-            line.running = _Running(call.key, ActionName.STOP, None, 0, moment.now, is_own_stop=True)
-            effects.append(RunAgent(call))
+            effects.append(self._stop_alone(line, stop, moment))
         return effects
 
-    def _own_stop_ended(self, resource: ResourceId, result: AgentResult) -> None:
-        if result.status is not ExecutionStatus.DONE or result.exit_code != ExitCode.OK:
+    def _stop_alone(self, line: _Line, stop: _OwnStop, moment: Moment) -> Effect:
+        """Begin what is next for a resource: a promoted one is demoted first, whatever that ends with."""
+        assert self._stopping is not None
+        action = ActionName.DEMOTE if stop.is_demoted_first else ActionName.STOP
+        if stop.is_demoted_first:
+            self._stopping[line.resource] = replace(stop, is_demoted_first=False)
+        else:
+            del self._stopping[line.resource]
+        self._runs += 1
+        call = AgentCall(
+            key=f"alone-{self._incarnation.token}-{self._runs}",
+            resource=line.resource,
+            instance=str(line.resource),
+            agent=stop.agent,
+            action=action,
+            parameters=stop.parameters,
+            meta={"timeout": str(stop.timeout_ms), "name": str(action), "on_node": str(self._node)},
+            timeout_ms=stop.timeout_ms,
+            incarnation=self._incarnation,
+        )
+        line.running = _Running(call.key, action, None, 0, moment.now, is_own_stop=True)
+        return RunAgent(call)
+
+    def _own_stop_ended(self, resource: ResourceId, action: str, result: AgentResult) -> None:
+        is_failed = result.status is not ExecutionStatus.DONE or result.exit_code != ExitCode.OK
+        if is_failed and action == ActionName.STOP:
             self._own_stop_failed.add(resource)
 
 
@@ -607,10 +622,12 @@ def _status_of(result: AgentResult, exit_code: ExitCode, order: Order) -> Execut
 
 
 def _stop_timeout_ms(cib: Cib, resource: ResourceId) -> int:
-    for primitive in cib.configuration.primitives():
-        if primitive.id == resource:
-            for operation in primitive.operations:
-                if operation.name == ActionName.STOP and operation.timeout_ms is not None:
-                    return operation.timeout_ms
+    """Return how long a stop may take; an instance of a unique clone is configured under the name before its colon."""
+    base = ResourceId(resource.partition(":")[0])
+    found = cib.configuration.resources.get(base)
+    if isinstance(found, Primitive):
+        for operation in expanded(found, cib.configuration).operations:
+            if operation.name == ActionName.STOP and operation.timeout_ms is not None:
+                return operation.timeout_ms
     return DEFAULT_STOP_TIMEOUT_MS
 

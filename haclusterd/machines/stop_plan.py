@@ -5,8 +5,9 @@ anything that can fail. What is not ordered is stopped in parallel.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 
-from haclusterd.model.configuration import Configuration, Group, Ordering
+from haclusterd.model.configuration import Configuration, Ordering, ResourceSet, contained
 from haclusterd.model.ids import ResourceId
 
 
@@ -16,14 +17,18 @@ def stops_before(
     """Return, for each active resource, the active resources that must have stopped first.
 
     The later members of a group stop before the earlier ones; of a symmetrical ordering, `then` stops before `first`
-    (Pacemaker Explained, "Resource Sets": symmetrical). A cycle is broken by leaving out what closes it.
+    (Pacemaker Explained, "Resource Sets": symmetrical). A cycle is broken by leaving out what closes it. An active
+    instance of a unique clone (`ip:0`) stands for its primitive.
     """
     present = sorted(active)
+    instances: dict[ResourceId, list[ResourceId]] = {}
+    for name in present:
+        instances.setdefault(ResourceId(name.partition(":")[0]), []).append(name)
     before: dict[ResourceId, set[ResourceId]] = {resource: set() for resource in present}
     for later, earlier in _pairs(configuration):
-        for then in _primitives(configuration, later):
-            for first in _primitives(configuration, earlier):
-                if then in before and first in before and then != first and not _reaches(before, then, first):
+        for then in _active_inside(configuration, later, instances):
+            for first in _active_inside(configuration, earlier, instances):
+                if then != first and not _reaches(before, then, first):
                     before[first].add(then)
     return {resource: frozenset(others) for resource, others in before.items()}
 
@@ -33,13 +38,38 @@ def _pairs(configuration: Configuration) -> Iterable[tuple[ResourceId, ResourceI
     for group in configuration.groups():
         yield from zip(group.members[1:], group.members, strict=False)
     for constraint in configuration.constraints.values():
-        if isinstance(constraint, Ordering) and constraint.is_symmetrical and constraint.first_action == "start":
+        if not isinstance(constraint, Ordering) or not constraint.is_symmetrical:
+            continue
+        if constraint.sets:
+            yield from _set_pairs(constraint.sets)
+        elif constraint.first_action in ("start", "promote"):
             yield constraint.then, constraint.first
 
 
-def _primitives(configuration: Configuration, resource: ResourceId) -> tuple[ResourceId, ...]:
-    found = configuration.resources.get(resource)
-    return found.members if isinstance(found, Group) else (resource,)
+def _set_pairs(sets: tuple[ResourceSet, ...]) -> Iterable[tuple[ResourceId, ResourceId]]:
+    for each in sets:
+        if each.is_sequential is not False:
+            yield from zip(each.members[1:], each.members, strict=False)
+    for earlier, later in pairwise(sets):
+        for then in later.members:
+            for first in earlier.members:
+                yield then, first
+
+
+def _active_inside(
+    configuration: Configuration, resource: ResourceId, instances: Mapping[ResourceId, list[ResourceId]]
+) -> Iterable[ResourceId]:
+    """Yield the active primitives that a resource is, or contains."""
+    pending, seen = [resource], set()
+    while pending:
+        name = pending.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        yield from instances.get(name, ())
+        found = configuration.resources.get(name)
+        if found is not None:
+            pending.extend(contained(found))
 
 
 def _reaches(before: Mapping[ResourceId, set[ResourceId]], start: ResourceId, goal: ResourceId) -> bool:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from haclusterd.cib.activity import unfenced_holders
+from haclusterd.cib.activity import copies_of, unfenced_holders
 from haclusterd.cib.changes import Change, ChangeKind
-from haclusterd.cib.commands import IssueOrders, Lost, VoidOrders
+from haclusterd.cib.commands import CleanUp, ForgetHistory, IssueOrders, Lost, VoidOrders
 from haclusterd.machines.affinity import Affinity
 from haclusterd.machines.effects import Effect, Note, Propose
 from haclusterd.machines.moment import Moment
@@ -20,7 +20,7 @@ from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.history import operation_key
 from haclusterd.model.ids import NodeName, OrderKey, Term
-from haclusterd.model.ocf import ActionName
+from haclusterd.model.ocf import ACTIVATING, ActionName
 from haclusterd.model.orders import Order
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
@@ -29,6 +29,11 @@ BATCH_CHARACTERS = 24_000
 """Of orders in one command, roughly: encoded it stays well below the store's limit."""
 ORDER_CHARACTERS = 700
 """Of an order without its parameters."""
+
+UNFENCING = "on"
+CLEAR_FAILCOUNT = "clear_failcount"
+FORGETTING = frozenset({"delete", "lrm_delete"})
+"""Actions that make the cluster forget what is recorded of a resource on a node."""
 
 EXPECTED_CHANGES = frozenset(
     {
@@ -121,8 +126,7 @@ class TransitionMachine:
         failure = self._settle(cib) or self._overtaken(cib)
         if failure:
             return self._abort(cib, failure)
-        self._finish_pseudo()
-        effects = self._issue(cib, moment)
+        effects = [*self._finish_pseudo(), *self._issue(cib, moment)]
         if all(item.stage is _Stage.DONE for item in self._tracked.values()):
             self._state = TransitionState.DONE
         return effects
@@ -175,15 +179,29 @@ class TransitionMachine:
             if tracked is not None:
                 tracked.is_committed = True
 
-    def _finish_pseudo(self) -> None:
+    def _finish_pseudo(self) -> list[Effect]:
+        """End what nobody executes; the cluster's own bookkeeping is proposed when its turn has come."""
+        effects: list[Effect] = []
         is_moving = True
         while is_moving:
             is_moving = False
             for tracked in self._tracked.values():
-                is_pseudo = tracked.action.kind is ActionKind.PSEUDO
-                if is_pseudo and tracked.stage is _Stage.WAITING and self._is_ready(tracked):
+                if _needs_no_hand(tracked.action) and tracked.stage is _Stage.WAITING and self._is_ready(tracked):
                     tracked.stage = _Stage.DONE
                     is_moving = True
+                    effects.extend(self._keep_books(tracked.action))
+        return effects
+
+    def _keep_books(self, action: GraphAction) -> Sequence[Effect]:
+        """Propose what a bookkeeping action means; a node that was emptied leaves by itself (`do_shutdown`)."""
+        if action.node is None or action.resource is None:
+            return ()
+        key = f"{action.name}:{self._term}.{self._number}.{action.id}"
+        if action.name == CLEAR_FAILCOUNT:
+            return (Propose(key, CleanUp(action.resource, action.node)),)
+        if action.name in FORGETTING:
+            return (Propose(key, ForgetHistory(action.node, action.resource)),)
+        return ()
 
     def _is_ready(self, tracked: _Tracked) -> bool:
         return all(
@@ -256,9 +274,11 @@ class TransitionMachine:
             return True
         if blocked is not None and blocked.touches(action.resource):
             return True
-        is_start = action.is_named(ActionName.START) and self._rules.fence_before_recovery
-        is_fencing_enabled = ClusterProperties(cib.configuration).boolean("fencing-enabled")
-        return is_start and is_fencing_enabled and bool(unfenced_holders(cib, action.resource))
+        is_activating = action.name in ACTIVATING and self._rules.fence_before_recovery
+        if not is_activating or not ClusterProperties(cib.configuration).boolean("fencing-enabled"):
+            return False
+        holders = unfenced_holders(cib, action.resource)
+        return bool(holders) and len(holders) >= copies_of(cib).most(action.resource)
 
     def _fence(self, cib: Cib, action: GraphAction, tracked: _Tracked, moment: Moment) -> Sequence[Effect]:
         """A lost node is fenced by the director; one that is there must first be declared lost."""
@@ -266,7 +286,7 @@ class TransitionMachine:
             return ()
         tracked.stage = _Stage.ISSUED
         status = cib.status.nodes.get(action.node) if action.node is not None else None
-        if status is None or status.state is not NodeState.ONLINE:
+        if status is None or status.state is not NodeState.ONLINE or action.name == UNFENCING:
             return ()
         command = Lost(status.name, status.incarnation, self._term, action.reason)
         return (Propose(f"lost:{status.name}:{status.incarnation}:{self._term}", command),)
@@ -299,11 +319,17 @@ class TransitionMachine:
         )
 
 
+def _needs_no_hand(action: GraphAction) -> bool:
+    return action.kind in (ActionKind.PSEUDO, ActionKind.CLUSTER) or action.name in FORGETTING
+
+
 def _succeeded(cib: Cib, action: GraphAction, key: OrderKey) -> bool:
     """Tell whether a closed order ended as its action expected."""
     assert action.node is not None
     assert action.resource is not None
     status = cib.status.nodes[action.node]
+    if action.is_named(ActionName.NOTIFY):
+        return True
     if action.resource in status.unverified and action.is_named(ActionName.MONITOR):
         return False
     history = status.histories.get(action.resource)
@@ -311,7 +337,9 @@ def _succeeded(cib: Cib, action: GraphAction, key: OrderKey) -> bool:
         return action.is_probe and action.resource in status.probed
     if action.is_named(ActionName.CANCEL):
         return operation_key(ActionName.MONITOR, action.interval_ms) not in history.records
-    record = history.records.get(operation_key(action.name, action.interval_ms))
+    # A reload is recorded as the start that it makes unnecessary.
+    name = ActionName.START if action.is_named(ActionName.RELOAD_AGENT) else action.name
+    record = history.records.get(operation_key(name, action.interval_ms))
     if record is None or record.order != key:
         return action.is_probe and action.resource in status.probed
     return not record.is_failure and record.exit_code is action.target_exit_code

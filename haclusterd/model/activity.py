@@ -30,6 +30,28 @@ def history_says_active(history: ResourceHistory) -> bool:
     return False
 
 
+def history_says_promoted(history: ResourceHistory) -> bool:
+    """Tell whether the newest conclusive record leaves the resource promoted, or leaves doubt."""
+    for record in reversed(ordered_records(history)):
+        if record.exit_code in (ExitCode.PROMOTED, ExitCode.FAILED_PROMOTED) or record.operation == ActionName.PROMOTE:
+            return True
+        if record.operation in (ActionName.STOP, ActionName.DEMOTE):
+            return record.is_failure and record.exit_code is not ExitCode.NOT_RUNNING
+        if record.operation in (ActionName.START, ActionName.MONITOR):
+            return False
+    return False
+
+
+def possibly_promoted(status: NodeStatus, resource: ResourceId) -> bool:
+    """Tell whether a resource may be promoted on a node."""
+    if status.state not in (NodeState.ONLINE, NodeState.LOST):
+        return False
+    if any(order.resource == resource and order.action is ActionName.PROMOTE for order in status.orders.values()):
+        return True
+    history = status.histories.get(resource)
+    return history is not None and history_says_promoted(history)
+
+
 def possibly_active(status: NodeStatus) -> frozenset[ResourceId]:
     """Return the resources that may be active on a node."""
     if status.state not in (NodeState.ONLINE, NodeState.LOST):

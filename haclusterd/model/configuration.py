@@ -202,9 +202,10 @@ class ResourceSet:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """How much resources prefer nodes: one of (`resource`, `pattern`, `sets`), and either `node` with `score`, or `rules`.
+    """How much resources prefer nodes.
 
-    Several rules are as several constraints. A `resource` may also be a template or a tag.
+    Which: one of `resource`, `pattern`, `sets`. How much: either `node` with `score`, or `rules`. Several rules are as
+    several constraints. A `resource` may also be a template or a tag.
     """
 
     id: ConstraintId

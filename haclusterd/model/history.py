@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from haclusterd.model.ids import AgentReference, OrderKey, ResourceId
+from haclusterd.model.ids import AgentReference, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 
@@ -35,6 +35,9 @@ class OperationRecord:
     digest: str = ""
     """Of the parameters it ran with; a different one now means that the resource must be restarted or reloaded."""
     order: OrderKey | None = None
+    migrate_source: NodeName | None = None
+    """Of the actions of a live migration: from where."""
+    migrate_target: NodeName | None = None
 
     @property
     def is_probe(self) -> bool:

@@ -37,12 +37,13 @@ def first_then(first: str, then: str, *, is_symmetrical: bool = True, first_acti
         ({"g": "abc"}, [], "abc", {"a": "b", "b": "c"}),
         ({}, [first_then("a", "b")], "ab", {"a": "b"}),
         ({}, [first_then("a", "b", is_symmetrical=False)], "ab", {}),
-        ({}, [first_then("a", "b", first_action="promote")], "ab", {}),
+        ({}, [first_then("a", "b", first_action="promote")], "ab", {"a": "b"}),
+        ({}, [first_then("a", "b", first_action="stop")], "ab", {}),
         ({}, [first_then("a", "b")], "a", {}),
         ({"g": "ab", "h": "cd"}, [first_then("g", "h")], "abcd", {"a": "bcd", "b": "cd", "c": "d"}),
         ({}, [first_then("a", "b"), first_then("b", "a")], "ab", {"a": "b"}),
     ],
-    ids=["free", "group", "ordering", "one way", "promote", "not active", "groups ordered", "cycle"],
+    ids=["free", "group", "ordering", "one way", "promote", "another action", "not active", "groups ordered", "cycle"],
 )
 def test_what_must_have_stopped_first(
     groups: dict[str, str], orderings: list[Ordering], active: str, expected: dict[str, str]

@@ -1,0 +1,61 @@
+"""`apply` for what makes the cluster forget: failures, and the histories of what is gone."""
+
+from dataclasses import replace
+
+from haclusterd.cib import commands
+from haclusterd.cib.activity import possibly_active
+from haclusterd.cib.changes import ChangeKind, RefusalCode
+from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_nodes
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.ids import NodeName
+
+
+def clean_up(cib: Cib, command: commands.CleanUp, entry: Entry) -> Verdict:
+    """Forget failures; what they said about is probed again."""
+    nodes: dict[NodeName, NodeStatus] = {}
+    for name, status in cib.status.nodes.items():
+        if command.node not in (None, name) or status.state is not NodeState.ONLINE:
+            continue
+        updated = _forgiven(status, command)
+        if updated != status:
+            nodes[name] = updated
+    if not nodes:
+        return accept(cib)
+    what = command.resource or "all resources"
+    text = f"failures of {what} forgotten on {', '.join(sorted(nodes))}"
+    return accept(with_nodes(cib, nodes), change(ChangeKind.FAILURES_FORGOTTEN, text, resource=command.resource))
+
+
+def _forgiven(status: NodeStatus, command: commands.CleanUp) -> NodeStatus:
+    histories = dict(status.histories)
+    unverified = set(status.unverified)
+    probed = status.probed
+    for resource, history in status.histories.items():
+        if command.resource not in (None, resource):
+            continue
+        failed = [key for key, record in history.records.items() if record.is_failure]
+        if not (failed or history.fail_counts or command.reprobe):
+            continue
+        records = {key: record for key, record in history.records.items() if key not in failed}
+        histories[resource] = replace(history, records=records, fail_counts={}, last_failure=None)
+        unverified.add(resource)
+    if command.reprobe:
+        probed = frozenset() if command.resource is None else probed - {command.resource}
+    return replace(status, histories=histories, unverified=frozenset(unverified), probed=probed)
+
+
+def forget_history(cib: Cib, command: commands.ForgetHistory, entry: Entry) -> Verdict:
+    """Forget one history; it is probed again if it is configured still."""
+    status = cib.status.nodes.get(command.node)
+    if status is None or status.state is not NodeState.ONLINE:
+        return refuse(cib, RefusalCode.WRONG_NODE_STATE, f"{command.node} is not online")
+    is_ordered = any(order.resource == command.resource for order in status.orders.values())
+    if is_ordered or command.resource in possibly_active(status):
+        return refuse(cib, RefusalCode.STILL_ACTIVE, f"{command.resource} may be active on {command.node}")
+    if command.resource not in status.histories and command.resource not in status.probed:
+        return accept(cib)
+    histories = {name: history for name, history in status.histories.items() if name != command.resource}
+    updated = replace(status, histories=histories, probed=status.probed - {command.resource})
+    text = f"what was recorded of {command.resource} on {command.node} is forgotten"
+    told = change(ChangeKind.FAILURES_FORGOTTEN, text, node=command.node, resource=command.resource)
+    return accept(with_node(cib, updated), told)
