@@ -1,9 +1,10 @@
 """Pacemaker's public scheduler cases, run in this process.
 
-    python -m tests.conformance.public_cases [--cases NAME[,NAME]] [--diff NAME]
+    python -m tests.conformance.public_cases [--cases NAME[,NAME]] [--tag TAG] [--forced] [--diff] [--tags] [--failing]
 
 The cases and the comparison come from ../shared/conformance/scheduler, beside this repository; without it nothing is
-run. A case counts as covered when the reader of CIB XML has nothing to report that a plan depends on.
+run. A case counts as covered when the reader of CIB XML has nothing to report that a plan depends on; `--forced` judges
+the others too, without what could not be held.
 """
 
 import argparse
@@ -12,16 +13,20 @@ import json
 import sys
 import tarfile
 import time
+import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
 
@@ -30,6 +35,7 @@ KNOWN = HERE / "known.txt"
 HARNESS = HERE.parents[2] / "shared" / "conformance" / "scheduler"
 CORE = ("L1", "L2", "L3", "L4")
 LEVELS = ("L1", "L2", "L3", "L3p", "L4", "P")
+PROCESSES = 2
 
 
 def absence() -> str:
@@ -43,6 +49,7 @@ class Case:
     name: str
     xml: str
     expected: Mapping[str, Any]
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -56,10 +63,17 @@ class Result:
     missing_orders: int = 0
     """Orders between actions of both sides that ours does not have: unsafe."""
     details: list[str] = field(default_factory=list)
+    tags: tuple[str, ...] = ()
+    is_forced: bool = False
 
     @property
     def is_covered(self) -> bool:
-        return not self.not_held
+        return not self.not_held or self.is_forced
+
+    @property
+    def first_difference(self) -> str:
+        """The first of the levels that count and differ."""
+        return next((level for level in CORE if level in self.differs), "")
 
 
 @cache
@@ -73,16 +87,18 @@ def harness() -> ModuleType:
     return module
 
 
-def cases(names: Sequence[str] = ()) -> Iterator[Case]:
+def cases(names: Sequence[str] = (), tag: str = "") -> Iterator[Case]:
     """Yield the cases of the archive, in order of their names."""
     with tarfile.open(HARNESS / "public.tar.xz") as archive:
         files = {member.name: archive.extractfile(member) for member in archive if member.isfile()}
         texts = {name: file.read().decode() for name, file in files.items() if file is not None}
+    index = next(json.loads(text) for path, text in texts.items() if path.endswith("/index.json"))
     for path in sorted(path for path in texts if path.endswith(".xml")):
         name = Path(path).stem
-        if not names or name in names:
+        tags = tuple(index[name]["tags"])
+        if (not names or name in names) and (not tag or tag in tags):
             expected = json.loads(texts[path.replace("/xml/", "/expected/").removesuffix(".xml") + ".json"])
-            yield Case(name, texts[path], _with_parameters(expected))
+            yield Case(name, texts[path], _with_parameters(expected), tags)
 
 
 def _with_parameters(expected: dict[str, Any]) -> dict[str, Any]:
@@ -92,18 +108,48 @@ def _with_parameters(expected: dict[str, Any]) -> dict[str, Any]:
     return expected
 
 
-def judge(case: Case, *, is_detailed: bool = False) -> Result:
+def judge(case: Case, *, is_detailed: bool = False, is_forced: bool = False) -> Result:
     """Plan a case and compare it with what Pacemaker expects."""
     context = Context(Cib(), WallTime(0), "tests")
     arguments = {"text": case.xml, "source": f"{case.name}.xml", "date": case.expected["date"]}
     outcome = registry.run("simulate", arguments, context)
+    not_held: tuple[str, ...] = ()
+    if outcome.is_refused and is_forced:
+        not_held = _not_held(outcome)
+        outcome = registry.run("simulate", arguments, replace(context, is_forced=True))
     if outcome.is_refused:
-        errors = [item for item in outcome.reports if item.severity == "error"]
-        failed = [item.message for item in errors if item.code == "SCHEDULER_FAILED"]
+        failed = [item.message for item in outcome.reports if item.code == "SCHEDULER_FAILED"]
         if failed:
-            return Result(case.name, error=failed[0], differs=LEVELS)
-        return Result(case.name, not_held=tuple(f"{item.message} ({item.place})" for item in errors))
-    return _compared(case, outcome.data, is_detailed=is_detailed)
+            return Result(case.name, error=failed[0], differs=LEVELS, tags=case.tags)
+        return Result(case.name, not_held=_not_held(outcome), tags=case.tags)
+    result = _compared(case, outcome.data, is_detailed=is_detailed)
+    result.not_held, result.tags, result.is_forced = not_held, case.tags, is_forced
+    return result
+
+
+def _not_held(outcome: Outcome) -> tuple[str, ...]:
+    return tuple(f"{item.message} ({item.place})" for item in outcome.reports if item.severity == "error")
+
+
+def _judged(work: tuple[Case, bool, bool]) -> Result:
+    case, is_detailed, is_forced = work
+    try:
+        return judge(case, is_detailed=is_detailed, is_forced=is_forced)
+    except Exception as error:  # noqa: BLE001 -- one broken case must not hide the others
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+        return Result(case.name, error=text, differs=LEVELS, tags=case.tags)
+
+
+def judge_all(
+    chosen: Iterable[Case], *, is_detailed: bool = False, is_forced: bool = False, processes: int = PROCESSES
+) -> list[Result]:
+    """Judge cases in several processes; the results are in the order of the cases."""
+    work = [(case, is_detailed, is_forced) for case in chosen]
+    if len(work) < 2 * processes:
+        return [_judged(item) for item in work]
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(_judged, work, chunksize=8))
 
 
 def _compared(case: Case, document: Any, *, is_detailed: bool) -> Result:
@@ -181,27 +227,70 @@ def obstacles(results: Sequence[Result]) -> list[str]:
     return [f"  {count:4}  {what}" for what, count in found.most_common(30)]
 
 
-def main() -> int:
+def by_tag(results: Sequence[Result]) -> list[str]:
+    """Write for each tag how many of its covered cases agree on all levels, and where the others begin to differ."""
+    found: dict[str, list[Result]] = {}
+    for result in results:
+        for tag in result.tags:
+            if result.is_covered:
+                found.setdefault(tag, []).append(result)
+    lines = []
+    for tag, tagged in sorted(found.items()):
+        firsts = Counter(result.first_difference for result in tagged)
+        agree = firsts.pop("", 0)
+        begins = " ".join(f"{level}:{firsts[level]}" for level in CORE if firsts[level])
+        lines.append(f"  {tag:28} {agree:4} of {len(tagged):4}  {begins}")
+    return lines
+
+
+def failing(results: Sequence[Result]) -> list[str]:
+    """Write each differing case with the first level that differs."""
+    lines = []
+    for result in results:
+        if result.first_difference:
+            levels = ",".join(level for level in result.differs if level in CORE)
+            problem = result.error or f"{levels:12} {' '.join(result.tags)}"
+            lines.append(f"  {result.first_difference} {result.name:44} {problem}")
+    return sorted(lines)
+
+
+def _details(results: Sequence[Result], known: Known, *, is_detailed: bool, is_chosen: bool) -> Iterator[str]:
+    for result in results:
+        if result.not_held and is_chosen:
+            yield from (f"{result.name}: not held", *(f"    {each}" for each in result.not_held))
+        if result.error or (is_detailed and result.first_difference):
+            cause = known.causes.get(result.name, "not known")
+            yield f"{result.name}: {result.error or ','.join(result.differs)}  [{cause}]"
+            yield from (f"    {each}" for each in result.details[:60])
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", default="", help="only these, comma-separated")
+    parser.add_argument("--tag", default="", help="only those with this tag")
+    parser.add_argument("--forced", action="store_true", help="judge also what is not covered")
     parser.add_argument("--diff", action="store_true", help="show what differs")
-    given = parser.parse_args()
+    parser.add_argument("--tags", action="store_true", help="count agreement tag by tag")
+    parser.add_argument("--failing", action="store_true", help="list the cases that differ, by the first level")
+    parser.add_argument("-j", type=int, default=PROCESSES, dest="processes", help="how many processes")
+    return parser.parse_args()
+
+
+def main() -> int:
+    given = _arguments()
     if absence():
         print(f"skipped: {absence()}")
         return 0
     known, began = Known.read(), time.monotonic()
-    results = [judge(case, is_detailed=given.diff) for case in cases([n for n in given.cases.split(",") if n])]
-    lines = []
-    for result in results:
-        if not result.is_covered and given.cases:
-            lines += [f"{result.name}: not held", *(f"    {each}" for each in result.not_held)]
-        if result.error or (given.diff and set(result.differs) & set(CORE)):
-            cause = known.causes.get(result.name, "not known")
-            lines += [f"{result.name}: {result.error or ','.join(result.differs)}  [{cause}]"]
-            lines += [f"    {each}" for each in result.details[:60]]
-    lines += ["what the reader cannot hold, and in how many cases:", *obstacles(results)] if not given.cases else []
+    names = [name for name in given.cases.split(",") if name]
+    chosen = cases(names, given.tag)
+    results = judge_all(chosen, is_detailed=given.diff, is_forced=given.forced, processes=given.processes)
+    lines = list(_details(results, known, is_detailed=given.diff, is_chosen=bool(names)))
+    lines += ["what the reader cannot hold, and in how many cases:", *obstacles(results)] if not names else []
+    lines += ["agreement by tag:", *by_tag(results)] if given.tags else []
+    lines += ["cases that differ:", *failing(results)] if given.failing else []
     lines += totals(results, time.monotonic() - began)
-    worse = {result.name: known.worse(result) for result in results}
+    worse = {result.name: known.worse(result) for result in results if not result.not_held}
     lines += [f"WORSE THAN RECORDED: {name} {','.join(levels)}" for name, levels in worse.items() if levels]
     lines += [f"better than recorded: {r.name} {','.join(known.better(r))}" for r in results if known.better(r)]
     print("\n".join(lines))

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.skipif(bool(public_cases.absence()), reason=public_case
 
 def test_no_case_is_worse_than_recorded() -> None:
     known = public_cases.Known.read()
-    results = [public_cases.judge(case) for case in public_cases.cases()]
+    results = public_cases.judge_all(public_cases.cases())
     assert sum(result.is_covered for result in results) >= 120
     assert {result.name: result.error for result in results if result.error} == {}
     worse = {result.name: known.worse(result) for result in results}
@@ -17,7 +17,7 @@ def test_no_case_is_worse_than_recorded() -> None:
 
 
 def test_no_order_between_actions_of_both_is_missing() -> None:
-    results = [public_cases.judge(case) for case in public_cases.cases()]
+    results = public_cases.judge_all(public_cases.cases())
     assert {result.name: result.missing_orders for result in results if result.missing_orders} == {}
 
 
