@@ -22,6 +22,7 @@ from haclusterd.adapters.action_records import ActionRecord, ActionRecords, find
 from haclusterd.adapters.agent_metadata import MetadataError, read_agent_metadata
 from haclusterd.adapters.processes import Ended, Ending, Hooks, Processes, Program, RunningProgram
 from haclusterd.adapters.service_watch import ServiceWatch
+from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, SOCKET_VARIABLE
 from haclusterd.agents.process_table import LOCAL_CLUSTER_MARK, NODE_MARK, ORDER_MARK
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import Instant, after, elapsed_ms
@@ -53,6 +54,8 @@ class AgentDirectories:
     """OCF_RA_PATH: directories of PROVIDER/TYPE, searched first; empty: OCF_ROOT/resource.d."""
     shims: Path = Path("/usr/lib/haclusterd/shims")
     """HA_SBIN_DIR, and the first entry of PATH: the cluster's tools as agents see them."""
+    control_socket: Path | None = None
+    """Where this daemon listens, for those tools."""
     own_environment: Mapping[str, str] = field(default_factory=dict)
     """What this daemon's own environment hands down, as the mark of a local development cluster."""
 
@@ -349,8 +352,14 @@ class OcfAgents:
             "HA_use_logd": "no",
             "HA_debug": "0",
             **directories.own_environment,
+            **self._way_back(),
             NODE_MARK: self._node,
         }
+
+    def _way_back(self) -> dict[str, str]:
+        """Return how an agent reaches this daemon, and the interpreter that has this program's dependencies."""
+        socket = self._directories.control_socket
+        return {} if socket is None else {SOCKET_VARIABLE: str(socket), INTERPRETER_VARIABLE: sys.executable}
 
     def _environment(self, call: AgentCall) -> dict[str, str]:
         environment = self._base_environment(call.agent)

@@ -1,4 +1,4 @@
-"""Where the files that belong to the package are: resource agents, policies, units.
+"""Where the files that belong to the package are: resource agents, their tools, policies, units.
 
 In a source checkout they lie beside the package; an installed wheel has put them under `share/haclusterd` of whatever
 prefix it was installed to, which only the installation's own record knows for sure (a virtual environment, `--user`,
@@ -22,7 +22,7 @@ class InstallationIncomplete(Exception):  # noqa: N818 (a finding, named as peop
 
 
 def share_directory() -> Path:
-    """Return the directory that holds `resource_agents`, `policies` and `systemd`."""
+    """Return the directory that holds `resource_agents`, `shims`, `policies` and `systemd`."""
     places = _places()
     for place in places:
         if (place / _AGENTS).is_dir():
@@ -34,6 +34,11 @@ def share_directory() -> Path:
 def resource_agents_directory() -> Path:
     """Return the directory of the agents of provider `haclusterd`; each is one executable file."""
     return share_directory() / _AGENTS
+
+
+def shims_directory() -> Path:
+    """Return the directory of the cluster's tools as agents know them: attrd_updater, crm_attribute and more."""
+    return share_directory() / "shims"
 
 
 def policies_directory() -> Path:

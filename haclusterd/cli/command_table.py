@@ -9,6 +9,10 @@ _ANY_RESOURCE = Parameter("resource", is_optional=True, completes=Completes.RESO
 _RESOURCES = Parameter("resources", Takes.MANY, completes=Completes.RESOURCE)
 _ANY_RESOURCES = Parameter("resources", Takes.MANY, is_optional=True, completes=Completes.RESOURCE)
 _REST = (Parameter("words", Takes.REST),)
+_ATTRIBUTE = (
+    _NODE, Parameter("action", completes=Completes.CHOICE, choices=("set", "delete", "show")),
+    Parameter("name"), Parameter("value", is_optional=True),
+)  # fmt: skip
 _FORMAT = Option("--format", "format", "the language of the text", OptionValue.TEXT, Completes.CHOICE, ("crm", "yaml"))
 _SHOWN_FORMAT = Option(
     "--format", "format", "the language of the text", OptionValue.TEXT, Completes.CHOICE, ("crm", "yaml", "xml")
@@ -47,6 +51,11 @@ NODE = Level("node", "Nodes: look at them, empty them, let them run, fence them"
             examples=("crm node online n1",)),
     Command("fence", "Power-cycle a node, whatever it says", "node.fence", (_NODE,),
             examples=('crm node fence n3 --reason "does not answer"',)),
+    Command("attribute", "Set, delete or show an attribute of a node, for ever", "node.attribute", _ATTRIBUTE,
+            examples=("crm node attribute n1 set rack 4",), fixed={"lifetime": "forever"}),
+    Command("status-attr", "The same for one that the node's next boot forgets", "node.attribute", _ATTRIBUTE,
+            examples=("crm node status-attr n1 set '#health-smart' red", "crm node status-attr n1 show '#health-cpu'"),
+            fixed={"lifetime": "reboot"}),
 ))  # fmt: skip
 
 RESOURCE = Level("resource", "Resources: start, stop, move them, and ask why", (

@@ -35,6 +35,7 @@ def renderer(schema: str) -> Renderer | None:
 
     table: dict[str, Renderer] = {
         "nodes": render_tables.render_nodes,
+        "node-attributes": render_tables.render_attributes,
         "resources": render_tables.render_resources,
         "members": render_tables.render_members,
         "timing": render_tables.render_timing,

@@ -26,6 +26,16 @@ def render_nodes(screen: Screen, data: Fields) -> list[str]:
     return lines
 
 
+def render_attributes(_: Screen, data: Fields) -> list[str]:
+    """Write node attributes, one a line, as Pacemaker's crm_attribute does."""
+    return [
+        f"{text(node, 'name')}: scope={scope} name={name} value={text(part(node, lifetime), name)}"
+        for node in listed(data, "nodes")
+        for lifetime, scope in (("reboot", "status"), ("forever", "nodes"))
+        for name in part(node, lifetime)
+    ]
+
+
 def render_resources(screen: Screen, data: Fields) -> list[str]:
     """Write where resources run."""
     return resource_lines(screen, listed(data, "resources"))

@@ -77,6 +77,8 @@ class LiveView:
     events: tuple[Event, ...] = ()
     """The newest events, oldest first."""
     pacer_errors: tuple[str, ...] = ()
+    pending_attributes: Mapping[tuple[NodeName, str], str | None] = field(default_factory=dict)
+    """Node attributes that this node's agents set and that are not written yet; None: to be deleted."""
 
 
 @dataclass(frozen=True, slots=True)

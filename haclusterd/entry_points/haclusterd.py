@@ -29,7 +29,7 @@ from haclusterd.adapters.entropy_system import SystemEntropy
 from haclusterd.adapters.event_log import standard_event_log
 from haclusterd.adapters.fence_agents import StdinFenceAgents
 from haclusterd.adapters.history_sqlite import SqliteHistory
-from haclusterd.adapters.installation import InstallationIncomplete, resource_agents_directory
+from haclusterd.adapters.installation import InstallationIncomplete, resource_agents_directory, shims_directory
 from haclusterd.adapters.pacer_link import PacerLink
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
@@ -53,6 +53,7 @@ EXIT_REFUSED = 66
 EXIT_CRASHED = 70
 EXIT_CONFIGURATION = 78
 FLUSH_MS = 2000
+CONTROL_SOCKET = "control.sock"
 SYSTEM_FENCE_DIRECTORIES = (Path("/usr/sbin"), Path("/usr/local/sbin"))
 
 EPILOG = f"""\
@@ -92,7 +93,7 @@ class Daemon:
         )
         control = ControlService(self._runtime)
         self._server = ControlServer(
-            installation.runtime_directory / "control.sock", partial(_handle, control)
+            installation.runtime_directory / CONTROL_SOCKET, partial(_handle, control)
         )
 
     def _ports(self, settings: NodeSettings) -> NodePorts:
@@ -117,7 +118,13 @@ class Daemon:
             runtime_directory=installation.runtime_directory,
             node=settings.node,
             incarnation=incarnation,
-            directories=AgentDirectories(shipped=shipped, search=_agent_search_path(), own_environment=marks),
+            directories=AgentDirectories(
+                shipped=shipped,
+                search=_agent_search_path(),
+                shims=shims_directory(),
+                control_socket=installation.runtime_directory / CONTROL_SOCKET,
+                own_environment=marks,
+            ),
         )
         return NodePorts(
             clock=clock,

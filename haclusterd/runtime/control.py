@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from haclusterd.cib.changes import Applied, Change, ChangeKind, RefusalCode
+from haclusterd.cib.commands import SetTransientAttribute
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context, Event, HeardFrom, LiveView, TransitionProgress
 from haclusterd.commands.outcome import Outcome
@@ -28,6 +29,7 @@ from haclusterd.protocol.control import told
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, exit_status, report
 from haclusterd.runtime.agent_catalogue import AgentCatalogue
+from haclusterd.runtime.dampened_attributes import DampenedAttributes
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.proposer import EntryTooLarge
 
@@ -76,6 +78,7 @@ class ControlService:
         self._runtime = runtime
         self._serial = 0
         self._running = 0
+        self.dampened = DampenedAttributes(runtime)
 
     def handle(self, request: Request, caller: Caller, answer: Answer) -> None:
         """Carry out a request; `answer` gets progress and then one response, on the main loop."""
@@ -110,7 +113,7 @@ class ControlService:
             now=runtime.ports.clock.wall(),
             author=caller.author,
             reason=request.options.reason,
-            live=replace(live_view(runtime), events=events),
+            live=replace(live_view(runtime), events=events, pending_attributes=self.dampened.values()),
             agents=agents,
             is_forced=request.options.force,
         )
@@ -178,6 +181,12 @@ class _Dialogue:
             outcome = preview(context, outcome)
         self._reports = outcome.reports
         if outcome.is_refused or not outcome.commands:
+            self._finish(outcome)
+            return
+        for command in outcome.commands:
+            if isinstance(command, SetTransientAttribute):
+                self._service.dampened.put(command, outcome.dampen_ms)
+        if outcome.dampen_ms:
             self._finish(outcome)
             return
         self._propose(outcome, 0)

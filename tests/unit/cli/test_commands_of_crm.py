@@ -76,4 +76,4 @@ def test_names_are_not_ambiguous_within_a_level() -> None:
 
 def test_every_verb_can_be_reached_or_is_internal() -> None:
     reached = {command.verb for _, command in ALL}
-    assert set(registry.VERBS) - reached == {"cluster.names", "configure.script"}
+    assert set(registry.VERBS) - reached == {"cluster.names", "configure.script", "node.attributes"}

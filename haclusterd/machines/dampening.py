@@ -1,0 +1,85 @@
+"""Dampening of node attributes: a value that flutters is written once, when it has been quiet.
+
+An agent that measures something publishes at every monitor, and several agents see the same cable pulled within a
+second. Each attribute may therefore wait: a changed value starts its span anew, an unchanged one does not, and when the
+span is over the newest value is written, once (attrd_updater(8), `--delay`).
+
+Invariants: a value waits at most LONGEST_SPANS spans, however much it flutters; of one attribute at most one write is
+in flight, so that an older value never overtakes a newer one; what cannot be written yet (no quorum) stays wanted.
+It must never write what the CIB says already.
+"""
+
+from dataclasses import dataclass
+
+from haclusterd.cib.commands import SetTransientAttribute
+from haclusterd.model.cluster import Cib
+from haclusterd.model.ids import NodeName
+from haclusterd.model.instants import NEVER, Instant, after
+
+LONGEST_SPANS = 5
+
+
+@dataclass(slots=True)
+class _Wanted:
+    value: str | None
+    due_at: Instant
+    latest: Instant
+    is_in_flight: bool = False
+
+
+class Dampening:
+    """The values that this node's agents want and that are not written yet."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[tuple[NodeName, str], _Wanted] = {}
+
+    def put(self, command: SetTransientAttribute, span_ms: int, now: Instant, cib: Cib) -> None:
+        """Take a value in; it is due after `span_ms` without another one."""
+        key = command.node, command.name
+        known = self._wanted.get(key)
+        current = value_of(cib, *key) if known is None else known.value
+        if command.value == current:
+            return
+        latest = after(now, span_ms * LONGEST_SPANS) if known is None or known.is_in_flight else known.latest
+        is_in_flight = known is not None and known.is_in_flight
+        self._wanted[key] = _Wanted(command.value, min(after(now, span_ms), latest), latest, is_in_flight)
+
+    def drop(self, node: NodeName, name: str) -> None:
+        """Want nothing of an attribute any more: somebody writes it at once."""
+        self._wanted.pop((node, name), None)
+
+    def due(self, now: Instant, cib: Cib) -> tuple[SetTransientAttribute, ...]:
+        """Return what is to be written now; each counts as in flight until `written`."""
+        found = []
+        for key, wanted in sorted(self._wanted.items()):
+            if wanted.is_in_flight or wanted.due_at > now:
+                continue
+            if wanted.value == value_of(cib, *key):
+                del self._wanted[key]
+                continue
+            wanted.is_in_flight = True
+            found.append(SetTransientAttribute(*key, wanted.value))
+        return tuple(found)
+
+    def written(self, command: SetTransientAttribute) -> None:
+        """A write has been applied, or refused; a newer value waits for its own time."""
+        wanted = self._wanted.get((command.node, command.name))
+        if wanted is None:
+            return
+        wanted.is_in_flight = False
+        if wanted.value == command.value:
+            del self._wanted[command.node, command.name]
+
+    def deadline(self) -> Instant:
+        """Return when something is due next."""
+        return min((wanted.due_at for wanted in self._wanted.values() if not wanted.is_in_flight), default=NEVER)
+
+    def values(self) -> dict[tuple[NodeName, str], str | None]:
+        """Return what is wanted and not written; None: to be deleted."""
+        return {key: wanted.value for key, wanted in self._wanted.items()}
+
+
+def value_of(cib: Cib, node: NodeName, name: str) -> str | None:
+    """Return a transient attribute as it is written."""
+    status = cib.status.nodes.get(node)
+    return None if status is None else status.attributes.get(name)

@@ -1,0 +1,59 @@
+"""The dampening of node attributes on the clock of one daemon: waits, writes, and writes again what could not be.
+
+The values live in this process only. A daemon that ends forgets what waited; agents publish again at their next
+monitor.
+"""
+
+from functools import partial
+
+from haclusterd.cib.changes import Applied
+from haclusterd.cib.commands import SetTransientAttribute
+from haclusterd.machines.dampening import Dampening
+from haclusterd.model.ids import NodeName
+from haclusterd.model.instants import NEVER
+from haclusterd.ports.clock import Timer
+from haclusterd.runtime.node import NodeRuntime
+
+
+class DampenedAttributes:
+    """Dampening with a timer and a proposer."""
+
+    def __init__(self, runtime: NodeRuntime) -> None:
+        self._runtime = runtime
+        self._dampening = Dampening()
+        self._timer: Timer | None = None
+
+    def put(self, command: SetTransientAttribute, span_ms: int) -> None:
+        """Take a value in; with a span of 0 it is written by somebody else at once, and nothing waits any more."""
+        if span_ms:
+            self._dampening.put(command, span_ms, self._runtime.ports.clock.now(), self._runtime.cib)
+        else:
+            self._dampening.drop(command.node, command.name)
+            self._runtime.forget(_key(command))
+        self._arm()
+
+    def values(self) -> dict[tuple[NodeName, str], str | None]:
+        """Return what is wanted and not written; None: to be deleted."""
+        return self._dampening.values()
+
+    def _write(self) -> None:
+        self._timer = None
+        for command in self._dampening.due(self._runtime.ports.clock.now(), self._runtime.cib):
+            self._runtime.propose(_key(command), command, partial(self._written, command))
+        self._arm()
+
+    def _written(self, command: SetTransientAttribute, _result: Applied) -> None:
+        self._dampening.written(command)
+        self._arm()
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        deadline = self._dampening.deadline()
+        if deadline < NEVER:
+            self._timer = self._runtime.ports.clock.call_at(deadline, self._write)
+
+
+def _key(command: SetTransientAttribute) -> str:
+    return f"attribute:{command.node}:{command.name}:"

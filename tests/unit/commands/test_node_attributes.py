@@ -1,0 +1,104 @@
+"""Node attributes as verbs: what is proposed, what costs nothing, what is shown."""
+
+from dataclasses import replace
+
+import pytest
+
+from haclusterd.cib.commands import ChangeConfiguration, SetTransientAttribute
+from haclusterd.commands import registry
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome
+from haclusterd.model.ids import NodeName
+from haclusterd.reports.codes import Code
+from tests.administered_clusters import NOW, Cluster, formed
+
+N1 = NodeName("n1")
+
+
+def ask(cluster: Cluster, verb: str = "node.attribute", **arguments: str | int | bool) -> Outcome:
+    outcome = registry.run(verb, arguments, Context(cluster.cib, NOW, "root@n1", live=cluster.live))
+    if not outcome.dampen_ms:
+        for command in outcome.commands:
+            cluster.do(command)
+    return outcome
+
+
+def shown(cluster: Cluster, **arguments: str | bool) -> object:
+    data = ask(cluster, "node.attributes", **arguments).data
+    assert isinstance(data, dict)
+    return {node["name"]: {key: value for key, value in node.items() if key != "name"} for node in data["nodes"]}
+
+
+def test_an_attribute_is_set_changed_and_deleted_until_reboot() -> None:
+    cluster = formed()
+    ask(cluster, action="set", name="#health-cpu", value="red")
+    assert cluster.node("n1").attributes == {"#health-cpu": "red"}
+    ask(cluster, action="set", node="n2", name="#health-cpu", value="green", lifetime="reboot")
+    assert shown(cluster, all=True, name="#health-cpu", lifetime="reboot") == {
+        "n1": {"reboot": {"#health-cpu": "red"}}, "n2": {"reboot": {"#health-cpu": "green"}}, "n3": {"reboot": {}},
+    }  # fmt: skip
+    ask(cluster, action="delete", name="#health-cpu")
+    assert cluster.node("n1").attributes == {}
+
+
+@pytest.mark.parametrize(
+    "again", [{"action": "set", "value": "red"}, {"action": "set", "value": "red", "lifetime": "forever"}]
+)
+def test_what_is_so_already_proposes_nothing(again: dict[str, str]) -> None:
+    cluster = formed()
+    assert len(ask(cluster, name="a", **again).commands) == 1
+    outcome = ask(cluster, name="a", **again)
+    assert outcome.commands == ()
+    assert [each.code for each in outcome.reports] == [Code.NOTHING_TO_DO]
+
+
+def test_what_is_not_there_can_be_deleted() -> None:
+    cluster = formed()
+    for lifetime in ("reboot", "forever"):
+        outcome = ask(cluster, action="delete", name="nothing", lifetime=lifetime)
+        assert (outcome.is_refused, outcome.commands) == (False, ())
+
+
+def test_the_empty_value_is_a_value() -> None:
+    cluster = formed()
+    ask(cluster, action="set", name="a", value="")
+    assert cluster.node("n1").attributes == {"a": ""}
+
+
+def test_for_ever_is_the_configuration_and_beside_the_transient_one() -> None:
+    cluster = formed()
+    outcome = ask(cluster, action="set", name="rack", value="4", lifetime="forever")
+    assert isinstance(outcome.commands[0], ChangeConfiguration)
+    ask(cluster, action="set", name="rack", value="5")
+    assert shown(cluster) == {"n1": {"reboot": {"rack": "5"}, "forever": {"rack": "4"}}}
+
+
+def test_a_dampened_value_is_handed_on_and_not_waited_for() -> None:
+    cluster = formed()
+    outcome = ask(cluster, action="set", name="ping", value="100", dampen_ms=5000)
+    assert outcome.dampen_ms == 5000
+    assert outcome.commands == (SetTransientAttribute(N1, "ping", "100"),)
+
+
+def test_what_waits_to_be_written_is_read_and_is_not_written_already() -> None:
+    cluster = formed()
+    cluster.put(replace(cluster.node("n1"), attributes={"ping": "0", "old": "x"}))
+    assert cluster.live is not None
+    cluster.live = replace(cluster.live, pending_attributes={(N1, "ping"): "100", (N1, "old"): None})
+    assert shown(cluster, lifetime="reboot") == {"n1": {"reboot": {"ping": "100"}}}
+    assert ask(cluster, action="set", name="ping", value="0").commands == (SetTransientAttribute(N1, "ping", "0"),)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"node": "n9", "action": "set", "name": "a", "value": "1"}, Code.NO_SUCH_NODE),
+        ({"action": "set", "value": "1"}, Code.MISSING_ARGUMENT),
+        ({"action": "explode", "name": "a"}, Code.BAD_ARGUMENT),
+        ({"action": "set", "name": "a", "value": "two\nlines"}, Code.BAD_ARGUMENT),
+        ({"action": "set", "name": "a", "value": "1", "dampen_ms": 10**9}, Code.BAD_ARGUMENT),
+    ],
+)
+def test_what_is_refused(wrong: dict[str, str | int], code: Code) -> None:
+    outcome = ask(formed(), **wrong)
+    assert [each.code for each in outcome.reports] == [code]
