@@ -6,7 +6,7 @@ line, an error when a plan could depend on it and a warning when none does.
 
 from dataclasses import dataclass
 
-from haclusterd.formats.cib_xml_configuration import IGNORED, ConfigurationReader
+from haclusterd.formats.cib_xml_configuration import ConfigurationReader
 from haclusterd.formats.cib_xml_membership import is_set
 from haclusterd.formats.cib_xml_notes import Notes
 from haclusterd.formats.cib_xml_status import StatusReader
@@ -43,17 +43,17 @@ def read_cib(text: str, source: str) -> CibReading:
         return CibReading(Cib(), reports=(report(Code.SYNTAX, place=place, problem=f"<{root.tag}> is not a <cib>"),))
     notes = Notes(source)
     has_quorum = is_set(root.get("have-quorum"))
-    configuration, names = ConfigurationReader(root, notes, has_quorum=has_quorum).read()
+    configuration, names = ConfigurationReader(root, notes).read()
     status = StatusReader(root, configuration, names, notes).read()
     properties = effective(configuration.properties)
     cib = Cib(
         cluster_name=properties.get("cluster-name", ""),
-        members={name: Member(name, ()) for name in configuration.nodes},
+        members={name: Member(name, ()) for name, entry in configuration.nodes.items() if not entry.is_remote},
         configuration=configuration,
         status=status,
     )
     date = _execution_date(root, notes)
-    counts_as_quorate = has_quorum or properties.get("no-quorum-policy") == IGNORED
+    counts_as_quorate = has_quorum or properties.get("no-quorum-policy") == "ignore"
     return CibReading(cib, counts_as_quorate, date, in_reading_order(notes.reports))
 
 

@@ -1,28 +1,48 @@
 """Constraints in CIB XML (Pacemaker Explained, "Resource Constraints").
 
-A constraint on a resource that does not exist has no effect in Pacemaker but a warning; here it is the same.
+A constraint on a resource that does not exist has no effect in Pacemaker but a warning; here it is the same, and it
+stays in the configuration.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from haclusterd.formats.cib_xml_notes import Notes
+from haclusterd.formats.cib_xml_resource_sets import ResourceSetReader
+from haclusterd.formats.cib_xml_sets import SetReader
 from haclusterd.formats.cib_xml_tree import Element
-from haclusterd.model.configuration import Colocation, Constraint, Location, Ordering, OrderingKind, Resource
+from haclusterd.model.configuration import (
+    Colocation,
+    Constraint,
+    Location,
+    Ordering,
+    OrderingKind,
+    ResourceSet,
+    TicketConstraint,
+)
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
-from haclusterd.model.operations import read_role
+from haclusterd.model.rules import AttributeExpression, Rule
 from haclusterd.reports.codes import Code, Severity
 
 _KINDS = {kind.value.lower(): kind for kind in OrderingKind}
-_OF_PROMOTABLES = ("promote", "demote")
+_ACTIONS = ("start", "stop", "promote", "demote")
+_DISCOVERIES = ("always", "never", "exclusive")
+_LOSS_POLICIES = ("stop", "demote", "freeze", "fence")
 
 
 class ConstraintReader:
-    """Reads the section `constraints`."""
+    """Reads the section `constraints`; `known` are the names that resources have in constraints."""
 
-    def __init__(self, resources: Mapping[ResourceId, Resource], not_held: Collection[str], notes: Notes) -> None:
-        self._resources = resources
-        self._not_held = not_held
+    def __init__(self, sets: SetReader, known: Container[str], notes: Notes) -> None:
+        self._rules = sets.rules
+        self._resource_sets = ResourceSetReader(sets, notes)
+        self._known = known
         self._notes = notes
+        self._readers: Mapping[str, Callable[[Element, ConstraintId], Constraint | None]] = {
+            "rsc_location": self._location,
+            "rsc_colocation": self._colocation,
+            "rsc_order": self._ordering,
+            "rsc_ticket": self._ticket,
+        }
         self.constraints: dict[ConstraintId, Constraint] = {}
 
     def read(self, section: Element) -> None:
@@ -38,96 +58,121 @@ class ConstraintReader:
 
     def _one(self, element: Element) -> Constraint | None:
         identifier = self._notes.required(element, "id")
-        if identifier is None:
+        reader = self._readers.get(element.tag)
+        if reader is None:
+            self._notes.not_yet(element, f"<{element.tag}>")
+        if identifier is None or reader is None:
             return None
-        if element.children or element.get("rsc-pattern") is not None:
-            inside = f" with <{element.children[0].tag}>" if element.children else " with rsc-pattern"
-            self._notes.not_yet(element, f"<{element.tag}>{inside}")
-            return None
-        match element.tag:
-            case "rsc_location":
-                return self._location(element, ConstraintId(identifier))
-            case "rsc_colocation":
-                return self._colocation(element, ConstraintId(identifier))
-            case "rsc_order":
-                return self._ordering(element, ConstraintId(identifier))
-            case _:
-                self._notes.not_yet(element, f"<{element.tag}>")
-                return None
+        return reader(element, ConstraintId(identifier))
 
     def _resource(self, element: Element, name: str) -> ResourceId | None:
-        """Return a resource that an attribute names."""
+        """Return what an attribute names, whether it exists or not; None, and a report, when there is none."""
         text = self._notes.required(element, name)
         if text is None:
             return None
-        if ResourceId(text) in self._resources:
-            return ResourceId(text)
-        if text in self._not_held:
-            self._notes.not_yet(element, f"<{element.tag}> with {text}")
-        else:
-            where = f"constraint {element.get('id')}"
-            self._notes.note(Code.UNKNOWN_RESOURCE, element, severity=Severity.WARNING, where=where, id=text)
-        return None
+        self._judge(element, element.get("id"), text)
+        return ResourceId(text)
+
+    def _judge(self, element: Element, constraint: str | None, name: str) -> None:
+        if name not in self._known:
+            where = f"constraint {constraint}"
+            self._notes.note(Code.UNKNOWN_RESOURCE, element, severity=Severity.WARNING, where=where, id=name)
+
+    def _sets(self, element: Element) -> tuple[ResourceSet, ...]:
+        """Read sets; of those with a place of their own, tell what they name that does not exist."""
+        found = self._resource_sets.read(element)
+        for each in found:
+            for member in each.members:
+                self._judge(element, element.get("id"), member)
+        return found
 
     def _location(self, element: Element, identifier: ConstraintId) -> Location | None:
-        self._notes.expect_only(element, ("id", "rsc", "node", "score", "role", "resource-discovery"))
-        resource, node = self._resource(element, "rsc"), self._notes.required(element, "node")
-        discovery = element.get("resource-discovery")
-        if discovery not in (None, "always"):
-            self._notes.not_yet(element, f"resource-discovery={discovery}")
-        if self._role(element, "role") in ("Promoted", "Stopped"):
-            self._notes.not_yet(element, f"a location for role {element.get('role')}")
-        if resource is None or node is None:
+        notes = self._notes
+        known = ("id", "rsc", "rsc-pattern", "node", "score", "role", "resource-discovery")
+        notes.expect_only(element, known, ("rule", "lifetime", "resource_set"))
+        sets = self._sets(element)
+        pattern = element.get("rsc-pattern") or ""
+        resource = None if sets or pattern else self._resource(element, "rsc")
+        written = list(element.all("rule"))
+        rules = tuple(rule for each in written if (rule := self._rules.read(each)) is not None)
+        node = None if written else notes.required(element, "node")
+        if (resource is None and not sets and not pattern) or (node is None and not rules):
             return None
-        return Location(identifier, resource, NodeName(node), self._notes.score(element, "score", 0))
+        made = Location(
+            identifier,
+            resource or ResourceId(""),
+            NodeName(node or ""),
+            notes.score(element, "score", 0),
+            rules,
+            pattern,
+            sets,
+            notes.role(element, "role"),
+            notes.word(element, "resource-discovery", _DISCOVERIES),
+        )
+        lifetime = element.first("lifetime")
+        return made if lifetime is None else self._limited(made, lifetime)
+
+    def _limited(self, location: Location, lifetime: Element) -> Location | None:
+        """Return a location of a schema before 4.0 with its lifetime as a condition of its rules."""
+        self._notes.expect_only(lifetime, ("id",), ("rule",))
+        inside = [self._rules.read(each) for each in lifetime.all("rule")]
+        conditions = tuple(rule for rule in inside if rule is not None)
+        if len(conditions) < len(inside):
+            return None
+        if not conditions:
+            return location
+        at_node = AttributeExpression("#uname", "eq", location.node)
+        base = location.rules or (Rule(f"{location.id}-rule", (at_node,), score=location.score),)
+        limited = tuple(
+            Rule(
+                f"{rule.id}-lifetime",
+                (rule, Rule(f"{rule.id}-lifetime-any", conditions, is_any=True)),
+                score=rule.score,
+                score_attribute=rule.score_attribute,
+                role=rule.role,
+            )
+            for rule in base
+        )
+        return Location(
+            location.id, location.resource, NodeName(""), 0, limited, location.pattern, location.sets,
+            location.role, location.discovery,
+        )  # fmt: skip
 
     def _colocation(self, element: Element, identifier: ConstraintId) -> Colocation | None:
+        notes = self._notes
         known = ("id", "rsc", "with-rsc", "score", "rsc-role", "with-rsc-role", "node-attribute", "influence")
-        self._notes.expect_only(element, known)
+        notes.expect_only(element, known, ("resource_set",))
+        has_influence = element.get("influence") is not None
+        score = notes.score(element, "score", 0)
+        influence = notes.boolean(element, "influence", default=False) if has_influence else None
+        attribute = element.get("node-attribute")
+        sets = self._sets(element)
+        if sets:
+            return Colocation(identifier, score, node_attribute=attribute, influence=influence, sets=sets)
         dependent, primary = self._resource(element, "rsc"), self._resource(element, "with-rsc")
-        roles = self._role(element, "rsc-role"), self._role(element, "with-rsc-role")
-        for role in roles:
-            if role not in (None, "Started"):
-                self._notes.not_yet(element, f"a colocation with role {role}")
+        roles = notes.role(element, "rsc-role"), notes.role(element, "with-rsc-role")
         if dependent is None or primary is None:
             return None
-        has_influence = element.get("influence") is not None
-        influence = self._notes.boolean(element, "influence", default=False) if has_influence else None
-        score = self._notes.score(element, "score", 0)
-        attribute = element.get("node-attribute")
         return Colocation(identifier, score, dependent, primary, roles[0], roles[1], attribute, influence)
 
-    def _role(self, element: Element, name: str) -> str | None:
-        text = element.get(name)
-        if text is None:
-            return None
-        try:
-            return read_role(text)
-        except ValueError as error:
-            self._notes.bad_value(element, name, error)
-            return None
-
     def _ordering(self, element: Element, identifier: ConstraintId) -> Ordering | None:
+        notes = self._notes
         known = (
             "id", "first", "then", "first-action", "then-action", "kind", "score", "symmetrical", "require-all"
         )  # fmt: skip
-        self._notes.expect_only(element, known)
+        notes.expect_only(element, known, ("resource_set",))
+        kind = self._kind(element)
+        is_symmetrical = notes.boolean(element, "symmetrical", default=True)
+        require_all = notes.boolean(element, "require-all", default=True)
+        sets = self._sets(element)
+        if sets:
+            return Ordering(identifier, kind=kind, is_symmetrical=is_symmetrical, require_all=require_all, sets=sets)
         first, then = self._resource(element, "first"), self._resource(element, "then")
-        for name in ("first-action", "then-action"):
-            if element.get(name) in _OF_PROMOTABLES:
-                self._notes.not_yet(element, f"an order with {element.get(name)}")
         if first is None or then is None:
             return None
-        return Ordering(
-            identifier,
-            first,
-            then,
-            self._kind(element),
-            element.get("first-action") or "start",
-            element.get("then-action"),
-            self._notes.boolean(element, "symmetrical", default=True),
-            self._notes.boolean(element, "require-all", default=True),
-        )
+        first_action = notes.word(element, "first-action", _ACTIONS) or "start"
+        then_action = notes.word(element, "then-action", _ACTIONS)
+        return Ordering(identifier, first, then, kind, first_action, then_action, is_symmetrical, require_all)
 
     def _kind(self, element: Element) -> OrderingKind:
         """Read how binding an order is; the older way to say "optional" is a score of 0."""
@@ -140,3 +185,20 @@ class ConstraintReader:
             problem = f"{text!r} is not one of: {', '.join(OrderingKind)}; it is read as {OrderingKind.MANDATORY}"
             self._notes.bad_value(element, "kind", problem, severity=Severity.WARNING)
         return kind or OrderingKind.MANDATORY
+
+    def _ticket(self, element: Element, identifier: ConstraintId) -> TicketConstraint | None:
+        notes = self._notes
+        notes.expect_only(element, ("id", "ticket", "rsc", "rsc-role", "loss-policy"), ("resource_set",))
+        ticket = notes.required(element, "ticket")
+        sets = self._sets(element)
+        resource = None if sets else self._resource(element, "rsc")
+        if ticket is None or (resource is None and not sets):
+            return None
+        return TicketConstraint(
+            identifier,
+            ticket,
+            resource or ResourceId(""),
+            notes.role(element, "rsc-role"),
+            notes.word(element, "loss-policy", _LOSS_POLICIES),
+            sets,
+        )

@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 
 from haclusterd.formats.cib_xml_tree import Element
 from haclusterd.model import durations, scores
+from haclusterd.model.operations import read_role
 from haclusterd.model.properties import read_boolean
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import Place, ReportItem, report, report_with
+
+_LARGEST = 2**53
 
 
 @dataclass(slots=True)
@@ -77,7 +80,32 @@ class Notes:
         if text is None:
             return None
         try:
-            return durations.parse(text)
+            span_ms = durations.parse(text)
+        except ValueError as error:
+            self.bad_value(element, name, error)
+            return None
+        if span_ms > _LARGEST:
+            self.bad_value(element, name, f"{text[:40]} is out of range")
+            return None
+        return span_ms
+
+    def word(self, element: Element, name: str, choices: Collection[str]) -> str | None:
+        """Read an attribute that is one of some words, in any case."""
+        text = element.get(name)
+        if text is None:
+            return None
+        if text.lower() not in choices:
+            self.bad_value(element, name, f"{text[:40]!r} is not one of: {', '.join(choices)}")
+            return None
+        return text.lower()
+
+    def role(self, element: Element, name: str) -> str | None:
+        """Read the attribute that is a role, in its newest spelling."""
+        text = element.get(name)
+        if text is None:
+            return None
+        try:
+            return read_role(text)
         except ValueError as error:
             self.bad_value(element, name, error)
             return None
@@ -92,13 +120,11 @@ class Notes:
         except ValueError:
             self.bad_value(element, name, f"{text[:40]!r} is not a whole number")
             return default
-        if abs(value) > 2**53:
+        if abs(value) > _LARGEST:
             self.bad_value(element, name, f"{text[:40]} is out of range")
             return default
         return value
 
-    def bad_value(
-        self, element: Element, name: str, problem: object, *, severity: Severity = Severity.ERROR
-    ) -> None:
+    def bad_value(self, element: Element, name: str, problem: object, *, severity: Severity = Severity.ERROR) -> None:
         """Report a value that cannot be read."""
         self.note(Code.BAD_VALUE, element, severity=severity, name=f"<{element.tag} {name}>", problem=problem)

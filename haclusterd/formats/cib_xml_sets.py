@@ -1,6 +1,8 @@
 """Blocks of name-value pairs in CIB XML (Pacemaker Explained, "Sets of Name/Value Pairs")."""
 
 from haclusterd.formats.cib_xml_notes import Notes
+from haclusterd.formats.cib_xml_references import References
+from haclusterd.formats.cib_xml_rules import RuleReader
 from haclusterd.formats.cib_xml_tree import Element
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.reports.codes import Code, Severity
@@ -14,39 +16,31 @@ class SetReader:
 
     def __init__(self, root: Element, notes: Notes) -> None:
         self._notes = notes
-        self._by_id: dict[tuple[str, str], Element] = {}
-        for element in root.every():
-            identifier = element.get("id")
-            if identifier is not None:
-                self._by_id.setdefault((element.tag, identifier), element)
+        self.references = References(root, notes)
+        self.rules = RuleReader(self.references, notes)
 
     def read(self, parent: Element, tag: str) -> tuple[AttributeSet, ...]:
         """Return the blocks of that name below an element."""
         found = (self._block(each) for each in parent.all(tag))
         return tuple(block for block in found if block is not None)
 
-    def _resolve(self, element: Element) -> Element | None:
-        """Return what an element refers to, or itself."""
-        reference = element.get("id-ref")
-        if reference is None:
-            return element
-        target = self._by_id.get((element.tag, reference))
-        if target is None or target.get("id-ref") is not None:
-            self._notes.note(Code.UNKNOWN_OBJECT, element, id=reference)
-            return None
-        return target
-
     def _block(self, element: Element) -> AttributeSet | None:
-        block = self._resolve(element)
+        block = self.references.resolve(element)
         if block is None:
             return None
-        self._notes.expect_only(block, ("id", "score"), ("nvpair",))
+        self._notes.expect_only(block, ("id", "score"), ("nvpair", "rule"))
+        written = block.first("rule")
+        rule = None if written is None else self.rules.read(written)
+        if written is not None and rule is None:
+            return None
+        if len(list(block.all("rule"))) > 1:
+            self._notes.not_yet(block, f"<{block.tag}> with several rules")
         pairs: dict[str, str] = {}
         for child in block.all("nvpair"):
-            pair = self._resolve(child)
+            pair = self.references.resolve(child)
             if pair is not None:
                 self._add(pairs, pair, child.get("name"))
-        return AttributeSet(block.get("id") or "", tuple(pairs.items()), self._notes.score(block, "score", 0))
+        return AttributeSet(block.get("id") or "", tuple(pairs.items()), self._notes.score(block, "score", 0), rule)
 
     def _add(self, pairs: dict[str, str], pair: Element, other_name: str | None) -> None:
         self._notes.expect_only(pair, ("id", "name", "value"))

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from haclusterd.formats.cib_xml_configuration import NodeNames
 from haclusterd.formats.cib_xml_digests import Parameters
 from haclusterd.formats.cib_xml_histories import FailCounts, HistoryReader, is_old_fail_count, is_outdated
 from haclusterd.formats.cib_xml_membership import is_set, judge
+from haclusterd.formats.cib_xml_nodes import NodeNames
 from haclusterd.formats.cib_xml_notes import Notes
 from haclusterd.formats.cib_xml_sets import SetReader
 from haclusterd.formats.cib_xml_tree import Element

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MAX_DEPTH = 16
+"""How deep rules may be nested in rules, the outermost counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class AttributeExpression:
