@@ -36,7 +36,7 @@ def simulate(context: Context, arguments: Arguments) -> Outcome:
     is_usable = bool(reading.cib.members) and context.is_forced
     if has_errors(reading.reports) and not is_usable:
         return Outcome(reading.reports)
-    options = ScheduleOptions(has_quorum=reading.has_quorum, needs_fence_device=True)
+    options = ScheduleOptions(has_quorum=reading.has_quorum, is_pacemaker_compatible=True)
     return _planned(reading, date or reading.execution_date or context.now, options)
 
 

@@ -76,6 +76,9 @@ class NodeStatus:
     """A Pacemaker Remote node that was fenced and has not been connected to since."""
     is_remote_maintenance: bool = False
     """What a Pacemaker Remote node was last told about its maintenance mode."""
+    is_condemned: bool = False
+    """To be fenced for another reason than that it vanished, even if it is online: `detail` says why. Only a CIB of
+    Pacemaker says so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,20 @@ def operation_key(operation: str, interval_ms: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class PacemakerMark:
+    """What a record that Pacemaker made (CIB XML, `lrm_rsc_op`) says beside the rest; our own records have none."""
+
+    id: str = ""
+    on_node: str = ""
+    """Where it was made; old releases do not say."""
+    transition_magic: str = ""
+    """`STATUS:CODE;ACTION:TRANSITION:EXPECTED:UUID`: which order of which plan it answers."""
+    secure_digest: str = ""
+    """Of the parameters without those that `private_parameters` names."""
+    private_parameters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class OperationRecord:
     """The newest result of one operation of one resource on one node."""
 
@@ -38,6 +52,13 @@ class OperationRecord:
     migrate_source: NodeName | None = None
     """Of the actions of a live migration: from where."""
     migrate_target: NodeName | None = None
+    restart_digest: str = ""
+    """Of the parameters that cannot change without a restart; only agents that can reload have one."""
+    restart_parameters: tuple[str, ...] = ()
+    """Their names; with a digest and without names all parameters are meant."""
+    sequence: int = 0
+    """Its place among the records of its history where call ids do not tell, as in CIB XML; the oldest has 1."""
+    pacemaker: PacemakerMark | None = None
 
     @property
     def is_probe(self) -> bool:
@@ -82,8 +103,16 @@ class ResourceHistory:
     last_failure: OperationRecord | None = None
     """The newest failure that was not forgiven yet: it outlives the records that later actions supersede, because
     what on-fail and hard errors demand holds until a clean-up (Pacemaker's `last_failure_0`)."""
+    launcher: ResourceId | None = None
+    """The resource that it ran inside of, where that is not configured any more."""
+    locked_at: WallTime | None = None
+    """Since when a clean shutdown of this node keeps the resource for it (`shutdown-lock`)."""
 
 
 def ordered_records(history: ResourceHistory) -> list[OperationRecord]:
     """Return the records, oldest first."""
-    return sorted(history.records.values(), key=lambda record: (record.call_id, record.operation, record.interval_ms))
+    return sorted(history.records.values(), key=_age)
+
+
+def _age(record: OperationRecord) -> tuple[int, int, str, int]:
+    return record.sequence, record.call_id, record.operation, record.interval_ms

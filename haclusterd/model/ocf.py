@@ -44,6 +44,10 @@ class ExecutionStatus(StrEnum):
     NOT_INSTALLED = "not-installed"
     NOT_CONNECTED = "not-connected"
     NO_SECRETS = "no-secrets"
+    NO_FENCE_DEVICE = "no-fence-device"
+    HARD_ERROR = "hard-error"
+    FATAL_ERROR = "fatal-error"
+    INVALID = "invalid"
     UNKNOWN = "unknown"
     """The outcome was lost (a restart of the daemon in mid-action); a probe must find out."""
 

@@ -12,7 +12,7 @@ from haclusterd.scheduler.settings import Settings
 def assign_all(inventory: Inventory, settings: Settings) -> None:
     """Assign every resource; afterwards `assigned` of each is final."""
     has_device = any(resource.is_fence_device for resource in inventory.by_id.values())
-    is_all_unmanaged = settings.options.needs_fence_device and settings.is_fencing_enabled and not has_device
+    is_all_unmanaged = settings.options.is_pacemaker_compatible and settings.is_fencing_enabled and not has_device
     assignment = Assignment(inventory.nodes_by_name, settings, is_all_unmanaged=is_all_unmanaged)
     for top in inventory.tops:
         assignment.assign(top)

@@ -4,7 +4,7 @@ Source: Pacemaker Explained, "Reloading an Agent After a Definition Change"; a r
 and leads to nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from haclusterd.model.history import ResourceHistory
 from haclusterd.scheduler.digests import Digests
@@ -27,11 +27,20 @@ class Cancellation:
     why: str
 
 
+@dataclass(slots=True)
+class ConfigurationChanges:
+    """What has to be put right; restarts and reloads are marked on the resources."""
+
+    cancellations: list[Cancellation] = field(default_factory=list)
+    deletions: list[tuple[Resource, Node]] = field(default_factory=list)
+    """Histories that say nothing any more and are to be deleted; of this cluster's own CIB there are none."""
+
+
 def find_configuration_changes(
     inventory: Inventory, failures: Failures, digests: Digests, settings: Settings
-) -> list[Cancellation]:
-    """Mark what has changed, and return the monitors to cancel."""
-    cancellations: list[Cancellation] = []
+) -> ConfigurationChanges:
+    """Mark what has changed, and return what is to be cancelled and to be deleted."""
+    changes = ConfigurationChanges()
     for resource in inventory.primitives():
         if resource.is_removed:
             continue
@@ -46,10 +55,10 @@ def find_configuration_changes(
                 continue
             if wanted is None:
                 wanted = {item.interval_ms for item in recurring_operations(resource, settings) if item.name == MONITOR}
-            cancellations.extend(_unwanted(resource, node, wanted, settings))
+            changes.cancellations.extend(_unwanted(resource, node, wanted, settings))
             if _has_changed(resource, node, history, wanted, digests) and failures.effective_count(resource, history):
                 failures.forget(node, resource, "its definition has changed")
-    return cancellations
+    return changes
 
 
 def _unwanted(resource: Resource, node: Node, wanted: set[int], settings: Settings) -> list[Cancellation]:

@@ -142,7 +142,7 @@ class Resource:
         "needs_unfencing", "next_role", "notifies", "number", "operations", "orders_in_flight", "original_role",
         "parameter_sets", "parameters", "parent", "partial_source", "partial_target", "pending_action",
         "pending_node", "pending_stops", "priority", "promoted_max", "promoted_node_max", "promotion_priority",
-        "reconnect_interval_ms", "registered", "remote_node", "replicas", "required_demotes", "required_stops",
+        "reconnect_interval_ms", "registered", "reload_on", "remote_node", "replicas", "required_demotes", "required_stops",
         "role_locations", "stickiness", "stops_unexpected_only", "target_role", "target_role_stopped", "this_with",
         "ticket_uses", "unverified_on", "updating_scores", "uses_host_attributes", "utilization", "variant",
         "with_this",
@@ -232,6 +232,8 @@ class Resource:
         self.changed_recurring: set[tuple[NodeName, int]] = set()
         self.definition_changed = False
         self.is_reloading = False
+        self.reload_on: list[Node] = []
+        """Where it is to take its changed parameters without a restart."""
         self.required_stops: set[NodeName] = set()
         self.required_demotes: set[NodeName] = set()
         self.pending_stops: set[NodeName] = set()

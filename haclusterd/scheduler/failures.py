@@ -4,6 +4,8 @@ A failure counts until the resource's `failure-timeout` has passed since the new
 What has expired is listed in the plan so that the DC can forget it.
 """
 
+from dataclasses import dataclass
+
 from haclusterd.model.history import OperationRecord, ResourceHistory, operation_key
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
@@ -19,6 +21,17 @@ _CONCLUSIVE = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Clearing:
+    """Failures of a resource on a node that are to be forgotten (`clear_failcount`)."""
+
+    resource: Resource
+    node: Node
+    reason: str
+    is_after_fencing: bool = False
+    """Of a remote connection that waits for its next try: only once the node it leads to has been fenced."""
+
+
 class Failures:
     """Knows which failures still count, and when the next one will not."""
 
@@ -27,6 +40,8 @@ class Failures:
         self._digests = digests
         self.forgotten: dict[tuple[NodeName, ResourceId], str] = {}
         """Failures to be forgotten, with why."""
+        self.clearings: list[Clearing] = []
+        """The same in the order in which they were found, for graphs that hold such actions."""
         self.recheck_at: WallTime | None = None
 
     def effective_count(self, resource: Resource, history: ResourceHistory) -> int:

@@ -11,8 +11,8 @@ class ScheduleOptions:
 
     has_quorum: bool = True
     """A DC has it; a plan for a CIB file may assume that it is gone."""
-    needs_fence_device: bool = False
-    """Pacemaker's rule, for `crm simulate`: without any fence device nothing is started (safety.md §5)."""
+    is_pacemaker_compatible: bool = False
+    """The CIB is one of Pacemaker's: decide as Pacemaker would, also where this cluster decides otherwise."""
     is_explaining: bool = False
     """Keep for each score what it is the sum of (`Placement.scores`); it costs time."""
 

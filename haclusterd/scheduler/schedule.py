@@ -55,14 +55,14 @@ def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTI
     apply_locations(inventory, configuration)
     apply_stickiness(inventory, settings)
     ban_after_failures(inventory, failures)
-    cancellations = find_configuration_changes(inventory, failures, digests, settings)
+    changes = find_configuration_changes(inventory, failures, digests, settings)
     assign_all(inventory, settings)
     claims = claim_devices(inventory)
 
     # what may have to be done
     table = ActionTable(settings, unseen_hold(inventory))
     probes = create_probes(inventory, table)
-    create_resource_actions(inventory, cancellations, table, settings)
+    create_resource_actions(inventory, changes.cancellations, table, settings)
     create_fencing(inventory, table, settings)
 
     # in which order, and what that makes necessary or impossible
