@@ -19,11 +19,11 @@ def simulate(session: Session, arguments: Mapping[str, Json]) -> int:
     format_ = arguments.get("format")
     sources = arguments.get("cib")
     names = [str(name) for name in sources] if isinstance(sources, Sequence) else []
-    date = {"date": arguments["date"]} if "date" in arguments else {}
+    question = {name: value for name, value in arguments.items() if name not in ("cib", "format")}
     if not names:
-        answers = [("", session.ask("simulate", date))]
+        answers = [("", session.ask("simulate", question))]
     else:
-        answers = [(name, _planned(session, name, date)) for name in names]
+        answers = [(name, _planned(session, name, question)) for name in names]
     if format_ == "json" or session.is_json:
         _write_json(session, answers)
     else:
@@ -31,7 +31,7 @@ def simulate(session: Session, arguments: Mapping[str, Json]) -> int:
     return next((answer.exit for _, answer in answers if answer.exit), 0)
 
 
-def _planned(session: Session, name: str, date: Mapping[str, Json]) -> Response:
+def _planned(session: Session, name: str, question: Mapping[str, Json]) -> Response:
     """Plan for one file of Pacemaker."""
     from haclusterd.cli.offline import ask_without_cluster
 
@@ -45,7 +45,7 @@ def _planned(session: Session, name: str, date: Mapping[str, Json]) -> Response:
         problem = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
         return Response("", 66, (Told("error", "NO_INPUT", f"cannot read {name}: {problem}"),))
     source = "standard input" if name == "-" else name
-    return ask_without_cluster("simulate", {"text": text or " ", "source": source, **date}, session.options)
+    return ask_without_cluster("simulate", {"text": text or " ", "source": source, **question}, session.options)
 
 
 def _write_json(session: Session, answers: Sequence[tuple[str, Response]]) -> None:

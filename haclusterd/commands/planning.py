@@ -27,7 +27,9 @@ def plan(
 def real_actions(found: Plan) -> tuple[GraphAction, ...]:
     """Return the actions that need a hand, in order of their ids."""
     return tuple(
-        action for _, action in sorted(found.graph.actions.items()) if action.kind is not ActionKind.PSEUDO
+        action
+        for _, action in sorted(found.graph.actions.items())
+        if action.kind not in (ActionKind.PSEUDO, ActionKind.CLUSTER)
     )
 
 

@@ -1,9 +1,11 @@
 """`simulate`: what the cluster would do, now or at another time, with its own CIB or with Pacemaker's."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context
+from haclusterd.commands.injection import SUPPOSITIONS
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning import plan
 from haclusterd.commands.simulation_document import SimulationDocument
@@ -27,8 +29,11 @@ def simulate(context: Context, arguments: Arguments) -> Outcome:
     date = _moment(arguments.word("date"))
     if isinstance(date, ReportItem):
         return refusal(date)
+    wanted = {name: arguments.words(name) for name in SUPPOSITIONS}
+    has_quorum = arguments.word("quorum") != "lost"
     if not arguments.word("text"):
-        return _planned(CibReading(context.cib), date or context.now, DEFAULT_OPTIONS)
+        options = replace(DEFAULT_OPTIONS, has_quorum=has_quorum)
+        return _planned(CibReading(context.cib), wanted, date or context.now, options)
     if context.live is not None:
         problem = "a file is planned for where it is, not by a node of a running cluster"
         return refusal(report(Code.BAD_ARGUMENT, name="text", problem=problem))
@@ -36,15 +41,20 @@ def simulate(context: Context, arguments: Arguments) -> Outcome:
     is_usable = bool(reading.cib.members) and context.is_forced
     if has_errors(reading.reports) and not is_usable:
         return Outcome(reading.reports)
-    options = ScheduleOptions(has_quorum=reading.has_quorum, is_pacemaker_compatible=True)
-    return _planned(reading, date or reading.execution_date or context.now, options)
+    options = ScheduleOptions(has_quorum=reading.has_quorum and has_quorum, is_pacemaker_compatible=True)
+    return _planned(reading, wanted, date or reading.execution_date or context.now, options)
 
 
-def _planned(reading: CibReading, now: WallTime, options: ScheduleOptions) -> Outcome:
-    found = plan(reading.cib, now, options=options)
+def _planned(
+    reading: CibReading, wanted: Mapping[str, tuple[str, ...]], now: WallTime, options: ScheduleOptions
+) -> Outcome:
+    cib = suppose(reading.cib, wanted, now)
+    if isinstance(cib, tuple):
+        return refusal(*cib)
+    found = plan(cib, now, options=options)
     if isinstance(found, ReportItem):
         return refusal(found)
-    data = SimulationDocument(reading.cib, found, now).write()
+    data = SimulationDocument(cib, found, now).write()
     return Outcome(tuple(map(_as_warning, reading.reports)), data=data)
 
 
@@ -75,5 +85,12 @@ VERBS = (
         Argument("text", Kind.TEXT, "a CIB of Pacemaker, as XML; left out: this cluster's own", longest=MAX_LENGTH),
         Argument("source", Kind.WORD, "what to call the text in messages"),
         Argument("date", Kind.WORD, "the time to plan for, as in 2026-06-01T12:00:00Z"),
+        Argument("node_down", Kind.WORDS, "nodes that are supposed to have died"),
+        Argument("node_up", Kind.WORDS, "nodes that are supposed to be there"),
+        Argument("standby", Kind.WORDS, "nodes that are supposed to be in standby"),
+        Argument("op_fail", Kind.WORDS, "actions that are supposed to have failed: web:monitor:10s@n1=7"),
+        Argument("ticket", Kind.WORDS, "tickets supposed to be granted, revoked, standby or active: NAME=STATE"),
+        Argument("set", Kind.WORDS, "properties supposed to have other values: NAME=VALUE"),
+        Argument("quorum", Kind.WORD, "whether there is a quorum", choices=("present", "lost")),
     )),
 )  # fmt: skip
