@@ -1,11 +1,12 @@
 """`simulate`: what the cluster would do, now or at another time, with its own CIB or with Pacemaker's."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context
-from haclusterd.commands.injection import SUPPOSITIONS
+from haclusterd.commands.injection import SUPPOSITIONS, suppose
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning import plan
 from haclusterd.commands.simulation_document import SimulationDocument
