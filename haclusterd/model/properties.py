@@ -72,6 +72,15 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("startup-fencing", ValueType.BOOLEAN, "true", "Fence members that are not seen after the cluster forms."),
     Row("cluster-recheck-interval", ValueType.DURATION, "15min", "How often the plan is checked without a cause."),
     Row("batch-limit", ValueType.INTEGER, "0", "Most actions in flight in the whole cluster; 0: no limit.", minimum=0),
+    Row("placement-strategy", ValueType.CHOICE, "default",
+        "Whether capacities of nodes count, and whether load is spread (balanced) or packed (minimal).",
+        choices=("default", "utilization", "minimal", "balanced")),
+    Row("node-health-strategy", ValueType.CHOICE, "none", "How nodes' health attributes (#health...) count.",
+        choices=("none", "migrate-on-red", "only-green", "progressive", "custom")),
+    Row("node-health-base", ValueType.SCORE, "0", "What every node is worth before its health (progressive)."),
+    Row("node-health-green", ValueType.SCORE, "0", "What green is worth (progressive, custom)."),
+    Row("node-health-yellow", ValueType.SCORE, "0", "What yellow is worth (progressive, custom)."),
+    Row("node-health-red", ValueType.SCORE, "-INFINITY", "What red is worth (progressive, custom)."),
     Row("cluster-name", ValueType.STRING, "", "A name for people; nothing follows from it."),
 )  # fmt: skip
 

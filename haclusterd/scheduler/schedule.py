@@ -22,7 +22,7 @@ from haclusterd.scheduler.failures import Failures, ban_after_failures
 from haclusterd.scheduler.fencing import create_fencing, fencing_warnings, unseen_hold
 from haclusterd.scheduler.graph import build_graph
 from haclusterd.scheduler.invariants import check_graph
-from haclusterd.scheduler.location import apply_locations, apply_stickiness
+from haclusterd.scheduler.location import apply_locations, apply_stickiness, unpack_health, unpack_locations
 from haclusterd.scheduler.nodes import unpack_nodes
 from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
 from haclusterd.scheduler.ordering import apart_templates, relate_templates, user_templates
@@ -52,7 +52,7 @@ def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTI
 
     # where everything belongs
     colocations = unpack_colocations(inventory, configuration)
-    apply_locations(inventory, configuration)
+    apply_locations([*unpack_health(inventory, configuration), *unpack_locations(inventory, configuration)])
     apply_stickiness(inventory, settings)
     ban_after_failures(inventory, failures)
     changes = find_configuration_changes(inventory, failures, digests, settings)
