@@ -11,6 +11,8 @@ from haclusterd.scheduler.entities import MONITOR, Action, Needs, Relation, Reso
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.settings import Settings
 
+_MANY = 16
+
 
 class ActionTable:
     """All actions of one plan."""
@@ -19,20 +21,27 @@ class ActionTable:
         self._settings = settings
         self._hold_starts = hold_starts
         self.actions: list[Action] = []
+        self._marks: dict[str, Action] = {}
 
     def relate(self, first: Action, then: Action, flags: int) -> Relation | None:
         """Put one action before another, unless a relation with one of these flags is there already."""
-        if first is then:
+        if first is then or not flags or _is_related(first, then, flags):
             return None
-        shorter, is_before = (first.after, False) if len(first.after) <= len(then.before) else (then.before, True)
-        for relation in shorter:
-            other = relation.first if is_before else relation.then
-            if other is (first if is_before else then) and relation.flags & flags:
-                return None
         relation = Relation(first, then, flags)
         first.after.append(relation)
         then.before.append(relation)
+        if first.linked is not None:
+            first.linked.setdefault(then.id, []).append(relation)
         return relation
+
+    def make_mark(self, name: str, node: Node | None = None) -> Action:
+        """Return the pseudo-action of that name that belongs to no resource, made if it does not exist."""
+        mark = self._marks.get(name)
+        if mark is None:
+            mark = self._marks[name] = Action(len(self.actions) + 1, None, name, 0, node)
+            mark.is_pseudo = True
+            self.actions.append(mark)
+        return mark
 
     def make(self, resource: Resource, task: str, node: Node | None, *, required: bool, interval_ms: int = 0) -> Action:
         """Return the action of a resource on a node, made if it does not exist; it may become required."""
@@ -86,6 +95,23 @@ class ActionTable:
             action.reason = self._hold_starts
         else:
             action.is_runnable = True
+
+
+def _is_related(first: Action, then: Action, flags: int) -> bool:
+    """Look through the shorter list; of an action with many followers through those to this one."""
+    if len(then.before) <= _MANY:
+        for relation in then.before:
+            if relation.first is first and relation.flags & flags:
+                return True
+        return False
+    known = first.after
+    if len(known) > _MANY:
+        if first.linked is None:
+            first.linked = {}
+            for relation in known:
+                first.linked.setdefault(relation.then.id, []).append(relation)
+        known = first.linked.get(then.id, [])
+    return any(relation.then is then and relation.flags & flags for relation in known)
 
 
 def _is_unheard_of(resource: Resource | None) -> bool:

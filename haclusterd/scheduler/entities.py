@@ -437,7 +437,7 @@ class Action:
     __slots__ = (
         "after", "before", "expected", "id", "interval_ms", "is_always", "is_cancel", "is_cluster", "is_fence",
         "is_graphed", "is_migratable", "is_migration_abort", "is_optional", "is_probe", "is_pseudo",
-        "is_rescheduled", "is_runnable", "meta", "node", "notification", "priority", "reason",
+        "is_rescheduled", "is_runnable", "linked", "meta", "node", "notification", "priority", "reason",
         "required_runnable_before", "resource", "runnable_before", "task", "why",
     )  # fmt: skip
 
@@ -481,6 +481,8 @@ class Action:
         """Relations to what comes before."""
         self.after: list[Relation] = []
         """Relations to what comes after."""
+        self.linked: dict[int, list[Relation]] | None = None
+        """Of an action with many followers: the relations to each of them, by the follower's id."""
 
     def __repr__(self) -> str:
         owner = self.resource.id if self.resource is not None else "-"
