@@ -45,6 +45,14 @@ def _aliases(row: Row) -> str:
 
 
 def _values(row: Row) -> str:
+    if row.live == ():
+        return f"{_possible(row)}; only in plans for Pacemaker's CIBs"
+    if row.live is not None:
+        return f"{_possible(row)}; in a running cluster only {', '.join(f'`{value}`' for value in row.live)}"
+    return _possible(row)
+
+
+def _possible(row: Row) -> str:
     if row.choices:
         return ", ".join(f"`{choice}`" for choice in row.choices)
     spell = durations.render if row.type is ValueType.DURATION else str

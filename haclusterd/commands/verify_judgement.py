@@ -7,7 +7,7 @@ from haclusterd.model.agents import AgentFacts
 from haclusterd.model.cluster import Member
 from haclusterd.model.configuration import AttributeSet, Configuration
 from haclusterd.model.ids import NodeName
-from haclusterd.model.properties import Row, objection
+from haclusterd.model.properties import Row, live_objection
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report_with
 from haclusterd.reports.places import Places
@@ -32,8 +32,8 @@ class Judgement:
         self.reports.append(report_with(code, parameters, place=self.places.find(*path), remedy=remedy))
 
     def check_value(self, row: Row, value: str, name: str, path: tuple[str, ...]) -> None:
-        """Report a value that does not fit its row in a table."""
-        problem = objection(row, value)
+        """Report a value that does not fit its row in a table, or that a running cluster does not obey."""
+        problem = live_objection(row, value)
         if problem is not None:
             remedy = f"{row.name}: {row.doc} Default: {row.default}" if row.default else f"{row.name}: {row.doc}"
             self.note(Code.BAD_VALUE, path, remedy=remedy, name=name, problem=problem)
