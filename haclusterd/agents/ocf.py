@@ -74,6 +74,7 @@ class Parameter:
         is_required: bool = False,
         is_unique: bool = False,
         is_private: bool = False,
+        is_reloadable: bool = False,
     ) -> None:
         self.name = name
         self.shortdesc = shortdesc
@@ -83,6 +84,7 @@ class Parameter:
         self.is_required = is_required
         self.is_unique = is_unique
         self.is_private = is_private
+        self.is_reloadable = is_reloadable
 
 
 class Agent:
@@ -116,6 +118,9 @@ class Agent:
     def monitor(self) -> None:
         """Return when the resource is active, raise `NotRunningError` when it is cleanly stopped."""
         raise NotImplementedError
+
+    def reload(self) -> None:
+        """Take changed parameters over without a restart; for agents with reloadable parameters."""
 
     def validate(self) -> None:
         """Raise when the parameters cannot work; called before start, monitor and validate-all, not before stop."""
@@ -173,8 +178,11 @@ class Agent:
             "status": self.monitor,
             "validate-all": lambda: None,
         }
+        if self._can_reload:
+            methods["reload-agent"] = self.reload
         if action not in methods:
-            sys.stderr.write(f"usage: {self.name} start|stop|monitor|validate-all|meta-data\n")
+            reload = "reload-agent|" if self._can_reload else ""
+            sys.stderr.write(f"usage: {self.name} start|stop|monitor|{reload}validate-all|meta-data\n")
             return UNIMPLEMENTED
         try:
             if action != "stop":
@@ -197,6 +205,10 @@ class Agent:
         """Print the reason of a failure where the cluster looks for it."""
         prefix = os.environ.get("OCF_EXIT_REASON_PREFIX", "ocf-exit-reason:")
         sys.stderr.write(f"{prefix}{' '.join(reason.split())}\n")
+
+    @property
+    def _can_reload(self) -> bool:
+        return any(parameter.is_reloadable for parameter in self.parameters)
 
     def _check_required(self) -> None:
         for parameter in self.parameters:
@@ -224,6 +236,7 @@ class Agent:
         for depth, interval in self.monitors:
             timeout = self.timeouts["monitor"]
             lines.append(f'    <action name="monitor" timeout="{timeout}" interval="{interval}" depth="{depth}"/>')
+        lines += ['    <action name="reload-agent" timeout="20s"/>'] if self._can_reload else []
         lines += [
             '    <action name="validate-all" timeout="20s"/>',
             '    <action name="meta-data" timeout="5s"/>',
@@ -253,6 +266,7 @@ def escape(text: str) -> str:
 def _parameter_xml(parameter: Parameter) -> list[str]:
     flags = f' required="{int(parameter.is_required)}" unique="{int(parameter.is_unique)}"'
     flags += ' private="1"' if parameter.is_private else ""
+    flags += ' reloadable="1"' if parameter.is_reloadable else ""
     default = "" if parameter.default is None else f' default="{escape(parameter.default)}"'
     return [
         f'    <parameter name="{escape(parameter.name)}"{flags}>',

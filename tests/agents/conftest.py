@@ -3,10 +3,13 @@
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.agents.answering_daemon import AnsweringDaemon
 
 AGENTS = Path(__file__).parents[2] / "resource_agents"
 NODE = "n1"
@@ -29,6 +32,7 @@ class AgentUnderTest:
         self.name = name
         self.state = state
         self.parameters = parameters
+        self.environment: dict[str, str] = {}
         self.instance = f"{name}-{state.name}"
 
     def run(
@@ -44,6 +48,7 @@ class AgentUnderTest:
             "HACLUSTERD_NODE": NODE,
             "HACLUSTERD_ORDER": f"order-of-{action}",
             **{f"OCF_RESKEY_{name}": value for name, value in parameters.items() if value is not None},
+            **self.environment,
         }
         return subprocess.run(
             [AGENTS / self.name, action],
@@ -109,5 +114,25 @@ def make_http(make_agent, server: Path, free_port: int) -> Callable[..., AgentUn
         command = f"python3 -S -E {server} {free_port} '{status}'"
         url = f"http://127.0.0.1:{free_port}/ready"
         return make_agent("http-service", **{"command": command, "ready_url": url, **parameters})
+
+    return make
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[AnsweringDaemon]:
+    with AnsweringDaemon(tmp_path) as answering:
+        yield answering
+
+
+@pytest.fixture
+def make_watcher(make_agent, daemon: AnsweringDaemon) -> Callable[..., AgentUnderTest]:
+    """Make an agent that publishes to the daemon, and has this program's dependencies."""
+
+    def make(name: str, **parameters: str) -> AgentUnderTest:
+        agent = make_agent(name, **parameters)
+        agent.environment.update(
+            HACLUSTERD_SOCKET=str(daemon.socket), HACLUSTERD_PYTHON=sys.executable, OCF_RESKEY_CRM_meta_interval="10000"
+        )
+        return agent
 
     return make

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[2]
+TOOLS = sorted(path.name for path in (CHECKOUT / "shims").iterdir())
 AGENTS = sorted(path for path in (CHECKOUT / "resource_agents").iterdir() if path.suffix != ".md")
 
 
@@ -51,7 +52,8 @@ def test_the_wheel_holds_no_tests_and_everything_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert not [name for name in names if name.startswith(("tests/", "docs/"))]
     assert "haclusterd/py.typed" in names
-    for name in ("systemd/haclusterd.service", *(f"resource_agents/{agent.name}" for agent in AGENTS)):
+    tools = (f"shims/{tool}" for tool in TOOLS)
+    for name in ("systemd/haclusterd.service", *tools, *(f"resource_agents/{agent.name}" for agent in AGENTS)):
         assert any(each.endswith(f"data/share/haclusterd/{name}") for each in names), name
     modules = {str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "haclusterd").rglob("*.py")}
     assert modules <= set(names)
@@ -75,6 +77,19 @@ def test_an_installed_agent_runs_alone(environment: Path, agent: Path) -> None:
     is_fence_agent = agent.name.startswith("fence_")
     said = run(installed, given="action=metadata\n") if is_fence_agent else run(installed, "meta-data")
     assert said.strip().startswith("<?xml")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", TOOLS)
+def test_an_installed_tool_of_agents_runs_alone(environment: Path, tool: str) -> None:
+    installed = environment / "share/haclusterd/shims" / tool
+    asked = [installed, "-n", "a", "-N", "n1", "-G"] if tool != "attrd_updater" else [installed, "-n", "a", "-Q"]
+    done = subprocess.run(
+        asked, env={"PATH": "/usr/bin:/bin", "HACLUSTERD_SOCKET": "/nowhere", "OCF_RESOURCE_INSTANCE": "r"},
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (102, "")
+    assert done.stderr == f"{tool}: Error performing operation: /nowhere: No such file or directory\n"
 
 
 @pytest.mark.slow
