@@ -28,12 +28,13 @@ class AttributeSet:
         return next((value for key, value in self.pairs if key == name), None)
 
 
-def _without_rule(block: AttributeSet) -> bool:
+def has_no_rule(block: AttributeSet) -> bool:
+    """Tell whether a block counts always."""
     return block.rule is None
 
 
 def effective(
-    sets: tuple[AttributeSet, ...], counts: Callable[[AttributeSet], bool] = _without_rule
+    sets: tuple[AttributeSet, ...], counts: Callable[[AttributeSet], bool] = has_no_rule
 ) -> dict[str, str]:
     """Merge blocks: by score descending, of equals the last in the document first; the first value of a name wins.
 

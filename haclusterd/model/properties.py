@@ -1,6 +1,6 @@
 """Readers of cluster properties and meta-attributes, made from the tables of `model.property_tables`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from haclusterd.model import durations
 from haclusterd.model.configuration import AttributeSet, Configuration, effective, has_no_rule
