@@ -42,7 +42,11 @@ def simulate(context: Context, arguments: Arguments) -> Outcome:
     is_usable = bool(reading.cib.members) and context.is_forced
     if has_errors(reading.reports) and not is_usable:
         return Outcome(reading.reports)
-    options = ScheduleOptions(has_quorum=reading.has_quorum and has_quorum, is_pacemaker_compatible=True)
+    options = ScheduleOptions(
+        has_quorum=reading.has_quorum and has_quorum,
+        may_fence_without_quorum=reading.may_fence_without_quorum,
+        is_pacemaker_compatible=True,
+    )
     return _planned(reading, wanted, date or reading.execution_date or context.now, options)
 
 

@@ -27,7 +27,8 @@ class CibReading:
 
     cib: Cib
     has_quorum: bool = True
-    """Whether it is to be acted as with a quorum: there is one, or none is asked for."""
+    may_fence_without_quorum: bool = False
+    """Whether nodes are fenced although there is no quorum, when that is the policy (`no-quorum-panic`)."""
     execution_date: WallTime | None = None
     """When the plan was made that the document was saved for."""
     reports: tuple[ReportItem, ...] = ()
@@ -42,19 +43,22 @@ def read_cib(text: str, source: str) -> CibReading:
         place = Place(source, root.line)
         return CibReading(Cib(), reports=(report(Code.SYNTAX, place=place, problem=f"<{root.tag}> is not a <cib>"),))
     notes = Notes(source)
-    has_quorum = is_set(root.get("have-quorum"))
     configuration, names = ConfigurationReader(root, notes).read()
     status = StatusReader(root, configuration, names, notes).read()
     properties = effective(configuration.properties)
     cib = Cib(
         cluster_name=properties.get("cluster-name", ""),
-        members={name: Member(name, ()) for name, entry in configuration.nodes.items() if not entry.is_remote},
+        members={name: Member(name, ()) for name, node in configuration.nodes.items() if not node.is_remote},
         configuration=configuration,
         status=status,
     )
-    date = _execution_date(root, notes)
-    counts_as_quorate = has_quorum or properties.get("no-quorum-policy") == "ignore"
-    return CibReading(cib, counts_as_quorate, date, in_reading_order(notes.reports))
+    return CibReading(
+        cib,
+        is_set(root.get("have-quorum")),
+        notes.number(root, "no-quorum-panic", 0) != 0,
+        _execution_date(root, notes),
+        in_reading_order(notes.reports),
+    )
 
 
 def _execution_date(root: Element, notes: Notes) -> WallTime | None:

@@ -75,14 +75,14 @@ class Notes:
             return default
 
     def duration_ms(self, element: Element, name: str) -> int | None:
-        """Read a duration attribute; None when there is none."""
+        """Read a duration attribute; None when there is none, or none that can be read: Pacemaker ignores it then."""
         text = element.get(name)
         if text is None:
             return None
         try:
             span_ms = durations.parse(text)
         except ValueError as error:
-            self.bad_value(element, name, error)
+            self.bad_value(element, name, error, severity=Severity.WARNING)
             return None
         if span_ms > _LARGEST:
             self.bad_value(element, name, f"{text[:40]} is out of range")

@@ -4,10 +4,12 @@ import re
 
 _PLAIN = re.compile(r"\s*(\d+)\s*([a-zA-Z]*)\s*\Z")
 _UNITS_MS = {
-    "": 1000, "s": 1000, "sec": 1000, "ms": 1, "msec": 1, "m": 60_000, "min": 60_000,
-    "h": 3_600_000, "hr": 3_600_000, "d": 86_400_000,
+    "": 1000, "s": 1000, "sec": 1000, "second": 1000, "seconds": 1000, "ms": 1, "msec": 1,
+    "m": 60_000, "min": 60_000, "minute": 60_000, "minutes": 60_000,
+    "h": 3_600_000, "hr": 3_600_000, "hour": 3_600_000, "hours": 3_600_000, "d": 86_400_000,
 }  # fmt: skip
-_ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?\Z")
+_ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)|(?=\d+[HS])|\Z)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?\Z")
+"""The `T` is often forgotten where only it could be meant: `P10S`."""
 _ISO_MS = (604_800_000, 86_400_000, 3_600_000, 60_000, 1000)
 
 
