@@ -1,7 +1,8 @@
 """Verbs on a state file, in this process: no daemon, no cluster, the same answers.
 
 The file holds one CIB as `cib.codec` writes it (`crm cluster export` makes one). A change is folded with the same
-`apply` that daemons use, and the file is replaced as a whole or not at all.
+`apply` that daemons use, and the file is replaced as a whole or not at all. A CIB of Pacemaker, as XML, is read too and
+never written.
 """
 
 import os
@@ -17,13 +18,14 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.preview import preview
+from haclusterd.formats.cib_xml import read_cib
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.protocol.control import told
-from haclusterd.reports.codes import Code
+from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, exit_status, report
 
 PROPOSER = NodeName("offline")
@@ -41,6 +43,7 @@ class OfflineClient:
         self._path = Path(path)
         self._author = author
         self._clock = clock
+        self._is_of_pacemaker = False
 
     def describe(self) -> str:
         """Return the file's name."""
@@ -59,16 +62,26 @@ class OfflineClient:
             outcome = preview(context, outcome)
         if outcome.is_refused or not outcome.commands:
             return _answer(request, outcome)
+        if self._is_of_pacemaker:
+            objection = "it is Pacemaker's and only read; load it into a cluster with: crm configure load xml replace FILE"
+            return _answer(request, Outcome((report(Code.INPUT_OUTPUT, what=self._path, problem=objection),)))
         problem = self._change(cib, outcome.commands, context.now)
         return _answer(request, outcome if problem is None else Outcome((problem,)))
 
     def _read(self) -> Cib | ReportItem:
         try:
-            return decode_cib(self._path.read_bytes())
+            data = self._path.read_bytes()
+            self._is_of_pacemaker = data.lstrip()[:1] == b"<"
+            return self._read_xml(data) if self._is_of_pacemaker else decode_cib(data)
         except OSError as error:
             return report(Code.NO_INPUT, file=self._path, problem=error.strerror or "unreadable")
         except CodecError as error:
             return report(Code.UNREADABLE, what=self._path, problem=error)
+
+    def _read_xml(self, data: bytes) -> Cib | ReportItem:
+        reading = read_cib(data.decode(errors="replace"), self._path.name)
+        objection = next((each for each in reading.reports if each.severity is Severity.ERROR), None)
+        return objection or reading.cib
 
     def _change(self, cib: Cib, commands: tuple[Command, ...], now: WallTime) -> ReportItem | None:
         for command in commands:
