@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from haclusterd.commands.names import primitives_of
 from haclusterd.commands.resource_state import instances
 from haclusterd.model.cluster import Cib
-from haclusterd.model.configuration import Colocation, Configuration, Constraint, Group, Location
+from haclusterd.model.configuration import Colocation, Configuration, Constraint, Group, Location, Ordering
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
@@ -130,4 +130,6 @@ def named_by(constraint: Constraint) -> tuple[ResourceId, ...]:
         return (constraint.resource,)
     if isinstance(constraint, Colocation):
         return (constraint.dependent, constraint.primary)
-    return (constraint.first, constraint.then)
+    if isinstance(constraint, Ordering):
+        return (constraint.first, constraint.then)
+    return (constraint.resource,)

@@ -9,7 +9,7 @@ from haclusterd.commands.overview import Overview
 from haclusterd.commands.resource_state import Failure, meta_flag, node_flag
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus
-from haclusterd.model.configuration import Group, Location, Primitive, Resource
+from haclusterd.model.configuration import Bundle, Clone, Group, Location, Primitive, Resource
 from haclusterd.model.fencing import FenceOrder, FencingRecord
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
@@ -150,6 +150,13 @@ def resource_data(overview: Overview, resource: Resource) -> dict[str, Json]:
         members = [overview.cib.configuration.resources[member] for member in resource.members]
         return {
             "id": resource.id, "kind": "group", "agent": "",
+            "members": [resource_data(overview, member) for member in members],
+        }  # fmt: skip
+    if isinstance(resource, Clone | Bundle):
+        child = resource.child if isinstance(resource, Clone) else resource.primitive
+        members = [overview.cib.configuration.resources[child]] if child is not None else []
+        return {
+            "id": resource.id, "kind": "clone" if isinstance(resource, Clone) else "bundle", "agent": "",
             "members": [resource_data(overview, member) for member in members],
         }  # fmt: skip
     return {**_primitive(overview, resource), "members": []}

@@ -4,7 +4,16 @@ from collections import Counter
 from collections.abc import Iterator
 
 from haclusterd.commands.verify_judgement import Judgement
-from haclusterd.model.configuration import AttributeSet, Colocation, Group, Location, Operation, Ordering, Primitive
+from haclusterd.model.configuration import (
+    AttributeSet,
+    Colocation,
+    Group,
+    Location,
+    Operation,
+    Ordering,
+    Primitive,
+    TicketConstraint,
+)
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.reports.codes import Code
 
@@ -24,6 +33,8 @@ def check_references(judgement: Judgement) -> None:
                 _check_pair(judgement, id_, (dependent, "dependent"), (primary, "primary"))
             case Ordering(first=first, then=then):
                 _check_pair(judgement, id_, (first, "first"), (then, "then"))
+            case TicketConstraint(resource=resource):
+                _check_resource(judgement, id_, resource, "resource")
     _check_configured_nodes(judgement)
 
 
@@ -85,7 +96,7 @@ def _check_member(judgement: Judgement, group: Group, member: ResourceId) -> Non
         guess = judgement.nearest(member, known)
         remedy = f"did you mean {guess}?" if guess else None
         judgement.note(Code.UNKNOWN_RESOURCE, path, remedy=remedy, where=f"group {group.id}", id=member)
-    elif isinstance(resource, Group):
+    elif not isinstance(resource, Primitive):
         judgement.note(Code.MEMBER_NOT_A_PRIMITIVE, path, group=group.id, id=member)
     elif resource.agent.standard == "stonith":
         judgement.note(Code.FENCE_DEVICE_IN_GROUP, path, id=member, group=group.id)

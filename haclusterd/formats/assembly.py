@@ -1,25 +1,33 @@
-"""From statements to a configuration: what is defined twice, what exists already, what is merged.
+"""From statements to a configuration: what is defined twice, what exists already, what is merged, what is referred to.
 
-References between objects are not looked at here; `commands.verify` judges the whole.
+References between objects are not looked at here, except where a text takes over a part of one; `commands.verify`
+judges the whole.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from haclusterd.formats.generated_ids import allocate, operation_base
-from haclusterd.formats.statements import AddOperation, Define, MergeSet, Statement
+from haclusterd.formats.generated_ids import LEVEL_ID, allocate, operation_base
+from haclusterd.formats.references import Referred
+from haclusterd.formats.statements import AddOperation, Define, DefineLevels, MergeSet, Statement
 from haclusterd.model.configuration import (
     AttributeSet,
+    Bundle,
+    Clone,
     Colocation,
     Configuration,
     Constraint,
+    FencingLevel,
     Group,
     Location,
     NodeEntry,
     Ordering,
     Primitive,
     Resource,
+    Tag,
+    Template,
+    TicketConstraint,
 )
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.reports.codes import Code
@@ -52,6 +60,9 @@ class _Draft:
     nodes: dict[NodeName, NodeEntry]
     resources: dict[ResourceId, Resource]
     constraints: dict[ConstraintId, Constraint]
+    templates: dict[ResourceId, Template]
+    tags: dict[str, Tag]
+    fencing_levels: tuple[FencingLevel, ...]
     sets: dict[str, tuple[AttributeSet, ...]]
     mode: Mode
     defined: set[tuple[str, str]] = field(default_factory=set)
@@ -59,17 +70,47 @@ class _Draft:
     reports: list[ReportItem] = field(default_factory=list)
     places: dict[Path, Place] = field(default_factory=dict)
 
+    def known(self, kind: str) -> Container[str]:
+        """Return the ids of one kind."""
+        kinds: Mapping[str, Container[str]] = {
+            "node": self.nodes, "template": self.templates, "tag": self.tags, "constraint": self.constraints,
+            "resource": self.resources,
+        }  # fmt: skip
+        return kinds[kind]
+
     def configuration(self) -> Configuration:
-        return Configuration(self.nodes, self.resources, self.constraints, **self.sets)
+        return Configuration(
+            nodes=self.nodes,
+            resources=self.resources,
+            constraints=self.constraints,
+            properties=self.sets["properties"],
+            resource_defaults=self.sets["resource_defaults"],
+            operation_defaults=self.sets["operation_defaults"],
+            templates=self.templates,
+            tags=self.tags,
+            fencing_levels=self.fencing_levels,
+        )
 
 
-def assemble(statements: Sequence[Statement], *, base: Configuration | None = None, mode: Mode = Mode.ADD) -> Assembly:
-    """Make all statements' changes to `base` (none: an empty configuration), in order."""
+def assemble(
+    statements: Sequence[Statement],
+    *,
+    base: Configuration | None = None,
+    mode: Mode = Mode.ADD,
+    members: Iterable[NodeName] = (),
+) -> Assembly:
+    """Make all statements' changes to `base` (none: an empty configuration), in order.
+
+    `members` are nodes that need not be configured, for what is said of every node.
+    """
     start = base or Configuration()
     draft = _Draft(
         nodes=dict(start.nodes),
         resources=dict(start.resources),
         constraints=dict(start.constraints),
+        templates=dict(start.templates),
+        tags=dict(start.tags),
+        fencing_levels=start.fencing_levels,
         sets={
             "properties": start.properties,
             "resource_defaults": start.resource_defaults,
@@ -78,11 +119,14 @@ def assemble(statements: Sequence[Statement], *, base: Configuration | None = No
         mode=mode,
     )
     for statement in statements:
-        if not isinstance(statement, AddOperation):
+        if isinstance(statement, Define | MergeSet):
             _apply(draft, statement)
+    _resolve(draft, statements)
     for statement in statements:
         if isinstance(statement, AddOperation):
             _add_operation(draft, statement)
+        elif isinstance(statement, DefineLevels):
+            _add_levels(draft, statement, members)
     return Assembly(draft.configuration(), tuple(draft.reports), Places(draft.places))
 
 
@@ -94,16 +138,35 @@ def _apply(draft: _Draft, statement: Define | MergeSet) -> None:
         )
         return
     made = statement.object
+    kind, id_ = _kind(made), made.name if isinstance(made, NodeEntry) else made.id
+    if not _may_define(draft, statement, kind, id_, exists=id_ in draft.known(kind)):
+        return
     match made:
         case NodeEntry():
-            if _may_define(draft, statement, "node", made.name, exists=made.name in draft.nodes):
-                draft.nodes[made.name] = made
-        case Primitive() | Group():
-            if _may_define(draft, statement, "resource", made.id, exists=made.id in draft.resources):
-                draft.resources[made.id] = made
-        case Location() | Colocation() | Ordering():
-            if _may_define(draft, statement, "constraint", made.id, exists=made.id in draft.constraints):
-                draft.constraints[made.id] = made
+            draft.nodes[made.name] = made
+        case Template():
+            draft.templates[made.id] = made
+        case Tag():
+            draft.tags[made.id] = made
+        case Location() | Colocation() | Ordering() | TicketConstraint():
+            draft.constraints[made.id] = made
+        case Primitive() | Group() | Clone() | Bundle():
+            draft.resources[made.id] = made
+
+
+def _kind(made: NodeEntry | Resource | Constraint | Template | Tag) -> str:
+    """Return the first word of the path of such an object."""
+    match made:
+        case NodeEntry():
+            return "node"
+        case Template():
+            return "template"
+        case Tag():
+            return "tag"
+        case Location() | Colocation() | Ordering() | TicketConstraint():
+            return "constraint"
+        case _:
+            return "resource"
 
 
 def _may_define(draft: _Draft, statement: Define, kind: str, id_: str, *, exists: bool) -> bool:
@@ -118,21 +181,90 @@ def _may_define(draft: _Draft, statement: Define, kind: str, id_: str, *, exists
     return True
 
 
+def _resolve(draft: _Draft, statements: Iterable[Statement]) -> None:
+    """Put in what the new objects refer to, now that every object is there."""
+    defined = [statement for statement in statements if isinstance(statement, Define)]
+    referred = Referred(
+        draft.configuration(),
+        pairs={id_: pair for statement in defined for id_, pair in statement.pairs.items()},
+        operations_ids={each.operations_id: each.object.id for each in defined
+                        if each.operations_id and isinstance(each.object, Primitive | Template)},
+    )  # fmt: skip
+    for statement in statements:
+        if isinstance(statement, Define):
+            _resolve_one(draft, referred, statement)
+        elif isinstance(statement, MergeSet):
+            sets = draft.sets[statement.section]
+            draft.sets[statement.section] = tuple(referred.block(block, statement.place) for block in sets)
+    draft.reports += referred.reports
+
+
+def _resolve_one(draft: _Draft, referred: Referred, statement: Define) -> None:
+    made = statement.object
+    match made:
+        case Tag() | Colocation() | Ordering() | TicketConstraint():
+            return
+        case NodeEntry():
+            draft.nodes[made.name] = referred.resolved(made, statement.place)
+        case Template():
+            draft.templates[made.id] = referred.resolved(made, statement.place)
+        case Primitive():
+            draft.resources[made.id] = _with_agent(draft, referred.resolved(made, statement.place), statement)
+        case Location():
+            draft.constraints[made.id] = referred.resolved(made, statement.place)
+        case Group() | Clone() | Bundle():
+            draft.resources[made.id] = referred.resolved(made, statement.place)
+
+
+def _with_agent(draft: _Draft, primitive: Primitive, statement: Define) -> Primitive:
+    """Return a primitive with its template's agent, when it has a template."""
+    if primitive.template is None:
+        return primitive
+    template = draft.templates.get(primitive.template)
+    if template is None:
+        place = statement.places.get(("resource", primitive.id, "agent"), statement.place)
+        where = primitive.id
+        draft.reports.append(report(Code.UNKNOWN_TEMPLATE, place=place, where=where, id=primitive.template))
+        return primitive
+    return replace(primitive, agent=template.agent)
+
+
 def merge_block(sets: tuple[AttributeSet, ...], block: AttributeSet, *, has_score: bool) -> tuple[AttributeSet, ...]:
     """Set the block's pairs in the set of the same id, or add it as the last one."""
     for index, present in enumerate(sets):
         if present.id == block.id:
             pairs = {**dict(present.pairs), **dict(block.pairs)}
             score = block.score if has_score else present.score
-            merged = AttributeSet(present.id, tuple(pairs.items()), score)
+            merged = AttributeSet(present.id, tuple(pairs.items()), score, block.rule or present.rule)
             return (*sets[:index], merged, *sets[index + 1 :])
     return (*sets, block)
 
 
+def _add_levels(draft: _Draft, statement: DefineLevels, members: Iterable[NodeName]) -> None:
+    draft.places.update(statement.places)
+    added = statement.levels
+    if statement.is_for_all_nodes:
+        names = sorted({*draft.nodes, *members})
+        added = tuple(replace(level, target=name) for name in names for level in statement.levels)
+        if not names:
+            draft.reports.append(report(Code.MISSING_KEY, place=statement.place, where="fencing_topology", key="NODE:"))
+    targets = {_target(level) for level in added}
+    kept = tuple(level for level in draft.fencing_levels if _target(level) not in targets)
+    wanted: list[tuple[str | None, str]] = [(level.id, "") for level in kept]
+    wanted += [(level.id or None, LEVEL_ID) for level in added]
+    ids = allocate(wanted)[len(kept) :]
+    draft.fencing_levels = kept + tuple(replace(level, id=id_) for level, id_ in zip(added, ids, strict=True))
+
+
+def _target(level: FencingLevel) -> tuple[str, str, str, str]:
+    return level.target, level.target_pattern, level.target_attribute, level.target_value
+
+
 def _add_operation(draft: _Draft, statement: AddOperation) -> None:
-    primitive = draft.resources.get(statement.resource)
-    if not isinstance(primitive, Primitive):
-        remedy = None if primitive is None else "name a primitive: a group has no operations of its own"
+    owners: Mapping[ResourceId, Resource | Template] = {**draft.templates, **draft.resources}
+    owner = owners.get(statement.resource)
+    if not isinstance(owner, Primitive | Template):
+        remedy = None if owner is None else "name a primitive: only it has operations of its own"
         draft.reports.append(
             report(
                 Code.UNKNOWN_RESOURCE,
@@ -144,10 +276,14 @@ def _add_operation(draft: _Draft, statement: AddOperation) -> None:
         )
         return
     operation = statement.operation
-    wanted: list[tuple[str | None, str]] = [(present.id, "") for present in primitive.operations]
-    wanted.append((None, operation_base(primitive.id, operation.name, operation.interval_ms)))
+    wanted: list[tuple[str | None, str]] = [(present.id, "") for present in owner.operations]
+    wanted.append((None, operation_base(owner.id, operation.name, operation.interval_ms)))
     named = replace(operation, id=allocate(wanted)[-1])
-    path = ("resource", primitive.id, "operation", str(len(primitive.operations)))
-    draft.places.setdefault(("resource", primitive.id), statement.place)
+    kind = "resource" if isinstance(owner, Primitive) else "template"
+    path = (kind, owner.id, "operation", str(len(owner.operations)))
+    draft.places.setdefault((kind, owner.id), statement.place)
     draft.places[path] = statement.place
-    draft.resources[primitive.id] = replace(primitive, operations=(*primitive.operations, named))
+    if isinstance(owner, Primitive):
+        draft.resources[owner.id] = replace(owner, operations=(*owner.operations, named))
+    else:
+        draft.templates[owner.id] = replace(owner, operations=(*owner.operations, named))

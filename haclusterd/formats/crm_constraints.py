@@ -1,124 +1,218 @@
-"""Constraints of the crm language: location, colocation, order, in their two-resource forms (cli.md §4.4)."""
+"""Constraints of the crm language: location, colocation, order, rsc_ticket (cli.md §4.4)."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-from haclusterd.formats.crm_blocks import read_score
+from haclusterd.formats.crm_blocks import read_score, section_word
 from haclusterd.formats.crm_cursor import Cursor
+from haclusterd.formats.crm_rules import OpenRule, finish_rules, read_rule
+from haclusterd.formats.crm_sets import Grammar, Member, Written, read_members, read_one_set
 from haclusterd.formats.crm_tokens import Token
 from haclusterd.formats.statements import Define
-from haclusterd.model.configuration import Colocation, Location, Ordering, OrderingKind
-from haclusterd.model.ids import NCNAME, ConstraintId, NodeName, ResourceId
+from haclusterd.model.configuration import (
+    Colocation,
+    Constraint,
+    Location,
+    Ordering,
+    OrderingKind,
+    ResourceSet,
+    TicketConstraint,
+)
+from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.operations import read_role
 from haclusterd.model.properties import read_boolean
+from haclusterd.model.words import bad_character
 from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
 
-ACTIONS = ("start", "stop", "promote", "demote")
-_BRACKETS = ("(", ")", "[", "]", "{", "}")
+DISCOVERIES = ("always", "never", "exclusive")
+LOSS_POLICIES = ("stop", "demote", "freeze", "fence")
+LOCATION_ATTRIBUTES = ("role", "resource-discovery")
+
 _KINDS = {kind.value.lower(): kind for kind in OrderingKind}
+
+_COLOCATION = Grammar(of_actions=False, simple=2, attributes=("node-attribute", "influence"))
+_ORDER = Grammar(of_actions=True, simple=2, attributes=("symmetrical", "require-all"))
+_TICKET = Grammar(of_actions=False, simple=1, attributes=("loss-policy",))
+
+
+def one_of(text: str, choices: tuple[str, ...]) -> str:
+    """Read a word of a list, in any case; raise ValueError otherwise."""
+    if text.lower() not in choices:
+        raise ValueError(f"{text!r} is not one of: {', '.join(choices)}")
+    return text.lower()
+
+
+def read_discovery(text: str) -> str:
+    """Read where a resource is probed; raise ValueError otherwise."""
+    return one_of(text, DISCOVERIES)
+
+
+def read_loss_policy(text: str) -> str:
+    """Read what happens when a ticket is lost; raise ValueError otherwise."""
+    return one_of(text, LOSS_POLICIES)
 
 
 def read_location(cursor: Cursor) -> Define:
-    """Read `location ID RSC SCORE: NODE`."""
+    """Read `location ID RSC|/PATTERN/|{ SET } {NAME=VALUE} SCORE: NODE|rule ... {rule ...}`."""
     id_ = cursor.id("the constraint's id")
-    token = cursor.take("a resource")
-    if token.text.startswith("/"):
-        raise cursor.not_yet("a pattern of resources", token)
-    if token.text.startswith(_BRACKETS):
-        raise cursor.not_yet("a resource set", token)
-    cursor.back()
-    resource = cursor.id("a resource")
-    cursor.mark("constraint", id_, "resource", at=token)
-    _refuse_location_attributes(cursor)
-    score = _take_score(cursor, id_, "SCORE: NODE, as in 100: node1")
-    node_token = cursor.peek()
-    node = cursor.node_name()
-    assert node_token is not None
-    cursor.mark("constraint", id_, "node", at=node_token)
-    _refuse_location_attributes(cursor)
+    resource, pattern, sets = _read_subject(cursor, id_)
+    attributes: dict[str, Written] = {}
+    _read_location_attributes(cursor, attributes)
+    node, score, rules = "", 0, list[OpenRule]()
+    if section_word(cursor.peek()) == "rule":
+        while section_word(cursor.peek()) == "rule":
+            cursor.take("rule")
+            rules.append(read_rule(cursor))
+    else:
+        score = _take_score(cursor, id_, "SCORE: NODE, as in 100: node1, or rule")
+        token = cursor.peek()
+        node = cursor.node_name()
+        assert token is not None
+        cursor.mark("constraint", id_, "node", at=token)
+    _read_location_attributes(cursor, attributes)
     cursor.end()
-    return _define(cursor, Location(ConstraintId(id_), ResourceId(resource), NodeName(node), score))
+    role, discovery = attributes.get("role"), attributes.get("resource-discovery")
+    return _define(
+        cursor,
+        Location(
+            id=ConstraintId(id_),
+            resource=ResourceId(resource),
+            node=NodeName(node),
+            score=score,
+            rules=finish_rules(id_, rules),
+            pattern=pattern,
+            sets=sets,
+            role=cursor.value("role", role.value, role.token, read_role, "") if role else None,
+            discovery=cursor.value("resource-discovery", discovery.value, discovery.token, read_discovery, "")
+            if discovery
+            else None,
+        ),
+    )
 
 
-def _refuse_location_attributes(cursor: Cursor) -> None:
+def _read_subject(cursor: Cursor, id_: str) -> tuple[str, str, tuple[ResourceSet, ...]]:
+    """Return the resource, or a pattern of resources, or a set of them."""
     token = cursor.peek()
-    if token is None:
-        return
-    if token.text.lower() == "rule":
-        raise cursor.not_yet("rule", token)
-    name, equals, _ = token.text.partition("=")
-    if equals:
+    if token is not None and token.text.startswith("/"):
+        cursor.take("a pattern")
+        pattern = token.text[1:-1]
+        if not token.text.endswith("/") or not pattern or bad_character(pattern):
+            problem = f"{token.text!r} is not a pattern between two slashes"
+            raise cursor.refuse(Code.BAD_VALUE, token, name="pattern", problem=problem)
+        cursor.mark("constraint", id_, "resource", at=token)
+        return "", pattern, ()
+    if token is not None and token.text.startswith("{") and not token.is_quoted:
+        cursor.mark("constraint", id_, "resource", at=token)
+        return "", "", read_one_set(cursor, id_)
+    resource = cursor.id("a resource")
+    assert token is not None
+    cursor.mark("constraint", id_, "resource", at=token)
+    return resource, "", ()
+
+
+def _read_location_attributes(cursor: Cursor, found: dict[str, Written]) -> None:
+    while True:
+        token = cursor.peek()
+        name, equals, value = token.text.partition("=") if token is not None else ("", "", "")
+        if token is None or not equals:
+            return
+        cursor.take("an attribute")
         name = name.removeprefix("$").lower()
-        if name in ("role", "resource-discovery"):
-            raise cursor.not_yet(f"location attribute {name}", token)
-        raise cursor.refuse(Code.UNEXPECTED, token, construct="location", found=token.text)
+        if name not in LOCATION_ATTRIBUTES:
+            remedy = did_you_mean(name, LOCATION_ATTRIBUTES)
+            raise cursor.refuse(Code.UNEXPECTED, token, remedy=remedy, construct="location", found=token.text)
+        if name in found:
+            cursor.note(Code.DUPLICATE_NAME, token, name=name)
+        found[name] = Written(value, token)
 
 
 def read_colocation(cursor: Cursor) -> Define:
-    """Read `colocation ID SCORE: RSC[:ROLE] WITH[:ROLE] [node-attribute=A] [influence=BOOL]`."""
+    """Read `colocation ID SCORE: RSC[:ROLE] WITH[:ROLE]|SETS [node-attribute=A] [influence=BOOL]`."""
     id_ = cursor.id("the constraint's id")
     score = _take_score(cursor, id_, "SCORE:, as in inf:")
-    members, attributes = _read_members(cursor, ("node-attribute", "influence"))
-    dependent, primary = (
-        _qualified(cursor, id_, token, side, read_role)
-        for token, side in zip(members, ("dependent", "primary"), strict=True)
-    )
-    influence = attributes.get("influence")
+    members = read_members(cursor, id_, _COLOCATION)
+    dependent, primary = _sides(cursor, id_, members.pair, ("dependent", "primary"))
+    attribute = members.attributes.get("node-attribute")
     return _define(
         cursor,
         Colocation(
             id=ConstraintId(id_),
             score=score,
-            dependent=dependent.resource,
-            primary=primary.resource,
-            dependent_role=dependent.qualifier,
-            primary_role=primary.qualifier,
-            node_attribute=attributes["node-attribute"].value if "node-attribute" in attributes else None,
-            influence=_boolean(cursor, "influence", influence) if influence else None,
+            dependent=dependent[0],
+            primary=primary[0],
+            dependent_role=dependent[1],
+            primary_role=primary[1],
+            node_attribute=attribute.value if attribute else None,
+            influence=_boolean(cursor, members.attributes, "influence"),
+            sets=members.sets,
         ),
     )
 
 
 def read_order(cursor: Cursor) -> Define:
-    """Read `order ID [KIND:|SCORE:] FIRST[:ACTION] THEN[:ACTION] [symmetrical=BOOL] [require-all=BOOL]`."""
+    """Read `order ID [KIND:|SCORE:] FIRST[:ACTION] THEN[:ACTION]|SETS [symmetrical=BOOL] [require-all=BOOL]`."""
     id_ = cursor.id("the constraint's id")
     kind = _take_kind(cursor)
-    members, attributes = _read_members(cursor, ("symmetrical", "require-all"))
-    first, then = (
-        _qualified(cursor, id_, token, side, read_action)
-        for token, side in zip(members, ("first", "then"), strict=True)
-    )
-    symmetrical, require_all = attributes.get("symmetrical"), attributes.get("require-all")
+    members = read_members(cursor, id_, _ORDER)
+    first, then = _sides(cursor, id_, members.pair, ("first", "then"))
+    symmetrical = _boolean(cursor, members.attributes, "symmetrical")
+    require_all = _boolean(cursor, members.attributes, "require-all")
     return _define(
         cursor,
         Ordering(
             id=ConstraintId(id_),
-            first=first.resource,
-            then=then.resource,
+            first=first[0],
+            then=then[0],
             kind=kind,
-            first_action=first.qualifier or "start",
-            then_action=then.qualifier,
-            is_symmetrical=_boolean(cursor, "symmetrical", symmetrical) if symmetrical else True,
-            require_all=_boolean(cursor, "require-all", require_all) if require_all else True,
+            first_action=first[1] or "start",
+            then_action=then[1],
+            is_symmetrical=symmetrical is not False,
+            require_all=require_all is not False,
+            sets=members.sets,
         ),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
-    resource: ResourceId
-    qualifier: str | None
-    """A role or an action."""
+def read_ticket(cursor: Cursor) -> Define:
+    """Read `rsc_ticket ID TICKET: RSC[:ROLE]|SETS [loss-policy=stop|demote|freeze|fence]`."""
+    id_ = cursor.id("the constraint's id")
+    token = cursor.take("TICKET:")
+    ticket = token.text.removesuffix(":")
+    if not token.text.endswith(":") or not ticket or bad_character(ticket):
+        cursor.back()
+        raise cursor.expected("the ticket's name and a colon, as in paris:")
+    cursor.mark("constraint", id_, "ticket", at=token)
+    members = read_members(cursor, id_, _TICKET)
+    (resource,) = _sides(cursor, id_, members.pair, ("resource",))
+    policy = members.attributes.get("loss-policy")
+    return _define(
+        cursor,
+        TicketConstraint(
+            id=ConstraintId(id_),
+            ticket=ticket,
+            resource=resource[0],
+            role=resource[1],
+            loss_policy=cursor.value("loss-policy", policy.value, policy.token, read_loss_policy, "")
+            if policy
+            else None,
+            sets=members.sets,
+        ),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _Attribute:
-    value: str
-    token: Token
+_Side = tuple[ResourceId, str | None]
 
 
-def _define(cursor: Cursor, constraint: Location | Colocation | Ordering) -> Define:
+def _sides(cursor: Cursor, id_: str, members: tuple[Member, ...], names: tuple[str, ...]) -> tuple[_Side, ...]:
+    """Return the resources of a constraint without sets, with their roles or actions."""
+    if not members:
+        return ((ResourceId(""), None),) * len(names)
+    for member, name in zip(members, names, strict=True):
+        cursor.mark("constraint", id_, name, at=member.token)
+    return tuple((member.resource, member.qualifier) for member in members)
+
+
+def _define(cursor: Cursor, constraint: Constraint) -> Define:
     cursor.mark("constraint", constraint.id, at=cursor.line.tokens[1])
     return Define(constraint, cursor.line.place, cursor.places, cursor.line.comments)
 
@@ -153,48 +247,9 @@ def _take_kind(cursor: Cursor) -> OrderingKind:
     return kind
 
 
-def _read_members(cursor: Cursor, known: tuple[str, ...]) -> tuple[list[Token], Mapping[str, _Attribute]]:
-    """Read exactly two resources and any attributes, in any order after the score."""
-    members: list[Token] = []
-    attributes: dict[str, _Attribute] = {}
-    while not cursor.is_at_end:
-        token = cursor.take("a resource")
-        name, equals, value = token.text.partition("=")
-        if token.text.startswith(_BRACKETS):
-            raise cursor.not_yet("a resource set", token)
-        if not equals:
-            members.append(token)
-        elif name.lower() in known:
-            if name.lower() in attributes:
-                cursor.note(Code.DUPLICATE_NAME, token, name=name)
-            attributes[name.lower()] = _Attribute(value, token)
-            cursor.pair(token)
-        else:
-            raise cursor.refuse(
-                Code.UNEXPECTED, token, remedy=did_you_mean(name, known), construct=cursor.construct, found=token.text
-            )
-    if len(members) > 2:
-        raise cursor.not_yet("a resource set (more than two resources)", members[2])
-    if len(members) < 2:
-        raise cursor.expected("two resources")
-    return members, attributes
-
-
-def _qualified(cursor: Cursor, id_: str, token: Token, side: str, read: Callable[[str], str]) -> _Member:
-    resource, colon, qualifier = token.text.partition(":")
-    if not NCNAME.match(resource):
-        raise cursor.refuse(Code.BAD_ID, token, id=resource)
-    cursor.mark("constraint", id_, side, at=token)
-    name = "action" if read is read_action else "role"
-    return _Member(ResourceId(resource), cursor.value(name, qualifier, token, read, "") if colon else None)
-
-
-def read_action(text: str) -> str:
-    """Read the action of an ordering; raise ValueError otherwise."""
-    if text.lower() not in ACTIONS:
-        raise ValueError(f"{text!r} is not one of: {', '.join(ACTIONS)}")
-    return text.lower()
-
-
-def _boolean(cursor: Cursor, name: str, attribute: _Attribute) -> bool:
-    return cursor.value(name, attribute.value, attribute.token, read_boolean, otherwise=False)
+def _boolean(cursor: Cursor, attributes: Mapping[str, Written], name: str) -> bool | None:
+    written: Written | None = attributes.get(name)
+    if written is None:
+        return None
+    token: Token = written.token
+    return cursor.value(name, written.value, token, read_boolean, otherwise=False)

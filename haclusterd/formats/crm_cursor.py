@@ -10,7 +10,7 @@ from typing import TypeVar
 from haclusterd.formats.crm_tokens import Line, Token
 from haclusterd.model.ids import NCNAME, NODE_NAME
 from haclusterd.model.words import ATTRIBUTE_NAME, bad_character
-from haclusterd.reports.codes import Code
+from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import Place, ReportItem, report_with
 from haclusterd.reports.places import Path
 
@@ -29,6 +29,10 @@ class Cursor:
         self.construct = line.tokens[0].text.lower()
         self.reports: list[ReportItem] = []
         self.places: dict[Path, Place] = {}
+        self.pairs: dict[str, tuple[str, str]] = {}
+        """Pairs with ids of their own."""
+        self.operations_id = ""
+        """What the text calls all operations together."""
         self._next = 1
 
     @property
@@ -56,13 +60,22 @@ class Cursor:
         """Note where a part of the object stands."""
         self.places[path] = at.place
 
-    def note(self, code: Code, at: Token, /, *, remedy: str | None = None, **parameters: object) -> None:
+    def note(
+        self,
+        code: Code,
+        at: Token,
+        /,
+        *,
+        remedy: str | None = None,
+        severity: Severity | None = None,
+        **parameters: object,
+    ) -> None:
         """Report a fault and go on."""
-        self.reports.append(report_with(code, parameters, place=at.place, remedy=remedy))
+        self.reports.append(report_with(code, parameters, place=at.place, remedy=remedy, severity=severity))
 
     def refuse(self, code: Code, at: Token, /, *, remedy: str | None = None, **parameters: object) -> Refused:
         """Report a fault; the caller raises what this returns."""
-        self.note(code, at, remedy=remedy, **parameters)
+        self.reports.append(report_with(code, parameters, place=at.place, remedy=remedy))
         return Refused()
 
     def expected(self, what: str) -> Refused:

@@ -17,8 +17,8 @@ from haclusterd.model.operations import operation_row, read_role
 from haclusterd.model.properties import read_boolean
 from haclusterd.reports.codes import Code
 
-LATER_ATTRIBUTES = frozenset({"interval-origin", "record-pending", "description"})
-"""Attributes of an operation that cannot be used yet."""
+OTHER_ATTRIBUTES = frozenset({"interval-origin", "record-pending", "description"})
+"""Attributes of an operation beside those of the table; a description is not kept."""
 
 ACTION = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
@@ -59,9 +59,7 @@ def _read_attribute(cursor: Cursor, op: Op, token: Token) -> None:
     name, equals, _ = token.text.partition("=")
     if name.lower() == "$id" and equals:
         op.given_id = read_given_id(cursor, token)
-    elif name in LATER_ATTRIBUTES:
-        raise cursor.not_yet(f"operation attribute {name}", token)
-    elif operation_row(name) is None or not equals:
+    elif (operation_row(name) is None and name not in OTHER_ATTRIBUTES) or not equals:
         read_pair(cursor, op.inline, token)
     else:
         cursor.pair(token)
@@ -70,13 +68,13 @@ def _read_attribute(cursor: Cursor, op: Op, token: Token) -> None:
         op.attributes[name] = token
 
 
-def finish_operations(cursor: Cursor, resource: str, ops: Sequence[Op]) -> tuple[Operation, ...]:
-    """Make the operations of a resource, with ids."""
+def finish_operations(cursor: Cursor, resource: str, ops: Sequence[Op], kind: str) -> tuple[Operation, ...]:
+    """Make the operations of a resource or template (`kind`), with ids."""
     intervals = [_duration(cursor, op, "interval") or 0 for op in ops]
     bases = [operation_base(resource, op.action.text, interval) for op, interval in zip(ops, intervals, strict=True)]
     ids = allocate([(op.given_id, base) for op, base in zip(ops, bases, strict=True)])
     return tuple(
-        _finish(cursor, op, id_, interval, "resource", resource, "operation", str(index))
+        _finish(cursor, op, id_, interval, kind, resource, "operation", str(index))
         for index, (op, id_, interval) in enumerate(zip(ops, ids, intervals, strict=True))
     )
 
@@ -87,7 +85,10 @@ def _finish(cursor: Cursor, op: Op, id_: str, interval_ms: int, *path: str) -> O
         cursor.mark(*path, name, at=token)
     inline = [op.inline] if op.inline.pairs else []
     blocks = finish(cursor, id_, inline + op.blocks, *path)
-    role, enabled = op.attributes.get("role"), op.attributes.get("enabled")
+    role, enabled, pending = (op.attributes.get(name) for name in ("role", "enabled", "record-pending"))
+    description = op.attributes.get("description")
+    if description is not None:
+        cursor.note(Code.LEFT_OUT, description, problem="the description of an operation")
     return Operation(
         id=id_,
         name=op.action.text,
@@ -100,6 +101,10 @@ def _finish(cursor: Cursor, op: Op, id_: str, interval_ms: int, *path: str) -> O
         requires=_text(op, "requires"),
         parameters=blocks["params"],
         meta=blocks["meta"],
+        interval_origin=_text(op, "interval-origin"),
+        record_pending=cursor.value("record-pending", _value(pending), pending, read_boolean, otherwise=True)
+        if pending
+        else None,
     )
 
 

@@ -6,14 +6,24 @@ never read with something left out.
 
 from collections.abc import Callable, Collection
 
-from haclusterd.formats.crm_blocks import read_block, section_word
-from haclusterd.formats.crm_constraints import read_colocation, read_location, read_order
+from haclusterd.formats.crm_blocks import attribute_set, read_block, section_word
+from haclusterd.formats.crm_bundles import read_bundle
+from haclusterd.formats.crm_constraints import read_colocation, read_location, read_order, read_ticket
 from haclusterd.formats.crm_cursor import Cursor, Refused
-from haclusterd.formats.crm_objects import read_group, read_monitor, read_node, read_primitive
+from haclusterd.formats.crm_objects import (
+    read_clone,
+    read_group,
+    read_monitor,
+    read_node,
+    read_primitive,
+    read_promotable_clone,
+    read_tag,
+    read_template,
+)
 from haclusterd.formats.crm_tokens import Line
+from haclusterd.formats.crm_topology import read_topology
 from haclusterd.formats.generated_ids import DEFAULT_SET_IDS
 from haclusterd.formats.statements import MergeSet, Statement
-from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.ids import NCNAME, AgentReference
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem
@@ -26,20 +36,24 @@ SECTIONS = {"property": "properties", "rsc_defaults": "resource_defaults", "op_d
 _READERS: dict[str, Callable[[Cursor], Statement]] = {
     "node": read_node,
     "group": read_group,
+    "clone": read_clone,
+    "ms": read_promotable_clone,
+    "bundle": read_bundle,
+    "tag": read_tag,
     "monitor": read_monitor,
     "location": read_location,
     "colocation": read_colocation,
     "order": read_order,
+    "rsc_ticket": read_ticket,
+    "fencing_topology": read_topology,
+}
+
+_AGENT_READERS: dict[str, Callable[[Cursor, Collection[AgentReference]], Statement]] = {
+    "primitive": read_primitive,
+    "rsc_template": read_template,
 }
 
 NOT_YET = {
-    "clone": "a clone",
-    "ms": "a promotable clone (ms)",
-    "bundle": "a bundle",
-    "rsc_template": "a resource template",
-    "rsc_ticket": "a ticket constraint",
-    "tag": "a tag",
-    "fencing_topology": "a fencing topology",
     "role": "an ACL role",
     "user": "an ACL user",
     "acl_target": "an ACL target",
@@ -49,7 +63,7 @@ NOT_YET = {
     "schema": "a schema",
 }
 
-KEYWORDS = frozenset({"primitive", *SECTIONS, *_READERS, *NOT_YET, *ALIASES})
+KEYWORDS = frozenset({*_AGENT_READERS, *SECTIONS, *_READERS, *NOT_YET, *ALIASES})
 
 
 def read_statement(line: Line, known_agents: Collection[AgentReference]) -> tuple[Statement | None, list[ReportItem]]:
@@ -66,8 +80,8 @@ def _dispatch(cursor: Cursor, known_agents: Collection[AgentReference]) -> State
     head = cursor.line.tokens[0]
     if keyword in NOT_YET:
         raise cursor.not_yet(NOT_YET[keyword], head)
-    if keyword == "primitive":
-        return read_primitive(cursor, known_agents)
+    if keyword in _AGENT_READERS:
+        return _AGENT_READERS[keyword](cursor, known_agents)
     if keyword in SECTIONS:
         return _read_section(cursor, SECTIONS[keyword])
     reader = _READERS.get(keyword)
@@ -77,7 +91,7 @@ def _dispatch(cursor: Cursor, known_agents: Collection[AgentReference]) -> State
 
 
 def _read_section(cursor: Cursor, section: str) -> MergeSet:
-    """Read `property [SETID: | $id=ID [SCORE:]] {NAME=VALUE}`; the two kinds of defaults are written alike."""
+    """Read `property [SETID: | $id=ID [SCORE:]] [rule ...] {NAME=VALUE}`; defaults are written alike."""
     token = cursor.peek()
     set_id = None
     if token is not None and token.text.endswith(":") and NCNAME.match(token.text[:-1]):
@@ -86,14 +100,16 @@ def _read_section(cursor: Cursor, section: str) -> MergeSet:
     block = read_block(cursor, "attributes")
     if section_word(cursor.peek()) is not None:
         cursor.end()
-    if not block.pairs and block.given_id is None and set_id is None:
+    if block.reference:
+        raise cursor.not_yet("$id-ref of a whole section", cursor.line.tokens[1])
+    if not block.pairs and block.given_id is None and set_id is None and block.rule is None:
         raise cursor.expected("NAME=VALUE")
     for name, at in block.tokens.items():
         cursor.mark(section, name, at=at)
     id_ = block.given_id or set_id or DEFAULT_SET_IDS[section]
     return MergeSet(
         section,
-        AttributeSet(id_, tuple(block.pairs.items()), block.score),
+        attribute_set(block, id_),
         cursor.line.place,
         block.has_score,
         cursor.places,

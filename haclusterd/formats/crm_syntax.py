@@ -17,7 +17,7 @@ from haclusterd.formats.crm_tokens import Line, from_words, read_lines
 from haclusterd.formats.crm_writer import Arrangement, show
 from haclusterd.formats.statements import AddOperation, Define, MergeSet, Script, Statement
 from haclusterd.model.ids import AgentReference
-from haclusterd.reports.items import FAULTS_MAX, ReportItem, in_reading_order
+from haclusterd.reports.items import FAULTS_MAX, ReportItem, has_errors, in_reading_order
 
 __all__ = [
     "KEYWORDS",
@@ -58,6 +58,6 @@ def _read(lines: Sequence[Line], reports: Sequence[ReportItem], known_agents: Co
             break
         statement, objections = read_statement(line, known_agents)
         found += objections
-        if statement is not None and not objections:
+        if statement is not None and not has_errors(objections):
             statements.append(statement)
     return Script(tuple(statements), in_reading_order(found))

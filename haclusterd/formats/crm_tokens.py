@@ -143,14 +143,15 @@ def from_words(words: Sequence[str], file: str) -> tuple[Token, ...]:
 def quote(text: str, *, keywords: frozenset[str] = frozenset()) -> str:
     """Write one word so that it is read back as it is, and never as one of the keywords."""
     is_plain = text and not _NEEDS_QUOTES.search(text) and not text.startswith("#")
-    return text if is_plain and text.lower() not in keywords else _in_quotes(text)
+    return text if is_plain and text.lower() not in keywords else quoted(text)
 
 
 def quote_value(text: str) -> str:
     """Write the value of a pair (`name=` stands before it)."""
-    return _in_quotes(text) if not text or _NEEDS_QUOTES.search(text) or "/" in text else text
+    return quoted(text) if not text or _NEEDS_QUOTES.search(text) or "/" in text else text
 
 
-def _in_quotes(text: str) -> str:
+def quoted(text: str) -> str:
+    """Write one word in quotes."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

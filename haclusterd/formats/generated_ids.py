@@ -16,6 +16,9 @@ DEFAULT_SET_IDS = {
     "operation_defaults": "op-options",
 }
 
+LEVEL_ID = "fencing"
+"""The id of the first fencing level."""
+
 
 def allocate(wanted: Sequence[tuple[str | None, str]]) -> list[str]:
     """Give each of (given id or None, id to generate) an id; the second of equal generated ids ends in -2."""
@@ -48,6 +51,21 @@ def block_base(owner: str, section: str) -> str:
 def operation_base(resource: str, action: str, interval_ms: int) -> str:
     """Return the id of an operation, as in `web-monitor-10s`."""
     return f"{resource}-{action}-{durations.render(interval_ms) if interval_ms else 0}"
+
+
+def rule_base(owner: str) -> str:
+    """Return the id of the first rule of a constraint or block."""
+    return f"{owner}-rule"
+
+
+def set_base(constraint: str, number: int) -> str:
+    """Return the id of a constraint's set, counted from 0."""
+    return f"{constraint}-{number}"
+
+
+def mapping_base(bundle: str, kind: str) -> str:
+    """Return the id of a bundle's first `port` or `storage` mapping."""
+    return f"{bundle}-{kind}-mapping"
 
 
 def are_natural(ids: Sequence[str], bases: Sequence[str]) -> bool:

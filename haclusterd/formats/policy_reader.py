@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from haclusterd.formats.agent_names import read_agent
-from haclusterd.formats.crm_constraints import read_action
+from haclusterd.formats.crm_sets import read_action
 from haclusterd.formats.crm_operations import ACTION
 from haclusterd.formats.generated_ids import DEFAULT_SET_IDS, allocate, block_base, operation_base
 from haclusterd.formats.policy_fields import Fields, Findings, as_map, as_text, read_blocks, read_id

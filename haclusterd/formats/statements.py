@@ -2,23 +2,57 @@
 
 A script is a list of statements; `assembly` makes a configuration of them. A statement knows where it and its parts
 stand in the text, and which comment lines stand above it.
+
+Where a statement refers to a part of another object, that part is still missing. In its place stands a part whose id
+(or, of a pair, whose name) begins with a mark that no id can have; `references` puts in what is meant.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from haclusterd.model.configuration import AttributeSet, Constraint, NodeEntry, Operation, Resource
+from haclusterd.model.configuration import (
+    AttributeSet,
+    Constraint,
+    FencingLevel,
+    NodeEntry,
+    Operation,
+    Resource,
+    Tag,
+    Template,
+)
 from haclusterd.model.ids import ResourceId
 from haclusterd.reports.items import Place, ReportItem
 from haclusterd.reports.places import Path
+
+REFERENCE = "$id-ref="
+"""Before the id that a block, a rule or all operations of a resource refer to."""
+PAIR_REFERENCE = "@"
+"""Before the id of a pair, and maybe a colon and another name, instead of a pair's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Define:
     """Make one object."""
 
-    object: NodeEntry | Resource | Constraint
+    object: NodeEntry | Resource | Constraint | Template | Tag
     place: Place
+    places: Mapping[Path, Place] = field(default_factory=dict)
+    comments: tuple[str, ...] = ()
+    pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Pairs that the text gives an id of their own, for references to them; the configuration does not keep the ids."""
+    operations_id: str = ""
+    """What the text calls all operations of a resource, for references to them; the configuration does not keep it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DefineLevels:
+    """Say how nodes are fenced, in place of what was said of the same targets."""
+
+    levels: tuple[FencingLevel, ...]
+    """Their ids are made when they are added, where they have none."""
+    place: Place
+    is_for_all_nodes: bool = False
+    """The levels name no target: they are for each node."""
     places: Mapping[Path, Place] = field(default_factory=dict)
     comments: tuple[str, ...] = ()
 
@@ -47,7 +81,7 @@ class AddOperation:
     comments: tuple[str, ...] = ()
 
 
-Statement = Define | MergeSet | AddOperation
+Statement = Define | DefineLevels | MergeSet | AddOperation
 
 
 @dataclass(frozen=True, slots=True)

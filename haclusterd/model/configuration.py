@@ -304,6 +304,8 @@ class NodeEntry:
     """A Pacemaker Remote node: no member, reached through the resource of its name."""
     score: int = 0
     """What every resource's score for this node starts from."""
+    id: str = ""
+    """What Pacemaker's CIB calls it beside its name; empty: its name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ class Code(StrEnum):
     UNKNOWN_KEYWORD = "UNKNOWN_KEYWORD"
     NOT_YET = "NOT_YET"
     LEFT_OUT = "LEFT_OUT"
+    STORED_AS = "STORED_AS"
     BAD_ID = "BAD_ID"
     BAD_VALUE = "BAD_VALUE"
     BAD_CHARACTER = "BAD_CHARACTER"
@@ -44,6 +45,7 @@ class Code(StrEnum):
     DUPLICATE_ID = "DUPLICATE_ID"
     EXISTS = "EXISTS"
     UNKNOWN_RESOURCE = "UNKNOWN_RESOURCE"
+    UNKNOWN_TEMPLATE = "UNKNOWN_TEMPLATE"
     UNKNOWN_NODE = "UNKNOWN_NODE"
     NODE_NOT_A_MEMBER = "NODE_NOT_A_MEMBER"
     UNKNOWN_OBJECT = "UNKNOWN_OBJECT"
@@ -140,6 +142,7 @@ CODES: dict[Code, CodeRow] = {
     Code.UNKNOWN_KEYWORD: CodeRow("unknown keyword {word}", _DATA),
     Code.NOT_YET: CodeRow("{construct} is not supported yet", _DATA, "remove it; nothing of this text was used"),
     Code.LEFT_OUT: CodeRow("left out: {problem}", ExitStatus.OK, severity=Severity.WARNING),
+    Code.STORED_AS: CodeRow("{what} is kept as {stored}", ExitStatus.OK, severity=Severity.INFO),
     Code.BAD_ID: CodeRow(
         "{id!r} cannot be an id", _DATA, "begin with a letter or _, go on with letters, digits, '.', '-' and '_'"
     ),
@@ -159,6 +162,7 @@ CODES: dict[Code, CodeRow] = {
         "{kind} {id} exists already", ExitStatus.EXISTS, "choose another id, or replace it with: configure load update"
     ),
     Code.UNKNOWN_RESOURCE: CodeRow("{where}: there is no resource {id}", _CONFIGURATION, "define {id}"),
+    Code.UNKNOWN_TEMPLATE: CodeRow("{where}: there is no template {id}", _CONFIGURATION, "define {id}: rsc_template"),
     Code.UNKNOWN_NODE: CodeRow("{where}: there is no node {node}", _CONFIGURATION, "define the node {node}"),
     Code.NODE_NOT_A_MEMBER: CodeRow(
         "node {node} is configured, but no member of the cluster", _CONFIGURATION, "let it join the cluster",
