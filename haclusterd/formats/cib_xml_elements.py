@@ -1,0 +1,139 @@
+"""Elements of CIB XML as lines of text, with ids that are unique and well-formed: what all writers share.
+
+What the model holds twice under one id was a reference in the text, and is written as one again.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from xml.sax.saxutils import quoteattr
+
+from haclusterd.model import scores
+from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.rules import (
+    AttributeExpression,
+    Condition,
+    DateExpression,
+    OperationExpression,
+    ResourceExpression,
+    Rule,
+)
+
+Attributes = Mapping[str, str | None]
+"""Attributes without a value are left out."""
+
+_NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]")
+
+
+def element(tag: str, attributes: Attributes, inside: Iterable[str] = ()) -> Iterator[str]:
+    """Yield the lines of an element."""
+    words = "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items() if value is not None)
+    lines = [f"  {line}" for line in inside]
+    if not lines:
+        yield f"<{tag}{words}/>"
+        return
+    yield f"<{tag}{words}>"
+    yield from lines
+    yield f"</{tag}>"
+
+
+def flag(value: bool | None, *, default: bool | None = None) -> str | None:
+    """Write a boolean; None when it is the default."""
+    return None if value is None or value is default else str(value).lower()
+
+
+def number(value: int | None) -> str | None:
+    """Write a whole number."""
+    return None if value is None else str(value)
+
+
+class BlockWriter:
+    """Writes blocks and rules of one document, and knows which ids it has written."""
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+        self._written: dict[tuple[str, str], AttributeSet | Rule] = {}
+
+    def fresh(self, wanted: str) -> str:
+        """Return an id for an element that has none in the model."""
+        plain = _NOT_IN_IDS.sub("_", wanted)
+        plain = plain if plain[:1].isalpha() or plain[:1] == "_" else f"_{plain}"
+        chosen, count = plain, 1
+        while chosen in self._ids:
+            count += 1
+            chosen = f"{plain}-{count}"
+        self._ids.add(chosen)
+        return chosen
+
+    def sets(self, tag: str, blocks: tuple[AttributeSet, ...]) -> Iterator[str]:
+        """Yield blocks of name-value pairs."""
+        for block in blocks:
+            if self._is_repeated(tag, block.id, block):
+                yield from element(tag, {"id-ref": block.id})
+                continue
+            score = scores.render(block.score) if block.score else None
+            inside = [] if block.rule is None else list(self.rule(block.rule))
+            for name, value in block.pairs:
+                pair = {"id": self.fresh(f"{block.id}-{name}"), "name": name, "value": value}
+                inside += element("nvpair", pair)
+            yield from element(tag, {"id": block.id, "score": score}, inside)
+
+    def rule(self, rule: Rule) -> Iterator[str]:
+        """Yield a rule with its conditions."""
+        if rule.id and self._is_repeated("rule", rule.id, rule):
+            yield from element("rule", {"id-ref": rule.id})
+            return
+        identifier = rule.id or self.fresh("rule")
+        attributes = {
+            "id": identifier,
+            "boolean-op": "or" if rule.is_any else None,
+            "score": None if rule.score is None else scores.render(rule.score),
+            "score-attribute": rule.score_attribute,
+            "role": rule.role,
+        }
+        yield from element(
+            "rule", attributes, (line for each in rule.conditions for line in self._of(each, identifier))
+        )
+
+    def _of(self, condition: Condition, parent: str) -> Iterator[str]:
+        if isinstance(condition, Rule):
+            return self.rule(condition)
+        identifier = self.fresh(f"{parent}-expr")
+        match condition:
+            case AttributeExpression():
+                return element("expression", {"id": identifier, **_attribute(condition)})
+            case DateExpression():
+                return self._date(condition, identifier)
+            case ResourceExpression(standard, provider, type_):
+                agent = {"class": standard, "provider": provider, "type": type_}
+                return element("rsc_expression", {"id": identifier, **agent})
+            case OperationExpression(name, interval):
+                return element("op_expression", {"id": identifier, "name": name, "interval": interval})
+
+    def _date(self, condition: DateExpression, identifier: str) -> Iterator[str]:
+        inside: list[str] = []
+        for tag, parts in (("duration", condition.duration), ("date_spec", condition.spec)):
+            if parts:
+                inside += element(tag, {"id": self.fresh(f"{identifier}-{tag}"), **dict(parts)})
+        attributes = {
+            "id": identifier,
+            "operation": condition.operation,
+            "start": condition.start,
+            "end": condition.end,
+        }
+        return element("date_expression", attributes, inside)
+
+    def _is_repeated(self, tag: str, identifier: str, content: AttributeSet | Rule) -> bool:
+        self._ids.add(identifier)
+        return self._written.setdefault((tag, identifier), content) is not content and (
+            self._written[tag, identifier] == content
+        )
+
+
+def _attribute(condition: AttributeExpression) -> dict[str, str | None]:
+    return {
+        "attribute": condition.attribute,
+        "operation": condition.operation,
+        "value": condition.value,
+        "value-source": condition.value_source,
+        "type": condition.type,
+    }
