@@ -63,7 +63,7 @@ class OfflineClient:
         if outcome.is_refused or not outcome.commands:
             return _answer(request, outcome)
         if self._is_of_pacemaker:
-            objection = "it is Pacemaker's and only read; load it into a cluster with: crm configure load xml replace FILE"
+            objection = "Pacemaker's is only read; a cluster takes it with: crm configure load xml replace FILE"
             return _answer(request, Outcome((report(Code.INPUT_OUTPUT, what=self._path, problem=objection),)))
         problem = self._change(cib, outcome.commands, context.now)
         return _answer(request, outcome if problem is None else Outcome((problem,)))
