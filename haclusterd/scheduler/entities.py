@@ -5,11 +5,11 @@ They are mutable, live for one plan and never leave this room. Nothing here deci
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-from haclusterd.model.configuration import AttributeSet, Operation
+from haclusterd.model.configuration import AttributeSet, Operation, Primitive
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
@@ -36,6 +36,7 @@ DEMOTED = "demoted"
 CLEAR_FAILCOUNT = "clear_failcount"
 LRM_DELETE = "lrm_delete"
 DO_SHUTDOWN = "do_shutdown"
+_ACTIVATING = frozenset({START, PROMOTE})
 
 ORDERED = 1 << 0
 """Sequence only."""
@@ -130,22 +131,23 @@ class Resource:
     """One primitive, group, clone or bundle (or an instance of a clone), and what the plan makes of it."""
 
     __slots__ = (
-        "actions", "active_nodes", "addends", "agent", "allowed", "allows_unhealthy_nodes", "assigned", "banned_by",
-        "base_id", "changed_recurring", "children", "clone_max", "clone_min", "clone_node_max", "counts",
-        "dangling_sources", "definition_changed", "discovery", "failed_because", "fails_off_on", "failure_timeout_ms",
-        "has_exclusive_discovery", "histories", "history_id", "id", "ignores_failure", "is_assigned", "is_assigning",
-        "is_blocked", "is_collocated", "is_critical", "is_failed", "is_fence_device", "is_interleaved",
-        "is_maintenance", "is_managed", "is_migratable", "is_nesting_allowed", "is_ordered", "is_promotable",
-        "is_reloading", "is_remote_connection", "is_removed", "is_removed_launched", "is_replica_container",
-        "is_restarting", "is_start_pending", "is_unique", "known_on", "launched", "launcher", "lock_node",
-        "lock_time", "meta", "migration_threshold", "multiple_active", "must_stop_when_failed", "needs",
-        "needs_unfencing", "next_role", "notifies", "number", "operations", "orders_in_flight", "original_role",
-        "parameter_sets", "parameters", "parent", "partial_source", "partial_target", "pending_action",
-        "pending_node", "pending_stops", "priority", "promoted_max", "promoted_node_max", "promotion_priority",
-        "reconnect_interval_ms", "registered", "reload_on", "remote_node", "replicas", "required_demotes", "required_stops",
-        "role_locations", "stickiness", "stops_unexpected_only", "target_role", "target_role_stopped", "this_with",
-        "ticket_uses", "unverified_on", "updating_scores", "uses_host_attributes", "utilization", "variant",
-        "with_this",
+        "actions", "active_nodes", "addends", "agent", "allowed", "allows_unhealthy_nodes", "assigned",
+        "banned_by", "base_id", "changed_recurring", "children", "clone_max", "clone_min", "clone_node_max",
+        "considered", "counts", "dangling_sources", "definition_changed", "discovery", "failed_because",
+        "fails_off_on", "failure_timeout_ms", "has_exclusive_discovery", "histories", "history_id", "id",
+        "ignores_failure", "is_assigned", "is_assigning", "is_blocked", "is_choosing_roles", "is_collocated",
+        "is_critical", "is_failed", "is_fence_device", "is_interleaved", "is_maintenance", "is_managed",
+        "is_migratable", "is_nesting_allowed", "is_ordered", "is_promotable", "is_reloading",
+        "is_remote_connection", "is_removed", "is_removed_launched", "is_replica_container", "is_restarting",
+        "is_start_pending", "is_unique", "known_on", "launched", "launcher", "locations", "lock_node",
+        "lock_time", "members_this_with", "members_with_this", "meta", "migration_threshold", "multiple_active",
+        "must_stop_when_failed", "needs", "needs_unfencing", "next_role", "notifies", "number", "operations",
+        "orders_in_flight", "original_role", "parameter_sets", "parameters", "parent", "partial_source",
+        "partial_target", "pending_action", "pending_node", "pending_stops", "priority", "promoted_max",
+        "promoted_node_max", "promotion_priority", "reconnect_interval_ms", "registered", "reload_on",
+        "remote_node", "replicas", "required_demotes", "required_stops", "role_locations", "stickiness",
+        "stops_unexpected_only", "target_role", "target_role_stopped", "this_with", "ticket_uses",
+        "unverified_on", "updating_scores", "uses_host_attributes", "utilization", "variant", "with_this",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0915 -- a list of fields
@@ -255,11 +257,21 @@ class Resource:
         self.banned_by: dict[NodeName, str] = {}
         """What forbids a node, for a person."""
         self.addends: dict[NodeName, list[tuple[int, str]]] | None = None
+        self.locations: list[RoleLocation] = []
+        """Location constraints of this very resource, with a role or without."""
         self.role_locations: list[RoleLocation] = []
         """Location constraints that count for a role only."""
+        self.considered: dict[NodeName, int] | None = None
+        """The scores as they were when its node was chosen; kept for the person who asks."""
         self.ticket_uses: list[TicketUse] = []
         self.this_with: list[Together] = []
         self.with_this: list[Together] = []
+        self.members_this_with: list[Together] = []
+        """Of a group: the constraints of its members, which count for its first member."""
+        self.members_with_this: list[Together] = []
+        """Of a group: the constraints of others with its members, which count for its last member."""
+        self.is_choosing_roles = False
+        """A promotable clone whose instances have nodes: from now on its bundle's colocations are its own."""
         self.assigned: Node | None = None
         self.is_assigned = self.is_assigning = self.updating_scores = False
         self.promotion_priority = 0
@@ -367,7 +379,10 @@ class Inventory:
     bare id.
     """
 
-    __slots__ = ("_leaves", "by_id", "nodes", "nodes_by_name", "template_users", "tops")
+    __slots__ = (
+        "_leaves", "by_history_id", "by_id", "expired_locks", "make_instance", "make_primitive", "nodes",
+        "nodes_by_name", "template_users", "tops", "warnings",
+    )  # fmt: skip
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
         self.nodes = nodes
@@ -376,6 +391,16 @@ class Inventory:
         self.by_id: dict[ResourceId, Resource] = {}
         self.template_users: dict[ResourceId, list[ResourceId]] = {}
         """The resources made from each template, in document order."""
+        self.by_history_id: dict[ResourceId, Resource] = {}
+        """The first resource that is recorded under a name that is not its id."""
+        self.make_instance: Callable[[Resource], Resource] | None = None
+        """Makes one more instance of a clone than it should have."""
+        self.make_primitive: Callable[[Primitive], Resource | None] | None = None
+        """Makes a resource at the top of something that is not configured any more."""
+        self.expired_locks: list[tuple[Resource, Node]] = []
+        """Records of shutdown locks that hold no longer."""
+        self.warnings: list[str] = []
+        """What was left out because it makes no sense."""
         self._leaves: list[Resource] = []
 
     def add_top(self, resource: Resource) -> None:
@@ -397,6 +422,17 @@ class Inventory:
         """Bring the resources into the order of decision: higher priority first, else as they are."""
         self.tops.sort(key=lambda resource: -resource.priority)
         self._leaves = []
+
+    def find(self, name: str) -> Resource | None:
+        """Return what a constraint means by a name: a resource, or the clone whose instances are recorded under it.
+
+        A primitive that is cloned is known by its bare id only once a node has a record of it.
+        """
+        found = self.by_id.get(ResourceId(name))
+        if found is not None:
+            return found
+        recorded = self.by_history_id.get(ResourceId(name))
+        return recorded.top if recorded is not None and recorded.history_id == name else None
 
     def primitives(self) -> list[Resource]:
         """Return all primitives in the order of decision."""
@@ -437,8 +473,8 @@ class Action:
     __slots__ = (
         "after", "before", "expected", "id", "interval_ms", "is_always", "is_cancel", "is_cluster", "is_fence",
         "is_graphed", "is_migratable", "is_migration_abort", "is_optional", "is_probe", "is_pseudo",
-        "is_rescheduled", "is_runnable", "linked", "meta", "node", "notification", "priority", "reason",
-        "required_runnable_before", "resource", "runnable_before", "task", "why",
+        "is_rescheduled", "is_runnable", "linked", "meta", "needs", "node", "notification", "priority", "reason",
+        "required_runnable_before", "resource", "router_node", "runnable_before", "task", "why",
     )  # fmt: skip
 
     def __init__(
@@ -464,6 +500,10 @@ class Action:
         self.is_migration_abort = False
         """The stop of a copy that a live migration left behind."""
         self.is_rescheduled = False
+        self.needs = resource.needs if resource is not None and task in _ACTIVATING else Needs.NOTHING
+        """What must be before it may be done."""
+        self.router_node: Node | None = None
+        """Of what is done on a remote or guest node: the member that carries it out."""
         self.expected = ExitCode.OK
         self.priority = 0
         self.required_runnable_before = 0
@@ -492,13 +532,6 @@ class Action:
     def is_required(self) -> bool:
         """Whether it has to be done."""
         return not self.is_optional
-
-    @property
-    def needs(self) -> Needs:
-        """What must be before it may be done."""
-        if self.resource is None or self.task not in (START, PROMOTE):
-            return Needs.NOTHING
-        return self.resource.needs
 
 
 class Relation:

@@ -78,7 +78,7 @@ def _of_resource(action: Action, claims: Claims, digests: Digests, settings: Set
     if action.is_pseudo:
         return {"kind": ActionKind.PSEUDO, **made}
     operation = MONITOR if action.task == CANCEL else action.task
-    agent, parameters = _agent_and_parameters(action, resource, operation)
+    agent, parameters = _agent_and_parameters(action, resource, operation, settings)
     timeout = timeout_ms(resource, operation, action.interval_ms, settings)
     is_start = action.task == START
     is_compared = is_start or action.task == MONITOR
@@ -99,7 +99,7 @@ def _of_resource(action: Action, claims: Claims, digests: Digests, settings: Set
 
 
 def _agent_and_parameters(
-    action: Action, resource: Resource, operation: str
+    action: Action, resource: Resource, operation: str, settings: Settings
 ) -> tuple[AgentReference | None, Mapping[str, str]]:
     """What runs must be stopped as it was started, whatever the configuration says now."""
     assert action.node is not None
@@ -107,7 +107,7 @@ def _agent_and_parameters(
     is_ending = action.task in (STOP, DEMOTE) and action.node in resource.active_nodes
     if is_ending and history is not None and (history.parameters or history.agent != resource.agent):
         return history.agent, history.parameters
-    return resource.agent, parameters_for(resource, operation, action.interval_ms)
+    return resource.agent, parameters_for(resource, operation, action.interval_ms, settings, action.node)
 
 
 def _meta(action: Action, operation: str, timeout: int) -> dict[str, str]:

@@ -7,15 +7,18 @@ machine and committed, so nothing is guessed from ages or process lists (safety.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.configuration import effective
+from haclusterd.model.configuration import NodeEntry
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.scheduler.fencing_capability import usable_devices_by_node
-from haclusterd.scheduler.readings import boolean
-from haclusterd.scheduler.settings import Settings
+from haclusterd.scheduler.readings import boolean, integer
+from haclusterd.scheduler.rules import RuleContext, by_strength, merge
+from haclusterd.scheduler.settings import NoQuorumPolicy, Settings
 
 if TYPE_CHECKING:
     from haclusterd.scheduler.entities import Resource
@@ -31,14 +34,30 @@ class NodeKind(Enum):
     GUEST = "container"
 
 
+@dataclass(frozen=True, slots=True)
+class FencingPower:
+    """What decides for all nodes alike whether they can be fenced."""
+
+    is_enabled: bool = False
+    has_any_device: bool | None = None
+    """Whether one device is taken for all nodes, as Pacemaker does; None: each node needs one of its own."""
+    has_quorum: bool = True
+    """Or acts as if it had one."""
+    reaches_remote_without_quorum: bool = False
+    members: Mapping[NodeName, Node] = field(default_factory=dict)
+
+
+NO_POWER = FencingPower()
+
+
 class Node:
     """One node that can run resources, and what the plan makes of it."""
 
     __slots__ = (
-        "are_probes_allowed", "assigned", "attributes", "base_score", "can_be_fenced", "connection", "devices",
-        "fence_reason", "health", "incarnation", "is_controller", "is_expected_up", "is_fail_standby",
+        "are_probes_allowed", "assigned", "attributes", "base_score", "connection", "devices",
+        "fence_reason", "health", "incarnation", "is_bundle_node", "is_controller", "is_expected_up", "is_fail_standby",
         "is_fence_delayed", "is_maintenance", "is_never_seen", "is_online", "is_pending", "is_remote_fenced",
-        "is_seen", "is_shutting_down", "is_standby", "is_unclean", "kind", "must_be_reset", "name", "priority",
+        "is_seen", "is_shutting_down", "is_standby", "is_unclean", "kind", "must_be_reset", "name", "power", "priority",
         "resources_assigned", "running", "status", "utilization", "was_told_maintenance",
     )  # fmt: skip
 
@@ -58,7 +77,7 @@ class Node:
         self.running: list[Resource] = []
         self.assigned: list[Resource] = []
         self.are_probes_allowed = True
-        self.is_seen = status.state is not NodeState.UNSEEN
+        self.is_seen = kind is NodeKind.MEMBER and status.state is not NodeState.UNSEEN
         self.is_expected_up = False
         self.is_fence_delayed = False
         """Its fencing may wait for `priority-fencing-delay`: it was lost, not condemned."""
@@ -69,18 +88,21 @@ class Node:
         self.status = status
         self.attributes = attributes
         self.incarnation: Incarnation | None = status.incarnation
-        self.is_online = status.state is NodeState.ONLINE
-        self.is_pending = status.state is NodeState.UNSEEN
+        self.is_online = kind is NodeKind.MEMBER and status.state is NodeState.ONLINE
+        """Whether it can act; of a remote or guest node that is known once its connection is."""
+        self.is_pending = kind is NodeKind.MEMBER and (status.state is NodeState.UNSEEN or status.is_joining)
         self.is_shutting_down = self.is_online and status.is_leaving
-        self.is_standby = boolean(attributes.get("standby"), default=False)
+        self.is_standby = status.is_joining or boolean(attributes.get("standby"), default=False)
         self.is_maintenance = boolean(attributes.get("maintenance"), default=False)
         self.is_fail_standby = False
         self.is_unclean = False
         self.is_never_seen = False
+        self.is_bundle_node = False
+        """A container of a bundle: nothing but what is in the bundle may run there."""
         self.is_controller = False
         self.fence_reason = ""
         self.devices: tuple[ResourceId, ...] = ()
-        self.can_be_fenced = False
+        self.power = NO_POWER
         self.resources_assigned = 0
 
     @property
@@ -118,11 +140,51 @@ class Node:
         )
         return next((text for holds, text in reasons if holds), "")
 
-    def demand_fencing(self, reason: str) -> None:
-        """Require that this node is fenced; the first reason stays."""
-        if not self.is_unclean:
+    @property
+    def can_be_fenced(self) -> bool:
+        """Whether there is a way to fence it: of a guest node, to stop its launcher wherever that may run."""
+        connection = self.connection
+        if self.is_guest and connection is not None and connection.launcher is not None:
+            return all(host.is_online or host.can_be_fenced for host in connection.launcher.active_nodes)
+        power = self.power
+        if not power.is_enabled:
+            return False
+        if power.has_any_device is None:
+            return bool(self.devices) and power.has_quorum
+        return power.has_any_device and (power.has_quorum or self._is_fenceable_without_quorum())
+
+    def _is_fenceable_without_quorum(self) -> bool:
+        """A node that takes part here cannot be in another partition; a remote one may be connected to another."""
+        if not self.is_online:
+            return False
+        if self.connection is None or self.power.reaches_remote_without_quorum:
+            return True
+        members = self.power.members
+        return all(members[name].is_online for name in self.connection.allowed if name in members)
+
+    def demand_fencing(self, reason: str, *, is_delayed: bool = False) -> None:
+        """Require that this node is fenced; the first reason stays.
+
+        A guest node is fenced by restarting its launcher: the node itself stays clean.
+        """
+        connection = self.connection
+        if connection is not None and self.is_guest:
+            self._reset_guest(connection)
+            return
+        if connection is not None and connection.is_managed:
+            self.must_be_reset = True
+        if not self.is_unclean or (self.is_remote and not self.fence_reason):
             self.is_unclean = True
+            self.is_fence_delayed = is_delayed
             self.fence_reason = reason
+
+    def _reset_guest(self, connection: Resource) -> None:
+        launcher = connection.launcher
+        if launcher is None or connection.is_removed_launched:
+            connection.is_failed = connection.must_stop_when_failed = True
+        elif launcher.is_managed and not launcher.is_failed:
+            self.must_be_reset = True
+            launcher.is_failed = launcher.must_stop_when_failed = True
 
 
 def name_order(name: str) -> tuple[tuple[object, ...], str]:
@@ -135,20 +197,72 @@ def unpack_nodes(cib: Cib, settings: Settings) -> tuple[Node, ...]:
     """Return the nodes that run resources, in the order of their names; witnesses run none (safety.md §5)."""
     names = sorted((name for name, member in cib.members.items() if not member.is_witness), key=name_order)
     devices = usable_devices_by_node(cib.configuration, names)
-    nodes = []
+    nodes: dict[NodeName, Node] = {}
+    power = fencing_power(settings, nodes)
     for name in names:
         status = cib.status.nodes.get(name) or NodeStatus(name)
         entry = cib.configuration.nodes.get(name)
-        attributes = effective(entry.attributes) if entry is not None and entry.attributes else {}
-        node = Node(name, status, {**attributes, **status.attributes})
+        node = Node(name, status, node_attributes(cib, name, NodeKind.MEMBER, settings))
+        node.utilization = node_capacity(entry, settings)
+        node.base_score = entry.score if entry is not None else 0
         node.devices = devices[name]
-        node.can_be_fenced = settings.is_fencing_enabled and bool(node.devices) and settings.options.has_quorum
+        node.power = power
         node.is_controller = cib.status.controller is not None and cib.status.controller.node == name
-        node.is_never_seen = node.is_pending and settings.is_startup_fencing
-        if settings.is_fencing_enabled and _is_unfenced(status):
-            node.demand_fencing(status.detail or "it is lost")
-        nodes.append(node)
-    return tuple(nodes)
+        node.is_never_seen = status.state is NodeState.UNSEEN and settings.is_startup_fencing
+        if settings.is_fencing_enabled:
+            _judge_membership(node, settings)
+        nodes[name] = node
+    return tuple(nodes.values())
+
+
+def node_attributes(cib: Cib, name: NodeName, kind: NodeKind, settings: Settings) -> dict[str, str]:
+    """Return what rules can ask of a node: its own attributes, transient ones first, and what every node has."""
+    entry, status = cib.configuration.nodes.get(name), cib.status.nodes.get(name)
+    blocks = entry.attributes if entry is not None else ()
+    written = merge(by_strength(blocks), RuleContext(settings.time)) if blocks else {}
+    controller = cib.status.controller
+    is_controller = controller is not None and controller.node == name
+    found = {"#uname": name, "#id": name, "#is_dc": "true" if is_controller else "false", "#kind": kind.value}
+    cluster_name = settings.cluster_name or cib.cluster_name
+    if cluster_name:
+        found["#cluster-name"] = cluster_name
+    site_name = written.get("site-name", cluster_name)
+    if site_name:
+        found["#site-name"] = site_name
+    return {**found, **written, **(status.attributes if status is not None else {})}
+
+
+def node_capacity(entry: NodeEntry | None, settings: Settings) -> dict[str, int]:
+    """Return how much of everything a node has for its resources."""
+    if entry is None or not entry.utilization:
+        return {}
+    written = merge(by_strength(entry.utilization), RuleContext(settings.time))
+    return {name: integer(value, 0) for name, value in written.items()}
+
+
+def fencing_power(settings: Settings, members: Mapping[NodeName, Node]) -> FencingPower:
+    """Return what the properties say about fencing."""
+    is_compatible = settings.options.is_pacemaker_compatible
+    return FencingPower(
+        settings.is_fencing_enabled,
+        settings.is_fence_device_configured if is_compatible else None,
+        settings.options.has_quorum or settings.no_quorum_policy is NoQuorumPolicy.IGNORE,
+        settings.fences_remote_without_quorum,
+        members,
+    )
+
+
+def _judge_membership(node: Node, settings: Settings) -> None:
+    """Decide whether a member is to be fenced for how it takes part in the cluster."""
+    status = node.status
+    if status.is_condemned:
+        node.demand_fencing(status.detail)
+    elif _is_unfenced(status):
+        node.demand_fencing(status.detail or "it is lost", is_delayed=not status.is_fence_requested)
+    elif _has_joined_too_slowly(status, settings):
+        node.demand_fencing("peer pending timed out on joining the process group")
+    if node.is_online and not settings.options.has_quorum and settings.no_quorum_policy is NoQuorumPolicy.FENCE:
+        node.demand_fencing("cluster does not have quorum")
 
 
 def _is_unfenced(status: NodeStatus) -> bool:
@@ -156,3 +270,9 @@ def _is_unfenced(status: NodeStatus) -> bool:
     if status.state is not NodeState.LOST:
         return False
     return status.incarnation is None or status.fenced_incarnation != status.incarnation
+
+
+def _has_joined_too_slowly(status: NodeStatus, settings: Settings) -> bool:
+    """Apply `node-pending-timeout` to a node that is a member and whose controller has not answered yet."""
+    timeout = settings.node_pending_timeout_ms
+    return status.is_joining and timeout > 0 and status.since > 0 and settings.now >= status.since + timeout

@@ -13,6 +13,8 @@ class ScheduleOptions:
     """A DC has it; a plan for a CIB file may assume that it is gone."""
     is_pacemaker_compatible: bool = False
     """The CIB is one of Pacemaker's: decide as Pacemaker would, also where this cluster decides otherwise."""
+    may_fence_without_quorum: bool = False
+    """Pacemaker's `no-quorum-panic`: this partition may fence the others though it has no quorum."""
     is_explaining: bool = False
     """Keep for each score what it is the sum of (`Placement.scores`); it costs time."""
 

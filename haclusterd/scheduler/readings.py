@@ -1,5 +1,7 @@
 """Values of attributes as Pacemaker reads them: what is invalid counts as unset, never as an error."""
 
+import re
+
 from haclusterd.model import durations, scores
 from haclusterd.model.properties import read_boolean
 
@@ -32,3 +34,17 @@ def duration_ms(text: str | None, default: int) -> int:
         return durations.parse(text)
     except ValueError:
         return default
+
+
+_INTEGER = re.compile(r"\s*([+-]?\d{1,18})\s*\Z")
+
+
+def integer(text: str | None, default: int) -> int:
+    """Read a whole number."""
+    found = _INTEGER.match(text) if text is not None else None
+    return int(found[1]) if found is not None else default
+
+
+def at_least(text: str | None, minimum: int, default: int) -> int:
+    """Read a whole number that must not be less; what is invalid counts as the least."""
+    return default if text is None else max(minimum, integer(text, minimum))

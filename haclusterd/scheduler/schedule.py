@@ -6,6 +6,7 @@ last phase, which refuses an unsafe graph.
 """
 
 from dataclasses import replace
+from itertools import chain
 
 from haclusterd.model.cluster import Cib
 from haclusterd.model.graph import Placement, Plan
@@ -22,13 +23,18 @@ from haclusterd.scheduler.failures import Failures, ban_after_failures
 from haclusterd.scheduler.fencing import create_fencing, fencing_warnings, unseen_hold
 from haclusterd.scheduler.graph import build_graph
 from haclusterd.scheduler.invariants import check_graph
+from haclusterd.scheduler.internal_ordering import internal_templates
 from haclusterd.scheduler.location import apply_locations, apply_stickiness, unpack_health, unpack_locations
+from haclusterd.scheduler.migration_ordering import with_migrations
 from haclusterd.scheduler.nodes import unpack_nodes
 from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
-from haclusterd.scheduler.ordering import apart_templates, relate_templates, user_templates
-from haclusterd.scheduler.probes import create_probes, order_after_probes
+from haclusterd.scheduler.order_expansion import relate_templates
+from haclusterd.scheduler.ordering import apart_templates
+from haclusterd.scheduler.ordering_sets import user_templates
+from haclusterd.scheduler.probe_ordering import order_others_after_probes, order_own_after_probes
+from haclusterd.scheduler.probes import create_probes
 from haclusterd.scheduler.propagate import Propagation
-from haclusterd.scheduler.resource_actions import create_resource_actions, internal_templates, relate_internally
+from haclusterd.scheduler.resource_actions import create_resource_actions
 from haclusterd.scheduler.resources import unpack_resources
 from haclusterd.scheduler.selection import select_actions
 from haclusterd.scheduler.settings import unpack_settings
@@ -45,7 +51,7 @@ def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTI
     # what is configured, what is known
     settings = unpack_settings(configuration, now, options)
     nodes = unpack_nodes(cib, settings)
-    inventory = unpack_resources(configuration, nodes, settings)
+    inventory = unpack_resources(cib, nodes, settings)
     digests = Digests(settings)
     failures = Failures(settings, digests)
     unpack_history(inventory, failures, settings)
@@ -61,19 +67,17 @@ def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTI
 
     # what may have to be done
     table = ActionTable(settings, unseen_hold(inventory))
-    probes = create_probes(inventory, table)
+    probes = create_probes(inventory, table, settings)
     create_resource_actions(inventory, changes.cancellations, table, settings)
     create_fencing(inventory, table, settings)
 
     # in which order, and what that makes necessary or impossible
-    relate_internally(inventory, table)
-    templates = [
-        *internal_templates(inventory),
-        *user_templates(inventory, configuration),
-        *apart_templates(colocations),
-    ]
+    said = chain(user_templates(inventory, configuration, table), apart_templates(colocations))
+    templates = list(with_migrations(chain(said, internal_templates(inventory, table, settings))))
+    templates += probes.templates
     relate_templates(templates, table)
-    order_after_probes(probes, templates, table)
+    order_own_after_probes(probes, table)
+    order_others_after_probes(probes, templates, table)
     Propagation(table).run()
 
     # the graph

@@ -1,0 +1,201 @@
+"""Makes a bundle's resources: its containers with their addresses and connections, and what runs inside them.
+
+Names, parameters and their order are Pacemaker's, so that what a running cluster started is recognised. Source:
+Pacemaker Explained, "Bundles - Containerized Resources".
+"""
+
+from ipaddress import AddressValueError, IPv4Address
+
+from haclusterd.model.configuration import AttributeSet, Bundle, BundleNetwork, Clone, Operation, Primitive
+from haclusterd.model.ids import AgentReference, NodeName, ResourceId
+from haclusterd.model.ocf import ActionName
+from haclusterd.model.scores import INFINITY
+from haclusterd.scheduler.container_options import REMOTE_PORT, container_parameters
+from haclusterd.scheduler.entities import Discovery, Replica, Resource, Variant
+from haclusterd.scheduler.meta_attributes import apply_meta, resolve_meta
+from haclusterd.scheduler.nodes import NodeKind
+from haclusterd.scheduler.remote_nodes import add_remote_node, connection_primitive
+from haclusterd.scheduler.resource_builder import Around, ResourceBuilder
+
+_IP_AGENT = AgentReference("ocf", "heartbeat", "IPaddr2")
+_MONITOR_MS = 60_000
+_CONNECT_TIMEOUT_MS = 60_000
+_CHILD_SCORE = 500
+_LAST_HOST = 253
+
+
+def build_bundle(item: Bundle, builder: ResourceBuilder) -> Resource | None:
+    """Make a bundle; None, with a warning, when its containers could not be controlled."""
+    network = item.network or BundleNetwork()
+    child = builder.contained_in(item.id, item.primitive) if item.primitive is not None else None
+    if item.primitive is not None and not isinstance(child, Primitive):
+        builder.warn(f"{item.id} is left out: {item.primitive} cannot be in a bundle")
+        return None
+    if child is not None and not (network.ip_range_start or network.control_port):
+        builder.warn(f"{item.id} is left out: with neither ip-range-start nor control-port nothing reaches {child.id}")
+        return None
+    bundle = builder.new(item.id, Variant.BUNDLE)
+    apply_meta(bundle, resolve_meta(item.meta, (), None, None, builder.settings), builder.settings)
+    promoted_max = max(0, item.promoted_max or 0)
+    bundle.clone_max = _count(item.replicas, promoted_max or 1)
+    bundle.clone_node_max = _count(item.replicas_per_host, 1)
+    if child is not None and not network.ip_range_start:
+        bundle.clone_node_max = 1
+    bundle.is_unique = bundle.clone_node_max > 1
+    bundle.promoted_max = promoted_max
+    bundle.is_promotable = promoted_max > 0
+    _Contents(item, bundle, network, builder).make(child if isinstance(child, Primitive) else None)
+    builder.take_scores(bundle)
+    return bundle
+
+
+def _count(number: int | None, default: int) -> int:
+    return default if number is None else max(1, number)
+
+
+class _Contents:
+    """Makes what is in one bundle."""
+
+    def __init__(self, item: Bundle, bundle: Resource, network: BundleNetwork, builder: ResourceBuilder) -> None:
+        self._item = item
+        self._bundle = bundle
+        self._network = network
+        self._builder = builder
+        self._around = Around(bundle, None, (item.meta,), (item.parameters,))
+        self._addresses = _addresses(network.ip_range_start, bundle.clone_max)
+
+    def make(self, primitive: Primitive | None) -> None:
+        """Make the clone of the primitive, then one replica after the other."""
+        clone = self._clone(primitive) if primitive is not None else None
+        for number in range(self._bundle.clone_max):
+            self._replica(number, clone)
+
+    def _clone(self, primitive: Primitive) -> Resource | None:
+        bundle = self._bundle
+        said = [
+            ("ordered", "true"),
+            ("clone-max", str(bundle.clone_max)),
+            ("clone-node-max", str(bundle.clone_node_max)),
+            ("globally-unique", "true" if bundle.is_unique else "false"),
+        ]
+        if bundle.is_promotable:
+            said += [("promotable", "true"), ("promoted-max", str(bundle.promoted_max))]
+        name = f"{bundle.id}-master" if bundle.is_promotable else f"{bundle.id}-clone"
+        meta = AttributeSet(f"{bundle.id}-{name}-meta", tuple(said))
+        clone = self._builder.clone(Clone(ResourceId(name), primitive.id, meta=(meta,)), self._around, primitive)
+        if clone is not None:
+            bundle.children.append(clone)
+        return clone
+
+    def _replica(self, number: int, clone: Resource | None) -> None:
+        address = self._addresses[number] if self._addresses else ""
+        container = self._add(self._container(number, has_child=clone is not None))
+        container.number = number
+        container.is_replica_container = True
+        replica = Replica(number, container)
+        replica.address = address
+        if address:
+            replica.ip = self._add(self._ip(address))
+        if clone is not None:
+            replica.child = clone.children[number]
+            if address:
+                replica.child.meta = {**replica.child.meta, "external-ip": address}
+            self._connect(replica, clone)
+        self._bundle.replicas.append(replica)
+
+    def _add(self, item: Primitive) -> Resource:
+        made = self._builder.primitive(item, self._around)
+        assert made is not None, "it is made from no template"
+        self._bundle.children.append(made)
+        return made
+
+    def _container(self, number: int, *, has_child: bool) -> Primitive:
+        name = f"{self._bundle.id}-{self._item.engine}-{number}"
+        parameters = container_parameters(
+            self._item, f"{self._bundle.id}-{number}", number, self._addresses, has_child=has_child
+        )
+        return Primitive(
+            ResourceId(name),
+            AgentReference("ocf", "heartbeat", self._item.engine),
+            (AttributeSet(f"{name}-attributes", parameters),),
+            operations=(_monitor(name),),
+        )
+
+    def _ip(self, address: str) -> Primitive:
+        name = f"{self._bundle.id}-ip-{address.replace(':', '.')}"
+        said = [("ip", address)]
+        if self._network.host_interface:
+            said.append(("nic", self._network.host_interface))
+        said.append(("cidr_netmask", self._network.host_netmask or "32"))
+        return Primitive(
+            ResourceId(name),
+            _IP_AGENT,
+            (AttributeSet(f"{name}-attributes", tuple(said)),),
+            operations=(_monitor(name),),
+        )
+
+    def _connect(self, replica: Replica, clone: Resource) -> None:
+        """Make the guest node that the container is, and let nothing but the replica's child run there."""
+        name = NodeName(f"{self._bundle.id}-{replica.number}")
+        builder = self._builder
+        self._ban_others(name)
+        node = add_remote_node(builder.cib, builder.inventory, name, NodeKind.GUEST, builder.settings)
+        node.base_score = -INFINITY
+        node.is_bundle_node = True
+        builder.take_nodes()
+        address = replica.address or "#uname"
+        parameters = [("addr", address), ("port", self._network.control_port or REMOTE_PORT)]
+        item = connection_primitive(ResourceId(name), [], parameters, _CONNECT_TIMEOUT_MS)
+        connection = self._add(item)
+        connection.is_nesting_allowed = True
+        for each in builder.inventory.nodes:
+            if each.is_remote and each.name in connection.allowed:
+                connection.allowed[each.name] = -INFINITY
+                connection.discovery[each.name] = Discovery.NEVER
+        connection.launcher = replica.container
+        replica.container.launched.append(connection)
+        replica.connection, replica.node = connection, node
+        child = replica.child
+        assert child is not None, "a connection leads to a child"
+        child.allowed = {name: _CHILD_SCORE}
+        child.discovery = {name: Discovery.EXCLUSIVE}
+        clone.allowed[name] = -INFINITY
+        replica.container.utilization, child.utilization = child.utilization, {}
+
+    def _ban_others(self, node: NodeName) -> None:
+        """A node that was known before may have been offered to others."""
+        if node not in self._builder.inventory.nodes_by_name:
+            return
+        for resource in self._builder.inventory.by_id.values():
+            if node in resource.allowed:
+                resource.allowed[node] = -INFINITY
+                resource.discovery[node] = Discovery.NEVER
+
+
+def _monitor(name: str) -> Operation:
+    return Operation(f"{name}-monitor-60s", ActionName.MONITOR, _MONITOR_MS)
+
+
+def _addresses(start: str, count: int) -> tuple[str, ...]:
+    """Count up from the first address; what is none is given to all as it is."""
+    if not start:
+        return ()
+    found = [start]
+    for _ in range(count - 1):
+        found.append(_next_address(found[-1]))
+    return tuple(found)
+
+
+def _next_address(text: str) -> str:
+    """The next address; the last octet goes from 253 to 1 of the next network, as Pacemaker has it."""
+    try:
+        octets = list(IPv4Address(text).packed)
+    except AddressValueError:
+        return text
+    if octets[3] <= _LAST_HOST:
+        octets[3] += 1
+    elif octets[2] <= _LAST_HOST:
+        octets[2], octets[3] = octets[2] + 1, 1
+    else:
+        octets[1], octets[2], octets[3] = min(octets[1] + 1, 255), 1, 1
+    return ".".join(str(octet) for octet in octets)
