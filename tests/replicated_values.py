@@ -28,7 +28,7 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
     if isinstance(hint, type) and issubclass(hint, Enum):
         return st.sampled_from(hint)
     if is_dataclass(hint):
-        return _records(hint)
+        return st.deferred(lambda: _records(hint))
     return _collections(get_origin(hint), get_args(hint))
 
 
@@ -45,6 +45,7 @@ def _collections(origin: Any, arguments: tuple[Any, ...]) -> st.SearchStrategy[A
     return st.dictionaries(values_of(arguments[0]), values_of(arguments[1]), max_size=2)
 
 
+@cache
 def _records(kind: type) -> st.SearchStrategy[Any]:
     hints = get_type_hints(kind)
     return st.fixed_dictionaries(

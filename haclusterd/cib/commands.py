@@ -8,7 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from haclusterd.model.cluster import Member
-from haclusterd.model.configuration import AttributeSet, Constraint, NodeEntry, Resource
+from haclusterd.model.configuration import (
+    AttributeSet,
+    Constraint,
+    FencingLevel,
+    NodeEntry,
+    Resource,
+    Tag,
+    Template,
+)
 from haclusterd.model.fencing import DeviceProof, FenceOrder, FenceOutcome
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
@@ -172,6 +180,27 @@ class PutConstraint:
 
 
 @dataclass(frozen=True, slots=True)
+class PutTemplate:
+    """Add or replace a template."""
+
+    template: Template
+
+
+@dataclass(frozen=True, slots=True)
+class PutTag:
+    """Add or replace a tag."""
+
+    tag: Tag
+
+
+@dataclass(frozen=True, slots=True)
+class PutFencingLevels:
+    """Replace the fencing levels of all targets."""
+
+    levels: tuple[FencingLevel, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PutSets:
     """Replace all blocks of one kind: `properties`, `resource_defaults` or `operation_defaults`."""
 
@@ -181,7 +210,7 @@ class PutSets:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove an object of one kind (`node`, `resource`, `constraint`)."""
+    """Remove an object of one kind (`node`, `template`, `resource`, `constraint`, `tag`)."""
 
     kind: str
     id: str
@@ -195,7 +224,7 @@ class Arrange:
     ids: tuple[str, ...]
 
 
-Edit = PutNode | PutResource | PutConstraint | PutSets | Delete | Arrange
+Edit = PutNode | PutTemplate | PutResource | PutConstraint | PutTag | PutFencingLevels | PutSets | Delete | Arrange
 
 
 @dataclass(frozen=True, slots=True)

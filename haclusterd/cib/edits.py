@@ -11,7 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from haclusterd.cib.commands import Arrange, Delete, Edit, PutConstraint, PutNode, PutResource, PutSets
+from haclusterd.cib.commands import (
+    Arrange,
+    Delete,
+    Edit,
+    PutConstraint,
+    PutFencingLevels,
+    PutNode,
+    PutResource,
+    PutSets,
+    PutTag,
+    PutTemplate,
+)
 from haclusterd.model.configuration import AttributeSet, Configuration
 
 _Key = TypeVar("_Key", bound=str)
@@ -24,12 +35,20 @@ def difference(old: Configuration, new: Configuration) -> tuple[Edit, ...]:
     edits += _deletions("node", old.nodes, new.nodes)
     edits += [PutNode(entry) for entry in _changed(old.nodes, new.nodes)]
     edits += _arrangement("node", old.nodes, new.nodes)
+    edits += _deletions("template", old.templates, new.templates)
+    edits += [PutTemplate(template) for template in _changed(old.templates, new.templates)]
+    edits += _arrangement("template", old.templates, new.templates)
     edits += _deletions("resource", old.resources, new.resources)
     edits += [PutResource(resource) for resource in _changed(old.resources, new.resources)]
     edits += _arrangement("resource", old.resources, new.resources)
     edits += _deletions("constraint", old.constraints, new.constraints)
     edits += [PutConstraint(constraint) for constraint in _changed(old.constraints, new.constraints)]
     edits += _arrangement("constraint", old.constraints, new.constraints)
+    edits += _deletions("tag", old.tags, new.tags)
+    edits += [PutTag(tag) for tag in _changed(old.tags, new.tags)]
+    edits += _arrangement("tag", old.tags, new.tags)
+    if new.fencing_levels != old.fencing_levels:
+        edits.append(PutFencingLevels(new.fencing_levels))
     for section, sets in _sections(new).items():
         if sets != _sections(old)[section]:
             edits.append(PutSets(section, sets))
@@ -66,18 +85,32 @@ def apply_edits(configuration: Configuration, edits: Iterable[Edit]) -> Configur
 
 def _apply_one(configuration: Configuration, edit: Edit) -> Configuration:
     match edit:
-        case PutNode(entry):
-            return replace(configuration, nodes={**configuration.nodes, entry.name: entry})
-        case PutResource(resource):
-            return replace(configuration, resources={**configuration.resources, resource.id: resource})
-        case PutConstraint(constraint):
-            return replace(configuration, constraints={**configuration.constraints, constraint.id: constraint})
+        case PutFencingLevels(levels):
+            return replace(configuration, fencing_levels=levels)
         case PutSets(section, sets):
             return _put_sets(configuration, section, sets)
         case Delete(kind, key):
             return _delete(configuration, kind, key)
         case Arrange(kind, keys):
             return _arrange(configuration, kind, keys)
+        case _:
+            return _put(configuration, edit)
+
+
+def _put(
+    configuration: Configuration, edit: PutNode | PutTemplate | PutResource | PutConstraint | PutTag
+) -> Configuration:
+    match edit:
+        case PutNode(entry):
+            return replace(configuration, nodes={**configuration.nodes, entry.name: entry})
+        case PutTemplate(template):
+            return replace(configuration, templates={**configuration.templates, template.id: template})
+        case PutResource(resource):
+            return replace(configuration, resources={**configuration.resources, resource.id: resource})
+        case PutConstraint(constraint):
+            return replace(configuration, constraints={**configuration.constraints, constraint.id: constraint})
+        case PutTag(tag):
+            return replace(configuration, tags={**configuration.tags, tag.id: tag})
 
 
 def _put_sets(configuration: Configuration, section: str, sets: tuple[AttributeSet, ...]) -> Configuration:
@@ -100,6 +133,10 @@ def _delete(configuration: Configuration, kind: str, key: str) -> Configuration:
             return replace(configuration, resources=_without(configuration.resources, key))
         case "constraint":
             return replace(configuration, constraints=_without(configuration.constraints, key))
+        case "template":
+            return replace(configuration, templates=_without(configuration.templates, key))
+        case "tag":
+            return replace(configuration, tags=_without(configuration.tags, key))
         case _:
             return configuration
 
@@ -112,6 +149,10 @@ def _arrange(configuration: Configuration, kind: str, keys: Sequence[str]) -> Co
             return replace(configuration, resources=_in_order(configuration.resources, keys))
         case "constraint":
             return replace(configuration, constraints=_in_order(configuration.constraints, keys))
+        case "template":
+            return replace(configuration, templates=_in_order(configuration.templates, keys))
+        case "tag":
+            return replace(configuration, tags=_in_order(configuration.tags, keys))
         case _:
             return configuration
 

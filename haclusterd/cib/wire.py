@@ -190,7 +190,10 @@ def _record(kind: type) -> Shape:
                 raise error.under(name) from None
         if not required <= arguments.keys():
             raise CodecError(f"{kind.__name__} lacks {', '.join(sorted(required - arguments.keys()))}")
-        return kind(**arguments)
+        try:
+            return kind(**arguments)
+        except ValueError as error:
+            raise CodecError(str(error)) from None
 
     return Shape(read, lambda value: write_fields(value, table))
 

@@ -70,5 +70,14 @@ class Rule:
     """The node attribute that holds the score."""
     role: str | None = None
 
+    def __post_init__(self) -> None:
+        """Raise ValueError when rules are nested too deeply: whoever goes through them needs that much stack."""
+        if _depth(self) > MAX_DEPTH:
+            raise ValueError(f"rules are nested more than {MAX_DEPTH} deep")
+
 
 Condition = Rule | AttributeExpression | DateExpression | ResourceExpression | OperationExpression
+
+
+def _depth(rule: Rule) -> int:
+    return 1 + max((_depth(inner) for inner in rule.conditions if isinstance(inner, Rule)), default=0)

@@ -12,8 +12,9 @@ from tests.written_configurations import configurations
 _relaxed = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
 
 
-def in_order(configuration: Configuration) -> tuple[list[str], list[str], list[str]]:
-    return list(configuration.nodes), list(configuration.resources), list(configuration.constraints)
+def in_order(configuration: Configuration) -> tuple[list[str], ...]:
+    named = (configuration.nodes, configuration.templates, configuration.resources, configuration.constraints)
+    return *map(list, named), list(configuration.tags)
 
 
 @st.composite

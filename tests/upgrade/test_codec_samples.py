@@ -1,10 +1,12 @@
 """What any released version wrote is read for ever, to the last field.
 
-The files of a level are written once, when it is released, and never again: a test that fails here means that nodes of
+The files of a level are written for the last time when it is released: a test that fails here means that nodes of
 two versions would disagree, or that a daemon cannot read its own journal after an upgrade.
 """
 
 import json
+import os
+import re
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -12,30 +14,61 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from haclusterd.cib import commands
-from haclusterd.cib.codec import decode_cib, decode_envelope, digest, encode_cib, encode_envelope
+from haclusterd.cib.codec import FEATURE_LEVEL, decode_cib, decode_envelope, digest, encode_cib, encode_envelope
 from haclusterd.cib.commands import Envelope
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
+from tests.upgrade.samples import sample_cib, sample_envelopes
 
 LEVEL_1 = Path(__file__).parent / "codec_1"
 
 
-def envelopes() -> list[bytes]:
-    return (LEVEL_1 / "envelopes.jsonl").read_bytes().splitlines()
+LEVEL_2 = LEVEL_1.with_name("codec_2")
+NEWEST = LEVEL_2
+LEVELS = (LEVEL_1, LEVEL_2)
 
 
-@pytest.mark.parametrize("line", envelopes(), ids=lambda line: next(iter(json.loads(line)["envelope"]["command"])))
-def test_every_command_of_level_1_is_read_and_spelled_the_same(line: bytes) -> None:
-    assert encode_envelope(decode_envelope(line)) == line
+def rewrite_newest() -> None:
+    """Write the samples of the level that is being built."""
+    NEWEST.mkdir(exist_ok=True)
+    (NEWEST / "envelopes.jsonl").write_bytes(b"".join(encode_envelope(each) + b"\n" for each in sample_envelopes()))
+    (NEWEST / "cib.jsonl").write_bytes(encode_cib(sample_cib()))
+    (NEWEST / "cib.sha256").write_text(digest(sample_cib()) + "\n")
 
 
-def test_the_samples_hold_every_command() -> None:
-    assert {type(decode_envelope(line).command) for line in envelopes()} == set(commands.Command.__args__)
+if os.environ.get("REWRITE"):
+    rewrite_newest()
+
+
+def envelopes(level: Path) -> list[bytes]:
+    return (level / "envelopes.jsonl").read_bytes().splitlines()
+
+
+def at_present_level(data: bytes) -> bytes:
+    """Return a document with the number of the newest level in its first line, and nothing else changed."""
+    return re.sub(rb'"level":\d+', b'"level":%d' % FEATURE_LEVEL, data, count=1)
+
+
+def command_name(line: bytes) -> str:
+    return next(iter(json.loads(line)["envelope"]["command"]))
+
+
+def test_there_are_samples_of_every_level() -> None:
+    assert [json.loads(envelopes(level)[0])["level"] for level in LEVELS] == list(range(1, FEATURE_LEVEL + 1))
+
+
+@pytest.mark.parametrize("line", [line for level in LEVELS for line in envelopes(level)], ids=command_name)
+def test_every_command_of_every_level_is_read_and_spelled_the_same(line: bytes) -> None:
+    assert encode_envelope(decode_envelope(line)) == at_present_level(line)
+
+
+def test_the_newest_samples_hold_every_command() -> None:
+    assert {type(decode_envelope(line).command) for line in envelopes(NEWEST)} == set(commands.Command.__args__)
 
 
 def test_an_order_of_level_1_means_what_it_meant() -> None:
-    found = [e.command for e in map(decode_envelope, envelopes()) if isinstance(e.command, commands.IssueOrders)]
+    found = [e.command for e in map(decode_envelope, envelopes(LEVEL_1)) if isinstance(e.command, commands.IssueOrders)]
     (order,) = found[0].orders
     assert (order.key, order.node, order.action, order.target_exit_code) == (
         OrderKey("3-1"), NodeName("n1"), ActionName.START, ExitCode.OK,
@@ -46,11 +79,16 @@ def test_an_order_of_level_1_means_what_it_meant() -> None:
     assert order.is_probe
 
 
-def test_a_cib_of_level_1_is_read_and_spelled_the_same() -> None:
-    data = (LEVEL_1 / "cib.jsonl").read_bytes()
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+def test_a_cib_of_every_level_is_read_and_spelled_the_same(level: Path) -> None:
+    data = (level / "cib.jsonl").read_bytes()
     cib = decode_cib(data)
-    assert encode_cib(cib) == data
-    assert digest(cib) == (LEVEL_1 / "cib.sha256").read_text().strip()
+    assert encode_cib(cib) == at_present_level(data)
+    assert digest(cib) == (level / "cib.sha256").read_text().strip()
+
+
+def test_a_cib_of_level_1_means_what_it_meant() -> None:
+    cib = decode_cib((LEVEL_1 / "cib.jsonl").read_bytes())
     assert list(cib.configuration.resources) == ["web", "stack", "db"]
     assert cib.status.nodes[NodeName("n1")].unverified == {ResourceId("web")}
 
@@ -63,13 +101,19 @@ def _types_in(value: Any) -> set[type]:
     return set().union(*map(_types_in, value)) if isinstance(value, tuple) else set()
 
 
-def _types_reached(hint: Any) -> set[type]:
+def _types_reached(hint: Any, seen: frozenset[type] = frozenset()) -> set[type]:
+    if hint in seen:
+        return set()
     if is_dataclass(hint):
-        return {hint}.union(*map(_types_reached, get_type_hints(hint).values()))
-    return set().union(*map(_types_reached, get_args(hint)))
+        inner = seen | {hint}
+        return {hint}.union(*(_types_reached(each, inner) for each in get_type_hints(hint).values()))
+    return set().union(*(_types_reached(each, seen) for each in get_args(hint)))
 
 
-def test_the_samples_hold_every_type_that_is_replicated() -> None:
-    seen = _types_in(decode_cib((LEVEL_1 / "cib.jsonl").read_bytes()))
-    seen = seen.union(*(_types_in(decode_envelope(line)) for line in envelopes()))
+def test_the_newest_samples_hold_every_type_and_every_field_that_is_replicated() -> None:
+    """REWRITE=1 writes them again; a level that was released gets a successor instead."""
+    cib, made = decode_cib((NEWEST / "cib.jsonl").read_bytes()), sample_cib()
+    seen = _types_in(cib).union(*(_types_in(decode_envelope(line)) for line in envelopes(NEWEST)))
     assert seen == _types_reached(Cib) | _types_reached(Envelope)
+    assert cib == made
+    assert [decode_envelope(line) for line in envelopes(NEWEST)] == sample_envelopes()

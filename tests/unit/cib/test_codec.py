@@ -39,7 +39,7 @@ def document(command: object, **header: object) -> bytes:
 
 def test_the_spelling_is_compact_tagged_and_sparse() -> None:
     assert encode_envelope(envelope(CleanUp(None, NodeName("n1")))) == (
-        b'{"format":1,"level":1,"envelope":{"request":"r1","proposer":"n1","at":5,'
+        b'{"format":1,"level":2,"envelope":{"request":"r1","proposer":"n1","at":5,'
         b'"command":{"CleanUp":{"resource":null,"node":"n1"}}}}'
     )
 
@@ -47,7 +47,7 @@ def test_the_spelling_is_compact_tagged_and_sparse() -> None:
 def test_a_cib_is_lines_of_address_and_value() -> None:
     cib = Cib("u", configuration=Configuration(resources={ResourceId("b"): Primitive(ResourceId("b"), DUMMY)}))
     assert encode_cib(cib).decode().splitlines() == [
-        '{"format":1,"level":1}',
+        '{"format":1,"level":2}',
         '[[],{"cluster_uuid":"u"}]',
         '[["configuration"],{}]',
         '[["configuration","resources","b"],'
@@ -71,8 +71,8 @@ def test_the_order_of_a_mapping_is_kept_and_counts() -> None:
         (b"\xff", "no JSON"),
         (b"[" * 100_000, "no JSON"),
         (b"[]", "expected an object of envelope, format, level"),
-        (document({"Join": {}}, format=2), "written in format 2, level 1; this version reads format 1 up to level 1"),
-        (document({"Join": {}}, level=2), "written in format 1, level 2"),
+        (document({"Join": {}}, format=2), "written in format 2, level 1; this version reads format 1 up to level 2"),
+        (document({"Join": {}}, level=3), "written in format 1, level 3"),
         (document({"Join": {}}, level=True), "no positive integers"),
         (document({"Join": {}}, more=1), "expected an object of"),
         (document({"Reboot": {}}), "command: unknown type 'Reboot'"),
@@ -96,6 +96,28 @@ def test_an_envelope_that_is_not_ours_is_refused_with_its_place(data: bytes, pro
     with pytest.raises(CodecError) as caught:
         decode_envelope(data)
     assert problem in str(caught.value)
+
+
+def put_rule(levels: int) -> bytes:
+    """Return a change of a location whose rule contains rules, so many levels in all."""
+    inner = "{}"
+    for _ in range(levels - 1):
+        inner = '{"conditions":[{"Rule":' + inner + "}]}"
+    location = '{"Location":{"id":"l","rules":[' + inner + "]}}"
+    command = '{"ChangeConfiguration":{"expected_epoch":1,"edits":[{"PutConstraint":{"constraint":' + location + "}}],"
+    command += '"author":"a","reason":""}}'
+    return (
+        '{"format":1,"level":2,"envelope":{"request":"r","proposer":"n","at":1,"command":' + command + "}}"
+    ).encode()
+
+
+def test_rules_are_nested_so_deep_and_no_deeper() -> None:
+    assert encode_envelope(decode_envelope(put_rule(16))) == put_rule(16)
+    with pytest.raises(CodecError, match="rules are nested more than 16 deep"):
+        decode_envelope(put_rule(17))
+    for levels in (200, 2000, 50_000):
+        with pytest.raises(CodecError, match=r"nested|no JSON"):
+            decode_envelope(put_rule(levels))
 
 
 @pytest.mark.parametrize(
