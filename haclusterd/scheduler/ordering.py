@@ -1,10 +1,12 @@
-"""Phase: which action comes before which: constraints of users, and what colocations and starts imply.
+"""Phase: which action comes before which, as users say and as being apart implies.
 
 Source: Pacemaker Explained, "Specifying the Order in which Resources Should Start/Stop". A `Template` speaks of
-resources and tasks; `relate_templates` turns it into relations between the actions that exist.
+resources and tasks (or of actions that exist); `order_expansion` turns it into relations between actions.
 """
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from haclusterd.model.configuration import Configuration, Ordering, OrderingKind
@@ -14,61 +16,58 @@ from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.entities import (
     ASYMMETRIC,
     DEMOTE,
+    DEMOTED,
     FIRST_IMPLIES_THEN,
+    FIRST_IMPLIES_THEN_GRAPHED,
     IF_REQUIRED_ON_SAME_NODE,
-    INTERMEDIATE_STOP,
+    MIGRATE_FROM,
+    MIN_RUNNABLE,
     ORDERED,
     PROMOTE,
+    PROMOTED,
+    RUNNING,
     SERIALIZE,
     START,
     STOP,
+    STOPPED,
     THEN_IMPLIES_FIRST,
     UNRUNNABLE_FIRST_BLOCKS,
+    Action,
     Inventory,
     Resource,
     Together,
+    Variant,
 )
 
-_INVERSE = {START: STOP, STOP: START, PROMOTE: DEMOTE, DEMOTE: PROMOTE}
-_BLOCKING = frozenset({START, PROMOTE, "migrate_from"})
+INVERSE = {
+    START: STOP,
+    STOP: START,
+    PROMOTE: DEMOTE,
+    DEMOTE: PROMOTE,
+    RUNNING: STOPPED,
+    STOPPED: RUNNING,
+    PROMOTED: DEMOTED,
+    DEMOTED: PROMOTED,
+}
+_BLOCKING = frozenset({START, PROMOTE, MIGRATE_FROM})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Template:
-    """One resource's task before another's."""
+    """One resource's task before another's; an end may be an action instead, and then its resource does not matter."""
 
-    first: Resource
+    first: Resource | None
     first_task: str
-    then: Resource
+    then: Resource | None
     then_task: str
     flags: int
     id: str = ""
+    first_action: Action | None = None
+    then_action: Action | None = None
 
 
-def user_templates(inventory: Inventory, configuration: Configuration) -> list[Template]:
-    """Return what the ordering constraints say."""
-    found: list[Template] = []
-    for item in configuration.constraints.values():
-        if not isinstance(item, Ordering):
-            continue
-        first, then = inventory.by_id.get(item.first), inventory.by_id.get(item.then)
-        if first is None or then is None or first is then:
-            continue
-        found.extend(_templates(item, first, then))
-    return found
-
-
-def _templates(item: Ordering, first: Resource, then: Resource) -> Iterable[Template]:
-    first_task = item.first_action if item.first_action in _INVERSE else START
-    then_task = item.then_action if item.then_action in _INVERSE else first_task
-    is_symmetrical = item.is_symmetrical and item.kind is not OrderingKind.SERIALIZE
-    yield Template(first, first_task, then, then_task, _flags(item.kind, first_task, is_symmetrical), item.id)
-    if is_symmetrical:
-        inverse = ORDERED | (THEN_IMPLIES_FIRST if item.kind is OrderingKind.MANDATORY else 0)
-        yield Template(then, _INVERSE[then_task], first, _INVERSE[first_task], inverse, item.id)
-
-
-def _flags(kind: OrderingKind, first_task: str, is_symmetrical: bool) -> int:
+def flags_of(kind: OrderingKind, first_task: str, *, is_symmetrical: bool) -> int:
+    """Return what a user's ordering does in its own direction."""
     if kind is OrderingKind.OPTIONAL:
         return ORDERED
     if kind is OrderingKind.SERIALIZE:
@@ -78,55 +77,84 @@ def _flags(kind: OrderingKind, first_task: str, is_symmetrical: bool) -> int:
     return ORDERED | FIRST_IMPLIES_THEN | (UNRUNNABLE_FIRST_BLOCKS if first_task in _BLOCKING else 0)
 
 
+def inverse_flags(kind: OrderingKind) -> int:
+    """Return what a user's symmetrical ordering does in reverse."""
+    return ORDERED | (THEN_IMPLIES_FIRST if kind is OrderingKind.MANDATORY else 0)
+
+
+def at_least(mark: Action, count: int, firsts: Iterable[Resource], task: str, identifier: str) -> Iterator[Template]:
+    """Let a mark stand for `count` of several resources having done a task."""
+    mark.required_runnable_before = count
+    for first in firsts:
+        yield Template(
+            first, task, None, "", MIN_RUNNABLE | FIRST_IMPLIES_THEN_GRAPHED, identifier, then_action=mark
+        )  # fmt: skip
+
+
+def after_mark(mark: Action, then: Resource, task: str, flags: int, identifier: str) -> Template:
+    """Put a task behind a mark, without which it cannot be done."""
+    return Template(None, "", then, task, flags | UNRUNNABLE_FIRST_BLOCKS, identifier, first_action=mark)
+
+
+def simple_templates(item: Ordering, first: Resource, then: Resource, table: ActionTable) -> Iterator[Template]:
+    """Return what an ordering of two resources says."""
+    if first is then:
+        return
+    first_task = item.first_action
+    then_task = item.then_action or first_task
+    is_symmetrical = item.is_symmetrical and item.kind is not OrderingKind.SERIALIZE
+    flags = flags_of(item.kind, first_task, is_symmetrical=is_symmetrical)
+    count = _needed_instances(item, first)
+    if count:
+        mark = table.make_mark(f"clone-one-or-more:{item.id}")
+        yield from at_least(mark, count, first.children, first_task, item.id)
+        yield after_mark(mark, then, then_task, flags, item.id)
+    else:
+        yield Template(first, first_task, then, then_task, flags, item.id)
+    if is_symmetrical and first_task in INVERSE and then_task in INVERSE:
+        yield Template(then, INVERSE[then_task], first, INVERSE[first_task], inverse_flags(item.kind), item.id)
+
+
+def _needed_instances(item: Ordering, first: Resource) -> int:
+    """Return how many instances of a clone are enough; 0 when it counts as a whole."""
+    if first.variant is not Variant.CLONE:
+        return 0
+    return first.clone_min or (0 if item.require_all else 1)
+
+
 def apart_templates(colocations: list[Together]) -> list[Template]:
-    """Two that must never be together: the one leaves before the other comes."""
+    """Two that must never be together: the one leaves (or loses its role) before the other comes (or gains it)."""
     found: list[Template] = []
     for together in colocations:
-        if together.score > -INFINITY:
+        if together.score > -INFINITY or not together.is_configured:
             continue
-        ends = (together.dependent, together.primary)
-        for leaving, coming in (ends, ends[::-1]):
-            found.append(Template(leaving, STOP, coming, START, IF_REQUIRED_ON_SAME_NODE, together.id))
+        dependent = (together.dependent, together.dependent_role)
+        primary = (together.primary, together.primary_role)
+        for (leaving, left_role), (coming, gained_role) in ((dependent, primary), (primary, dependent)):
+            for lost in _losing(left_role):
+                for gained in _gaining(gained_role):
+                    found.append(Template(leaving, lost, coming, gained, IF_REQUIRED_ON_SAME_NODE, together.id))
     return found
 
 
-def relate_own_actions(resource: Resource, table: ActionTable) -> None:
-    """Put a primitive's own actions in order: demote, stop, start, promote."""
-    if not resource.is_managed:
-        return
-    actions = resource.actions
-    starts = actions.get((START, 0), ())
-    for stop in actions.get((STOP, 0), ()):
-        for start in starts:
-            table.relate(stop, start, ORDERED | FIRST_IMPLIES_THEN | INTERMEDIATE_STOP)
-        for demote in actions.get((DEMOTE, 0), ()):
-            table.relate(demote, stop, ORDERED | THEN_IMPLIES_FIRST)
-    for promote in actions.get((PROMOTE, 0), ()):
-        for start in starts:
-            table.relate(start, promote, UNRUNNABLE_FIRST_BLOCKS)
+def _losing(role: Role) -> tuple[str, ...]:
+    if role is Role.PROMOTED:
+        return (DEMOTE,)
+    return (STOP, PROMOTE) if role is Role.UNPROMOTED else (STOP,)
 
 
-def relate_templates(templates: Iterable[Template], table: ActionTable) -> None:
-    """Turn templates into relations; a first action that does not exist is made, so that it can be found impossible."""
-    for template in templates:
-        thens = template.then.actions.get((template.then_task, 0), ())
-        if not thens:
-            continue
-        firsts = template.first.actions.get((template.first_task, 0), ())
-        if not firsts:
-            if _is_done(template):
-                continue
-            firsts = [table.make(template.first, template.first_task, None, required=False)]
-        for first in firsts:
-            for then in thens:
-                table.relate(first, then, template.flags)
+def _gaining(role: Role) -> tuple[str, ...]:
+    if role is Role.PROMOTED:
+        return (PROMOTE,)
+    return (START, DEMOTE) if role is Role.UNPROMOTED else (START,)
 
 
-def _is_done(template: Template) -> bool:
-    """Tell whether there is nothing to wait for: what has to be stopped is."""
-    if template.first is template.then:
-        return True
-    role = template.first.original_role
-    if template.first_task == STOP:
-        return role in (Role.STOPPED, Role.UNKNOWN)
-    return template.first_task == DEMOTE and role is not Role.PROMOTED
+def orderings_of(configuration: Configuration) -> Iterator[Ordering]:
+    """Yield the ordering constraints in document order."""
+    return (item for item in configuration.constraints.values() if isinstance(item, Ordering))
+
+
+def find_each(inventory: Inventory, names: Iterable[str]) -> list[Resource]:
+    """Return the resources of these names, those that do not exist left out."""
+    found = (inventory.find(name) for name in names)
+    return [resource for resource in found if resource is not None]

@@ -1,28 +1,37 @@
 """Phase: let relations work until nothing changes: what is required or impossible makes others so.
 
-A worklist: an action is looked at again only when something before it changed, so the cost follows the number of
-relations and changes. Changes go one way (optional to required, runnable to not), so it ends.
+An action is looked at again only when something before it changed, the newest first and what follows a change at once,
+so the cost follows the number of relations and changes. Changes go one way, so it ends. What happens to a collective's
+action happens to those inside: to all of them, or, between interleaved clones, to those that go together.
 """
 
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.actions import ActionTable
+from haclusterd.scheduler.collective_flags import BEGUN, action_of, collective_flags
 from haclusterd.scheduler.colocation import with_this
 from haclusterd.scheduler.entities import (
     ASYMMETRIC,
+    FIRST_ELSE_THEN,
+    FIRST_IMPLIES_SAME_NODE_THEN,
     FIRST_IMPLIES_THEN,
     FIRST_IMPLIES_THEN_GRAPHED,
+    IF_ON_SAME_NODE,
     INTERMEDIATE_STOP,
+    MIN_RUNNABLE,
+    NESTED_REMOTE_PROBE,
+    ORDERED,
     PROMOTE,
-    RUNNING,
+    PROMOTED_THEN_IMPLIES_FIRST,
+    RELOAD_AGENT,
     START,
     STOP,
-    STOPPED,
+    THEN_CANCELS_FIRST,
     THEN_IMPLIES_FIRST,
     THEN_IMPLIES_FIRST_GRAPHED,
+    UNMIGRATABLE_THEN_BLOCKS,
     UNRUNNABLE_FIRST_BLOCKS,
     Action,
     Relation,
@@ -30,9 +39,47 @@ from haclusterd.scheduler.entities import (
     Together,
     Variant,
 )
+from haclusterd.scheduler.interleave import (
+    action_of_instance,
+    instance_list,
+    is_about_present,
+    is_interleaved,
+    matching_instance,
+    place_of,
+)
+from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.order_effects import (
+    FIRST_CHANGED,
+    MIGRATABLE,
+    OPTIONAL,
+    RUNNABLE,
+    THEN_CHANGED,
+    apply_flag,
+    forbid,
+    require,
+)
+from haclusterd.scheduler.unassign import unassign
 
-_DONE_WORD = {START: RUNNING, STOP: STOPPED}
-_MEMBER_WORD = {RUNNING: START, STOPPED: STOP}
+DONE_WORD = {begun: done for done, begun in BEGUN.items()}
+
+_SENT = (
+    (FIRST_IMPLIES_THEN, OPTIONAL, OPTIONAL),
+    (INTERMEDIATE_STOP, OPTIONAL | RUNNABLE | MIGRATABLE, OPTIONAL | RUNNABLE),
+    (THEN_IMPLIES_FIRST, OPTIONAL | RUNNABLE | MIGRATABLE, OPTIONAL),
+    (PROMOTED_THEN_IMPLIES_FIRST, OPTIONAL, OPTIONAL),
+    (MIN_RUNNABLE, OPTIONAL | RUNNABLE, RUNNABLE),
+    (NESTED_REMOTE_PROBE, OPTIONAL | RUNNABLE, RUNNABLE),
+    (UNRUNNABLE_FIRST_BLOCKS, OPTIONAL | RUNNABLE, RUNNABLE),
+    (UNMIGRATABLE_THEN_BLOCKS, OPTIONAL | RUNNABLE, OPTIONAL),
+    (FIRST_ELSE_THEN, OPTIONAL | RUNNABLE, OPTIONAL),
+    (ORDERED, OPTIONAL | RUNNABLE, RUNNABLE),
+    (ASYMMETRIC, OPTIONAL | RUNNABLE, RUNNABLE),
+)
+"""Flags in the order in which they work: which of the first action's truths each hands on, which it may change."""
+_WORKING = sum(flag for flag, _, _ in _SENT)
+_COLLECTIVE_ONLY = ORDERED | MIN_RUNNABLE
+"""These do nothing between two primitives."""
+_NEEDS_BLOCKED_STOP = FIRST_IMPLIES_THEN | THEN_IMPLIES_FIRST | INTERMEDIATE_STOP
 
 
 class Propagation:
@@ -40,132 +87,182 @@ class Propagation:
 
     def __init__(self, table: ActionTable) -> None:
         self._table = table
-        self._waiting: deque[Action] = deque()
-        self._is_waiting: set[int] = set()
+        self._waiting: list[Action] = []
+        self._is_stale: set[int] = set()
 
     def run(self) -> None:
         """Propagate until nothing changes."""
-        for action in reversed(self._table.actions):
+        actions = self._table.actions
+        for action in reversed(actions):
             if not action.is_runnable and action.task in (START, PROMOTE) and action.resource is not None:
                 self._block_dependents(action.resource, action.task)
-        for action in reversed(self._table.actions):
-            self._push(action)
-        while self._waiting:
-            action = self._waiting.popleft()
-            self._is_waiting.discard(action.id)
+        self._drain()
+        for action in reversed(list(actions)):
             self._update(action)
+            self._drain()
+
+    def _drain(self) -> None:
+        while self._waiting:
+            action = self._waiting.pop()
+            if action.id in self._is_stale:
+                self._is_stale.discard(action.id)
+                self._update(action)
 
     def _push(self, action: Action) -> None:
-        if action.id not in self._is_waiting:
-            self._is_waiting.add(action.id)
-            self._waiting.append(action)
+        self._is_stale.add(action.id)
+        self._waiting.append(action)
 
     def _changed(self, action: Action) -> None:
-        self._push(action)
+        """Look again at an action and at everything after it: at itself first, then at its newest relation's."""
         for relation in action.after:
-            if relation.flags:
-                self._push(relation.then)
+            self._push(relation.then)
+        self._push(action)
 
     def _update(self, then: Action) -> None:
-        if then.is_pseudo and then.resource is not None and then.resource.variant is Variant.GROUP:
-            refresh_group_action(then)
-        for relation in list(then.before):
-            if relation.flags and not self._remapped(relation):
-                self._apply(relation)
+        was_runnable = then.is_runnable
+        if then.required_runnable_before:
+            then.runnable_before = 0
+            then.is_runnable = False
+        changed = False
+        for relation in reversed(then.before[:]):
+            if relation.flags and self._is_processed(relation):
+                changed = True
+        if then.required_runnable_before:
+            changed = then.is_runnable != was_runnable
+        if not changed:
+            return
+        if was_runnable and not then.is_runnable and then.task in (START, PROMOTE) and then.resource is not None:
+            self._block_dependents(then.resource, then.task)
+        self._changed(then)
 
-    def _remapped(self, relation: Relation) -> bool:
-        """Others wait for a whole group: its start counts when it runs, its stop when it has stopped."""
+    # -- one relation -----------------------------------------------------------------------------------------------
+
+    def _is_processed(self, relation: Relation) -> bool:
+        """Let one relation work; tell whether what comes after it changed."""
+        then, flags = relation.then, relation.flags
+        if flags & IF_ON_SAME_NODE and _are_apart(relation):
+            relation.flags = 0
+            return False
+        if flags & THEN_CANCELS_FIRST and then.is_required:
+            _cancel(relation.first)
+        first = _stand_in(relation.first, then)
+        if first is relation.first:
+            return self._apply(relation)
+        if self._table.relate(first, then, flags) is not None:
+            relation.flags = 0
+            return True
+        return False
+
+    def _apply(self, relation: Relation) -> bool:
         first, then = relation.first, relation.then
-        owner = first.resource
-        if owner is None or owner.variant is not Variant.GROUP or first.task not in _DONE_WORD:
-            return False
-        if then.resource is None or then.resource.is_inside(owner):
-            return False
-        done = owner.actions[(_DONE_WORD[first.task], 0)][0]
-        self._table.relate(done, then, relation.flags)
-        relation.flags = 0
-        self._push(then)
-        return True
-
-    def _apply(self, relation: Relation) -> None:
-        first, then, flags = relation.first, relation.then, relation.flags
-        if first.resource is not None and first.resource.variant is Variant.GROUP:
-            refresh_group_action(first)
-        if flags & FIRST_IMPLIES_THEN and first.is_required:
-            self._require(then, first)
-        if flags & INTERMEDIATE_STOP:
-            self._intermediate_stop(first, then)
-        if flags & UNRUNNABLE_FIRST_BLOCKS and not first.is_runnable:
-            self._forbid(then, first)
-        if flags & ASYMMETRIC:
-            self._asymmetric(first, then)
-        if flags & THEN_IMPLIES_FIRST_GRAPHED and then.is_required:
-            first.is_always = True
-        if flags & FIRST_IMPLIES_THEN_GRAPHED and first.is_required and first.is_runnable:
+        changed = 0
+        node = then.node
+        if relation.flags & FIRST_IMPLIES_SAME_NODE_THEN:
+            relation.flags = relation.flags & ~FIRST_IMPLIES_SAME_NODE_THEN | FIRST_IMPLIES_THEN
+            node = first.node
+        flags = relation.flags
+        first_flags = _seen(first, then.node)
+        then_flags = _seen(then, first.node)
+        if flags & _WORKING:
+            changed = self._work(relation, first_flags, node)
+        if flags & FIRST_IMPLIES_THEN_GRAPHED and first_flags & RUNNABLE and not first_flags & OPTIONAL:
             then.is_always = True
-        self._blocked_stop(first, then, flags)
+        if flags & THEN_IMPLIES_FIRST_GRAPHED and not then_flags & OPTIONAL:
+            first.is_always = True
+        if flags & _NEEDS_BLOCKED_STOP and _is_blocked_stop(first) and then.is_runnable:
+            changed |= forbid(then, first) * THEN_CHANGED
+        if changed & FIRST_CHANGED:
+            self._changed(first)
+        return bool(changed & THEN_CHANGED)
 
-    # -- the effects ------------------------------------------------------------------------------------------------
+    def _work(self, relation: Relation, first_flags: int, node: Node | None) -> int:
+        first, then, flags = relation.first, relation.then, relation.flags
+        is_collective = _is_collective(first) or _is_collective(then)
+        if not is_collective:
+            flags &= ~_COLLECTIVE_ONLY if then.resource is not None else ~ORDERED
+        changed = 0
+        for flag, sent, touched in _SENT:
+            if not flags & flag:
+                continue
+            if flag == NESTED_REMOTE_PROBE:
+                if first.resource is not None and first.resource.active_nodes and not first_flags & RUNNABLE:
+                    relation.flags = 0
+                    continue
+                flag = UNRUNNABLE_FIRST_BLOCKS  # noqa: PLW2901 -- a probe inside a guest blocks like any other
+            owner = first.resource if flag == THEN_IMPLIES_FIRST else then.resource
+            if owner is None:
+                changed |= _ownerless(first, then, first_flags, flag)
+            else:
+                changed |= self._handle(owner, first, then, node, first_flags & sent, touched, flag)
+        return changed
 
-    def _require(self, action: Action, cause: Action) -> None:
-        for item in _with_members(action):
-            if item.is_optional:
-                item.is_optional = False
-                _give_reason(item, cause, "required")
-                self._changed(item)
+    # -- the effects, by what it happens to -------------------------------------------------------------------------
 
-    def _forbid(self, action: Action, cause: Action) -> None:
-        for item in _with_members(action):
-            if item.is_runnable and not item.is_fence:
-                item.is_runnable = False
-                _give_reason(item, cause, "unrunnable")
-                self._changed(item)
-                if item.task in (START, PROMOTE) and item.resource is not None:
-                    self._block_dependents(item.resource, item.task)
+    def _handle(
+        self, owner: Resource, first: Action, then: Action, node: Node | None, passed: int, touched: int, flag: int
+    ) -> int:
+        if owner.variant is Variant.PRIMITIVE:
+            return apply_flag(first, then, passed, touched, flag)
+        if owner.variant >= Variant.CLONE and is_interleaved(first, then):
+            return self._interleaved(first, then, node, touched, flag)
+        changed = apply_flag(first, then, passed, touched, flag)
+        if then.resource is None or then.resource.variant is Variant.PRIMITIVE:
+            return changed
+        for inside in _insides(then.resource):
+            changed |= self._inside(inside, first, then, node, passed, touched, flag)
+        return changed
 
-    def _intermediate_stop(self, stop: Action, then: Action) -> None:
-        """A restart in the middle: what must start again must stop first; what cannot start again must stop."""
-        owner = then.resource
-        is_stranded = not then.is_runnable and owner is not None and owner.is_managed and owner is stop.resource
-        if not (then.is_required or is_stranded):
-            return
-        if stop.is_optional and (stop.is_runnable or then.is_required):
-            self._require_stop(stop, then)
-        if stop.is_required and not stop.is_runnable:
-            self._forbid(then, stop)
+    def _inside(
+        self, inside: Resource, first: Action, then: Action, node: Node | None, passed: int, touched: int, flag: int
+    ) -> int:
+        assert then.resource is not None
+        is_clone = then.resource.variant >= Variant.CLONE
+        task = then.task
+        if is_clone and inside.variant is Variant.PRIMITIVE:
+            task = BEGUN.get(task, task)
+        action = action_of(inside, task, node)
+        if action is None or action is first or (is_clone and not _seen(action, node) & RUNNABLE):
+            return 0
+        changed = self._handle(inside, first, action, node, passed, touched, flag)
+        if changed & THEN_CHANGED:
+            self._changed(action)
+        return changed
 
-    def _require_stop(self, stop: Action, then: Action) -> None:
-        stop.is_optional = False
-        if not stop.reason:
-            stop.reason = then.reason if stop.resource is then.resource else ""
-        _give_reason(stop, then, "required" if then.is_runnable else "unrunnable")
-        self._changed(stop)
+    def _interleaved(self, first: Action, then: Action, node: Node | None, touched: int, flag: int) -> int:
+        assert first.resource is not None
+        assert then.resource is not None
+        is_present = is_about_present(first)
+        changed = 0
+        for after in instance_list(then.resource):
+            before = matching_instance(after, first.resource, is_present=is_present)
+            if before is None:
+                if not is_present and flag in (UNRUNNABLE_FIRST_BLOCKS, FIRST_IMPLIES_THEN):
+                    changed |= self._left_alone(after) * THEN_CHANGED
+                continue
+            first_action = action_of_instance(first, before, is_first=True)
+            then_action = action_of_instance(then, after, is_first=False)
+            if first_action is None or then_action is None:
+                continue
+            if self._table.relate(first_action, then_action, flag) is not None:
+                changed |= FIRST_CHANGED | THEN_CHANGED
+            passed = _seen(first_action, node)
+            owner = after if then_action.resource is None else then_action.resource
+            result = self._handle(owner, first_action, then_action, node, passed, touched, flag)
+            if result & FIRST_CHANGED:
+                self._changed(first_action)
+            if result & THEN_CHANGED:
+                self._changed(then_action)
+            changed |= result
+        return changed
 
-    def _asymmetric(self, first: Action, then: Action) -> None:
-        """Without the inverse, what cannot follow must not be left waiting as if it could."""
-        if first.is_runnable:
-            return
-        for item in _with_members(then):
-            if item.resource is not None and item.resource.variant is not Variant.GROUP:
-                self._strand(first, item, item.resource)
+    def _left_alone(self, instance: Resource) -> bool:
+        """An instance that has nothing to go with on its node runs nowhere."""
+        changed = [action for leaf in instance.leaves() for action in unassign(leaf)]
+        for action in changed:
+            self._changed(action)
+        return bool(changed)
 
-    def _strand(self, first: Action, then: Action, owner: Resource) -> None:
-        if then.is_optional and then.task == STOP and owner.original_role in (Role.STOPPED, Role.UNKNOWN):
-            return
-        is_running_there = owner.original_role.value > Role.STOPPED.value and owner.active_nodes == [then.node]
-        if then.is_optional and then.task == START and is_running_there:
-            return
-        self._require(then, first)
-        self._forbid(then, first)
-
-    def _blocked_stop(self, first: Action, then: Action, flags: int) -> None:
-        """What follows the stop of a blocked resource cannot be done."""
-        if not flags & (FIRST_IMPLIES_THEN | THEN_IMPLIES_FIRST | INTERMEDIATE_STOP):
-            return
-        owner = first.resource
-        if first.task != STOP or first.is_runnable or owner is None or owner.is_managed or not owner.is_blocked:
-            return
-        self._forbid(then, first)
+    # -- colocations ------------------------------------------------------------------------------------------------
 
     def _block_dependents(self, resource: Resource, task: str) -> None:
         """What must run with a resource that cannot start cannot start either, and so on."""
@@ -174,66 +271,129 @@ class Propagation:
             blocked.extend(self._blocked_by(*blocked.pop()))
 
     def _blocked_by(self, resource: Resource, task: str) -> Iterator[tuple[Resource, str]]:
-        top = resource.top
-        for leaf in top.children or [top]:
-            known = leaf.actions.get((task, 0), ())
-            if leaf is not resource and (not known or any(item.is_runnable for item in known)):
+        top = resource.outermost
+        for child in top.children:
+            known = action_of(child, task, None)
+            if known is None or known.is_runnable:
                 return
         for together in _mandatory_dependents(top):
             if task == PROMOTE and together.primary_role is not Role.PROMOTED:
                 continue
-            dependent = together.dependent
             wanted = PROMOTE if together.dependent_role is Role.PROMOTED else START
-            for leaf in dependent.children or [dependent]:
-                for action in leaf.actions.get((wanted, 0), ()):
+            for blocked in _with_all_inside(together.dependent):
+                for action in blocked.actions.get((wanted, 0), ()):
                     if action.is_runnable:
                         action.is_runnable = False
                         action.reason = action.reason or f"colocation with {together.primary.id}"
                         self._changed(action)
-                        yield leaf, wanted
+                        yield blocked, wanted
 
 
 def _mandatory_dependents(top: Resource) -> list[Together]:
     return [item for item in with_this(top) if item.score >= INFINITY]
 
 
-def _with_members(action: Action) -> list[Action]:
-    """An effect on a group's action is one on its members' too."""
+def _with_all_inside(resource: Resource) -> Iterator[Resource]:
+    yield resource
+    for child in resource.children:
+        yield from _with_all_inside(child)
+
+
+def _insides(collective: Resource) -> list[Resource]:
+    return collective.children if collective.variant is Variant.GROUP else instance_list(collective)
+
+
+def _is_collective(action: Action) -> bool:
+    return action.resource is not None and action.resource.variant is not Variant.PRIMITIVE
+
+
+def _seen(action: Action, node: Node | None) -> int:
+    """Return what is true of an action; whether a clone's can be done at all is no matter of one node."""
     owner = action.resource
-    if owner is None or owner.variant is not Variant.GROUP:
-        return [action]
-    task = _MEMBER_WORD.get(action.task)
-    if task is not None:
-        return [action]
-    found = [action]
-    for member in owner.children:
-        found.extend(member.actions.get((action.task, 0), ()))
-    return found
+    is_optional, is_runnable = action.is_optional, action.is_runnable
+    if owner is not None and owner.variant is not Variant.PRIMITIVE:
+        is_optional, is_runnable = collective_flags(action, None)
+        if node is not None and owner.variant >= Variant.CLONE:
+            is_optional = collective_flags(action, node)[0]
+    return is_optional * OPTIONAL | is_runnable * RUNNABLE | action.is_migratable * MIGRATABLE
 
 
-def refresh_group_action(action: Action) -> None:
-    """Recompute a group's action from its members' (required if one is; running only if all can)."""
+def _stand_in(first: Action, then: Action) -> Action:
+    """Others wait for a whole collective: its start counts when it runs, its stop when it has stopped, and when the
+    instances have been told, if they are."""
+    owner = first.resource
+    if owner is None or owner.variant is Variant.PRIMITIVE or then.resource is None or then.resource is owner:
+        return first
+    done = DONE_WORD.get(first.task, first.task)
+    if done not in BEGUN or first.interval_ms or then.resource.is_inside(owner):
+        return first
+    if owner.notifies and owner.variant is Variant.CLONE:
+        told = action_of(owner, f"confirmed-post_notify_{done}", None)
+        if told is not None:
+            return told
+    return action_of(owner, done, None) or first
+
+
+def _are_apart(relation: Relation) -> bool:
+    first, then = (_node_of(action) for action in (relation.first, relation.then))
+    return first is not None and then is not None and first is not then
+
+
+def _node_of(action: Action) -> Node | None:
     owner = action.resource
-    assert owner is not None
-    task = _MEMBER_WORD.get(action.task, action.task)
-    is_summary = task != action.task
-    for member in owner.children:
-        known = member.actions.get((task, 0), ())
-        if not known:
-            if task != STOP:
-                action.is_runnable = False
-            continue
-        if any(item.is_required for item in known):
-            action.is_optional = False
-        if is_summary and not any(item.is_runnable for item in known):
-            action.is_runnable = False
+    if action.node is None and action.task == START and owner is not None and owner.variant is Variant.GROUP:
+        return place_of(owner, is_present=False)
+    return action.node
 
 
-def _give_reason(action: Action, cause: Action, word: str) -> None:
-    if action.reason or cause is action:
-        return
-    if cause.resource is action.resource or cause.resource is None:
-        action.reason = cause.reason
-    else:
-        task = START if cause.task == RUNNING else STOP if cause.task == STOPPED else cause.task
-        action.reason = f"{word} {cause.resource.id} {task}"
+def _cancel(action: Action) -> None:
+    action.is_optional = True
+    if action.task == RELOAD_AGENT and action.resource is not None:
+        action.resource.is_reloading = False
+
+
+def _is_blocked_stop(first: Action) -> bool:
+    owner = first.resource
+    return (
+        first.task == STOP
+        and not first.is_runnable
+        and owner is not None
+        and not owner.is_managed
+        and owner.is_blocked
+    )
+
+
+def _count(first: Action, then: Action, first_flags: int) -> int:
+    if not first_flags & RUNNABLE:
+        return 0
+    then.runnable_before += 1
+    if then.runnable_before >= then.required_runnable_before:
+        then.is_runnable = True
+    return 0
+
+
+def _forbidden(first: Action, then: Action, first_flags: int) -> int:
+    return 0 if first_flags & RUNNABLE else forbid(then, first) * THEN_CHANGED
+
+
+def _required(first: Action, then: Action, first_flags: int) -> int:
+    return 0 if first_flags & OPTIONAL else require(then, first) * THEN_CHANGED
+
+
+def _implied(first: Action, then: Action, first_flags: int) -> int:
+    is_impossible = not first_flags & OPTIONAL and first_flags & RUNNABLE
+    return forbid(first, then) * FIRST_CHANGED if is_impossible else 0
+
+
+_OWNERLESS: dict[int, Callable[[Action, Action, int], int]] = {
+    MIN_RUNNABLE: _count,
+    UNRUNNABLE_FIRST_BLOCKS: _forbidden,
+    FIRST_IMPLIES_THEN: _required,
+    THEN_IMPLIES_FIRST: _implied,
+}
+
+
+def _ownerless(first: Action, then: Action, first_flags: int, flag: int) -> int:
+    """What a relation does where no resource answers for it: to marks, fencing and shutdowns."""
+    effect = _OWNERLESS.get(flag)
+    return effect(first, then, first_flags) if effect is not None else 0

@@ -10,7 +10,22 @@ from collections.abc import Mapping
 from haclusterd.model.fencing import FenceOrder
 from haclusterd.model.ids import FenceKey, NodeName
 from haclusterd.scheduler.actions import ActionTable
-from haclusterd.scheduler.entities import CANCEL, IF_REQUIRED_ON_SAME_NODE, MONITOR, Action, Relation, Resource
+from haclusterd.scheduler.entities import (
+    CANCEL,
+    DO_SHUTDOWN,
+    IF_FIRST_UNMIGRATABLE,
+    IF_ON_SAME_NODE_OR_TARGET,
+    IF_REQUIRED_ON_SAME_NODE,
+    LRM_DELETE,
+    MIGRATE_TO,
+    MONITOR,
+    ORDERED,
+    STOP,
+    Action,
+    Relation,
+    Resource,
+    Variant,
+)
 
 _BUSY_EXEMPT = frozenset({CANCEL, MONITOR})
 
@@ -32,7 +47,7 @@ def select_actions(table: ActionTable, fence_orders: Mapping[FenceKey, FenceOrde
     candidates = [action for action in table.actions if _is_addable(action)]
     for action in candidates:
         action.is_graphed = True
-    inputs = {action.id: [relation.first for relation in action.before if _is_input(relation)] for action in candidates}
+    inputs = {action.id: _inputs(action) for action in candidates}
     in_order, in_circles = _sort(candidates, inputs)
     held: set[int] = set()
     chosen: list[Action] = []
@@ -70,19 +85,48 @@ def _is_addable(action: Action) -> bool:
     is_observing = action.task == MONITOR or action.is_cancel or action.interval_ms
     if resource is not None and not resource.is_managed and not is_observing and not action.is_pseudo:
         return False
-    if action.is_pseudo or action.is_fence:
+    if action.is_pseudo or action.is_fence or action.task == DO_SHUTDOWN:
         return True
-    return action.node is not None and action.node.is_online and not action.node.is_unclean
-
-
-def _is_input(relation: Relation) -> bool:
-    first, flags = relation.first, relation.flags
-    if not flags or not first.is_graphed:
+    node = action.node
+    if node is None:
         return False
+    return action.task == LRM_DELETE or (node.is_online and not node.is_unclean) or (
+        node.is_guest and not node.must_be_reset
+    )
+
+
+def _inputs(action: Action) -> list[Action]:
+    """Return what an action waits for; relations to the same action count as one."""
+    merged: dict[int, Relation] = {}
+    flags: dict[int, int] = {}
+    for relation in action.before:
+        if relation.flags and relation.first.is_graphed:
+            merged[relation.first.id] = relation
+            flags[relation.first.id] = flags.get(relation.first.id, 0) | _lasting(relation)
+    return [relation.first for number, relation in merged.items() if _is_input(relation.first, action, flags[number])]
+
+
+def _lasting(relation: Relation) -> int:
+    """Return a relation's flags, none where those of load and of being apart do not hold as things are."""
+    first, then, flags = relation.first, relation.then, relation.flags
+    if flags & IF_ON_SAME_NODE_OR_TARGET:
+        owner = then.resource
+        node = owner.assigned if then.task == MIGRATE_TO and owner is not None else then.node
+        return flags if first.is_required and first.node is node else 0
     if flags & IF_REQUIRED_ON_SAME_NODE:
-        other = relation.then.node
-        return first.is_required and (first.node is None or other is None or first.node is other)
-    return first.is_required or first.is_always
+        is_elsewhere = first.node is not None and then.node is not None and first.node is not then.node
+        return flags if first.is_required and not is_elsewhere else 0
+    return flags
+
+
+def _is_input(first: Action, then: Action, flags: int) -> bool:
+    if not flags or (flags & IF_FIRST_UNMIGRATABLE and first.is_migratable):
+        return False
+    if flags == ORDERED and first.task == STOP and first.is_migratable:
+        return False
+    owner, other = then.resource, first.resource
+    is_abandoned = other is not None and other is not owner and other.is_failed and not other.is_managed
+    return not (is_abandoned and first.task == STOP and owner is not None and owner.variant is Variant.CLONE)
 
 
 def _is_in_flight(action: Action, being_fenced: set[NodeName]) -> bool:
