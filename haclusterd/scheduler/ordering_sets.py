@@ -9,7 +9,7 @@ from itertools import combinations, pairwise, product
 
 from haclusterd.model.configuration import Configuration, Ordering, OrderingKind, ResourceSet
 from haclusterd.scheduler.actions import ActionTable
-from haclusterd.scheduler.entities import DEMOTE, START, STOP, Inventory, Resource
+from haclusterd.scheduler.entities import DEMOTE, START, STOP, Action, Inventory, Resource
 from haclusterd.scheduler.ordering import (
     INVERSE,
     Template,
@@ -98,7 +98,8 @@ def _between(
     first_task, then_task = first_set.action or START, then_set.action or START
     flags = flags_of(item.kind, first_task, is_symmetrical=is_symmetrical)
     if first_set.require_all is False and first_task not in (STOP, DEMOTE):
-        yield from _any_of(item, first_set.id, (firsts, first_task), (thens, then_task), flags, table)
+        mark = table.make_mark(f"one-or-more:{first_set.id}")
+        yield from _any_of(mark, item, (firsts, first_task), (thens, then_task), flags)
         return
     for first, then in product(_end(first_set, firsts, -1), _end(then_set, thens, 0)):
         yield Template(first, first_task, then, then_task, flags, item.id)
@@ -118,22 +119,17 @@ def _between_inverse(
         return
     flags = inverse_flags(item.kind)
     if first_set.require_all is False and first_task not in (STOP, DEMOTE):
-        yield from _any_of(item, first_set.id, (firsts, first_task), (thens, then_task), flags, table)
+        mark = table.make_mark(f"one-or-more:{first_set.id}")
+        yield from _any_of(mark, item, (firsts, first_task), (thens, then_task), flags)
         return
     for first, then in product(_end(first_set, firsts, 0), _end(then_set, thens, -1)):
         yield Template(first, first_task, then, then_task, flags, item.id)
 
 
 def _any_of(
-    item: Ordering,
-    set_id: str,
-    firsts: tuple[list[Resource], str],
-    thens: tuple[list[Resource], str],
-    flags: int,
-    table: ActionTable,
+    mark: Action, item: Ordering, firsts: tuple[list[Resource], str], thens: tuple[list[Resource], str], flags: int
 ) -> Iterator[Template]:
     """One of the first set is enough."""
-    mark = table.make_mark(f"one-or-more:{set_id}")
     yield from at_least(mark, 1, *firsts, item.id)
     for then in thens[0]:
         yield after_mark(mark, then, thens[1], flags, item.id)

@@ -6,12 +6,13 @@ action happens to those inside: to all of them, or, between interleaved clones, 
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.collective_flags import BEGUN, action_of, collective_flags
-from haclusterd.scheduler.colocation import with_this
+from haclusterd.scheduler.colocation_lists import with_this
 from haclusterd.scheduler.entities import (
     ASYMMETRIC,
     FIRST_ELSE_THEN,
@@ -80,6 +81,16 @@ _WORKING = sum(flag for flag, _, _ in _SENT)
 _COLLECTIVE_ONLY = ORDERED | MIN_RUNNABLE
 """These do nothing between two primitives."""
 _NEEDS_BLOCKED_STOP = FIRST_IMPLIES_THEN | THEN_IMPLIES_FIRST | INTERMEDIATE_STOP
+
+
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    """One flag of a relation at work: what is true of the first action, what it may change, and on which node."""
+
+    flag: int
+    passed: int
+    touched: int
+    node: Node | None
 
 
 class Propagation:
@@ -193,42 +204,38 @@ class Propagation:
             if owner is None:
                 changed |= _ownerless(first, then, first_flags, flag)
             else:
-                changed |= self._handle(owner, first, then, node, first_flags & sent, touched, flag)
+                changed |= self._handle(owner, first, then, _Effect(flag, first_flags & sent, touched, node))
         return changed
 
     # -- the effects, by what it happens to -------------------------------------------------------------------------
 
-    def _handle(
-        self, owner: Resource, first: Action, then: Action, node: Node | None, passed: int, touched: int, flag: int
-    ) -> int:
+    def _handle(self, owner: Resource, first: Action, then: Action, effect: _Effect) -> int:
         if owner.variant is Variant.PRIMITIVE:
-            return apply_flag(first, then, passed, touched, flag)
+            return apply_flag(first, then, effect.passed, effect.touched, effect.flag)
         if owner.variant >= Variant.CLONE and is_interleaved(first, then):
-            return self._interleaved(first, then, node, touched, flag)
-        changed = apply_flag(first, then, passed, touched, flag)
+            return self._interleaved(first, then, effect)
+        changed = apply_flag(first, then, effect.passed, effect.touched, effect.flag)
         if then.resource is None or then.resource.variant is Variant.PRIMITIVE:
             return changed
         for inside in _insides(then.resource):
-            changed |= self._inside(inside, first, then, node, passed, touched, flag)
+            changed |= self._inside(inside, first, then, effect)
         return changed
 
-    def _inside(
-        self, inside: Resource, first: Action, then: Action, node: Node | None, passed: int, touched: int, flag: int
-    ) -> int:
+    def _inside(self, inside: Resource, first: Action, then: Action, effect: _Effect) -> int:
         assert then.resource is not None
         is_clone = then.resource.variant >= Variant.CLONE
         task = then.task
         if is_clone and inside.variant is Variant.PRIMITIVE:
             task = BEGUN.get(task, task)
-        action = action_of(inside, task, node)
-        if action is None or action is first or (is_clone and not _seen(action, node) & RUNNABLE):
+        action = action_of(inside, task, effect.node)
+        if action is None or action is first or (is_clone and not _seen(action, effect.node) & RUNNABLE):
             return 0
-        changed = self._handle(inside, first, action, node, passed, touched, flag)
+        changed = self._handle(inside, first, action, effect)
         if changed & THEN_CHANGED:
             self._changed(action)
         return changed
 
-    def _interleaved(self, first: Action, then: Action, node: Node | None, touched: int, flag: int) -> int:
+    def _interleaved(self, first: Action, then: Action, effect: _Effect) -> int:
         assert first.resource is not None
         assert then.resource is not None
         is_present = is_about_present(first)
@@ -236,23 +243,27 @@ class Propagation:
         for after in instance_list(then.resource):
             before = matching_instance(after, first.resource, is_present=is_present)
             if before is None:
-                if not is_present and flag in (UNRUNNABLE_FIRST_BLOCKS, FIRST_IMPLIES_THEN):
+                if not is_present and effect.flag in (UNRUNNABLE_FIRST_BLOCKS, FIRST_IMPLIES_THEN):
                     changed |= self._left_alone(after) * THEN_CHANGED
                 continue
             first_action = action_of_instance(first, before, is_first=True)
             then_action = action_of_instance(then, after, is_first=False)
-            if first_action is None or then_action is None:
-                continue
-            if self._table.relate(first_action, then_action, flag) is not None:
-                changed |= FIRST_CHANGED | THEN_CHANGED
-            passed = _seen(first_action, node)
-            owner = after if then_action.resource is None else then_action.resource
-            result = self._handle(owner, first_action, then_action, node, passed, touched, flag)
-            if result & FIRST_CHANGED:
-                self._changed(first_action)
-            if result & THEN_CHANGED:
-                self._changed(then_action)
-            changed |= result
+            if first_action is not None and then_action is not None:
+                changed |= self._pair(first_action, then_action, effect)
+        return changed
+
+    def _pair(self, first: Action, then: Action, effect: _Effect) -> int:
+        """Two instances that go together."""
+        changed = 0
+        if self._table.relate(first, then, effect.flag) is not None:
+            changed = FIRST_CHANGED | THEN_CHANGED
+        assert then.resource is not None
+        passed = replace(effect, passed=_seen(first, effect.node))
+        changed |= self._handle(then.resource, first, then, passed)
+        if changed & FIRST_CHANGED:
+            self._changed(first)
+        if changed & THEN_CHANGED:
+            self._changed(then)
         return changed
 
     def _left_alone(self, instance: Resource) -> bool:
@@ -363,7 +374,7 @@ def _is_blocked_stop(first: Action) -> bool:
     )
 
 
-def _count(first: Action, then: Action, first_flags: int) -> int:
+def _count(_: Action, then: Action, first_flags: int) -> int:
     if not first_flags & RUNNABLE:
         return 0
     then.runnable_before += 1
