@@ -99,7 +99,7 @@ class _Contents:
         if clone is not None:
             replica.child = clone.children[number]
             if address:
-                replica.child.meta = {**replica.child.meta, "external-ip": address}
+                replica.child.parameters = {**replica.child.parameters, "pcmk_external_ip": address}
             self._connect(replica, clone)
         self._bundle.replicas.append(replica)
 

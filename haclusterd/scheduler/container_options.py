@@ -7,7 +7,7 @@ Pacemaker Explained, "Bundle Properties".
 from haclusterd.model.configuration import Bundle, BundleNetwork, PortMapping, StorageMapping
 
 REMOTE_PORT = "3121"
-_REMOTE_DAEMON = "/usr/sbin/pacemaker_remoted"
+_REMOTE_DAEMON = "/usr/sbin/pacemaker-remoted"
 _KEY = "/etc/pacemaker/authkey"
 _LOGS = "/var/log/pacemaker/bundles"
 _LOG_TARGET = "/var/log"
@@ -22,9 +22,8 @@ def container_parameters(
     network = item.network or BundleNetwork()
     address = addresses[number] if addresses else ""
     parameters = [("image", item.image), ("allow_pull", "true"), ("force_kill", "false"), ("reuse", "false")]
-    options = _options(item, network, host, address, has_child=has_child) + _hosts(item, network, addresses)
-    if options:
-        parameters.append(("run_opts", options))
+    options = _options(item, network, host, address, has_child=has_child)
+    parameters.append(("run_opts", f"{options} {_hosts(item, network, addresses)}"))
     parameters.append(("mount_points", ",".join(_targets(item, host, has_child=has_child))))
     command = item.run_command or (_REMOTE_DAEMON if has_child else "")
     if command:
@@ -40,8 +39,7 @@ def _options(item: Bundle, network: BundleNetwork, host: str, address: str, *, h
     words.append(" -e PCMK_stderr=1")
     if item.network_mode:
         words.append(f" --net={item.network_mode}")
-    if has_child:
-        words.append(f" -e PCMK_remote_port={network.control_port or REMOTE_PORT}")
+    words.append(f" -e PCMK_remote_port={network.control_port or REMOTE_PORT}")
     words += [_mount(mapping, host) for mapping in _mappings(item, has_child=has_child)]
     words += [_publish(port, address, item.network_mode) for port in _ports(network, has_child=has_child)]
     if item.options:
@@ -92,8 +90,6 @@ def _publish(port: PortMapping, address: str, mode: str) -> str:
 
 def _hosts(item: Bundle, network: BundleNetwork, addresses: tuple[str, ...]) -> str:
     """Make the replicas' names known to each other."""
-    if not addresses or network.adds_host is False:
-        return ""
-    if item.engine == "podman":
+    if network.adds_host is False:
         return "".join(f" --hosts-entry={address}={item.id}-{number}" for number, address in enumerate(addresses))
     return "".join(f" --add-host={item.id}-{number}:{address}" for number, address in enumerate(addresses))

@@ -10,7 +10,7 @@ from enum import IntEnum
 from haclusterd.model.configuration import AttributeSet, Operation
 from haclusterd.model.ocf import ActionName
 from haclusterd.scheduler.dates import parse_date
-from haclusterd.scheduler.entities import DEMOTE, LRM_DELETE, MONITOR, PROMOTE, START, STOP, Resource
+from haclusterd.scheduler.entities import DEMOTE, LRM_DELETE, MONITOR, PROMOTE, START, STOP, UNAME, Resource
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.readings import boolean, duration_ms
 from haclusterd.scheduler.rules import RuleContext, by_strength, merge
@@ -235,10 +235,17 @@ def _until_next_s(origin: str, interval_s: int, settings: Settings) -> int:
 
 
 def resource_parameters(resource: Resource, node: Node | None, settings: Settings) -> Mapping[str, str]:
-    """Return the instance parameters on a node: rules may make them depend on its attributes."""
-    if not resource.parameter_sets or node is None:
-        return resource.parameters
-    return merge(resource.parameter_sets, RuleContext(settings.time, node.attributes))
+    """Return the instance parameters on a node: rules may make them depend on its attributes.
+
+    The connection to a bundle's container without an address leads to the node that the container is to be on, or is.
+    """
+    parameters = resource.parameters
+    if resource.parameter_sets and node is not None:
+        parameters = merge(resource.parameter_sets, RuleContext(settings.time, node.attributes))
+    if resource.launcher is not None and parameters.get("addr") == UNAME:
+        host = resource.launcher.assigned or resource.launcher.current_node()
+        return {**parameters, "addr": host.name if host is not None else UNAME}
+    return parameters
 
 
 def parameters_for(
