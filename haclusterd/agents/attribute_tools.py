@@ -157,7 +157,8 @@ def _attribute(call: Call) -> int:
         return _tell(call, "status" if is_transient else "nodes", found[0] if found else None)
     _write(call, lifetime)
     if call.action == "delete":
-        sys.stdout.write(f"Deleted {'status' if is_transient else 'nodes'} attribute: name={call.name}\n")
+        scope = "status" if is_transient else "nodes"
+        sys.stdout.write(f"Deleted {scope} attribute: id={scope}-{_node(call)}-{call.name} name={call.name}\n")
     return 0
 
 

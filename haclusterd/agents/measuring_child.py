@@ -17,6 +17,7 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from typing import Any
 
 from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE
@@ -56,14 +57,13 @@ def run_child(
     script: str,
     question: dict[str, Any],
     *,
-    first_s: float,
-    step_s: float,
+    patience_s: Callable[[str], float],
     total_s: float,
     environment: dict[str, str] | None = None,
 ) -> Findings:
     """Run a script of this room with a question, as JSON in its argument.
 
-    It may be silent for `first_s` until it first says what it is at, for `step_s` later, and take `total_s` in all.
+    It may be silent for `patience_s(what it is at)`, START at first, and take `total_s` in all.
     """
     findings = Findings()
     with open(os.memfd_create("stderr", 0), "w+b") as errors:
@@ -80,7 +80,7 @@ def run_child(
             findings.problem = f"{interpreter()}: {error.strerror}"
             return findings
         assert child.stdout is not None
-        _listen(child, findings, (first_s, step_s), time.monotonic() + total_s)
+        _listen(child, findings, patience_s, time.monotonic() + total_s)
         child.stdout.close()
         _end(child, findings)
         if not findings.hung_at and child.returncode:
@@ -91,16 +91,15 @@ def run_child(
 
 
 def _listen(
-    child: subprocess.Popen[bytes], findings: Findings, patience_s: tuple[float, float], deadline: float
+    child: subprocess.Popen[bytes], findings: Findings, patience_s: Callable[[str], float], deadline: float
 ) -> None:
     """Collect lines until the child ends, is silent for too long, or says too much."""
     assert child.stdout is not None
     descriptor = child.stdout.fileno()
     at, buffer, size = START, b"", 0
-    first_s, step_s = patience_s
     while size < LONGEST_OUTPUT:
-        patience = first_s if at == START else step_s
-        ready, _, _ = select.select([descriptor], [], [], max(0.0, min(patience, deadline - time.monotonic())))
+        left_s = deadline - time.monotonic()
+        ready, _, _ = select.select([descriptor], [], [], max(0.0, min(patience_s(at), left_s)))
         if not ready:
             findings.hung_at = at
             return

@@ -129,10 +129,8 @@ def make_watcher(make_agent, daemon: AnsweringDaemon) -> Callable[..., AgentUnde
     """Make an agent that publishes to the daemon, and has this program's dependencies."""
 
     def make(name: str, **parameters: str) -> AgentUnderTest:
-        agent = make_agent(name, **parameters)
-        agent.environment.update(
-            HACLUSTERD_SOCKET=str(daemon.socket), HACLUSTERD_PYTHON=sys.executable, OCF_RESKEY_CRM_meta_interval="10000"
-        )
+        agent = make_agent(name, CRM_meta_interval="10000", **parameters)
+        agent.environment.update(HACLUSTERD_SOCKET=str(daemon.socket), HACLUSTERD_PYTHON=sys.executable)
         return agent
 
     return make

@@ -17,8 +17,8 @@ from haclusterd.model.ids import AgentReference
 from tests.agents.conftest import AGENTS, AgentUnderTest
 
 OK, ERROR, UNIMPLEMENTED, NOT_INSTALLED, NOT_CONFIGURED, NOT_RUNNING = 0, 1, 3, 5, 6, 7
-RESOURCE_AGENTS = ["dummy", "exec", "http-service", "sys-health"]
-WATCHERS = ["sys-health"]
+RESOURCE_AGENTS = ["dummy", "exec", "gpu-health", "http-service", "sys-health"]
+WATCHERS = ["gpu-health", "sys-health"]
 WITH_PROCESS = ["exec", "http-service"]
 GOLDEN = Path(__file__).parents[1] / "golden" / "agents"
 

@@ -171,8 +171,7 @@ def test_under_another_cluster_manager_it_publishes_with_that_ones_tool(
 def test_a_probe_measures_and_publishes_nothing(watcher: AgentUnderTest, daemon: AnsweringDaemon) -> None:
     assert watcher.code("start") == 0
     asked = daemon.writes()
-    watcher.environment["OCF_RESKEY_CRM_meta_interval"] = "0"
-    assert watcher.code("monitor") == 0
+    assert watcher.code("monitor", CRM_meta_interval="0") == 0
     assert daemon.writes() == asked
 
 

@@ -1,0 +1,140 @@
+"""attrd_updater, crm_attribute and crm_master, called as stock agents call them; the output is Pacemaker 2.1.5's."""
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.agents.answering_daemon import AnsweringDaemon
+
+TOOLS = Path(__file__).parents[2] / "shims"
+MISSING = "Error performing operation: No such device or address"
+
+
+def run(daemon: AnsweringDaemon | None, line: str, **environment: str) -> tuple[int, str, str]:
+    tool, *arguments = shlex.split(line)
+    done = subprocess.run(
+        [TOOLS / tool, *arguments],
+        env={
+            "PATH": "/usr/bin:/bin",
+            "HACLUSTERD_NODE": "n1",
+            "HACLUSTERD_SOCKET": str(daemon.socket) if daemon else "/no/such/socket",
+            "OCF_RESOURCE_INSTANCE": "pg:2",
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+DIALOGUES = {
+    "crm_attribute until reboot": """
+        crm_attribute -N n1 -l reboot --name foo -v 7 ->
+        crm_attribute -N n1 -l reboot --name foo --query -> scope=status  name=foo value=7
+        crm_attribute -N n1 -l reboot -n foo -G -q -> 7
+        crm_attribute -N n1 -l reboot --name foo --quiet -> 7
+        crm_attribute -N n1 -l reboot --name foo -D -> Deleted status attribute: id=status-n1-foo name=foo
+        crm_attribute -N n1 -l reboot --name foo -D -> Deleted status attribute: id=status-n1-foo name=foo
+        crm_attribute --node n1 --lifetime=reboot -n e --update= ->
+        crm_attribute -l reboot -n e -G -> scope=status  name=e value=
+    """,
+    "crm_attribute for ever": """
+        crm_attribute -N n1 -l forever -n data -v 'A|B' ->
+        crm_attribute -N n1 -l forever -n data -G -> scope=nodes  name=data value=A|B
+        crm_attribute --type nodes --node n1 -n data -G -q -> A|B
+        crm_attribute -N n1 -l reboot -n data -G -q -d none -> none
+    """,
+    "promotion scores": """
+        crm_attribute -p -N n1 -v 10 ->
+        crm_attribute -p -N n1 -G -> scope=status  name=master-pg value=10
+        crm_master -Q -l reboot -v 20 ->
+        crm_master -l forever -v 1001 -N n1 ->
+        crm_master --lifetime forever --quiet --get-value -> 1001
+        crm_master -q -l reboot -G -> 20
+        crm_master -l reboot -D -> Deleted status attribute: id=status-n1-master-pg name=master-pg
+    """,
+    "attrd_updater": """
+        attrd_updater -n ping -U 100 -d 5s -S status ->
+        attrd_updater -n ping -Q -> name="ping" host="n1" value="100"
+        attrd_updater -n ping -B 200 -d 5 ->
+        attrd_updater --name ping --query --node n1 -> name="ping" host="n1" value="200"
+        attrd_updater -n lsn -p -v '0/3000060#1' -N n2 ->
+        attrd_updater -n lsn -Q -A -> name="lsn" host="n2" value="0/3000060#1"
+        attrd_updater -n x -Q -N n2 -U 5 ->
+        attrd_updater -n x -Q -N n2 -> name="x" host="n2" value="5"
+        attrd_updater -n ping -D ->
+        attrd_updater -R ->
+    """,
+    "properties": """
+        crm_attribute --type=crm_config --name=stonith-enabled --query --quiet --default=true -> true
+        crm_attribute -t crm_config -n no-such-property -G -q -d 0 -> 0
+    """,
+}
+
+
+@pytest.mark.parametrize("name", DIALOGUES)
+def test_a_dialogue(name: str, daemon: AnsweringDaemon) -> None:
+    for line in DIALOGUES[name].strip().splitlines():
+        command, _, expected = (part.strip() for part in line.partition("->"))
+        code, out, err = run(daemon, command)
+        assert (command, code, out.rstrip("\n"), err) == (command, 0, expected, "")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "crm_attribute -N n1 -l reboot -n nothing -G", "crm_attribute -N n1 -l forever -n nothing --quiet",
+        "crm_attribute --name nothing --query", "crm_master -l reboot -G",
+    ],
+)  # fmt: skip
+def test_what_is_not_there(command: str, daemon: AnsweringDaemon) -> None:
+    assert run(daemon, command) == (105, "", f"crm_attribute: {MISSING}\n")
+
+
+def test_an_updater_query_of_nothing_fails(daemon: AnsweringDaemon) -> None:
+    code, out, err = run(daemon, "attrd_updater -n nothing -Q")
+    assert (code, out, "does not exist" in err) == (105, "", True)
+
+
+def test_the_node_is_the_agents_own(daemon: AnsweringDaemon) -> None:
+    assert run(daemon, "attrd_updater -n a -U 1", OCF_RESKEY_CRM_meta_on_node="n3")[0] == 0
+    assert run(daemon, "attrd_updater -n a -U 2", HACLUSTERD_NODE="n2")[0] == 0
+    assert [daemon.attributes(node) for node in ("n1", "n2", "n3")] == [{}, {"a": "2"}, {"a": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("attrd_updater -n a", 64), ("attrd_updater -U 1", 64), ("attrd_updater -n a -U 1 -d soon", 64),
+        ("attrd_updater -n a -U 1 more", 64), ("crm_attribute --frobnicate", 64),
+        ("crm_attribute -n maintenance-mode -v true", 64), ("attrd_updater -n a -U 1 -N n9", 68),
+    ],
+)  # fmt: skip
+def test_what_is_refused(command: str, code: int, daemon: AnsweringDaemon) -> None:
+    found, out, err = run(daemon, command)
+    assert (found, out) == (code, "")
+    assert err.startswith(f"{command.split(maxsplit=1)[0]}: ")
+
+
+def test_a_promotion_score_needs_a_resource(daemon: AnsweringDaemon) -> None:
+    assert run(daemon, "crm_master -v 5", OCF_RESOURCE_INSTANCE="")[0] == 64
+
+
+def test_without_a_daemon_they_fail_at_once() -> None:
+    code, out, err = run(None, "attrd_updater -n a -U 1")
+    assert (code, out, "/no/such/socket" in err) == (102, "", True)
+
+
+def test_a_large_value_passes(daemon: AnsweringDaemon) -> None:
+    value = "0/3000060#1 " * 300
+    assert run(daemon, f"attrd_updater -n lsn -U '{value}'")[0] == 0
+    assert daemon.attributes() == {"lsn": value}
+
+
+def test_every_tool_is_executable() -> None:
+    assert [path.name for path in TOOLS.iterdir() if not os.access(path, os.X_OK)] == []
