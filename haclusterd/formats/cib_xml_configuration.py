@@ -7,7 +7,7 @@ from haclusterd.formats.cib_xml_resources import ResourceReader
 from haclusterd.formats.cib_xml_sets import SetReader
 from haclusterd.formats.cib_xml_topology import read_fencing_levels, read_tags
 from haclusterd.formats.cib_xml_tree import Element
-from haclusterd.formats.cib_xml_upgrade import upgraded
+from haclusterd.formats.cib_xml_upgrade import schema_of, upgraded
 from haclusterd.model.configuration import AttributeSet, Bundle, Configuration, FencingLevel, Tag
 
 _SECTIONS = (
@@ -22,6 +22,7 @@ class ConfigurationReader:
 
     def __init__(self, root: Element, notes: Notes) -> None:
         self._notes = notes
+        self._schema = schema_of(root, notes)
         self._sets = SetReader(root, notes)
         self._section = root.first("configuration") or Element("configuration", {}, root.line)
 
@@ -53,7 +54,7 @@ class ConfigurationReader:
             tags=tags,
             fencing_levels=self._fencing_levels(),
         )
-        return upgraded(made), nodes.names()
+        return upgraded(made, self._schema), nodes.names()
 
     def _tags(self) -> dict[str, Tag]:
         found: dict[str, Tag] = {}

@@ -12,7 +12,7 @@ from haclusterd.formats.cib_xml import read_cib, write_configuration
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Colocation, Configuration, Constraint, Group, Location, Ordering, Primitive
 from haclusterd.model.operations import operation_row
-from tests.unit.formats.test_cib_xml import MEMBER, RUNNING, cib, pair
+from tests.written_cibs import MEMBER, RUNNING, cib, pair
 from tests.written_configurations import configurations
 
 _relaxed = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
