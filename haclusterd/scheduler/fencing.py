@@ -1,73 +1,127 @@
-"""Phase: fence what must be fenced, and put everything it may have run behind that.
+"""Phase: fence what must be fenced, in which order, and let leave what is asked to.
 
-Source: Pacemaker Explained, "Fencing"; safety.md §5. A stop on a node that is fenced is done by the fencing itself: it
-becomes a pseudo-action that comes after it, and so does whatever depends on that stop. A lost node that no device can
-fence stays as it is, and what may run there stays blocked there.
+Source: Pacemaker Explained, "Fencing"; safety.md §5. A lost node that no device can fence stays as it is, and what may
+run there stays blocked there. A guest node is fenced by restarting its launcher. What waits for a fencing is settled in
+`fencing_order`.
 """
+
+from __future__ import annotations
 
 from haclusterd.model.cluster import NodeState
 from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.entities import (
-    AFTER_FENCING,
-    DEMOTE,
+    DO_SHUTDOWN,
+    FIRST_IMPLIES_THEN,
     ORDERED,
-    PROMOTE,
     START,
     STOP,
     UNRUNNABLE_FIRST_BLOCKS,
     Action,
     Inventory,
-    Needs,
-    Resource,
 )
+from haclusterd.scheduler.fencing_order import order_fencing
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.settings import Settings
 
-
-def create_fencing(inventory: Inventory, table: ActionTable, settings: Settings) -> list[Action]:
-    """Create a fence action for each unclean node that can be fenced, the DC's last, with the orders around it."""
-    leaves = inventory.primitives()
-    if not any(resource.is_managed for resource in leaves):
-        return []
-    unclean = [node for node in inventory.nodes if node.is_unclean and node.can_be_fenced]
-    fences = [table.make_fence(node, settings.fencing_action) for node in unclean]
-    for fence in fences:
-        assert fence.node is not None
-        for other in fences:
-            if fence.node.is_controller and other is not fence:
-                table.relate(other, fence, ORDERED)
-        for resource in leaves:
-            if resource.is_managed:
-                _order_starts(fence, resource, fence.node, table)
-                _order_stops(fence, resource, fence.node, table)
-    return fences
+PRIORITY_DELAY = "priority-fencing-delay"
 
 
-def _order_starts(fence: Action, resource: Resource, node: Node, table: ActionTable) -> None:
-    for start in (*resource.actions.get((START, 0), ()), *resource.actions.get((PROMOTE, 0), ())):
-        if start.needs is Needs.FENCING:
-            table.relate(fence, start, ORDERED)
-        elif start.needs is Needs.QUORUM and start.task == START and _may_be_there(resource, node):
-            table.relate(fence, start, ORDERED | UNRUNNABLE_FIRST_BLOCKS)
+def create_fencing(inventory: Inventory, table: ActionTable, settings: Settings) -> None:
+    """Create a fence action for each node that must and can be fenced, and shutdowns, with the orders among them."""
+    _Fencing(inventory, table, settings).run()
 
 
-def _may_be_there(resource: Resource, node: Node) -> bool:
-    return node.name in resource.allowed and node.name not in resource.known_on
+class _Fencing:
+    """Goes through the nodes once."""
 
+    def __init__(self, inventory: Inventory, table: ActionTable, settings: Settings) -> None:
+        self._inventory = inventory
+        self._table = table
+        self._settings = settings
+        self._fences: list[Action] = []
+        """Of all but the controller's own node."""
+        self._shutdowns: list[Action] = []
+        self._last: Action | None = None
+        """What happens to the controller's own node."""
 
-def _order_stops(fence: Action, resource: Resource, node: Node, table: ActionTable) -> None:
-    if node not in resource.active_nodes:
-        return
-    for task in (DEMOTE, STOP):
-        for action in resource.actions.get((task, 0), ()):
-            if action.node is not node:
-                continue
-            action.is_pseudo = True
-            action.is_runnable = True
-            table.relate(fence, action, AFTER_FENCING)
-    if resource.parent is not None:
-        for stop in resource.top.actions.get((STOP, 0), ()):
-            table.relate(fence, stop, AFTER_FENCING)
+    def run(self) -> None:
+        """Create everything."""
+        has_managed = any(resource.is_managed for resource in self._inventory.primitives())
+        for node in self._inventory.nodes:
+            if node.is_guest:
+                if has_managed and node.must_be_reset and node.can_be_fenced:
+                    self._fence_guest(node)
+            elif node.is_unclean and node.can_be_fenced:
+                if has_managed or node.fence_reason:
+                    self._fence(node, has_managed=has_managed)
+            elif node.is_online and node.is_shutting_down and not node.is_remote:
+                self._shut_down(node)
+        self._order()
+
+    def _fence(self, node: Node, *, has_managed: bool) -> None:
+        fence = self._table.make_fence(node, self._settings.fencing_action)
+        fence.reason = fence.why = node.fence_reason or "node is unclean"
+        if self._settings.priority_fencing_delay_ms:
+            fence.meta[PRIORITY_DELAY] = str(self._delay_s(node))
+        if has_managed:
+            order_fencing(fence, node, self._inventory, self._table, self._settings)
+        if node.is_controller:
+            self._last = fence
+            return
+        if not self._settings.is_fencing_concurrent and self._fences:
+            self._table.relate(self._fences[-1], fence, ORDERED)
+        self._fences.append(fence)
+
+    def _delay_s(self, node: Node) -> int:
+        """The half that loses its more important node waits, so that the other half fences first."""
+        members = [each for each in self._inventory.nodes if not each.is_remote]
+        is_even = sum(each.is_online for each in members) <= len(members) // 2
+        priorities = {each.priority for each in members}
+        if node.is_remote or node.is_online or not node.is_fence_delayed or not is_even or len(priorities) == 1:
+            return 0
+        return self._settings.priority_fencing_delay_ms // 1000 if node.priority == max(priorities) else 0
+
+    def _fence_guest(self, node: Node) -> None:
+        connection = node.connection
+        launcher = connection.launcher if connection is not None else None
+        is_restarting = launcher is not None and bool(launcher.actions.get((START, 0)))
+        fence = self._table.make_fence(node, "reboot" if is_restarting else "off")
+        fence.is_pseudo = True
+        fence.reason = fence.why = "guest is unclean"
+        stop = self._table.find(launcher, STOP, None) if launcher is not None else None
+        if stop is not None:
+            host = self._table.fences.get((stop.node.name, self._settings.fencing_action)) if stop.node else None
+            before = host if stop.is_pseudo and host is not None else stop
+            self._table.relate(before, fence, UNRUNNABLE_FIRST_BLOCKS | FIRST_IMPLIES_THEN)
+        elif connection is not None:
+            for disconnect in connection.actions.get((STOP, 0), ()):
+                self._table.relate(disconnect, fence, ORDERED)
+        order_fencing(fence, node, self._inventory, self._table, self._settings)
+
+    def _shut_down(self, node: Node) -> None:
+        """A member of a running cluster leaves by itself once nothing runs there."""
+        if not self._settings.options.is_pacemaker_compatible:
+            return
+        shutdown = self._table.make_cluster(None, DO_SHUTDOWN, node)
+        for leaf in self._inventory.primitives():
+            for stop in leaf.actions.get((STOP, 0), ()):
+                if stop.node is node and not leaf.is_maintenance and (leaf.is_managed or leaf.is_blocked):
+                    stop.is_optional = False
+                    self._table.relate(stop, shutdown, ORDERED | UNRUNNABLE_FIRST_BLOCKS)
+        if node.is_controller:
+            self._last = shutdown
+        else:
+            self._shutdowns.append(shutdown)
+
+    def _order(self) -> None:
+        """The controller's own node comes last."""
+        if self._last is None:
+            return
+        before = self._fences if self._settings.is_fencing_concurrent else self._fences[-1:]
+        if not self._last.is_fence:
+            before = [*self._shutdowns, *before]
+        for action in before:
+            self._table.relate(action, self._last, ORDERED)
 
 
 def fencing_warnings(inventory: Inventory, settings: Settings) -> list[str]:

@@ -4,12 +4,17 @@ Source: Pacemaker Development, "Scheduler". First the way down from the present 
 from the present to the next role; what is not needed stays optional, because what others do may force it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.actions import ActionTable
-from haclusterd.scheduler.entities import DEMOTE, PROMOTE, START, STOP, Action, MultipleActive, Needs, Resource
+from haclusterd.scheduler.entities import DEMOTE, PROMOTE, START, STOP, MultipleActive, Needs, Resource
+from haclusterd.scheduler.migration import can_migrate, create_migration
 from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.settings import Settings
 
 _DOWN_TO_STOPPED: Mapping[Role, Role] = {
     Role.UNKNOWN: Role.STOPPED,
@@ -31,54 +36,103 @@ _STEPS: Mapping[tuple[Role, Role], Role] = {
 }
 
 
-def create_actions(resource: Resource, table: ActionTable) -> None:
+@dataclass(slots=True)
+class Course:
+    """What has been found about the way of one primitive."""
+
+    is_moving: bool = False
+    must_stop: bool = False
+    must_promote: bool = False
+    is_migrating: bool = False
+
+
+def create_actions(resource: Resource, table: ActionTable, settings: Settings) -> Course:
     """Create all role-changing actions of one primitive."""
     if resource.next_role is Role.UNKNOWN:
         resource.next_role = Role.STARTED if resource.assigned is not None else Role.STOPPED
-    steps = _Steps(resource, table)
-    must_stop = _must_stop(resource, steps)
+    for source in resource.dangling_sources:
+        table.make(resource, STOP, source, required=True).is_migration_abort = True
+    course = _course(resource, table)
     if resource.is_start_pending and resource.current_node() is not None:
         start = table.make(resource, START, resource.current_node(), required=False)
         start.is_always = True
+    _judge_recovery(resource, course, table)
+    steps = _Steps(resource, table, settings)
     resource.is_restarting = True
-    role = steps.down(resource.original_role, required=must_stop)
+    role = steps.down(resource.original_role, required=course.must_stop)
     if not resource.is_blocked:
-        steps.up_again(role, required=must_stop)
+        steps.up_again(role, course)
     resource.is_restarting = False
     steps.transition()
+    return course
 
 
-def _must_stop(resource: Resource, steps: "_Steps") -> bool:
-    current = resource.current_node()
-    is_moving = (
-        current is not None
-        and resource.assigned is not None
-        and current is not resource.assigned
-        and resource.next_role.value >= Role.STARTED.value
-    )
-    must_stop = is_moving or resource.definition_changed or bool(resource.pending_stops)
+def finish_migration(resource: Resource, course: Course, table: ActionTable) -> None:
+    """Turn a move into a live migration, where that is possible; after the recurring actions were made."""
+    if course.is_migrating:
+        create_migration(resource, table)
+
+
+def _course(resource: Resource, table: ActionTable) -> Course:
+    """Find out whether it moves, migrates, or has to stop because it is active too often."""
+    course = Course(must_stop=bool(resource.pending_stops))
+    current, assigned = resource.current_node(), resource.assigned
+    if current is not None and assigned is not None and current is not assigned:
+        course.is_moving = resource.next_role.value >= Role.STARTED.value
+    if course.is_moving:
+        course.must_stop = True
+        course.is_migrating = can_migrate(resource)
+    _judge_partial_migration(resource, course)
     active = resource.active_nodes
     if resource.needs is not Needs.FENCING:
         active = [node for node in active if node.is_online and not node.is_unclean]
+    resource.stops_unexpected_only = False
     if len(active) > 1:
-        steps.is_multiply_active = True
         if resource.multiple_active is MultipleActive.STOP_START:
-            must_stop = True
+            course.must_stop = True
         elif resource.multiple_active is MultipleActive.STOP_UNEXPECTED:
-            must_stop = True
+            course.must_stop = True
             resource.stops_unexpected_only = True
-    if not is_moving and ((resource.is_failed and resource.must_stop_when_failed) or resource.is_blocked):
-        must_stop = True
-    return must_stop
+    return course
+
+
+def _judge_partial_migration(resource: Resource, course: Course) -> None:
+    """A migration that began goes on only between the same two nodes; otherwise both copies stop."""
+    source, target = resource.partial_source, resource.partial_target
+    if source is None and target is None:
+        return
+    is_the_same = resource.current_node() is source and resource.assigned is target
+    if course.is_migrating and len(resource.active_nodes) == 2 and is_the_same:  # noqa: PLR2004 -- source and target
+        return
+    resource.partial_source = resource.partial_target = None
+    course.must_stop, course.is_migrating = True, False
+
+
+def _judge_recovery(resource: Resource, course: Course, table: ActionTable) -> None:
+    """Find out whether what stays where it is has to stop or to be promoted anew."""
+    if course.is_moving:
+        return
+    assigned = resource.assigned
+    if resource.is_failed:
+        if resource.must_stop_when_failed:
+            course.must_stop = True
+        elif resource.next_role is Role.PROMOTED:
+            course.must_promote = True
+    elif resource.is_blocked:
+        course.must_stop = True
+    elif resource.original_role.value > Role.STARTED.value and resource.active_nodes and assigned is not None:
+        start = table.make(resource, START, assigned, required=False)
+        if start.is_required:
+            course.must_stop = True
 
 
 class _Steps:
     """Walks from role to role."""
 
-    def __init__(self, resource: Resource, table: ActionTable) -> None:
+    def __init__(self, resource: Resource, table: ActionTable, settings: Settings) -> None:
         self._resource = resource
         self._table = table
-        self.is_multiply_active = False
+        self._is_pacemaker_compatible = settings.options.is_pacemaker_compatible
 
     def down(self, role: Role, *, required: bool) -> Role:
         """Create what leads from a role to stopped."""
@@ -88,7 +142,7 @@ class _Steps:
             role = following
         return role
 
-    def up_again(self, role: Role, *, required: bool) -> None:
+    def up_again(self, role: Role, course: Course) -> None:
         """Create what leads back to the present role, if that is still wanted."""
         resource = self._resource
         target = resource.original_role
@@ -96,7 +150,8 @@ class _Steps:
             return
         while role is not target and target is not Role.UNKNOWN:
             following = _STEPS[(role, target)]
-            self._act(role, following, resource.assigned, required=required)
+            is_required = course.must_stop or (following is Role.PROMOTED and course.must_promote)
+            self._act(role, following, resource.assigned, required=is_required)
             role = following
 
     def transition(self) -> None:
@@ -114,25 +169,29 @@ class _Steps:
         elif role is Role.STOPPED:
             self._start(self._resource.assigned, required=required)
         elif following is Role.PROMOTED:
-            if node is not None:
-                self._table.make(self._resource, PROMOTE, node, required=required)
+            self._promote(node, required=required)
         elif role is Role.PROMOTED:
             for active in self._resource.active_nodes:
-                self._table.make(self._resource, DEMOTE, active, required=required)
+                if not self._is_expected(active):
+                    self._table.make(self._resource, DEMOTE, active, required=required)
 
     def _stop(self, *, required: bool) -> None:
         resource = self._resource
         for node in resource.active_nodes:
             if self._is_expected(node):
                 continue
-            is_required = required or node.name in resource.required_stops
-            stop = self._table.make(resource, STOP, node, required=is_required)
+            is_migrating = resource.partial_target is not None
+            if is_migrating and node is resource.partial_target is resource.assigned:
+                continue
+            stop = self._table.make(resource, STOP, node, required=required or is_migrating)
             if resource.assigned is None:
                 stop.reason = "node availability"
+            elif resource.is_restarting and resource.stops_unexpected_only:
+                stop.reason = "being multiply active"
             if not resource.is_managed:
                 stop.is_runnable = False
 
-    def _is_expected(self, node: Node) -> bool:
+    def _is_expected(self, node: Node | None) -> bool:
         """With `stop_unexpected` the copy where it belongs is left alone."""
         resource = self._resource
         return (
@@ -142,11 +201,21 @@ class _Steps:
             and node is resource.assigned
         )
 
-    def _start(self, node: Node | None, *, required: bool) -> Action:
-        resource = self._resource
-        start = self._table.make(resource, START, node, required=False)
-        if required and start.is_runnable and resource.is_managed:
+    def _start(self, node: Node | None, *, required: bool) -> None:
+        start = self._table.make(self._resource, START, node, required=False)
+        if required and start.is_runnable and self._resource.is_managed:
             start.is_optional = False
-        if resource.stops_unexpected_only and node is not None and node in resource.active_nodes:
+        if self._is_expected(node) and (self._is_pacemaker_compatible or node in self._resource.active_nodes):
             start.is_pseudo = True
-        return start
+
+    def _promote(self, node: Node | None, *, required: bool) -> None:
+        """A promotion follows a start; where that cannot be done, neither can this."""
+        resource = self._resource
+        starts = [start for start in resource.actions.get((START, 0), ()) if start.node is node]
+        if all(start.is_runnable for start in starts):
+            if node is not None:
+                self._table.make(resource, PROMOTE, node, required=required)
+            return
+        for promote in resource.actions.get((PROMOTE, 0), ()):
+            if promote.node is node:
+                promote.is_runnable = False

@@ -2,126 +2,172 @@
 
 A resource starts nowhere before every online node has answered that it does not run there (Pacemaker Explained,
 "Monitoring Resources for Failure": probes). What is `unverified`, because its daemon restarted or an outcome was lost,
-is probed before any other action on it, wherever that is (safety.md §1, §6).
+is probed before any other action on it, wherever that is (safety.md §1, §6). Which action waits for which probe is
+settled later (`probe_ordering`).
 """
 
-from collections.abc import Iterable
+from __future__ import annotations
 
-from haclusterd.model.ids import ResourceId
+from dataclasses import dataclass, field
+
 from haclusterd.model.ocf import ExitCode, Role
 from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.entities import (
-    CANCEL,
-    FIRST_IMPLIES_THEN,
-    IF_REQUIRED_ON_SAME_NODE,
+    IF_ON_SAME_NODE,
     MONITOR,
+    NESTED_REMOTE_PROBE,
     ORDERED,
-    PROMOTE,
     START,
     STOP,
     Action,
+    Discovery,
     Inventory,
+    Replica,
     Resource,
+    Variant,
 )
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.nodes import Node, NodeKind
 from haclusterd.scheduler.ordering import Template
+from haclusterd.scheduler.remote_states import RemoteState, remote_state
+from haclusterd.scheduler.settings import Settings
+
+_DOUBTED = "what is recorded of it must be verified"
+_UNKNOWN = "it is not known whether it runs there"
 
 
-def create_probes(inventory: Inventory, table: ActionTable) -> list[Action]:
+@dataclass(slots=True)
+class Probes:
+    """The probes of one plan, and what is to come before or after some of them."""
+
+    by_resource: dict[Resource, list[Action]] = field(default_factory=dict)
+    templates: list[Template] = field(default_factory=list)
+
+
+def create_probes(inventory: Inventory, table: ActionTable, settings: Settings) -> Probes:
     """Create the probes of all nodes."""
-    probes: list[Action] = []
-    order = {resource.id: index for index, resource in enumerate(inventory.primitives())}
+    prober = _Prober(table, settings)
     for node in inventory.nodes:
-        if not node.is_online or node.is_unclean or node.is_pending:
+        if not node.is_online:
+            if node.kind is NodeKind.REMOTE and remote_state(node) is RemoteState.FAILED:
+                node.demand_fencing("the connection is unrecoverable")
             continue
-        for identifier in sorted(_unknown_on(inventory, node, order), key=lambda item: order[item]):
-            resource = inventory.by_id[identifier]
-            if resource.is_removed and node.name not in resource.unverified_on:
-                continue
-            probes.append(_probe(resource, node, table))
-    return probes
-
-
-def _unknown_on(inventory: Inventory, node: Node, order: dict[ResourceId, int]) -> list[ResourceId]:
-    """Return the resources to be probed there; the common case, that all are known, costs no more than a difference."""
-    recorded = order.keys() - node.status.probed if not node.status.unverified else order.keys()
-    return [name for name in recorded if node.name not in inventory.by_id[name].known_on]
-
-
-def _probe(resource: Resource, node: Node, table: ActionTable) -> Action:
-    probe = table.make(resource, MONITOR, node, required=True)
-    probe.is_optional = False
-    probe.is_probe = True
-    is_active = node in resource.active_nodes
-    if not is_active:
-        probe.expected = ExitCode.NOT_RUNNING
-    else:
-        probe.expected = ExitCode.PROMOTED if resource.original_role is Role.PROMOTED else ExitCode.OK
-    if node.name in resource.unverified_on:
-        probe.why = "what is recorded of it must be verified"
-    else:
-        probe.why = "it is not known whether it runs there"
-    return probe
-
-
-def order_after_probes(probes: list[Action], templates: Iterable[Template], table: ActionTable) -> None:
-    """Put behind the probes what depends on their answers: the starts; for unverified resources all actions."""
-    by_resource: dict[ResourceId, list[Action]] = {}
-    for probe in probes:
-        resource = probe.resource
-        assert resource is not None
-        by_resource.setdefault(resource.id, []).append(probe)
-        _order_own_actions(probe, resource, table)
-    if not probes:
-        return
-    for template in templates:
-        if template.first_task != STOP or template.first is template.then:
+        if node.is_unclean or not node.are_probes_allowed:
             continue
-        flags = template.flags & IF_REQUIRED_ON_SAME_NODE or ORDERED
-        for probe in by_resource.get(template.first.id, ()):
-            for action in template.then.actions.get((template.then_task, 0), ()):
-                table.relate(probe, action, flags)
-    for resource_probes in by_resource.values():
-        _order_dependents(resource_probes, table)
-
-
-def _order_own_actions(probe: Action, resource: Resource, table: ActionTable) -> None:
-    assert probe.node is not None
-    is_unverified = probe.node.name in resource.unverified_on
-    for (task, interval_ms), actions in resource.actions.items():
-        if task == MONITOR and not interval_ms:
+        if node.is_pending and not settings.options.is_pacemaker_compatible:
             continue
-        for action in actions:
-            is_here = action.node is probe.node and task in (STOP, CANCEL)
-            if is_unverified or is_here or task in (START, PROMOTE):
-                table.relate(probe, action, ORDERED)
+        for top in inventory.tops:
+            prober.probe(top, node)
+    return prober.made
 
 
-def _order_dependents(probes: list[Action], table: ActionTable) -> None:
-    """What would restart because this resource starts does not stop before it is known where this one is."""
-    resource = probes[0].resource
-    assert resource is not None
-    for owner in _restarting_with(resource):
-        for stop in owner.actions.get((STOP, 0), ()):
-            if not stop.is_pseudo:
-                for probe in probes:
-                    table.relate(probe, stop, ORDERED)
+class _Prober:
+    """Finds what has to be probed on a node."""
+
+    def __init__(self, table: ActionTable, settings: Settings) -> None:
+        self.made = Probes()
+        self._table = table
+        self._is_asking = settings.is_probing_at_startup
+
+    def probe(self, resource: Resource, node: Node) -> None:
+        """Create the probes of a resource, and of what it contains, on a node."""
+        if resource.variant is Variant.PRIMITIVE:
+            self._probe_primitive(resource, node)
+        elif resource.variant is Variant.GROUP:
+            for member in resource.children:
+                self.probe(member, node)
+        elif resource.variant is Variant.CLONE:
+            self._probe_clone(resource, node)
+        else:
+            for replica in resource.replicas:
+                self._probe_replica(resource, replica, node)
+
+    def _probe_clone(self, clone: Resource, node: Node) -> None:
+        name = node.name
+        if clone.has_exclusive_discovery and clone.discovery.get(name) is not Discovery.EXCLUSIVE:
+            clone.allowed.pop(name, None)
+            return
+        if clone.is_unique:
+            for child in clone.children:
+                self.probe(child, node)
+            return
+        if not clone.children:
+            return
+        known = next((child for child in clone.children if _is_known_on(child, node)), None)
+        there = known or next((child for child in clone.children if child.assigned is node), None)
+        self.probe(there or min(clone.children, key=lambda child: child.number or 0), node)
+
+    def _probe_replica(self, bundle: Resource, replica: Replica, node: Node) -> None:
+        if replica.ip is not None:
+            self._probe_primitive(replica.ip, node)
+        if replica.child is not None and replica.node is node:
+            self.probe(replica.child, node)
+        if self._probe_primitive(replica.container, node) and bundle.clone_node_max == 1:
+            probe = self.made.by_resource[replica.container][-1]
+            for other in bundle.replicas:
+                if other is not replica:
+                    self.made.templates.append(
+                        Template(
+                            None, "", other.container, START, ORDERED | IF_ON_SAME_NODE, first_action=probe
+                        )
+                    )
+        if replica.connection is not None and self._probe_primitive(replica.connection, node):
+            probe = self.made.by_resource[replica.connection][-1]
+            self.made.templates.append(
+                Template(replica.container, START, None, "", NESTED_REMOTE_PROBE, then_action=probe)
+            )
+
+    def _probe_primitive(self, resource: Resource, node: Node) -> bool:
+        if node.name in resource.known_on or not self._is_to_be_asked(resource, node):
+            return False
+        if node.is_remote and not self._is_asked_on_remote(resource, node):
+            return False
+        probe = self._table.make_probe(resource, node)
+        if node not in resource.active_nodes:
+            probe.expected = ExitCode.NOT_RUNNING
+        elif resource.original_role is Role.PROMOTED:
+            probe.expected = ExitCode.PROMOTED
+        probe.why = _DOUBTED if node.name in resource.unverified_on else _UNKNOWN
+        self.made.by_resource.setdefault(resource, []).append(probe)
+        return True
+
+    def _is_to_be_asked(self, resource: Resource, node: Node) -> bool:
+        if node.name in resource.unverified_on:
+            return True
+        if resource.is_removed or not self._is_asking:
+            return False
+        if resource.launcher is not None and not resource.is_remote_connection:
+            return False
+        if resource.has_exclusive_discovery or resource.top.has_exclusive_discovery:
+            return resource.discovery.get(node.name) is Discovery.EXCLUSIVE
+        return not resource.discovery or resource.discovery.get(node.name) is not Discovery.NEVER
+
+    def _is_asked_on_remote(self, resource: Resource, node: Node) -> bool:
+        """Fence devices and connections never run on remote nodes; a guest is asked only while its launcher stays."""
+        if resource.is_fence_device or resource.is_remote_connection:
+            return False
+        if not node.is_guest:
+            return True
+        if any(launched.is_remote_connection for launched in resource.launched):
+            return False
+        launcher = node.connection.launcher if node.connection is not None else None
+        if launcher is None:
+            return True
+        if launcher.original_role.value <= Role.STOPPED.value:
+            if launcher.assigned is not None and launcher.assigned.name not in launcher.known_on:
+                self.made.templates.append(Template(launcher, MONITOR, resource.top, START, ORDERED))
+            return False
+        if _is_about_to_stop(launcher, node):
+            self.made.templates.append(Template(launcher, STOP, resource.top, START, ORDERED))
+            return False
+        return True
 
 
-def _restarting_with(resource: Resource) -> list[Resource]:
-    """Return the other resources that a start of this one makes start anew."""
-    found: dict[ResourceId, Resource] = {}
-    waiting = list(resource.actions.get((START, 0), ()))
-    seen = {action.id for action in waiting}
-    while waiting:
-        action = waiting.pop()
-        thens = [relation.then for relation in action.after if relation.flags & FIRST_IMPLIES_THEN]
-        if action.resource is not None:
-            thens += [start for child in action.resource.children for start in child.actions.get((START, 0), ())]
-        for then in thens:
-            if then.id not in seen and then.resource is not None:
-                seen.add(then.id)
-                waiting.append(then)
-                if then.task == START and then.resource is not resource:
-                    found[then.resource.id] = then.resource
-    return list(found.values())
+def _is_known_on(instance: Resource, node: Node) -> bool:
+    return node.name in instance.known_on or any(_is_known_on(child, node) for child in instance.children)
+
+
+def _is_about_to_stop(launcher: Resource, guest: Node) -> bool:
+    if guest.must_be_reset or guest.is_unclean or launcher.is_failed or launcher.next_role is Role.STOPPED:
+        return True
+    current = launcher.current_node()
+    return current is not None and launcher.assigned is not None and current is not launcher.assigned

@@ -1,10 +1,13 @@
 """Phase: the monitors that are to run where a resource is active, and those that are to end.
 
 Source: Pacemaker Explained, "Monitoring Resources for Failure". A monitor is ordered again when its record is missing,
-when its parameters have changed, or when its resource starts anew.
+when its parameters have changed, or when its resource starts anew. A monitor with the role Stopped runs where the
+resource is not.
 """
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 
 from haclusterd.model.configuration import Operation
 from haclusterd.model.ocf import ExitCode, Role
@@ -12,9 +15,12 @@ from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.configuration_changes import Cancellation
 from haclusterd.scheduler.entities import (
     CANCEL,
+    DEMOTE,
     FIRST_IMPLIES_THEN,
     MONITOR,
     ORDERED,
+    PROMOTE,
+    RELOAD_AGENT,
     START,
     STOP,
     UNRUNNABLE_FIRST_BLOCKS,
@@ -25,20 +31,35 @@ from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.operation_settings import recurring_operations
 from haclusterd.scheduler.settings import Settings
 
+_ROLES: Mapping[str, Role] = {
+    "stopped": Role.STOPPED,
+    "started": Role.STARTED,
+    "unpromoted": Role.UNPROMOTED,
+    "slave": Role.UNPROMOTED,
+    "promoted": Role.PROMOTED,
+    "master": Role.PROMOTED,
+}
+
 
 def cancel_monitors(cancellations: Iterable[Cancellation], table: ActionTable) -> None:
     """Create the cancellations that a changed configuration, or maintenance, demands."""
     for item in cancellations:
-        cancel = _cancel(item.resource, item.node, item.interval_ms, table)
-        cancel.why = item.why
+        _cancel(item.resource, item.node, item.interval_ms, table, item.why)
+
+
+def order_cancellations(cancellations: Iterable[Cancellation], table: ActionTable) -> None:
+    """Put those cancellations behind the stops of their resources."""
+    for item in cancellations:
+        cancel = table.find(item.resource, CANCEL, item.node, item.interval_ms)
         for stop in item.resource.actions.get((STOP, 0), ()):
-            if stop.node is item.node:
+            if cancel is not None and stop.node is item.node:
                 table.relate(stop, cancel, ORDERED)
 
 
-def _cancel(resource: Resource, node: Node, interval_ms: int, table: ActionTable) -> Action:
+def _cancel(resource: Resource, node: Node, interval_ms: int, table: ActionTable, why: str) -> Action:
     cancel = table.make(resource, CANCEL, node, required=True, interval_ms=interval_ms)
     cancel.is_cancel = True
+    cancel.why = why
     return cancel
 
 
@@ -47,40 +68,79 @@ def create_monitors(resource: Resource, nodes: tuple[Node, ...], table: ActionTa
     if resource.is_blocked or resource.is_maintenance or not resource.operations:
         return
     operations = [item for item in recurring_operations(resource, settings) if item.name == MONITOR]
-    node = resource.assigned
-    if node is not None and not node.is_maintenance:
-        is_up = resource.next_role is not Role.STOPPED or not resource.is_managed
-        start = table.make(resource, START, node, required=False) if is_up and operations else None
-        for operation in operations:
-            if start is not None and operation.role != Role.STOPPED.name.capitalize():
-                _monitor_active(resource, operation, node, start, table)
-    for operation in operations:
-        if operation.role == Role.STOPPED.name.capitalize():
-            _monitor_inactive(resource, operation, nodes, table)
-
-
-def _monitor_active(resource: Resource, operation: Operation, node: Node, start: Action, table: ActionTable) -> None:
-    key = (node.name, operation.interval_ms)
-    is_running = start.is_optional and key in resource.registered
-    wanted = (operation.role or "").lower()
-    next_role = resource.next_role
-    is_match = next_role is not Role.PROMOTED if not wanted else wanted == str(next_role).lower()
-    if wanted in ("master", "slave"):
-        is_match = wanted == {Role.PROMOTED: "master", Role.UNPROMOTED: "slave"}.get(next_role)
-    if not is_match:
-        if is_running and key not in resource.changed_recurring:
-            _cancel(resource, node, operation.interval_ms, table).why = "another role"
+    if not operations:
         return
-    is_kept = is_running and key not in resource.changed_recurring
+    node = resource.assigned
+    start: Action | None = None
+    is_up = resource.next_role is not Role.STOPPED or not resource.is_managed
+    if node is not None and not node.is_maintenance and is_up:
+        start = table.make(resource, START, node, required=False)
+    for operation in operations:
+        role = _ROLES.get((operation.role or "").strip().lower())
+        if operation.role and role is None:
+            continue
+        if role is Role.STOPPED:
+            if not _is_interchangeable(resource):
+                _monitor_inactive(resource, operation, nodes, table)
+        elif start is not None and node is not None:
+            _monitor_active(resource, operation, role, node, start, table)
+
+
+def _is_interchangeable(resource: Resource) -> bool:
+    """Whether it is, or is inside, an instance of a clone whose instances are all alike."""
+    parent = resource.parent
+    while parent is not None:
+        if parent.is_anonymous_clone:
+            return True
+        parent = parent.parent
+    return False
+
+
+def _monitor_active(
+    resource: Resource, operation: Operation, role: Role | None, node: Node, start: Action, table: ActionTable
+) -> None:
+    key = (node.name, operation.interval_ms)
+    is_kept = start.is_optional and key in resource.registered and key not in resource.changed_recurring
+    next_role = resource.next_role
+    is_match = next_role is not Role.PROMOTED if role is None else role is next_role
+    if not is_match:
+        if is_kept:
+            _cancel_for_role(resource, node, operation.interval_ms, table)
+        return
     monitor = table.make(resource, MONITOR, node, required=not is_kept, interval_ms=operation.interval_ms)
     monitor.expected = ExitCode.PROMOTED if next_role is Role.PROMOTED else ExitCode.OK
-    if not start.is_runnable or node.is_unclean:
+    if not start.is_runnable or not node.is_online or node.is_unclean:
         monitor.is_runnable = False
     if not monitor.is_optional:
         is_changed = start.is_optional and key in resource.changed_recurring
         monitor.why = "its parameters have changed" if is_changed else "it watches what runs"
     if resource.is_managed:
-        table.relate(start, monitor, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
+        _order_monitor(resource, monitor, table)
+
+
+def _order_monitor(resource: Resource, monitor: Action, table: ActionTable) -> None:
+    for task in (START, RELOAD_AGENT):
+        for before in resource.actions.get((task, 0), ()):
+            table.relate(before, monitor, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
+    task = ""
+    if resource.next_role is Role.PROMOTED:
+        task = PROMOTE
+    elif resource.original_role is Role.PROMOTED:
+        task = DEMOTE
+    for before in resource.actions.get((task, 0), ()):
+        table.relate(before, monitor, ORDERED | UNRUNNABLE_FIRST_BLOCKS)
+
+
+def _cancel_for_role(resource: Resource, node: Node, interval_ms: int, table: ActionTable) -> None:
+    """End a monitor of another role, before the role changes."""
+    cancel = _cancel(resource, node, interval_ms, table, "another role")
+    task = ""
+    if resource.original_role is Role.PROMOTED:
+        task = DEMOTE
+    elif resource.original_role in (Role.STARTED, Role.UNPROMOTED):
+        task = {Role.PROMOTED: PROMOTE, Role.STOPPED: STOP}.get(resource.next_role, "")
+    for after in resource.actions.get((task, 0), ()):
+        table.relate(cancel, after, UNRUNNABLE_FIRST_BLOCKS)
 
 
 def _monitor_inactive(resource: Resource, operation: Operation, nodes: tuple[Node, ...], table: ActionTable) -> None:
@@ -90,18 +150,29 @@ def _monitor_inactive(resource: Resource, operation: Operation, nodes: tuple[Nod
         is_running = key in resource.registered
         if node is resource.assigned and resource.next_role is not Role.STOPPED:
             if is_running:
-                cancel = _cancel(resource, node, operation.interval_ms, table)
-                cancel.why = "it is to run here"
+                cancel = _cancel(resource, node, operation.interval_ms, table, "it is to run here")
                 for start in resource.actions.get((START, 0), ()):
                     table.relate(cancel, start, UNRUNNABLE_FIRST_BLOCKS)
-            continue
-        if not node.is_online or node.is_unclean:
             continue
         is_kept = is_running and key not in resource.changed_recurring
         monitor = table.make(resource, MONITOR, node, required=not is_kept, interval_ms=operation.interval_ms)
         monitor.expected = ExitCode.NOT_RUNNING
         monitor.why = "it must not run here"
-        for before in (*resource.actions.get((MONITOR, 0), ()), *resource.actions.get((STOP, 0), ())):
-            if before.node is node:
-                flags = UNRUNNABLE_FIRST_BLOCKS | (FIRST_IMPLIES_THEN if before.task == STOP else 0)
-                table.relate(before, monitor, flags)
+        for probe in resource.actions.get((MONITOR, 0), ()):
+            if probe.node is node:
+                table.relate(probe, monitor, UNRUNNABLE_FIRST_BLOCKS)
+        _after_stops(resource, monitor, node, table)
+        if not node.is_online or node.is_unclean:
+            monitor.is_runnable = False
+
+
+def _after_stops(resource: Resource, monitor: Action, node: Node, table: ActionTable) -> None:
+    for stop in resource.actions.get((STOP, 0), ()):
+        if stop.node is not node:
+            continue
+        if not stop.is_runnable and not stop.is_pseudo:
+            monitor.is_runnable = False
+        if resource.is_managed:
+            table.relate(stop, monitor, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
+        elif stop.is_required:
+            monitor.is_optional = True

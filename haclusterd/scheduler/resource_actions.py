@@ -1,36 +1,51 @@
-"""Phase: all actions of all resources, members before their group, and the orders they imply."""
-
-from collections.abc import Iterable
+"""Phase: all actions of all resources, what is contained before its container."""
 
 from haclusterd.scheduler.actions import ActionTable
-from haclusterd.scheduler.configuration_changes import Cancellation
-from haclusterd.scheduler.entities import Inventory, Variant
-from haclusterd.scheduler.group_actions import create_group_actions, group_templates
-from haclusterd.scheduler.ordering import Template, relate_own_actions
-from haclusterd.scheduler.primitive_actions import create_actions
-from haclusterd.scheduler.recurring import cancel_monitors, create_monitors
+from haclusterd.scheduler.clone_actions import bundled_clone, create_instance_marks, create_promotion_marks
+from haclusterd.scheduler.entities import Inventory, Resource, Variant
+from haclusterd.scheduler.group_actions import create_group_actions
+from haclusterd.scheduler.notifications import create_notification_marks
+from haclusterd.scheduler.primitive_actions import create_actions, finish_migration
+from haclusterd.scheduler.recurring import create_monitors
 from haclusterd.scheduler.settings import Settings
 
 
-def create_resource_actions(
-    inventory: Inventory, cancellations: Iterable[Cancellation], table: ActionTable, settings: Settings
-) -> None:
+def create_resource_actions(inventory: Inventory, table: ActionTable, settings: Settings) -> None:
     """Create what each resource may have to do."""
+    creation = _Creation(inventory, table, settings)
     for top in inventory.tops:
-        for leaf in top.children or (top,):
-            create_actions(leaf, table)
-            create_monitors(leaf, inventory.nodes, table, settings)
-        if top.variant is Variant.GROUP:
-            create_group_actions(top, table)
-    cancel_monitors(cancellations, table)
+        creation.create(top)
 
 
-def relate_internally(inventory: Inventory, table: ActionTable) -> None:
-    """Put each primitive's own actions in order."""
-    for leaf in inventory.primitives():
-        relate_own_actions(leaf, table)
+class _Creation:
+    """Goes down into collectives."""
 
+    def __init__(self, inventory: Inventory, table: ActionTable, settings: Settings) -> None:
+        self._inventory = inventory
+        self._table = table
+        self._settings = settings
 
-def internal_templates(inventory: Inventory) -> list[Template]:
-    """Return the orderings inside groups."""
-    return [template for top in inventory.tops if top.variant is Variant.GROUP for template in group_templates(top)]
+    def create(self, resource: Resource) -> None:
+        """Create the actions of one resource, of what it contains first."""
+        if resource.variant is Variant.PRIMITIVE:
+            self._create_primitive(resource)
+            return
+        for child in resource.children:
+            self.create(child)
+        if resource.variant is Variant.GROUP:
+            create_group_actions(resource, self._table)
+        else:
+            self._create_marks(resource)
+
+    def _create_primitive(self, leaf: Resource) -> None:
+        course = create_actions(leaf, self._table, self._settings)
+        create_monitors(leaf, self._inventory.nodes, self._table, self._settings)
+        finish_migration(leaf, course, self._table)
+
+    def _create_marks(self, collective: Resource) -> None:
+        create_instance_marks(collective, self._table)
+        inside = collective if collective.variant is Variant.CLONE else bundled_clone(collective)
+        is_promotable = inside is not None and inside.is_promotable
+        if is_promotable:
+            create_promotion_marks(collective, self._table)
+        create_notification_marks(collective, self._table, is_promotable=is_promotable)

@@ -15,18 +15,27 @@ from haclusterd.model.instants import WallTime
 from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.assign import assign_all
 from haclusterd.scheduler.claims import claim_devices
+from haclusterd.scheduler.cleanup import create_clearings, create_demanded_actions, relate_demanded_actions
 from haclusterd.scheduler.colocation import unpack_colocations
-from haclusterd.scheduler.configuration_changes import find_configuration_changes
+from haclusterd.scheduler.configuration_changes import find_configuration_changes, find_late_changes
 from haclusterd.scheduler.digests import Digests
 from haclusterd.scheduler.explain import place_all
 from haclusterd.scheduler.failures import Failures, ban_after_failures
 from haclusterd.scheduler.fencing import create_fencing, fencing_warnings, unseen_hold
 from haclusterd.scheduler.graph import build_graph
-from haclusterd.scheduler.invariants import check_graph
 from haclusterd.scheduler.internal_ordering import internal_templates
-from haclusterd.scheduler.location import apply_locations, apply_stickiness, unpack_health, unpack_locations
+from haclusterd.scheduler.invariants import check_graph
+from haclusterd.scheduler.location import (
+    apply_exclusive_discovery,
+    apply_locations,
+    apply_stickiness,
+    ban_by_kind,
+    unpack_health,
+)
+from haclusterd.scheduler.location_constraints import unpack_locations
 from haclusterd.scheduler.migration_ordering import with_migrations
 from haclusterd.scheduler.nodes import unpack_nodes
+from haclusterd.scheduler.notifications import create_notifications
 from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
 from haclusterd.scheduler.order_expansion import relate_templates
 from haclusterd.scheduler.ordering import apart_templates
@@ -34,10 +43,16 @@ from haclusterd.scheduler.ordering_sets import user_templates
 from haclusterd.scheduler.probe_ordering import order_others_after_probes, order_own_after_probes
 from haclusterd.scheduler.probes import create_probes
 from haclusterd.scheduler.propagate import Propagation
+from haclusterd.scheduler.recurring import order_cancellations
+from haclusterd.scheduler.remote_actions import remote_templates, set_routers
 from haclusterd.scheduler.resource_actions import create_resource_actions
 from haclusterd.scheduler.resources import unpack_resources
 from haclusterd.scheduler.selection import select_actions
 from haclusterd.scheduler.settings import unpack_settings
+from haclusterd.scheduler.shutdown_locks import apply_shutdown_locks
+from haclusterd.scheduler.summary import changes_of
+from haclusterd.scheduler.tickets import apply_tickets
+from haclusterd.scheduler.unfencing import create_unfencing, unfencing_templates
 from haclusterd.scheduler.unpack_history import unpack_history
 
 
@@ -54,31 +69,50 @@ def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTI
     inventory = unpack_resources(cib, nodes, settings)
     digests = Digests(settings)
     failures = Failures(settings, digests)
-    unpack_history(inventory, failures, settings)
+    unpack_history(cib, inventory, failures, settings)
 
     # where everything belongs
     colocations = unpack_colocations(inventory, configuration)
-    apply_locations([*unpack_health(inventory, configuration), *unpack_locations(inventory, configuration)])
+    locks = apply_shutdown_locks(inventory, settings)
+    apply_tickets(inventory, configuration, cib.status.tickets, settings)
+    preferences = (
+        *unpack_health(inventory, configuration),
+        *unpack_locations(inventory, configuration, settings),
+        *locks.preferences,
+    )
+    apply_locations(preferences)
     apply_stickiness(inventory, settings)
     ban_after_failures(inventory, failures)
+    apply_exclusive_discovery(inventory)
+    ban_by_kind(inventory)
     changes = find_configuration_changes(inventory, failures, digests, settings)
     assign_all(inventory, settings)
+    find_late_changes(inventory, changes, failures, digests, settings)
     claims = claim_devices(inventory)
 
     # what may have to be done
     table = ActionTable(settings, unseen_hold(inventory))
+    create_demanded_actions(inventory, changes, table)
+    if options.is_pacemaker_compatible:
+        create_clearings(failures.clearings, table)
     probes = create_probes(inventory, table, settings)
-    create_resource_actions(inventory, changes.cancellations, table, settings)
+    create_resource_actions(inventory, table, settings)
+    create_unfencing(inventory, table, settings)
+    on_remote_nodes = remote_templates(table)
     create_fencing(inventory, table, settings)
 
     # in which order, and what that makes necessary or impossible
     said = chain(user_templates(inventory, configuration, table), apart_templates(colocations))
     templates = list(with_migrations(chain(said, internal_templates(inventory, table, settings))))
-    templates += probes.templates
+    templates += [*probes.templates, *unfencing_templates(inventory, table, settings), *on_remote_nodes]
     relate_templates(templates, table)
+    relate_demanded_actions(inventory, table)
+    order_cancellations(changes.cancellations, table)
     order_own_after_probes(probes, table)
     order_others_after_probes(probes, templates, table)
     Propagation(table).run()
+    create_notifications(inventory, table)
+    set_routers(table)
 
     # the graph
     selected = select_actions(table, cib.status.fence_orders)
@@ -87,6 +121,7 @@ def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTI
     return Plan(
         graph=graph,
         placements=place_all(inventory),
+        changes=changes_of(inventory),
         warnings=(*fencing_warnings(inventory, settings), *selected.warnings),
         recheck_at=failures.recheck_at,
         expired_failures=tuple(sorted(failures.forgotten)),

@@ -1,0 +1,92 @@
+"""Phase: what the status alone demands: stops and demotes after failures, restarts, reloads, and what is to be forgotten.
+
+These actions exist before any resource's own are made, which find them and add to them. Graphs of a running cluster
+hold no bookkeeping of failures: the controller forgets what `Plan.expired_failures` names.
+"""
+
+from collections.abc import Iterable
+
+from haclusterd.scheduler.actions import ActionTable
+from haclusterd.scheduler.configuration_changes import ConfigurationChanges
+from haclusterd.scheduler.entities import (
+    CLEAR_FAILCOUNT,
+    DELETE,
+    DEMOTE,
+    LRM_DELETE,
+    MONITOR,
+    ORDERED,
+    RELOAD_AGENT,
+    START,
+    STOP,
+    THEN_CANCELS_FIRST,
+    Action,
+    Inventory,
+    Resource,
+)
+from haclusterd.scheduler.failures import Clearing
+from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.recurring import cancel_monitors
+
+DEFINITION_CHANGE = "resource definition change"
+
+
+def create_demanded_actions(inventory: Inventory, changes: ConfigurationChanges, table: ActionTable) -> None:
+    """Create what failures and a changed configuration demand."""
+    for resource in inventory.primitives():
+        for name in sorted(resource.required_demotes):
+            table.make(resource, DEMOTE, inventory.nodes_by_name[name], required=True)
+        for name in sorted(resource.required_stops):
+            table.make(resource, STOP, inventory.nodes_by_name[name], required=True)
+        if resource.definition_changed:
+            table.make(resource, START, None, required=True).reason = DEFINITION_CHANGE
+        for node in resource.reload_on:
+            _reload(resource, node, table)
+    cancel_monitors(changes.cancellations, table)
+    for resource, node in changes.deletions:
+        _delete(resource, node, table)
+
+
+def create_clearings(clearings: Iterable[Clearing], table: ActionTable) -> None:
+    """Create the actions that forget failures."""
+    for item in clearings:
+        action = table.make_cluster(item.resource, CLEAR_FAILCOUNT, item.node)
+        action.reason = action.reason or item.reason
+
+
+def create_lock_deletions(inventory: Inventory, deletions: Iterable[tuple[Resource, Node]], table: ActionTable) -> None:
+    """Create the actions that forget where resources were locked to nodes that were shut down."""
+    for resource, node in deletions:
+        table.make_cluster(resource, LRM_DELETE, node)
+
+
+def _reload(resource: Resource, node: Node, table: ActionTable) -> None:
+    resource.is_reloading = True
+    table.make(resource, RELOAD_AGENT, node, required=True).reason = DEFINITION_CHANGE
+
+
+def _delete(resource: Resource, node: Node, table: ActionTable) -> None:
+    if not resource.is_failed and node.is_online and not node.is_unclean:
+        table.make(resource, DELETE, node, required=True).is_optional = False
+
+
+def relate_demanded_actions(inventory: Inventory, table: ActionTable) -> None:
+    """Put these actions in order with the resource's own."""
+    for resource in inventory.primitives():
+        actions = resource.actions
+        for reload in actions.get((RELOAD_AGENT, 0), ()):
+            _relate_all(actions.get((MONITOR, 0), ()), reload, ORDERED, table)
+            for after in (*actions.get((STOP, 0), ()), *actions.get((DEMOTE, 0), ())):
+                table.relate(reload, after, ORDERED | THEN_CANCELS_FIRST)
+        for delete in actions.get((DELETE, 0), ()):
+            _relate_all(actions.get((STOP, 0), ()), delete, ORDERED, table)
+            for start in actions.get((START, 0), ()):
+                table.relate(delete, start, ORDERED)
+        if resource.is_removed:
+            for clearing in actions.get((CLEAR_FAILCOUNT, 0), ()):
+                for stop in actions.get((STOP, 0), ()):
+                    table.relate(clearing, stop, ORDERED)
+
+
+def _relate_all(firsts: Iterable[Action], then: Action, flags: int, table: ActionTable) -> None:
+    for first in firsts:
+        table.relate(first, then, flags)
