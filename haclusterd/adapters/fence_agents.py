@@ -31,8 +31,22 @@ AGENT_NAME = re.compile(r"fence_[A-Za-z0-9_.-]+\Z")
 METADATA_TIMEOUT_MS = 30_000
 METADATA_LIMIT = 1024 * 1024
 SECRET_NAME = re.compile(r"pass|secret|token|credential|private|_key\Z|\Akey\Z|community", re.IGNORECASE)
+DYNAMIC = "dynamic"
+"""A host parameter with this value is filled in."""
 SHORTEST_SECRET = 3
 """Values shorter than this are not looked for in an agent's output: they would garble it and protect nothing."""
+
+
+def fitted(call: FenceCall, metadata: FenceMetadata | None) -> FenceCall:
+    """Return a call in the agent's own words; an agent without metadata is taken for one with the usual words."""
+    action = call.action
+    if action == "reboot" and metadata is not None and "reboot" not in metadata.actions:
+        action = "off"
+    argument = metadata.host_argument if metadata is not None else "port"
+    parameters = dict(call.parameters)
+    if call.host is not None and argument is not None and parameters.get(argument, DYNAMIC) == DYNAMIC:
+        parameters[argument] = call.host
+    return replace(call, action=action, parameters=parameters, host=None)
 
 
 class StdinFenceAgents:
@@ -62,7 +76,16 @@ class StdinFenceAgents:
         self._texts: dict[str, tuple[tuple[str, int, int], str]] = {}
 
     def call(self, call: FenceCall, done: Callable[[FenceCallResult], None]) -> None:
-        """Run the agent; deliver its result on the main loop."""
+        """Run the agent; deliver its result on the main loop.
+
+        How the agent reads which host is meant, and whether it knows `reboot`, only its metadata says.
+        """
+        if call.host is None and call.action != "reboot":
+            self._begin(call, done)
+        else:
+            self.metadata(call.agent, lambda metadata: self._begin(fitted(call, metadata), done))
+
+    def _begin(self, call: FenceCall, done: Callable[[FenceCallResult], None]) -> None:
         path = self._find(call.agent)
         problem = self._refuse(call, path)
         if path is None or problem:

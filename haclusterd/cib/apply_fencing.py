@@ -103,6 +103,7 @@ def fenced(cib: Cib, command: commands.Fenced, entry: Entry) -> Verdict:
         issued_at=order.issued_at if order is not None else entry.at,
         ended_at=entry.at,
         reason=order.reason if order is not None else command.detail,
+        others=order.others if order is not None else (),
     )
     status = _with_record(cib.status, record, entry.at)
     if target.state is NodeState.LOST and target.incarnation == command.incarnation:
@@ -140,6 +141,7 @@ def _failed(cib: Cib, order: FenceOrder, outcome: FenceOutcome, detail: str, at:
         issued_at=order.issued_at,
         ended_at=at,
         reason=order.reason,
+        others=order.others,
     )
     text = f"fencing of {order.target} with {order.device} ended: {outcome}" + (f" ({detail})" if detail else "")
     return accept(
@@ -154,7 +156,8 @@ def _with_record(status: Status, record: FencingRecord, at: WallTime) -> Status:
     proofs = dict(status.proofs)
     proof = _PROOF.get(record.outcome)
     if proof is not None and record.device is not None:
-        proofs[proof_key(record.device, record.target)] = DeviceProof(proof, at, record.detail)
+        for device in (record.device, *record.others):
+            proofs[proof_key(device, record.target)] = DeviceProof(proof, at, record.detail)
     return replace(status, fence_orders=orders, fencing_history=history, proofs=proofs)
 
 

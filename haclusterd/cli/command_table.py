@@ -73,6 +73,22 @@ NODE = Level("node", "Nodes: look at them, empty them, let them run, fence them"
             fixed={"lifetime": "reboot"}),
 ))  # fmt: skip
 
+FENCING = Level("fencing", "Fencing: what can fence whom, whether it is proven, what happened", (
+    Command("list", "Show what can fence each node, and what is proven", "fencing.list", (_ANY_NODE,),
+            aliases=("show", "status"), examples=("crm fencing list",)),
+    Command("test", "Fence a node for real, to prove its device", "fencing.test", (_NODE,),
+            examples=("crm fencing test n3 --wait",)),
+    Command("history", "Show what was fenced, and what is being fenced", "fencing.history", (_ANY_NODE,),
+            examples=("crm fencing history", "crm fencing history n3")),
+    Command("confirm", "Say that a lost node is down, when no device can", "fencing.confirm", (_NODE,),
+            (Option("--i-have-checked", "has_checked", "I have looked: it is powered off"),),
+            examples=("crm fencing confirm n3 --i-have-checked",)),
+    Command("topology", "Show the levels of devices", "fencing.topology", (_ANY_NODE,),
+            examples=("crm fencing topology",)),
+    Command("plan", "Show what would happen if a node died now", "fencing.plan", (_NODE,),
+            examples=("crm fencing plan n3",)),
+), aliases=("stonith",))  # fmt: skip
+
 RESOURCE = Level("resource", "Resources: start, stop, move them, and ask why", (
     Command("status", "Show where resources run", "resource.status", (_ANY_RESOURCES,),
             aliases=("list", "show", "locate"), examples=("crm resource status web",)),
@@ -171,14 +187,12 @@ HISTORY = Level("history", "What happened", (
     ), examples=("crm history events --since 10min", "crm history events --resource web")),
 ))  # fmt: skip
 
-LEVELS: tuple[Level, ...] = (CLUSTER, CONFIGURE, HISTORY, NODE, RESOURCE)
+LEVELS: tuple[Level, ...] = (CLUSTER, CONFIGURE, FENCING, HISTORY, NODE, RESOURCE)
 
 HINTS = {
     "corosync": "there is no corosync here: crm cluster members, crm cluster timing",
     "constraint": "crm configure location, colocation, order",
     "property": "crm configure property NAME=VALUE",
-    "stonith": "fence devices are resources of the class stonith: crm configure primitive",
-    "fencing": "crm node fence NODE; fence devices are resources: crm configure primitive",
     "resources": "crm resource",
     "nodes": "crm node",
     "config": "crm configure",

@@ -31,6 +31,16 @@ def renderer(schema: str) -> Renderer | None:
         from haclusterd.cli import render_simulation
 
         return render_simulation.render if name == "simulate" else render_simulation.render_dot
+    if name.startswith("fencing"):
+        from haclusterd.cli import render_fencing
+
+        fencing: dict[str, Renderer] = {
+            "fencing": render_fencing.render_list,
+            "fencing_history": render_fencing.render_history,
+            "fencing_topology": render_fencing.render_topology,
+            "fencing_plan": render_fencing.render_plan,
+        }
+        return fencing.get(name)
     from haclusterd.cli import render_tables
 
     table: dict[str, Renderer] = {

@@ -1,11 +1,14 @@
-"""Executes fence orders that name this node: the fence agent, its retries, its answer (safety.md §5).
+"""Executes fence orders that name this node: the fence agents, their retries, their answers (safety.md §5).
 
 An order is begun at most once per incarnation, and only under a fresh lease. A killed or failed agent is a failure,
-never a success.
+never a success. All devices of a level must succeed: a node with two power supplies is off only when both are, so a
+reset with several devices is off on all and then on on all; once all are off the node is dead, and what `on` answers
+no longer matters (Pacemaker Explained, "Fencing Levels").
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from haclusterd.cib.commands import RecordFenceAgent
 from haclusterd.machines.effects import CallFenceAgent, Effect, Propose
@@ -14,8 +17,8 @@ from haclusterd.model import durations
 from haclusterd.model.agent_calls import FenceCall, FenceCallResult
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Primitive, effective
-from haclusterd.model.fencing import FenceOrder, FenceOutcome, FenceState
-from haclusterd.model.ids import FenceKey, Incarnation, NodeName
+from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState
+from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
 
 ATTEMPTS_DEFAULT = 2
@@ -25,17 +28,42 @@ RETRY_SHARE_PERCENT = 70
 """No retry after this share of the timeout."""
 SPECIAL_PREFIXES = ("pcmk_", "CRM_meta_")
 SPECIAL_NAMES = frozenset({"action", "provides", "stonith-timeout", "crm_feature_set"})
+LIST, STATUS = "list", "status"
+STATUS_CODES = (0, 2)
+"""What `status` answers for a host that the device knows: on, off."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One thing to ask of one device."""
+
+    device: ResourceId
+    action: str
+    """`off`, `on`, `reboot`; `list` or `status` to find out whether the device knows the target."""
+    is_decisive: bool = True
+    """Whether its failure is the order's."""
 
 
 @dataclass(slots=True)
 class _Job:
     order: FenceOrder
+    steps: list[_Step]
+    """What is still to be done, the present step first."""
     began_at: Instant
-    timeout_ms: int
-    attempts_left: int
+    """When the present step began."""
+    timeout_ms: int = 0
+    attempts_left: int = 0
     attempts: int = 0
-    retry_at: Instant = NEVER
+    """Of the whole order: every call has a key of its own."""
+    due_at: Instant = NEVER
+    """When the next call is due: after a delay, or a pause between attempts."""
+    is_calling: bool = False
     failure: str = ""
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def step(self) -> _Step:
+        return self.steps[0]
 
 
 class FencerMachine:
@@ -71,93 +99,186 @@ class FencerMachine:
         return effects
 
     def _begin(self, order: FenceOrder, moment: Moment) -> Sequence[Effect]:
-        device = self._device(order)
         if not moment.has_lease:
             return (_answer(order, FenceOutcome.FAILED, f"{self._node} holds no lease"),)
-        if device is None:
-            return (_answer(order, FenceOutcome.FAILED, f"{order.device} is not configured"),)
-        parameters = effective(device.parameters)
-        timeout_ms = _duration(parameters, f"pcmk_{order.action}_timeout", order.timeout_ms)
-        attempts = _integer(parameters, f"pcmk_{order.action}_retries", ATTEMPTS_DEFAULT)
-        job = _Job(order, moment.now, timeout_ms, attempts_left=max(1, attempts))
+        missing = [device for device in order.devices if self._device(device) is None]
+        if missing:
+            return (_answer(order, FenceOutcome.FAILED, f"{', '.join(missing)} is not configured"),)
+        job = _Job(order, self._steps(order), moment.now)
         self._jobs[order.key] = job
-        return (self._call(job, device, moment),)
+        return self._begin_step(job, moment)
 
-    def _call(self, job: _Job, device: Primitive, moment: Moment) -> Effect:
+    def _steps(self, order: FenceOrder) -> list[_Step]:
+        checks = []
+        for device in order.devices:
+            check = self._parameters(device).get("pcmk_host_check")
+            if check in ("dynamic-list", STATUS):
+                checks.append(_Step(device, LIST if check == "dynamic-list" else STATUS))
+        if order.action is not FenceAction.REBOOT or not order.others:
+            return [*checks, *(_Step(device, str(order.action)) for device in order.devices)]
+        off = [_Step(device, str(FenceAction.OFF)) for device in order.devices]
+        on = [
+            _Step(device, str(FenceAction.ON), is_decisive=False)
+            for device in order.devices
+            if self._turns_on(device)
+        ]
+        return [*checks, *off, *on]
+
+    def _turns_on(self, device: ResourceId) -> bool:
+        """A device that is told to cut for a reset leaves the node off."""
+        return self._parameters(device).get("pcmk_reboot_action", "reboot") != "off"
+
+    def _begin_step(self, job: _Job, moment: Moment) -> Sequence[Effect]:
+        parameters, step = self._parameters(job.step.device), job.step
+        job.timeout_ms = _duration(parameters, f"pcmk_{step.action}_timeout", job.order.timeout_ms)
+        job.attempts_left = max(1, _integer(parameters, f"pcmk_{step.action}_retries", ATTEMPTS_DEFAULT))
+        wait_ms = delay_ms(parameters, job.order) if step.action in (FenceAction.OFF, FenceAction.REBOOT) else 0
+        job.began_at = job.due_at = after(moment.now, wait_ms)
+        return self._call_what_is_due(moment)
+
+    def _call_what_is_due(self, moment: Moment) -> list[Effect]:
+        """Call agents, of one device as many at once as it takes (`pcmk_action_limit`); others wait for their turn."""
+        effects: list[Effect] = []
+        for _, job in sorted(self._jobs.items()):
+            if job.is_calling or job.due_at > moment.now:
+                continue
+            device = job.step.device
+            limit = _integer(self._parameters(device), "pcmk_action_limit", 1)
+            busy = sum(other.is_calling and other.step.device == device for other in self._jobs.values())
+            if self._device(device) is None:
+                problem = job.failure or f"{device} is not configured any more"
+                effects.extend(self._end(job, FenceOutcome.FAILED, problem))
+            elif limit < 0 or busy < max(1, limit):
+                job.began_at = job.began_at if job.failure else moment.now
+                effects.append(self._call(job, moment))
+        return effects
+
+    def _call(self, job: _Job, moment: Moment) -> Effect:
         job.attempts += 1
         job.attempts_left -= 1
-        job.retry_at = NEVER
-        order = job.order
+        job.is_calling = True
+        device = self._device(job.step.device)
+        assert device is not None
         parameters = effective(device.parameters)
-        remaining_ms = max(1, job.timeout_ms - (moment.now - job.began_at))
+        plain, host = fence_parameters(parameters, job.order.target)
         return CallFenceAgent(
             FenceCall(
-                key=f"{order.key}/{job.attempts}",
+                key=f"{job.order.key}/{job.attempts}",
                 agent=device.agent.type,
-                action=parameters.get(f"pcmk_{order.action}_action", str(order.action)),
-                parameters=fence_parameters(parameters, order.target),
-                timeout_ms=remaining_ms,
+                action=parameters.get(f"pcmk_{job.step.action}_action", job.step.action),
+                parameters=plain,
+                timeout_ms=max(1, job.timeout_ms - (moment.now - job.began_at)),
+                host=host if job.step.action != LIST else None,
             )
         )
 
     def agent_finished(self, result: FenceCallResult, moment: Moment) -> Sequence[Effect]:
         """A fence agent has ended."""
-        key = FenceKey(result.key.rpartition("/")[0])
-        job = self._jobs.get(key)
+        job = self._jobs.get(FenceKey(result.key.rpartition("/")[0]))
         if job is None:
             return ()
-        if result.exit_code == 0 and not result.timed_out:
-            del self._jobs[key]
-            return (_answer(job.order, FenceOutcome.FENCED, result.reason),)
+        job.is_calling = False
+        return [*self._take(job, result, moment), *self._call_what_is_due(moment)]
+
+    def _take(self, job: _Job, result: FenceCallResult, moment: Moment) -> Sequence[Effect]:
+        job.failure = self._objection(job, result)
+        if not job.failure:
+            job.reasons.extend(filter(None, (result.reason,)))
+            return self._next_step(job, moment)
         elapsed_ms = moment.now - job.began_at
         may_retry = job.attempts_left > 0 and elapsed_ms * 100 < job.timeout_ms * RETRY_SHARE_PERCENT
-        job.failure = result.reason or f"exit code {result.exit_code}"
-        if result.timed_out or not may_retry:
-            del self._jobs[key]
-            outcome = FenceOutcome.TIMEOUT if result.timed_out else FenceOutcome.FAILED
-            return (_answer(job.order, outcome, f"{job.failure} (attempt {job.attempts})"),)
-        job.retry_at = after(moment.now, RETRY_PAUSE_MS)
-        return ()
+        if may_retry and not result.timed_out:
+            job.due_at = after(moment.now, RETRY_PAUSE_MS)
+            return ()
+        if not job.step.is_decisive:
+            return self._next_step(job, moment)
+        outcome = FenceOutcome.TIMEOUT if result.timed_out else FenceOutcome.FAILED
+        return self._end(job, outcome, f"{job.failure} (attempt {job.attempts})")
+
+    def _objection(self, job: _Job, result: FenceCallResult) -> str:
+        """Say why a step did not succeed; empty when it did."""
+        if result.timed_out:
+            return result.reason or "timed out"
+        if job.step.action == STATUS and result.exit_code in STATUS_CODES:
+            return ""
+        if result.exit_code != 0:
+            return result.reason or f"exit code {result.exit_code}"
+        if job.step.action != LIST:
+            return ""
+        host = self._host(job.step.device, job.order.target)
+        listed = {line.partition(",")[0].strip().lower() for line in result.output.splitlines()}
+        listed |= {line.partition(",")[2].strip().lower() for line in result.output.splitlines()}
+        return "" if host.lower() in listed else f"{job.step.device} does not list {host}"
+
+    def _next_step(self, job: _Job, moment: Moment) -> Sequence[Effect]:
+        job.steps.pop(0)
+        if job.steps:
+            job.failure = ""
+            return self._begin_step(job, moment)
+        return self._end(job, FenceOutcome.FENCED, "; ".join(job.reasons))
+
+    def _end(self, job: _Job, outcome: FenceOutcome, detail: str) -> Sequence[Effect]:
+        del self._jobs[job.order.key]
+        return (_answer(job.order, outcome, detail),)
 
     def ticked(self, moment: Moment) -> Sequence[Effect]:
-        """Time has passed: retry what is due."""
-        effects: list[Effect] = []
-        for key, job in sorted(self._jobs.items()):
-            if job.retry_at > moment.now:
-                continue
-            device = self._device(job.order)
-            if device is None:
-                del self._jobs[key]
-                effects.append(_answer(job.order, FenceOutcome.FAILED, job.failure))
-            else:
-                effects.append(self._call(job, device, moment))
-        return effects
+        """Time has passed: call what is due."""
+        return self._call_what_is_due(moment)
 
     def deadline(self) -> Instant:
         """Return when `ticked` is wanted next."""
-        return min((job.retry_at for job in self._jobs.values()), default=NEVER)
+        waiting = [job.due_at for job in self._jobs.values() if not job.is_calling]
+        return min(waiting, default=NEVER)
 
-    def _device(self, order: FenceOrder) -> Primitive | None:
-        device = self._cib.configuration.resources.get(order.device)
+    def _device(self, name: ResourceId) -> Primitive | None:
+        device = self._cib.configuration.resources.get(name)
         return device if isinstance(device, Primitive) and device.agent.standard == "stonith" else None
 
+    def _parameters(self, name: ResourceId) -> Mapping[str, str]:
+        device = self._device(name)
+        return effective(device.parameters) if device is not None else {}
 
-def fence_parameters(parameters: dict[str, str], target: NodeName) -> dict[str, str]:
-    """Return what the agent reads on standard input, without `action` (Pacemaker Explained, "Fencing").
+    def _host(self, device: ResourceId, target: NodeName) -> str:
+        return host_map(self._parameters(device).get("pcmk_host_map", "")).get(target.lower(), str(target))
 
-    The node's name always travels as `nodename`; its port under the device's host argument, `port` unless
-    `pcmk_host_argument` says otherwise (`none` suppresses it), unless it is configured to a fixed value.
+
+def fence_parameters(parameters: Mapping[str, str], target: NodeName) -> tuple[dict[str, str], str | None]:
+    """Return what the agent reads on standard input, without `action`, and the host's name if that is not among it.
+
+    The node's name always travels as `nodename`; what the device calls it under the parameter that
+    `pcmk_host_argument` names (`none`: under none), unless that is configured to a fixed value; without it the agent's
+    metadata says under which (Pacemaker Explained, "Fencing").
     """
     plain = {
         name: value
         for name, value in parameters.items()
         if name not in SPECIAL_NAMES and not name.startswith(SPECIAL_PREFIXES)
     }
-    argument = parameters.get("pcmk_host_argument", "port")
-    if argument != "none" and plain.get(argument, "dynamic") == "dynamic":
-        plain[argument] = host_map(parameters.get("pcmk_host_map", "")).get(target.lower(), str(target))
     plain["nodename"] = str(target)
-    return plain
+    host = host_map(parameters.get("pcmk_host_map", "")).get(target.lower(), str(target))
+    argument = parameters.get("pcmk_host_argument", "")
+    if not argument:
+        return plain, host
+    if argument != "none" and plain.get(argument, "dynamic") == "dynamic":
+        plain[argument] = host
+    return plain, None
+
+
+def delay_ms(parameters: Mapping[str, str], order: FenceOrder) -> int:
+    """Return how long off and reboot wait: `pcmk_delay_base` (for this target), and by chance up to `pcmk_delay_max`.
+
+    The chance is drawn from the order's key: another order draws again, and a replay of this one does not.
+    """
+    least, most = delay_bounds_ms(parameters, order.target)
+    return least + (zlib.crc32(order.key.encode()) % (most - least + 1))
+
+
+def delay_bounds_ms(parameters: Mapping[str, str], target: NodeName) -> tuple[int, int]:
+    """Return between which times the delay for a target is drawn."""
+    text = parameters.get("pcmk_delay_base", "")
+    by_node = host_map(text)
+    base = _duration_of(by_node.get(target.lower(), "0") if by_node else text, 0)
+    return base, max(base, _duration_of(parameters.get("pcmk_delay_max", ""), 0))
 
 
 def host_map(text: str) -> dict[str, str]:
@@ -174,14 +295,18 @@ def _answer(order: FenceOrder, outcome: FenceOutcome, detail: str) -> Effect:
     return Propose(f"fence-agent:{order.key}", RecordFenceAgent(order.key, outcome, detail))
 
 
-def _duration(parameters: dict[str, str], name: str, default_ms: int) -> int:
+def _duration(parameters: Mapping[str, str], name: str, default_ms: int) -> int:
+    return _duration_of(parameters[name], default_ms) if name in parameters else default_ms
+
+
+def _duration_of(text: str, default_ms: int) -> int:
     try:
-        return durations.parse(parameters[name]) if name in parameters else default_ms
+        return durations.parse(text) if text else default_ms
     except ValueError:
         return default_ms
 
 
-def _integer(parameters: dict[str, str], name: str, default: int) -> int:
+def _integer(parameters: Mapping[str, str], name: str, default: int) -> int:
     try:
         return int(parameters.get(name, default))
     except ValueError:

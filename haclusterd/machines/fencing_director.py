@@ -13,6 +13,7 @@ from haclusterd.machines.effects import Effect, Note, Propose
 from haclusterd.machines.fence_evidence import evidence_since
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.configuration import effective
 from haclusterd.model.fencing import (
     DeviceProof,
     FenceAction,
@@ -28,7 +29,7 @@ from haclusterd.model.pacer import PacerReport
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
-from haclusterd.scheduler.fencing_capability import usable_devices
+from haclusterd.scheduler.fencing_capability import executors_of, fencing_levels
 
 BACKOFF_FIRST_MS = 1000
 BACKOFF_MAX_MS = 30_000
@@ -133,8 +134,8 @@ class FencingDirector:
 
     def _order(self, cib: Cib, status: NodeStatus, moment: Moment) -> Sequence[Effect]:
         properties = ClusterProperties(cib.configuration)
-        devices = usable_devices(cib.configuration, status.name)
-        if not properties.boolean("fencing-enabled") or not devices:
+        levels = fencing_levels(cib.configuration, status.name, _attributes(cib, status))
+        if not properties.boolean("fencing-enabled") or not levels:
             return self._tell_once(status, "no usable fencing device: nothing of it is recovered")
         failed = _failures_since_loss(cib, status)
         if len(failed) >= properties.integer("fencing-max-attempts"):
@@ -144,10 +145,11 @@ class FencingDirector:
         if moment.now < wait_until:
             self._wake_at = min(self._wake_at, wait_until)
             return ()
-        executors = self._executors(cib, status.name)
+        level = _least_tried(cib, status.name, levels, failed)
+        device = level[0]
+        executors = self._executors(cib, status.name, level)
         if not executors:
-            return ()
-        device = _least_tried(cib, status.name, devices, failed)
+            return self._tell_once(status, f"no node that may use {', '.join(level)} is online")
         with_it = [record.executor for record in failed if record.device == device]
         executor = min(executors, key=with_it.count)
         incarnation = cib.status.nodes[executor].incarnation
@@ -165,6 +167,7 @@ class FencingDirector:
             attempt=len(failed) + 1,
             issued_at=moment.wall,
             reason=status.detail,
+            others=level[1:],
         )
         return (Propose(f"fence:{order.key}", IssueFence(order)),)
 
@@ -178,13 +181,15 @@ class FencingDirector:
             self._retry_at[node] = known
         return known[1]
 
-    def _executors(self, cib: Cib, target: NodeName) -> list[NodeName]:
-        """Return who may run the agent: the DC first, then the other online nodes; never the target."""
+    def _executors(self, cib: Cib, target: NodeName, level: Sequence[ResourceId]) -> list[NodeName]:
+        """Return who may run the agents: the DC first, then the other online nodes; never the target."""
         online = sorted(
             name
             for name, status in cib.status.nodes.items()
             if status.state is NodeState.ONLINE and name != target
         )
+        for device in level:
+            online = executors_of(cib.configuration, device, online)
         return sorted(online, key=lambda name: (name != self._node, name))
 
     def _tell_once(self, status: NodeStatus, text: str) -> Sequence[Effect]:
@@ -196,16 +201,21 @@ class FencingDirector:
 
 
 def _least_tried(
-    cib: Cib, target: NodeName, devices: Sequence[ResourceId], failed: Sequence[FencingRecord]
-) -> ResourceId:
-    """Return the device to try next: of those tried least, the first that has not lied about the target."""
-    tried = [record.device for record in failed]
+    cib: Cib, target: NodeName, levels: Sequence[tuple[ResourceId, ...]], failed: Sequence[FencingRecord]
+) -> tuple[ResourceId, ...]:
+    """Return the level to try next: of those tried least, the first without a device that lied about the target."""
+    tried = [(record.device, *record.others) for record in failed]
 
-    def has_lied(device: ResourceId) -> bool:
-        proof = cib.status.proofs.get(proof_key(device, target))
-        return proof is not None and proof.state is ProofState.LIED
+    def has_lied(level: tuple[ResourceId, ...]) -> bool:
+        proofs = [cib.status.proofs.get(proof_key(device, target)) for device in level]
+        return any(proof is not None and proof.state is ProofState.LIED for proof in proofs)
 
-    return min(devices, key=lambda device: (tried.count(device), has_lied(device)))
+    return min(levels, key=lambda level: (tried.count(level), has_lied(level)))
+
+
+def _attributes(cib: Cib, status: NodeStatus) -> dict[str, str]:
+    entry = cib.configuration.nodes.get(status.name)
+    return {**(effective(entry.attributes) if entry is not None else {}), **status.attributes}
 
 
 def _failures_since_loss(cib: Cib, status: NodeStatus) -> list[FencingRecord]:

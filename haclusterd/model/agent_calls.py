@@ -73,8 +73,10 @@ class FenceCall:
     action: str
     """off, on, reboot, status, monitor, list, metadata."""
     parameters: Mapping[str, str] = field(repr=False)
-    """Everything for standard input except `action`, with the target already filled in."""
+    """Everything for standard input except `action`; the target too, unless `host` is given."""
     timeout_ms: int
+    host: str | None = None
+    """What the device calls the target; the agent's metadata says under which name it reads that (plug or port)."""
 
 
 @dataclass(frozen=True, slots=True)

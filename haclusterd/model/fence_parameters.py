@@ -12,9 +12,15 @@ PREFIX = "pcmk_"
 DEVICE_PARAMETERS: tuple[Row, ...] = (
     Row("pcmk_host_list", ValueType.STRING, "", "The nodes that it can fence; with pcmk_host_map empty too: all."),
     Row("pcmk_host_map", ValueType.STRING, "", "What the device calls the nodes: node:port;node2:port2."),
-    Row("pcmk_host_check", ValueType.CHOICE, "static-list", "Whether it can fence only the nodes that are listed.",
-        choices=("static-list", "none")),
-    Row("pcmk_host_argument", ValueType.STRING, "port", "The agent's parameter that names the node; none: no such."),
+    Row("pcmk_host_check", ValueType.CHOICE, "static-list",
+        "How it is known whether it can fence a node: by what is listed here, by asking the device for its list or for "
+        "the node's status before each use, or not at all.",
+        choices=("static-list", "dynamic-list", "status", "none")),
+    Row("pcmk_host_argument", ValueType.STRING, "", "The agent's parameter that names the node; none: no such; empty: "
+        "plug or port, whichever the agent has."),
+    Row("pcmk_delay_base", ValueType.STRING, "0", "How long off and reboot wait: one time, or node:time;node2:time."),
+    Row("pcmk_delay_max", ValueType.DURATION, "0", "Up to how long they wait, by chance."),
+    Row("pcmk_action_limit", ValueType.INTEGER, "1", "How many actions it carries out at a time; -1: any number."),
     *(
         row
         for action in FenceAction
@@ -25,6 +31,10 @@ DEVICE_PARAMETERS: tuple[Row, ...] = (
             Row(f"pcmk_{action}_retries", ValueType.INTEGER, "2", "How often the agent is called at most.", minimum=1),
         )
     ),
+    Row("pcmk_list_action", ValueType.STRING, "list", "What the agent is asked for instead of list."),
+    Row("pcmk_list_timeout", ValueType.DURATION, "", "How long that may take; else fencing-timeout.", minimum=1),
+    Row("pcmk_status_action", ValueType.STRING, "status", "What the agent is asked for instead of status."),
+    Row("pcmk_status_timeout", ValueType.DURATION, "", "How long that may take; else fencing-timeout.", minimum=1),
     Row("pcmk_monitor_action", ValueType.STRING, "monitor", "What the agent is asked for instead of monitor."),
     Row("pcmk_monitor_timeout", ValueType.DURATION, "", "How long its start, which is a monitor, may take.",
         minimum=1),

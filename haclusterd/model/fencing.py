@@ -35,7 +35,7 @@ class FenceOutcome(StrEnum):
     UNKNOWN = "unknown"
     """Whoever ran the agent is gone."""
     CONFIRMED = "confirmed"
-    """A person said that the node is down; no verb offers it yet (safety.md §10)."""
+    """A person said that the node is down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,13 @@ class FenceOrder:
     issued_at: WallTime
     reason: str
     state: FenceState = FenceState.OPEN
+    others: tuple[ResourceId, ...] = ()
+    """The further devices of a level of the topology: all of them, with `device`, must succeed."""
+
+    @property
+    def devices(self) -> tuple[ResourceId, ...]:
+        """Every device that it takes."""
+        return (self.device, *self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,7 @@ class FencingRecord:
     issued_at: WallTime
     ended_at: WallTime
     reason: str
+    others: tuple[ResourceId, ...] = ()
 
 
 class ProofState(StrEnum):

@@ -6,11 +6,12 @@ FAILOVER). Whether a device works is proof, and kept elsewhere; whether it lists
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from haclusterd.model.configuration import Configuration, Primitive, effective
+from haclusterd.model.configuration import Configuration, FencingLevel, Location, Primitive, effective
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import meta_values
+from haclusterd.model.scores import INFINITY
 
 _SEPARATORS = re.compile(r"[\s,;]+")
 
@@ -18,14 +19,72 @@ _SEPARATORS = re.compile(r"[\s,;]+")
 def usable_devices(configuration: Configuration, node: NodeName) -> tuple[ResourceId, ...]:
     """Return the devices that may fence a node, in the order in which they are to be tried.
 
-    A device that the administrator stopped (`target-role=Stopped`) is not used (Pacemaker Explained, "Fencing").
+    A device that the administrator stopped (`target-role=Stopped`) is not used; where a topology names devices for the
+    node, no other is (Pacemaker Explained, "Fencing").
     """
     parents = configuration.parents()
+    named = {
+        device
+        for level in configuration.fencing_levels
+        if _is_for(level, node, _attributes_of(configuration, node))
+        for device in level.devices
+    }
     return tuple(
         device.id
         for device in configuration.fence_devices()
-        if _is_enabled(configuration, device, parents.get(device.id)) and _may_fence(device, node)
+        if _is_enabled(configuration, device, parents.get(device.id))
+        and (device.id in named or (not named and _may_fence(device, node)))
     )
+
+
+def _attributes_of(configuration: Configuration, node: NodeName) -> Mapping[str, str]:
+    entry = configuration.nodes.get(node)
+    return effective(entry.attributes) if entry is not None else {}
+
+
+def fencing_levels(
+    configuration: Configuration, node: NodeName, attributes: Mapping[str, str] | None = None
+) -> tuple[tuple[ResourceId, ...], ...]:
+    """Return what fences a node, in the order in which it is tried: of each level all devices must succeed.
+
+    Without a topology for the node each usable device is a level of its own. A level that names a device which is
+    missing or stopped cannot succeed and is left out. `attributes` are the node's, for levels by attribute.
+    """
+    levels = [level for level in configuration.fencing_levels if _is_for(level, node, attributes or {})]
+    if not levels:
+        return tuple((device,) for device in usable_devices(configuration, node))
+    parents = configuration.parents()
+    enabled = {
+        device.id
+        for device in configuration.fence_devices()
+        if _is_enabled(configuration, device, parents.get(device.id))
+    }
+    by_index: dict[int, tuple[ResourceId, ...]] = {}
+    for level in levels:
+        known = by_index.get(level.index, ())
+        by_index[level.index] = (*known, *(device for device in level.devices if device not in known))
+    return tuple(devices for _, devices in sorted(by_index.items()) if devices and enabled.issuperset(devices))
+
+
+def _is_for(level: FencingLevel, node: NodeName, attributes: Mapping[str, str]) -> bool:
+    if level.target:
+        return level.target.lower() == node.lower()
+    if level.target_pattern:
+        try:
+            return re.search(level.target_pattern, node, re.IGNORECASE) is not None
+        except re.error:
+            return False
+    return bool(level.target_attribute) and attributes.get(level.target_attribute) == level.target_value
+
+
+def executors_of(configuration: Configuration, device: ResourceId, nodes: Iterable[NodeName]) -> list[NodeName]:
+    """Return which of some nodes may use a device: those that no location constraint keeps it from."""
+    banned = {
+        constraint.node
+        for constraint in configuration.constraints.values()
+        if isinstance(constraint, Location) and constraint.resource == device and constraint.score <= -INFINITY
+    }
+    return [node for node in nodes if node not in banned]
 
 
 def usable_devices_by_node(
@@ -50,7 +109,7 @@ def _may_fence(device: Primitive, node: NodeName) -> bool:
     listed = _words(parameters.get("pcmk_host_list", ""))
     mapped = _words(parameters.get("pcmk_host_map", ""))
     hosts = {word.lower() for word in listed} | {word.partition(":")[0].partition("=")[0].lower() for word in mapped}
-    if not hosts or parameters.get("pcmk_host_check") == "none":
+    if not hosts or parameters.get("pcmk_host_check") in ("none", "dynamic-list", "status"):
         return True
     return node.lower() in hosts
 

@@ -1,12 +1,13 @@
 """How a node runs fence agents for orders that name it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from haclusterd.cib import commands
 from haclusterd.machines.effects import CallFenceAgent, Effect
-from haclusterd.machines.fencer import RETRY_PAUSE_MS, FencerMachine, fence_parameters, host_map
+from haclusterd.machines.fencer import RETRY_PAUSE_MS, FencerMachine, delay_ms, fence_parameters, host_map
 from haclusterd.model.agent_calls import FenceCall, FenceCallResult
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
 from haclusterd.model.ids import FenceKey, ResourceId
@@ -30,9 +31,11 @@ TIMEOUT_MS = 60_000
 class Executor:
     """n1, which is to fence n2 with `power`."""
 
-    def __init__(self, parameters: dict[str, str] | None = None) -> None:
+    def __init__(self, parameters: dict[str, str] | None = None, *, others: tuple[str, ...] = ()) -> None:
         self.cluster = Cluster()
-        self.cluster.configure(commands.PutResource(primitive("power", "stonith:fence_test", parameters)))
+        self.others = tuple(map(ResourceId, others))
+        for name in ("power", *others):
+            self.cluster.configure(commands.PutResource(primitive(name, "stonith:fence_test", parameters)))
         self.cluster.lose(N2)
         self.fencer = FencerMachine(N1, life(N1))
         self.now = 1000
@@ -52,6 +55,7 @@ class Executor:
             attempt=1,
             issued_at=WallTime(0),
             reason="lost",
+            others=self.others,
         )
 
     def take(self, effects: Sequence[Effect]) -> list[FenceOutcome]:
@@ -68,8 +72,8 @@ class Executor:
         now = moment(self.now) if has_lease else without_lease(self.now)
         return self.take(self.fencer.cib_changed(self.cluster.cib, now))
 
-    def ended(self, exit_code: int, *, timed_out: bool = False) -> list[FenceOutcome]:
-        result = FenceCallResult(self.calls[-1].key, exit_code, timed_out=timed_out, reason="", output="")
+    def ended(self, exit_code: int, *, timed_out: bool = False, output: str = "") -> list[FenceOutcome]:
+        result = FenceCallResult(self.calls[-1].key, exit_code, timed_out=timed_out, reason="", output=output)
         return self.take(self.fencer.agent_finished(result, moment(self.now)))
 
     def wait(self, span_ms: int) -> list[FenceOutcome]:
@@ -82,7 +86,7 @@ def test_the_agent_is_called_and_its_success_told() -> None:
     assert executor.ordered() == []
     [call] = executor.calls
     assert (call.agent, call.action, call.timeout_ms) == ("fence_test", "reboot", TIMEOUT_MS)
-    assert call.parameters == {"ip": "192.0.2.1", "port": "n2", "nodename": "n2"}
+    assert (call.parameters, call.host) == ({"ip": "192.0.2.1", "nodename": "n2"}, "n2")
     assert executor.fencer.is_fencing
     assert executor.ended(0) == [FenceOutcome.FENCED]
     assert not executor.fencer.is_fencing
@@ -176,17 +180,19 @@ def test_how_often_it_is_tried_is_configured() -> None:
 @pytest.mark.parametrize(
     ("parameters", "expected"),
     [
-        ({}, {"port": "n2"}),
-        ({"pcmk_host_argument": "plug"}, {"plug": "n2"}),
-        ({"pcmk_host_argument": "none"}, {}),
-        ({"port": "7"}, {"port": "7"}),
-        ({"port": "dynamic"}, {"port": "n2"}),
-        ({"pcmk_host_map": "n1:1;n2:2"}, {"port": "2"}),
-        ({"pcmk_host_list": "n1 n2", "provides": "x", "action": "off", "CRM_meta_a": "1"}, {"port": "n2"}),
+        ({}, ({}, "n2")),
+        ({"pcmk_host_argument": "plug"}, ({"plug": "n2"}, None)),
+        ({"pcmk_host_argument": "none"}, ({}, None)),
+        ({"port": "7"}, ({"port": "7"}, "n2")),
+        ({"pcmk_host_argument": "port", "port": "7"}, ({"port": "7"}, None)),
+        ({"pcmk_host_argument": "port", "port": "dynamic"}, ({"port": "n2"}, None)),
+        ({"pcmk_host_map": "n1:1;n2:2"}, ({}, "2")),
+        ({"pcmk_host_list": "n1 n2", "provides": "x", "action": "off", "CRM_meta_a": "1"}, ({}, "n2")),
     ],
 )
-def test_what_the_agent_reads(parameters: dict[str, str], expected: dict[str, str]) -> None:
-    assert fence_parameters(parameters, N2) == {**expected, "nodename": "n2"}
+def test_what_the_agent_reads(parameters: dict[str, str], expected: tuple[dict[str, str], str | None]) -> None:
+    plain, host = expected
+    assert fence_parameters(parameters, N2) == ({**plain, "nodename": "n2"}, host)
 
 
 @pytest.mark.parametrize(
@@ -201,3 +207,89 @@ def test_what_the_agent_reads(parameters: dict[str, str], expected: dict[str, st
 )
 def test_host_maps(text: str, expected: dict[str, str]) -> None:
     assert host_map(text) == expected
+
+
+def actions(executor: Executor) -> list[str]:
+    return [call.action for call in executor.calls]
+
+
+def test_a_reset_with_two_supplies_is_off_on_both_and_then_on_on_both() -> None:
+    executor = Executor(others=("power2",))
+    executor.ordered()
+    for _ in range(3):
+        assert executor.ended(0) == []
+    assert actions(executor) == ["off", "off", "on", "on"]
+    assert executor.ended(1) == []
+    assert executor.wait(RETRY_PAUSE_MS) == []
+    assert executor.ended(1) == [FenceOutcome.FENCED]
+
+
+def test_one_supply_that_stays_on_is_no_fencing() -> None:
+    executor = Executor({"pcmk_off_retries": "1"}, others=("power2",))
+    executor.ordered()
+    assert executor.ended(0) == []
+    assert executor.ended(1) == [FenceOutcome.FAILED]
+    assert actions(executor) == ["off", "off"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "at_least_ms", "at_most_ms"),
+    [
+        ({"pcmk_delay_base": "5s"}, 5000, 5000),
+        ({"pcmk_delay_base": "n1:9s;n2:2s"}, 2000, 2000),
+        ({"pcmk_delay_base": "n1:9s"}, 0, 0),
+        ({"pcmk_delay_max": "10s"}, 0, 10_000),
+        ({"pcmk_delay_base": "3s", "pcmk_delay_max": "10s"}, 3000, 10_000),
+        ({"pcmk_delay_base": "30s", "pcmk_delay_max": "10s"}, 30_000, 30_000),
+    ],
+)
+def test_off_and_reset_wait(parameters: dict[str, str], at_least_ms: int, at_most_ms: int) -> None:
+    executor = Executor(parameters)
+    executor.ordered()
+    waits = executor.fencer.deadline() - executor.now if not executor.calls else 0
+    assert at_least_ms <= waits <= at_most_ms
+    executor.wait(waits)
+    assert len(executor.calls) == 1
+
+
+def test_a_delay_is_the_same_each_time_it_is_looked_at_and_another_for_another_order() -> None:
+    executor = Executor()
+    drawn = [delay_ms({"pcmk_delay_max": "60s"}, executor.order(f"f{number}")) for number in range(20)]
+    assert drawn == [delay_ms({"pcmk_delay_max": "60s"}, executor.order(f"f{number}")) for number in range(20)]
+    assert len(set(drawn)) > 10
+
+
+@pytest.mark.parametrize(
+    ("check", "exit_code", "output", "is_fenced"),
+    [
+        ("dynamic-list", 0, "n1,one\nn2,two\n", True),
+        ("dynamic-list", 0, "7,N2\n", True),
+        ("dynamic-list", 0, "n1,one\n", False),
+        ("status", 0, "", True),
+        ("status", 2, "", True),
+        ("status", 1, "", False),
+    ],
+)
+def test_a_device_is_asked_first_whether_it_knows_the_node(
+    check: str, exit_code: int, output: str, is_fenced: bool
+) -> None:
+    executor = Executor({"pcmk_host_check": check, "pcmk_status_retries": "1", "pcmk_list_retries": "1"})
+    executor.ordered()
+    told = executor.ended(exit_code, output=output)
+    if is_fenced:
+        assert told == []
+        assert actions(executor) == ["list" if check == "dynamic-list" else "status", "reboot"]
+    else:
+        assert told == [FenceOutcome.FAILED]
+
+
+def test_a_device_does_one_thing_at_a_time() -> None:
+    executor = Executor()
+    executor.cluster.lose(N3)
+    executor.ordered()
+    second = replace(executor.order("f2"), target=N3, target_incarnation=life(N3))
+    executor.cluster.must(commands.IssueFence(second))
+    executor.take(executor.fencer.cib_changed(executor.cluster.cib, moment(executor.now)))
+    assert len(executor.calls) == 1
+    assert executor.ended(0) == [FenceOutcome.FENCED]
+    assert [call.host for call in executor.calls] == ["n2", "n3"]
