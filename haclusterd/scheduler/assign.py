@@ -1,18 +1,57 @@
 """Phase: give every resource its node, in the order of priority, then of the document.
 
-A resource that depends on another one's place has that one assigned first; a group's members are assigned one after the
-other. The rules for one primitive are in `assign_primitive`, for a group in `assign_group`.
+Connections to remote nodes come first, so that it is known which of those can be used. When capacities count, resources
+of one priority are first put into the order of what they lose by not being where they are (Pacemaker Explained,
+"Utilization and Placement Strategy", "Allocation Details").
 """
 
-from haclusterd.scheduler.assign_primitive import Assignment
-from haclusterd.scheduler.entities import Inventory
+from functools import cmp_to_key
+
+from haclusterd.model.scores import INFINITY
+from haclusterd.scheduler.assignment import Assignment
+from haclusterd.scheduler.entities import Inventory, Resource
+from haclusterd.scheduler.neighbour_scores import all_scores
+from haclusterd.scheduler.placing import Placing, Table
 from haclusterd.scheduler.settings import Settings
 
 
 def assign_all(inventory: Inventory, settings: Settings) -> None:
     """Assign every resource; afterwards `assigned` of each is final."""
-    has_device = any(resource.is_fence_device for resource in inventory.by_id.values())
+    has_device = settings.is_fence_device_configured
     is_all_unmanaged = settings.options.is_pacemaker_compatible and settings.is_fencing_enabled and not has_device
-    assignment = Assignment(inventory.nodes_by_name, settings, is_all_unmanaged=is_all_unmanaged)
+    assignment = Assignment(inventory, settings, is_all_unmanaged=is_all_unmanaged)
+    if settings.placement_strategy != "default":
+        _sort_by_scores(inventory, assignment.placing)
     for top in inventory.tops:
-        assignment.assign(top)
+        if top.is_remote_connection:
+            assignment.assign(top, top.partial_target)
+    for top in list(inventory.tops):
+        if not top.is_remote_connection:
+            assignment.assign(top)
+
+
+def _sort_by_scores(inventory: Inventory, placing: Placing) -> None:
+    table: Table = {node.name: node.base_score for node in inventory.nodes}
+    names = placing.sorted_names(table)
+    scores = {id(top): all_scores(top, placing) for top in inventory.tops}
+
+    def compare(left: Resource, right: Resource) -> int:
+        if left.priority != right.priority:
+            return -1 if left.priority > right.priority else 1
+        first, second = scores[id(left)], scores[id(right)]
+        by_current = _score_where_it_runs(left, first) - _score_where_it_runs(right, second)
+        if by_current:
+            return -1 if by_current > 0 else 1
+        for name in names:
+            difference = first.get(name, -INFINITY) - second.get(name, -INFINITY)
+            if difference:
+                return -1 if difference > 0 else 1
+        return 0
+
+    inventory.tops.sort(key=cmp_to_key(compare))
+    inventory.forget_leaves()
+
+
+def _score_where_it_runs(resource: Resource, scores: Table) -> int:
+    node = resource.current_node()
+    return scores.get(node.name, -INFINITY) if node is not None else -INFINITY

@@ -3,27 +3,23 @@
 Source: Pacemaker Explained, "Groups". Where the first member goes is decided by what all members prefer together.
 """
 
-from collections.abc import Iterator
-
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.entities import Resource
 from haclusterd.scheduler.nodes import Node
-
-Steps = Iterator[tuple[Resource, Node | None]]
-"""An assignment under way: it yields the resources that must be assigned before it goes on, with a node to prefer."""
+from haclusterd.scheduler.steps import Steps, Wanted, remember_scores
 
 
-def assign_group(group: Resource, prefer: Node | None) -> Steps:
-    """Assign all members; the group is where its first member is."""
+def assign_group(group: Resource, prefer: Node | None, *, is_trial: bool) -> Steps:
+    """Assign all members; a collocated group is where its first member is."""
     group.is_assigning = True
+    remember_scores(group)
     first: Node | None = None
-    for index, member in enumerate(group.children):
-        yield member, prefer
-        if index == 0:
-            first = member.assigned
+    for member in group.children:
+        yield Wanted(member, prefer, is_trial)
+        first = first or member.assigned
     group.next_role = group.children[0].next_role
-    if first is None and group.next_role is Role.UNKNOWN:
+    if first is None and group.next_role is Role.UNKNOWN and not is_trial:
         group.next_role = Role.STOPPED
-    group.assigned = first
+    group.assigned = first if group.is_collocated else None
     group.is_assigned = True
     group.is_assigning = False

@@ -1,134 +1,103 @@
 """How one primitive gets its node.
 
 Source: Pacemaker Explained, "Constraints" and Pacemaker Development, "Scheduler": mandatory colocations first, then the
-optional ones; the best score wins; of equal ones the node with fewer resources, then where it is, then the name.
+optional ones; then the best of what is left. What is not managed stays where it is.
 """
 
-from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.assign_group import Steps, assign_group
-from haclusterd.scheduler.colocation import any_available, apply_to_dependent, this_with, with_this
-from haclusterd.scheduler.entities import Resource, Together, Variant
-from haclusterd.scheduler.neighbour_scores import pull_by_dependent
+from haclusterd.scheduler.colocation_effects import ColocationEffects
+from haclusterd.scheduler.colocation_lists import this_with, with_this
+from haclusterd.scheduler.entities import Resource, Together
+from haclusterd.scheduler.neighbour_scores import pull_by_dependents
 from haclusterd.scheduler.nodes import Node
-from haclusterd.scheduler.settings import Settings
+from haclusterd.scheduler.placing import Placing
+from haclusterd.scheduler.settings import NoQuorumPolicy
+from haclusterd.scheduler.steps import Steps, Wanted, remember_scores
 
 
-class Assignment:
-    """Assigns resources, each once."""
+class PrimitiveAssignment:
+    """Assigns primitives."""
 
-    def __init__(self, nodes: dict[NodeName, Node], settings: Settings, *, is_all_unmanaged: bool) -> None:
-        self._nodes = nodes
-        self._settings = settings
+    def __init__(self, placing: Placing, effects: ColocationEffects, *, is_all_unmanaged: bool) -> None:
+        self._placing = placing
+        self._effects = effects
+        self._settings = placing.settings
         self._is_all_unmanaged = is_all_unmanaged
 
-    def assign(self, resource: Resource) -> None:
-        """Assign a resource, and before it whatever its place depends on.
-
-        Each step that needs another resource's place asks for it and waits; the waiting ones stand in a list, not on
-        the call stack, because chains of dependencies may be long.
-        """
-        waiting = [self._assign(resource, None)]
-        while waiting:
-            needed = next(waiting[-1], None)
-            if needed is None:
-                waiting.pop()
-            else:
-                waiting.append(self._assign(*needed))
-
-    def _assign(self, resource: Resource, prefer: Node | None) -> Steps:
-        group = resource.parent
-        if group is not None and not (group.is_assigning or group.is_assigned):
-            yield group, prefer
-        if resource.is_assigned or resource.is_assigning:
-            return
-        if resource.variant is Variant.GROUP:
-            yield from assign_group(resource, prefer)
-            return
+    def steps(self, wanted: Wanted) -> Steps:
+        """Assign one primitive; yield what it has to run with first."""
+        resource = wanted.resource
         resource.is_assigning = True
-        yield from self._collect_scores(resource)
-        self._settle(resource, prefer)
-        resource.is_assigned = True
-        resource.is_assigning = False
-
-    def _collect_scores(self, resource: Resource) -> Steps:
         primaries = this_with(resource)
         dependents = with_this(resource)
         for is_mandatory in (True, False):
             for together in primaries:
                 if together.is_mandatory is is_mandatory:
                     yield from self._follow(resource, together)
-            for together in dependents:
-                if together.is_mandatory is is_mandatory:
-                    pull_by_dependent(resource, together, self._nodes)
-        if resource.next_role is Role.STOPPED:
-            resource.ban_everywhere(_stopped_words(resource))
+            pull_by_dependents(
+                resource, (item for item in dependents if item.is_mandatory is is_mandatory), self._placing
+            )
+        self._heed_roles(resource)
+        remember_scores(resource)
+        self._settle(resource, wanted)
+        resource.is_assigned = True
+        resource.is_assigning = False
+        if resource.is_remote_connection:
+            self._connect(resource)
 
     def _follow(self, resource: Resource, together: Together) -> Steps:
         before = None
         if together.dependent_role is Role.PROMOTED or -INFINITY < together.score < 0:
-            before = dict(resource.allowed)
-        yield together.primary, None
-        apply_to_dependent(resource, together, self._nodes)
-        if before is not None and not any_available(resource.allowed, self._nodes):
+            before = resource.allowed
+        yield Wanted(together.primary)
+        self._effects.apply(resource, together.primary, together)
+        if before is not None and not self._placing.any_usable(resource.allowed):
             resource.allowed = before
 
-    def _settle(self, resource: Resource, prefer: Node | None) -> None:
+    def _heed_roles(self, resource: Resource) -> None:
+        """A resource that is to be stopped goes nowhere; without quorum a frozen one does not rise."""
+        if resource.next_role is Role.STOPPED:
+            resource.ban_everywhere(_stopped_words(resource))
+        elif resource.next_role.value > resource.original_role.value:
+            is_frozen = self._settings.no_quorum_policy is NoQuorumPolicy.FREEZE
+            if is_frozen and not self._settings.options.has_quorum:
+                resource.next_role = resource.original_role
+
+    def _settle(self, resource: Resource, wanted: Wanted) -> None:
         if self._is_all_unmanaged:
             resource.is_managed = False
         if not resource.is_managed:
-            current = resource.current_node()
             resource.next_role = resource.original_role
-            self._force(resource, current)
+            self._force(resource, resource.current_node(), wanted)
         elif self._settings.stops_all:
-            self._force(resource, None)
+            self._force(resource, None, wanted)
         else:
-            chosen = self._choose(resource, prefer)
-            self._place(resource, chosen)
+            node = self._placing.choose(resource, wanted.prefer)
+            self._placing.take(resource, node, is_trial=wanted.is_trial)
 
-    def _choose(self, resource: Resource, prefer: Node | None) -> Node | None:
-        """Return the best node; it may still turn out to be forbidden."""
-        allowed = resource.allowed
-        if not allowed:
-            return None
-        nodes = self._nodes
-        current = resource.current_node()
+    def _force(self, resource: Resource, node: Node | None, wanted: Wanted) -> None:
+        if node is not None:
+            self._placing.force(resource, node)
+        elif resource.is_managed:
+            self._placing.take_none(resource, is_trial=wanted.is_trial)
 
-        def rank(name: NodeName) -> tuple[int, int, bool, str]:
-            node = nodes[name]
-            score = allowed[name] if node.is_available else -INFINITY
-            return (-score, node.resources_assigned, node is not current, name)
+    def _connect(self, connection: Resource) -> None:
+        """A remote node will be online where its connection will be; without one it shuts down.
 
-        best = nodes[min(allowed, key=rank)]
-        best_score = allowed[best.name] if best.is_available else -INFINITY
-        if prefer is not None and prefer.is_available:
-            score = allowed.get(prefer.name, -INFINITY)
-            if score >= 0 and score >= best_score:
-                return prefer
-        is_kept = current is not None and current.is_available and allowed.get(current.name) == best_score
-        if is_kept and best_score > 0:
-            return current
-        return best
-
-    def _place(self, resource: Resource, node: Node | None) -> None:
-        if node is None or resource.allowed[node.name] < 0 or not node.is_available:
-            self._take_none(resource)
-            return
-        resource.assigned = node
-        node.resources_assigned += 1
-
-    def _force(self, resource: Resource, node: Node | None) -> None:
+        One that had to be fenced because its connection was lost need not be, when that can be had again.
+        """
+        node = connection.remote_node
         if node is None:
-            self._take_none(resource)
             return
-        resource.assigned = node
-        node.resources_assigned += 1
-
-    def _take_none(self, resource: Resource) -> None:
-        resource.assigned = None
-        if resource.is_managed and resource.next_role is not Role.STOPPED:
-            resource.next_role = Role.STOPPED
+        if connection.assigned is not None and connection.next_role is not Role.STOPPED:
+            node.is_online = True
+            if not node.is_seen:
+                node.is_unclean = False
+                node.fence_reason = ""
+        else:
+            node.is_shutting_down = True
+        self._placing.node_changed(node)
 
 
 def _stopped_words(resource: Resource) -> str:

@@ -1,18 +1,26 @@
-"""Phase: colocation constraints, and what one does to the scores of the resource that depends on it.
+"""Phase: the colocations of this plan, those that users wrote and those that the scheduler implies.
 
-Source: Pacemaker Explained, "Placing Resources Relative to other Resources". A mandatory colocation decides where the
-dependent may run; an optional one is a weight. How dependents pull on their primary is in `neighbour_scores`.
+Source: Pacemaker Explained, "Placing Resources Relative to other Resources", "Resource Sets". Implied are: each member
+of a group with the one before, what a launcher launches with the launcher, a bundle's addresses with its containers.
+Which of them count for a resource is in `colocation_lists`; what they do in `colocation_effects` and
+`neighbour_scores`.
 """
 
 from __future__ import annotations
 
-from haclusterd.model.configuration import Colocation, Configuration
-from haclusterd.model.ids import NodeName
-from haclusterd.model.ocf import Role
-from haclusterd.model.scores import INFINITY, add
-from haclusterd.scheduler.entities import UNAME, Inventory, Resource, Together, Variant
-from haclusterd.scheduler.nodes import Node
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
+from haclusterd.model.configuration import Colocation, Configuration, ResourceSet
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.ocf import Role
+from haclusterd.model.scores import INFINITY
+from haclusterd.scheduler.entities import UNAME, Inventory, Resource, Together, Variant
+from haclusterd.scheduler.location import runs_on_node_of
+from haclusterd.scheduler.references import expanded_set, named_group
+
+NESTED = 10_000
+"""How much the connection of a bundle's container wants to be where that is: it may have to be elsewhere."""
 _ROLES = {
     "stopped": Role.STOPPED,
     "unpromoted": Role.UNPROMOTED,
@@ -23,175 +31,182 @@ _ROLES = {
 
 
 def unpack_colocations(inventory: Inventory, configuration: Configuration) -> list[Together]:
-    """Make the colocations of users and of groups, and hang them on the resources, most important first."""
-    found = [
-        together
-        for item in configuration.constraints.values()
-        if isinstance(item, Colocation) and (together := _read(inventory, item)) is not None
-    ]
+    """Make all colocations and hang them on the resources, most important first; return them as they were made."""
+    found: list[Together] = []
+    for item in configuration.constraints.values():
+        if isinstance(item, Colocation):
+            found.extend(_Reader(item, inventory, configuration).read())
     for top in inventory.tops:
-        for before, member in zip(top.children, top.children[1:], strict=False):
-            found.append(
-                Together(
-                    f"group {top.id}", INFINITY, member, before,
-                    has_own_influence=member.is_critical, is_configured=False,
-                )
-            )  # fmt: skip
-    for together in reversed(found):
-        together.dependent.this_with.append(together)
-        together.primary.with_this.append(together)
-    for resource in {id(end): end for item in found for end in (item.dependent, item.primary)}.values():
-        resource.this_with.sort(key=lambda item: _importance(item.primary))
-        resource.with_this.sort(key=lambda item: _importance(item.dependent))
+        found.extend(_implied(top))
+    attach(found)
+    ends = (each for item in found for each in (item.dependent, item.primary))
+    groups = {id(each.parent): each.parent for each in ends if each.parent is not None}
+    for group in groups.values():
+        if group.variant is Variant.GROUP:
+            group.members_this_with = [item for each in group.children for item in _configured(each.this_with)]
+            group.members_with_this = [item for each in group.children for item in _configured(each.with_this)]
     return found
 
 
-def _importance(resource: Resource) -> tuple[int, int, str]:
-    return (-resource.priority, -resource.variant, resource.id)
+def attach(found: Iterable[Together]) -> None:
+    """Hang colocations on their two resources: more important neighbours first, of equal ones the newest."""
+    ends: dict[int, Resource] = {}
+    for together in found:
+        together.dependent.this_with.insert(0, together)
+        together.primary.with_this.insert(0, together)
+        ends[id(together.dependent)] = together.dependent
+        ends[id(together.primary)] = together.primary
+    for resource in ends.values():
+        resource.this_with.sort(key=lambda item: importance(item.primary))
+        resource.with_this.sort(key=lambda item: importance(item.dependent))
 
 
-def _read(inventory: Inventory, item: Colocation) -> Together | None:
-    dependent, primary = inventory.by_id.get(item.dependent), inventory.by_id.get(item.primary)
-    if dependent is None or primary is None or item.score == 0 or dependent is primary:
-        return None
-    if dependent.is_inside(primary) or primary.is_inside(dependent):
-        return None
-    return Together(
-        item.id,
-        item.score,
-        dependent,
-        primary,
-        _ROLES.get((item.dependent_role or "").lower(), Role.UNKNOWN),
-        _ROLES.get((item.primary_role or "").lower(), Role.UNKNOWN),
-        item.node_attribute or UNAME,
-        item.influence if item.influence is not None else dependent.is_critical,
-    )
+def importance(resource: Resource) -> tuple[int, int, bool, str]:
+    """Sort more important resources first."""
+    return (-resource.priority, -resource.variant, not resource.is_promotable, resource.id)
 
 
-def this_with(resource: Resource) -> list[Together]:
-    """Return the colocations that decide where a resource runs; a group's belong to its first member."""
-    group = resource.parent
-    if group is None:
-        if resource.variant is not Variant.GROUP:
-            return resource.this_with
-        return _merged([resource, *resource.children], "this_with")
-    if resource is not group.children[0]:
-        if not any(not member.is_managed for member in group.children[: group.children.index(resource)]):
-            return resource.this_with
-        mandatory = [item for item in group.this_with if item.score >= INFINITY]
-        return _sorted_with(resource.this_with + mandatory, "this_with")
-    others = [item for member in group.children[1:] for item in member.this_with if item.is_configured]
-    if not group.this_with and not others:
-        return resource.this_with
-    return _sorted_with(resource.this_with + group.this_with + others, "this_with")
+def _configured(items: Iterable[Together]) -> Iterator[Together]:
+    return (item for item in items if item.is_configured)
 
 
-def with_this(resource: Resource) -> list[Together]:
-    """Return the colocations that depend on where a resource runs; a group's belong to its last member."""
-    group = resource.parent
-    if group is None:
-        if resource.variant is not Variant.GROUP:
-            return resource.with_this
-        return _merged([resource, *resource.children], "with_this")
-    if resource is not group.children[-1]:
-        return resource.with_this
-    others = [item for member in group.children[:-1] for item in member.with_this if item.is_configured]
-    if not group.with_this and not others:
-        return resource.with_this
-    return _sorted_with(resource.with_this + group.with_this + others, "with_this")
+def _implied(top: Resource) -> Iterator[Together]:
+    waiting = [top]
+    while waiting:
+        resource = waiting.pop()
+        waiting.extend(reversed(resource.children))
+        if resource.variant is Variant.GROUP:
+            yield from _of_group(resource)
+        elif resource.variant is Variant.BUNDLE:
+            for replica in resource.replicas:
+                if replica.ip is not None:
+                    yield _implied_one(f"bundle {resource.id}", replica.ip, replica.container, INFINITY)
+        elif resource.launcher is not None and runs_on_node_of(resource, resource.launcher) is None:
+            score = NESTED if resource.is_nesting_allowed else INFINITY
+            yield _implied_one(f"launched by {resource.launcher.id}", resource, resource.launcher, score)
 
 
-def _merged(resources: list[Resource], side: str) -> list[Together]:
-    found: list[Together] = []
-    for index, resource in enumerate(resources):
-        items: list[Together] = resource.this_with if side == "this_with" else resource.with_this
-        found.extend(item for item in items if index == 0 or item.is_configured)
-    return _sorted_with(found, side)
+def _of_group(group: Resource) -> Iterator[Together]:
+    if group.is_collocated:
+        for before, member in zip(group.children, group.children[1:], strict=False):
+            yield _implied_one(f"group {group.id}", member, before, INFINITY, has_own_influence=member.is_critical)
 
 
-def _sorted_with(items: list[Together], side: str) -> list[Together]:
-    if side == "this_with":
-        return sorted(items, key=lambda item: _importance(item.primary))
-    return sorted(items, key=lambda item: _importance(item.dependent))
+def _implied_one(
+    source: str, dependent: Resource, primary: Resource, score: int, *, has_own_influence: bool = True
+) -> Together:
+    return Together(source, score, dependent, primary, has_own_influence=has_own_influence, is_configured=False)
 
 
-def apply_to_dependent(resource: Resource, together: Together, nodes: dict[NodeName, Node]) -> None:
-    """Change a dependent's scores after its primary was assigned (or found to have no node).
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Resources on one side of a colocation, or one set."""
 
-    Of two that depend on each other, the one that is assigned first is not bound.
-    """
-    if resource.is_assigned:
-        return
-    primary = _representative(together)
-    if not primary.is_assigned:
-        return
-    if together.dependent_role is not Role.UNKNOWN and together.dependent_role is not resource.next_role:
-        return
-    if together.primary_role is not Role.UNKNOWN and together.primary_role is not primary.next_role:
-        return
-    if primary.assigned is None and together.score < 0:
-        return
-    table = _followed(resource.allowed, together, primary.assigned, nodes)
-    if together.is_mandatory or any_available(table, nodes):
-        replace_scores(resource, table, _words(together, primary))
+    id: str
+    resources: tuple[Resource, ...]
+    role: Role
+    score: int
+    is_sequential: bool
+    is_listed: bool = False
+    """Of old configurations: each with the next one instead of the one before."""
 
 
-def _followed(
-    scores: dict[NodeName, int], together: Together, primary_node: Node | None, nodes: dict[NodeName, Node]
-) -> dict[NodeName, int]:
-    """Return a dependent's scores, given where its primary is."""
-    if primary_node is None:
-        return {name: add(value, -together.score) for name, value in scores.items()}
-    wanted = attribute_of(primary_node, together.attribute)
-    table = {}
-    for name, value in scores.items():
-        is_with_it = _equal(attribute_of(nodes[name], together.attribute), wanted)
-        if together.score >= INFINITY:
-            table[name] = value if is_with_it else -INFINITY
-        else:
-            table[name] = add(value, together.score) if is_with_it else value
-    return table
+class _Reader:
+    """Reads one colocation constraint."""
+
+    def __init__(self, item: Colocation, inventory: Inventory, configuration: Configuration) -> None:
+        self._item = item
+        self._inventory = inventory
+        self._configuration = configuration
+
+    def read(self) -> Iterator[Together]:
+        """Yield what the constraint means; what names something unknown means nothing."""
+        if self._item.sets:
+            yield from self._read_sets()
+            return
+        if self._item.score == 0:
+            return
+        dependents = self._side(self._item.dependent, self._item.dependent_role)
+        primaries = self._side(self._item.primary, self._item.primary_role)
+        if dependents is None or primaries is None:
+            return
+        if len(dependents.resources) > 1 and len(primaries.resources) > 1:
+            return
+        for dependent in dependents.resources:
+            for primary in primaries.resources:
+                yield from self._one(dependents, dependent, primaries, primary)
+
+    def _side(self, name: ResourceId, role: str | None) -> _Side | None:
+        group = named_group(name, self._inventory, self._configuration)
+        found = [self._inventory.find(each) for each in ((name,) if group is None else group)]
+        resources = tuple(each for each in found if each is not None)
+        if not resources or len(resources) < len(found):
+            return None
+        return _Side(self._item.id, resources, _role(role), self._item.score, is_sequential=False)
+
+    def _read_sets(self) -> Iterator[Together]:
+        sides = [self._set(each) for each in self._item.sets]
+        before: _Side | None = None
+        for side in sides:
+            if side is None:
+                return
+            yield from self._within(side)
+            if before is not None and self._item.score != 0:
+                yield from self._between(before, side)
+            before = side
+
+    def _set(self, given: ResourceSet) -> _Side | None:
+        members = expanded_set(given, self._inventory, self._configuration).members
+        resources = [self._inventory.find(each) for each in members]
+        known = tuple(each for each in resources if each is not None)
+        if len(known) < len(resources):
+            return None
+        return _Side(
+            given.id,
+            known,
+            _role(given.role),
+            self._item.score if given.score is None else given.score,
+            is_sequential=given.is_sequential is not False,
+            is_listed=given.ordering is not None and given.ordering != "group",
+        )
+
+    def _within(self, side: _Side) -> Iterator[Together]:
+        """Members of a set that follow each other: each with the one before; apart from all before, if so."""
+        if not side.is_sequential or side.score == 0:
+            return
+        for index, member in enumerate(side.resources[1:], start=1):
+            if side.score < 0:
+                for other in side.resources[:index]:
+                    yield from self._one(side, member, side, other)
+            else:
+                pair = (side.resources[index - 1], member)
+                dependent, primary = pair if side.is_listed else pair[::-1]
+                yield from self._one(side, dependent, side, primary)
+
+    def _between(self, first: _Side, second: _Side) -> Iterator[Together]:
+        """The earlier set depends on the later one."""
+        dependents = first.resources[:1] if first.is_sequential else first.resources
+        primaries = second.resources[-1:] if second.is_sequential else second.resources
+        for dependent in dependents:
+            for primary in primaries:
+                yield from self._one(first, dependent, second, primary)
+
+    def _one(self, first: _Side, dependent: Resource, second: _Side, primary: Resource) -> Iterator[Together]:
+        if dependent is primary or dependent.is_inside(primary) or primary.is_inside(dependent):
+            return
+        influence = self._item.influence
+        is_within = first is second
+        yield Together(
+            first.id if is_within else self._item.id,
+            first.score if is_within else self._item.score,
+            dependent,
+            primary,
+            first.role,
+            second.role,
+            self._item.node_attribute or UNAME,
+            dependent.is_critical if influence is None else influence,
+        )
 
 
-def _representative(together: Together) -> Resource:
-    """A group stands for its last member where all of it must be there, else for its first."""
-    primary = together.primary
-    if primary.variant is not Variant.GROUP:
-        return primary
-    return primary.children[-1] if together.is_mandatory else primary.children[0]
-
-
-def _words(together: Together, primary: Resource) -> str:
-    if together.primary.assigned is None and primary.assigned is None:
-        return f"{together.id}: {together.primary.id} runs nowhere"
-    return f"{together.id}: {'apart from' if together.score < 0 else 'with'} {together.primary.id}"
-
-
-def attribute_of(node: Node, name: str) -> str | None:
-    """Return a node's value of the attribute by which a colocation compares nodes."""
-    return node.name if name == UNAME else node.attributes.get(name)
-
-
-def _equal(left: str | None, right: str | None) -> bool:
-    if left is None or right is None:
-        return left is right
-    return left == right or left.lower() == right.lower()
-
-
-def any_available(table: dict[NodeName, int], nodes: dict[NodeName, Node]) -> bool:
-    """Tell whether a node of the table could be used."""
-    return any(value >= 0 and nodes[name].is_available for name, value in table.items())
-
-
-def replace_scores(resource: Resource, table: dict[NodeName, int], source: str) -> None:
-    """Give a resource new scores, keeping what forbids a node and, if wanted, what each score is the sum of."""
-    for name, value in table.items():
-        if value <= -INFINITY and resource.allowed[name] > -INFINITY:
-            resource.banned_by.setdefault(name, source)
-    if resource.addends is not None:
-        for name, value in table.items():
-            before = resource.allowed.get(name, 0)
-            if value != before:
-                change = value if abs(value) >= INFINITY else value - before
-                resource.addends.setdefault(name, []).append((change, source))
-    resource.allowed = table
+def _role(text: str | None) -> Role:
+    return _ROLES.get((text or "").lower(), Role.UNKNOWN)

@@ -1,17 +1,18 @@
-"""Phase: scores that resources have for nodes by themselves: location constraints, health and stickiness.
+"""Phase: scores that resources have for nodes by themselves: location constraints, health, stickiness, bans by kind.
 
 Source: Pacemaker Explained, "Deciding Which Nodes a Resource Can Run On". A group's preference is its first member's; a
 clone's is every instance's; a preference for a node that has no score yet (asymmetric cluster) is its score. What is
-said of a role counts only while the resource is to have that role; of the promoted role the promotion decides
-(`promotion`).
+said of a role counts only while the resource is to have that role; who is promoted is decided in `promotion`. What the
+constraints say is read in `location_constraints`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from haclusterd.model.configuration import Configuration, Location
+from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
+from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.entities import Discovery, Inventory, Resource, RoleLocation, Variant
 from haclusterd.scheduler.health import health_words, judge_health, unpack_health_strategy
 from haclusterd.scheduler.settings import Settings
@@ -42,29 +43,32 @@ def unpack_health(inventory: Inventory, configuration: Configuration) -> list[Pr
     ]
 
 
-def unpack_locations(inventory: Inventory, configuration: Configuration) -> Iterator[Preference]:
-    """Yield the preferences of the location constraints, in the order of the document."""
-    for location in configuration.constraints.values():
-        if isinstance(location, Location):
-            resource = inventory.by_id.get(location.resource)
-            if resource is not None and location.node in inventory.nodes_by_name:
-                yield Preference(resource, location.id, {location.node: location.score})
-
-
 def apply_locations(preferences: Iterable[Preference]) -> None:
     """Add the scores of all preferences, the newest first."""
-    for preference in reversed(list(preferences)):
-        resource = preference.resource
-        if preference.role is not Role.UNKNOWN:
-            resource.role_locations.append(RoleLocation(preference.source, preference.role, preference.scores))
-        _apply(resource, preference)
+    ordered = list(preferences)
+    for preference in ordered:
+        _remember(preference.resource, preference)
+        if preference.resource.variant is Variant.BUNDLE and preference.role in (Role.UNPROMOTED, Role.PROMOTED):
+            for child in preference.resource.children:
+                if child.variant is Variant.CLONE:
+                    _remember(child, preference)
+    for preference in reversed(ordered):
+        _apply(preference.resource, preference)
+
+
+def _remember(resource: Resource, preference: Preference) -> None:
+    location = RoleLocation(preference.source, preference.role, preference.scores)
+    resource.locations.append(location)
+    if preference.role is not Role.UNKNOWN:
+        resource.role_locations.append(location)
 
 
 def _apply(resource: Resource, preference: Preference) -> None:
     if preference.role is Role.UNKNOWN or preference.role is resource.next_role:
         for node, score in preference.scores.items():
             resource.add_score(node, score, preference.source)
-            _discover(resource, node, preference.discovery)
+            if preference.discovery > resource.discovery.get(node, Discovery.ALWAYS):
+                resource.discovery[node] = preference.discovery
     if resource.variant is Variant.GROUP:
         _apply_to_members(resource, preference)
     elif resource.variant is Variant.CLONE:
@@ -74,23 +78,12 @@ def _apply(resource: Resource, preference: Preference) -> None:
         _apply_to_bundle(resource, preference)
 
 
-def _discover(resource: Resource, node: NodeName, discovery: Discovery) -> None:
-    if discovery > resource.discovery.get(node, Discovery.ALWAYS):
-        resource.discovery[node] = discovery
-
-
 def _apply_to_members(group: Resource, preference: Preference) -> None:
-    if not group.children:
-        return
-    first, *others = group.children
-    _apply(first, preference)
     rest = preference
     if group.is_collocated:
-        rest = Preference(
-            group, preference.source, dict.fromkeys(preference.scores, 0), preference.role, preference.discovery
-        )
-    for member in others:
-        _apply(member, rest)
+        rest = replace(preference, scores=dict.fromkeys(preference.scores, 0))
+    for index, member in enumerate(group.children):
+        _apply(member, rest if index else preference)
 
 
 def _apply_to_bundle(bundle: Resource, preference: Preference) -> None:
@@ -98,6 +91,22 @@ def _apply_to_bundle(bundle: Resource, preference: Preference) -> None:
         _apply(replica.container, preference)
         if replica.ip is not None:
             _apply(replica.ip, preference)
+
+
+def apply_exclusive_discovery(inventory: Inventory) -> None:
+    """Forbid the nodes that an exclusive constraint does not name, where a resource or its top has one."""
+    tops = [top for top in inventory.tops if any(each.has_exclusive_discovery for each in _family(top))]
+    for resource in (each for top in tops for each in _family(top)):
+        if resource.has_exclusive_discovery or resource.top.has_exclusive_discovery:
+            for node in list(resource.allowed):
+                if resource.discovery.get(node) is not Discovery.EXCLUSIVE:
+                    resource.add_score(node, -INFINITY, "resource-discovery=exclusive elsewhere")
+
+
+def _family(resource: Resource) -> Iterable[Resource]:
+    yield resource
+    for child in resource.children:
+        yield from _family(child)
 
 
 def apply_stickiness(inventory: Inventory, settings: Settings) -> None:
@@ -108,3 +117,46 @@ def apply_stickiness(inventory: Inventory, settings: Settings) -> None:
         node = resource.active_nodes[0].name
         if settings.is_symmetric or node in resource.allowed:
             resource.add_score(node, resource.stickiness, "stickiness")
+
+
+def ban_by_kind(inventory: Inventory) -> None:
+    """Forbid what cannot be: fence devices and connections on remote nodes, connections inside connections.
+
+    Source: Pacemaker Remote, "Guest nodes": a launcher must run on a cluster node when its guest's connection does;
+    what a guest node's own resource launches runs beside it.
+    """
+    remotes = [node for node in inventory.nodes if node.is_remote]
+    if not remotes:
+        return
+    for resource in inventory.primitives():
+        launcher = resource.launcher
+        if resource.is_fence_device or resource.is_remote_connection:
+            for node in remotes:
+                resource.add_score(node.name, -INFINITY, f"{node.name} is a remote node")
+        if launcher is None:
+            continue
+        if resource.is_remote_connection and not resource.is_nesting_allowed:
+            for node in remotes:
+                launcher.add_score(node.name, -INFINITY, f"it launches {resource.id}, which is a remote node itself")
+        _keep_with_launching_node(resource, launcher)
+
+
+def _keep_with_launching_node(resource: Resource, launcher: Resource) -> None:
+    node = runs_on_node_of(resource, launcher)
+    if node is not None:
+        for name in list(resource.allowed):
+            if name != node:
+                resource.add_score(name, -INFINITY, f"it runs on {node}, which {launcher.id} makes")
+
+
+def runs_on_node_of(resource: Resource, launcher: Resource) -> NodeName | None:
+    """Return the remote or guest node on which a launched resource has to run; None where it runs beside its launcher.
+
+    That is so when the launcher connects to a remote node or launches a guest node.
+    """
+    if launcher.is_remote_connection and launcher.remote_node is not None:
+        return launcher.remote_node.name
+    connection = next((each for each in launcher.launched if each.is_remote_connection), None)
+    if connection is None or connection is resource or connection.remote_node is None:
+        return None
+    return connection.remote_node.name

@@ -1,34 +1,142 @@
-"""How dependents pull on the resource they want to be with, directly and along chains of colocations.
+"""How neighbours pull on a resource, directly and along chains of colocations.
 
 Pacemaker's "colocated node scores": when a primary is placed, the scores of everything that wants to run with it are
-added to its own, each weighted by the colocation's score over INFINITY, and those of their dependents in turn.
+added to its own, each weighted by the colocation's score over INFINITY, and those of their dependents in turn. Weights
+are numbers of 32 bits, as Pacemaker's are. A neighbour whose pull would leave no node to go to does not pull at all.
 """
 
+from __future__ import annotations
+
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from struct import Struct
 
 from haclusterd.model.ids import NodeName
+from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add
-from haclusterd.scheduler.colocation import any_available, attribute_of, replace_scores, with_this
+from haclusterd.scheduler.colocation_lists import this_with, with_this
 from haclusterd.scheduler.entities import UNAME, Resource, Together, Variant
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.node_values import folded, is_bundled, value_on
+from haclusterd.scheduler.placing import Placing, Table
 
-Table = dict[NodeName, int]
-
-
-def pull_by_dependent(primary: Resource, together: Together, nodes: dict[NodeName, Node]) -> None:
-    """Add to a primary's scores what one dependent, and whoever depends on that, prefers."""
-    if not together.has_influence():
-        return
-    factor = together.score / INFINITY
-    table = _pulled(_Pull(together.dependent, together, factor), primary.allowed, nodes)
-    if table is not primary.allowed:
-        replace_scores(primary, table, f"{together.id}: what {together.dependent.id} prefers")
+_FLOAT = Struct("f")
+_LOST = -100 * INFINITY
+"""A score that was positive, and that a pull which may not make scores negative would have made so; in the end 1."""
 
 
 @dataclass(slots=True)
-class _Pull:
-    """One resource that pulls; `is_done` when it and everything behind it has."""
+class Pull:
+    """What a walk along colocations does to one table of scores."""
+
+    placing: Placing
+    target: Resource
+    """Whose scores they are."""
+    table: Table
+    """Changed in place."""
+    is_nonnegative: bool = False
+    """Positive scores may not become negative."""
+    follows_primaries: bool = False
+    """Walk to what the neighbours want to run with, instead of to what wants to run with them."""
+    changes: list[tuple[NodeName, int, Together]] = field(default_factory=list)
+    """What was added and for which colocation; only when the target explains its scores."""
+
+    def add(self, source: Resource, together: Together, *, is_dropped_if_useless: bool = True) -> None:
+        """Let one neighbour, and whoever is behind it, pull.
+
+        A walk with a list instead of calls: chains of colocations are as long as groups are. A resource on the way to
+        the present one does not pull again.
+        """
+        factor = together.score / INFINITY
+        waiting = [_Step(source, together, _narrowed(factor))]
+        is_first = True
+        while waiting:
+            step = waiting.pop()
+            here = step.source
+            if step.is_done:
+                here.updating_scores = False
+                self._mend()
+                continue
+            if here.variant is Variant.GROUP:
+                here = here.children[0]
+            if here.updating_scores:
+                continue
+            changes = self._pulled(here, step)
+            is_useful = self._leaves_a_node(changes)
+            if not is_useful and (is_dropped_if_useless or not is_first):
+                continue
+            self._keep(changes, step.together)
+            is_first = False
+            if not is_useful:
+                self._mend()
+                continue
+            here.updating_scores = True
+            waiting.append(_Step(here, step.together, step.factor, is_done=True))
+            waiting.extend(reversed(list(self._further(here, step.factor))))
+
+    def _further(self, here: Resource, factor: float) -> Iterable[_Step]:
+        if self.follows_primaries:
+            for item in this_with(here):
+                yield _Step(item.primary, item, _weight(factor, item.score))
+        else:
+            for item in with_this(here):
+                if has_influence(item, item.primary):
+                    yield _Step(item.dependent, item, _weight(factor, item.score))
+
+    def _pulled(self, source: Resource, step: _Step) -> dict[NodeName, int]:
+        """Return the scores that one neighbour changes."""
+        scores, together, factor = _scores_of(source, step.together), step.together, step.factor
+        best = self._by_value(source, scores, together.attribute)
+        available = self.placing.available
+        changes: dict[NodeName, int] = {}
+        for name, value in self.table.items():
+            if value <= -INFINITY:
+                continue
+            if best is not None:
+                there = folded(value_on(self.placing.nodes[name], together.attribute, self.target))
+                score = best.get(there, -INFINITY)
+            else:
+                score = scores.get(name, -INFINITY) if name in available else -INFINITY
+            if factor < 0 and score < 0 and not _is_repelled(together, score):
+                continue
+            new = add(value, _weighted(score, factor))
+            if self.is_nonnegative and new < 0 and value >= 0:
+                new = _LOST if value > 0 else value
+            if new != value:
+                changes[name] = new
+        return changes
+
+    def _by_value(self, source: Resource, scores: Table, attribute: str) -> dict[str | None, int] | None:
+        """The best of the neighbour's scores for each value of the attribute; None where nodes are just themselves."""
+        if attribute == UNAME and not is_bundled(source) and not is_bundled(self.target):
+            return None
+        best: dict[str | None, int] = {}
+        for name, score in scores.items():
+            if name in self.placing.available:
+                value = folded(value_on(self.placing.nodes[name], attribute, source))
+                best[value] = max(best.get(value, -INFINITY), score)
+        return best
+
+    def _leaves_a_node(self, changes: dict[NodeName, int]) -> bool:
+        available = self.placing.available
+        return any(changes.get(name, value) >= 0 and name in available for name, value in self.table.items())
+
+    def _keep(self, changes: dict[NodeName, int], together: Together) -> None:
+        if self.target.addends is not None:
+            for name, new in changes.items():
+                self.changes.append((name, new - max(self.table[name], -INFINITY), together))
+        self.table.update(changes)
+
+    def _mend(self) -> None:
+        if self.is_nonnegative:
+            for name, value in self.table.items():
+                if value == _LOST:
+                    self.table[name] = 1
+
+
+@dataclass(slots=True)
+class _Step:
+    """One neighbour that pulls; `is_done` when it and everything behind it has."""
 
     source: Resource
     together: Together
@@ -36,84 +144,93 @@ class _Pull:
     is_done: bool = False
 
 
-def _pulled(first: _Pull, table: Table, nodes: dict[NodeName, Node]) -> Table:
-    """Return the table after a dependent and its own dependents have pulled; the same object when nothing changed.
+def pull_by_dependents(
+    primary: Resource, items: Iterable[Together], placing: Placing, *, is_nonnegative: bool = False
+) -> None:
+    """Add to a primary's scores what its dependents prefer, one after the other, where they have influence."""
+    for together in items:
+        if not has_influence(together, primary):
+            continue
+        pull = Pull(placing, primary, dict(primary.allowed), is_nonnegative)
+        pull.add(together.dependent, together)
+        if pull.table == primary.allowed:
+            continue
+        for name, value in pull.table.items():
+            if value <= -INFINITY and primary.allowed[name] > -INFINITY:
+                primary.banned_by.setdefault(name, _words(together))
+        primary.allowed = pull.table
+        if primary.addends is not None:
+            for name, change, cause in pull.changes:
+                primary.addends.setdefault(name, []).append((max(-INFINITY, min(INFINITY, change)), _words(cause)))
 
-    A walk with a list instead of calls: chains of colocations are as long as groups are. A resource on the way to the
-    present one does not pull again, and one whose pull would leave no node to go to does not pull at all.
+
+def _words(together: Together) -> str:
+    return f"{together.id}: what {together.dependent.id} prefers"
+
+
+def has_influence(together: Together, primary: Resource) -> bool:
+    """Tell whether a dependent's preferences may move a primary: always while that is not active.
+
+    The connection of a bundle's container does not move a container that is well where it is.
     """
-    waiting = [first]
-    while waiting:
-        pull = waiting.pop()
-        source = pull.source.children[0] if pull.source.variant is Variant.GROUP else pull.source
-        if pull.is_done:
-            source.updating_scores = False
-            continue
-        if source.updating_scores:
-            continue
-        work = _merged(source, table, pull.together, pull.factor, nodes)
-        if not any_available(work, nodes):
-            continue
-        table = work
-        source.updating_scores = True
-        waiting.append(_Pull(pull.source, pull.together, pull.factor, is_done=True))
-        waiting.extend(
-            _Pull(further.dependent, further, pull.factor * further.score / INFINITY)
-            for further in reversed(with_this(source))
-            if further.has_influence()
-        )
-    return table
+    if together.dependent.is_nesting_allowed and not primary.is_failed and len(primary.active_nodes) == 1:
+        return False
+    return together.has_own_influence or not primary.active_nodes
 
 
-def _merged(source: Resource, table: Table, together: Together, factor: float, nodes: dict[NodeName, Node]) -> Table:
-    scores = _scores_of(source, together)
-    by_value = None if together.attribute == UNAME else _best_by_value(scores, together.attribute, nodes)
-    work = dict(table)
-    for name, value in table.items():
-        node = nodes[name]
-        if by_value is not None:
-            score = by_value.get(_folded(attribute_of(node, together.attribute)), -INFINITY)
-        else:
-            score = scores.get(name, -INFINITY) if node.is_available else -INFINITY
-        if factor < 0 and score < 0 and not _is_repelled(together, score):
-            continue
-        change = _rounded(factor * score)
-        if change == 0 and score != 0:
-            change = 1 if factor > 0 else -1
-        if change:
-            work[name] = add(value, change)
-    return work
+def all_scores(source: Resource, placing: Placing) -> Table:
+    """Return a resource's scores with those of everything it is to run with, and what that is to run with."""
+    if source.variant is Variant.GROUP:
+        source = source.children[-1]
+    pull = Pull(placing, source, dict(source.allowed), follows_primaries=True)
+    source.updating_scores = True
+    if placing.any_usable(pull.table):
+        for item in this_with(source):
+            pull.add(item.primary, item)
+    source.updating_scores = False
+    return pull.table
 
 
 def _scores_of(source: Resource, together: Together) -> Table:
     """What a later member of a group prefers includes what its group does: only the first member carries that."""
     group = source.parent
-    if group is None or together.dependent is not source or source is group.children[0] or not together.is_configured:
+    if group is None or group.variant is not Variant.GROUP or not group.locations:
         return source.allowed
-    return {name: add(score, group.allowed.get(name, 0)) for name, score in source.allowed.items()}
-
-
-def _best_by_value(scores: Table, attribute: str, nodes: dict[NodeName, Node]) -> dict[str | None, int]:
-    best: dict[str | None, int] = {}
-    for name, score in scores.items():
-        node = nodes[name]
-        if node.is_available:
-            value = _folded(attribute_of(node, attribute))
-            best[value] = max(best.get(value, -INFINITY), score)
-    return best
-
-
-def _folded(value: str | None) -> str | None:
-    return value.lower() if value is not None else None
+    if together.dependent is not source or source is group.children[0] or not together.is_configured:
+        return source.allowed
+    table = dict(source.allowed)
+    for location in group.locations:
+        if location.role in (Role.UNKNOWN, group.next_role):
+            for name, score in location.scores.items():
+                table[name] = add(table[name], score) if name in table else score
+    return table
 
 
 def _is_repelled(together: Together, score: int) -> bool:
     """A dependent that must not be there, and can be nowhere else, may push a primary that is not sticky away."""
-    if together.primary.stickiness >= -score or not together.has_influence():
+    if together.primary.stickiness >= -score or not has_influence(together, together.primary):
         return False
     return sum(1 for value in together.dependent.allowed.values() if value >= 0) == 1
 
 
-def _rounded(value: float) -> int:
-    """Round half away from zero."""
-    return math.floor(value + 0.5) if value >= 0 else math.ceil(value - 0.5)
+def _weight(factor: float, score: int) -> float:
+    if factor in (1.0, -1.0) and abs(score) >= INFINITY:
+        return factor if score > 0 else -factor
+    return _narrowed(_narrowed(factor * score) / INFINITY)
+
+
+def _weighted(score: int, factor: float) -> int:
+    """A score times a factor: rounded half away from zero, and never to nothing."""
+    if factor == 1.0:
+        return score
+    if factor == -1.0:
+        return -score
+    value = _narrowed(factor * score)
+    rounded = math.floor(value + 0.5) if value >= 0 else math.ceil(value - 0.5)
+    if rounded == 0 and score != 0:
+        return 1 if factor > 0 else -1
+    return rounded
+
+
+def _narrowed(value: float) -> float:
+    return float(_FLOAT.unpack(_FLOAT.pack(value))[0])

@@ -1,0 +1,41 @@
+"""Node attributes as colocations compare them: of a guest node sometimes its host's.
+
+Source: Pacemaker Explained, "Bundles", "container-attribute-target".
+"""
+
+from haclusterd.scheduler.entities import UNAME, Resource, Variant
+from haclusterd.scheduler.nodes import Node
+
+
+def is_bundled(resource: Resource) -> bool:
+    """Tell whether a resource belongs to a bundle."""
+    return resource.outermost.variant is Variant.BUNDLE
+
+
+def value_on(node: Node, attribute: str, resource: Resource) -> str | None:
+    """Return a node's value of the attribute by which a colocation compares nodes, for one of its resources.
+
+    What is colocated with something inside a bundle cannot run inside the bundle's guest node: there the guest's host
+    counts. So it does for a resource that asks for its host's attributes.
+    """
+    place: Node | None = node
+    connection = node.connection
+    if connection is not None and node.is_guest:
+        is_of_bundle = connection.parent is not None and connection.parent.variant is Variant.BUNDLE
+        if resource.uses_host_attributes or (is_of_bundle and is_bundled(resource)):
+            place = connection.launcher.assigned if connection.launcher is not None else None
+    if place is None:
+        return None
+    return place.name if attribute == UNAME else place.attributes.get(attribute)
+
+
+def is_same(left: str | None, right: str | None) -> bool:
+    """Compare two values, whatever their case."""
+    if left is None or right is None:
+        return left is right
+    return left == right or left.lower() == right.lower()
+
+
+def folded(value: str | None) -> str | None:
+    """Return a value in the form in which equal ones are equal."""
+    return value.lower() if value is not None else None

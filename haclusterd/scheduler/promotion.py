@@ -1,0 +1,143 @@
+"""Which instances of a promotable clone are promoted.
+
+Source: Pacemaker Explained, "Promotable clones". The instances that have a node are put into the order of their
+promotion scores, with what location constraints, colocations and tickets say of the promoted role; the first ones that
+qualify are promoted, `promoted-max` in all and `promoted-node-max` on a node.
+"""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+
+from haclusterd.model.ocf import Role
+from haclusterd.model.scores import INFINITY, add
+from haclusterd.scheduler.colocation_effects import ColocationEffects
+from haclusterd.scheduler.colocation_lists import this_with, with_this
+from haclusterd.scheduler.entities import Resource
+from haclusterd.scheduler.instance_order import InstanceOrder
+from haclusterd.scheduler.neighbour_scores import pull_by_dependents
+from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.placing import Placing
+from haclusterd.scheduler.promotion_scores import promotion_score
+from haclusterd.scheduler.settings import NoQuorumPolicy
+
+
+def choose_roles(clone: Resource, placing: Placing, effects: ColocationEffects) -> None:
+    """Give every instance its next role."""
+    clone.is_choosing_roles = True
+    clone.counts = {}
+    for instance in clone.children:
+        _weigh(clone, instance, effects)
+    _sort(clone, placing)
+    promoted = 0
+    for instance in clone.children:
+        is_wanted = promoted < clone.promoted_max or not clone.is_managed
+        if is_wanted and _can_be_promoted(clone, instance, placing):
+            assert instance.assigned is not None
+            name = instance.assigned.name
+            clone.counts[name] = clone.counts.get(name, 0) + 1
+            _promote(instance)
+            promoted += 1
+        else:
+            _leave(instance)
+
+
+def _weigh(clone: Resource, instance: Resource, effects: ColocationEffects) -> None:
+    """Work out an instance's priority for promotion."""
+    if instance.original_role is Role.STARTED:
+        _take_as_unpromoted(instance)
+    node = instance.assigned
+    if node is not None:
+        if instance.next_role in (Role.STARTED, Role.UNKNOWN):
+            score = promotion_score(instance, node)
+            instance.priority = -1 if score is None else score
+        elif instance.next_role is not Role.PROMOTED:
+            instance.priority = -INFINITY
+        for location in (*instance.role_locations, *clone.role_locations):
+            if location.role is Role.PROMOTED and node.name in location.scores:
+                instance.priority = add(instance.priority, location.scores[node.name])
+        for together in this_with(instance):
+            effects.apply(instance, together.primary, together)
+    instance.promotion_priority = INFINITY if instance.next_role is Role.PROMOTED else instance.priority
+
+
+def _take_as_unpromoted(instance: Resource) -> None:
+    instance.original_role = Role.UNPROMOTED
+    for child in instance.children:
+        _take_as_unpromoted(child)
+
+
+def _sort(clone: Resource, placing: Placing) -> None:
+    for instance in clone.children:
+        if instance.assigned is not None and instance.promotion_priority >= 0:
+            name = instance.assigned.name
+            clone.allowed[name] = add(clone.allowed.get(name, 0), instance.promotion_priority)
+    promoted = [item for item in with_this(clone) if item.primary_role is Role.PROMOTED]
+    pull_by_dependents(clone, promoted, placing, is_nonnegative=True)
+    for use in clone.ticket_uses:
+        if use.role is Role.PROMOTED and not use.is_held:
+            clone.ban_everywhere(f"{use.id}: ticket {use.ticket} is not granted, or in standby")
+    for instance in clone.children:
+        instance.promotion_priority = _final_priority(clone, instance)
+    order = InstanceOrder(placing)
+
+    def compare(left: Resource, right: Resource) -> int:
+        if left.promotion_priority != right.promotion_priority:
+            return -1 if left.promotion_priority > right.promotion_priority else 1
+        return right.original_role.value - left.original_role.value or order.compare(left, right)
+
+    clone.children.sort(key=cmp_to_key(compare))
+
+
+def _final_priority(clone: Resource, instance: Resource) -> int:
+    if not instance.is_managed and instance.next_role is Role.PROMOTED:
+        return INFINITY
+    if instance.assigned is None:
+        return -INFINITY
+    if instance.promotion_priority >= 0:
+        return clone.allowed.get(instance.assigned.name, 0)
+    return instance.promotion_priority
+
+
+def _can_be_promoted(clone: Resource, instance: Resource, placing: Placing) -> bool:
+    if instance.promotion_priority < 0 or not _qualifies(clone, instance, placing):
+        return False
+    if placing.settings.no_quorum_policy is NoQuorumPolicy.FREEZE and not placing.settings.options.has_quorum:
+        return instance.original_role is Role.PROMOTED
+    return True
+
+
+def _qualifies(clone: Resource, instance: Resource, placing: Placing) -> bool:
+    node = instance.assigned
+    if instance.children and not all(_qualifies(clone, member, placing) for member in instance.children):
+        return False
+    if node is None:
+        return False
+    if not instance.is_managed:
+        return instance.original_role is Role.PROMOTED
+    if instance.priority < 0 or not _is_usable(node, placing):
+        return False
+    if node.name not in clone.allowed:
+        return False
+    return clone.counts.get(node.name, 0) < clone.promoted_node_max or not clone.is_managed
+
+
+def _is_usable(node: Node, placing: Placing) -> bool:
+    """Whether a node can run resources; of a guest node: whether its launcher will run."""
+    if node.name not in placing.available:
+        return False
+    launcher = node.connection.launcher if node.is_guest and node.connection is not None else None
+    return launcher is None or launcher.assigned is not None
+
+
+def _promote(instance: Resource) -> None:
+    if instance.next_role is Role.UNKNOWN:
+        instance.next_role = Role.PROMOTED
+    for child in instance.children:
+        _promote(child)
+
+
+def _leave(instance: Resource) -> None:
+    instance.next_role = Role.STOPPED if instance.assigned is None else Role.UNPROMOTED
+    for child in instance.children:
+        _leave(child)
