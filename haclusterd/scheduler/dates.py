@@ -53,11 +53,11 @@ def parse_date(text: str) -> int | None:
     words = text.strip()
     if words.lower() == "epoch":
         return 0
-    day_text, _, time_text = words.replace(" ", "T", 1).partition("T")
+    day_text, *times = re.split(r"[T ]", words, maxsplit=1)
     day = _day(day_text)
     if day is None:
         return None
-    second = _second_of_day(time_text.strip()) if time_text else 0
+    second = _second_of_day(times[0].strip()) if times and times[0] else 0
     return None if second is None else (day.toordinal() - _EPOCH_DAY) * _DAY_S + second
 
 
