@@ -96,6 +96,18 @@ class NodeScore:
     """Why not, when not eligible."""
 
 
+class BundlePart(StrEnum):
+    """What a primitive is in a bundle."""
+
+    CONTAINER = "container"
+    ADDRESS = "address"
+    CONNECTION = "connection"
+    CHILD = "child"
+    """What runs inside a container."""
+    BARE_CONTAINER = "bare-container"
+    """A container that nothing runs in."""
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """What the scheduler decided for one primitive."""
@@ -117,6 +129,46 @@ class Placement:
     """For an instance of a clone: the configured primitive."""
     now_role: Role = Role.UNKNOWN
     next_role: Role = Role.UNKNOWN
+    replica: str = ""
+    """What is inside a bundle: which replica, as `web-bundle-0`."""
+    part: BundlePart | None = None
+    guest_of: ResourceId | None = None
+    """Of the connection to a guest node (which has the same name): the resource that launches the guest."""
+
+
+class ChangeKind(StrEnum):
+    """What an administrator would call a change of one resource (Pacemaker's transition summary)."""
+
+    START = "start"
+    STOP = "stop"
+    MOVE = "move"
+    RESTART = "restart"
+    RECOVER = "recover"
+    """A restart or move after a failure."""
+    RELOAD = "reload"
+    PROMOTE = "promote"
+    DEMOTE = "demote"
+    REPROMOTE = "re-promote"
+    """Demoted and promoted again, where it is."""
+    MIGRATE = "migrate"
+    """A move without a stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What will change for one primitive, or for one instance of a clone."""
+
+    kind: ChangeKind
+    resource: ResourceId
+    origin: NodeName | None
+    """Where it is now; None when it is nowhere."""
+    target: NodeName | None
+    """Where it will be; None when it only stops."""
+    now_role: Role
+    next_role: Role
+    reason: str = ""
+    is_blocked: bool = False
+    """Wanted, but it cannot be done now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,5 +180,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
     recheck_at: WallTime | None = None
     """When time alone may change the answer (a failure expires, a rule begins)."""
+    changes: tuple[Change, ...] = ()
+    """What the graph means for each resource, in the order of decision."""
     expired_failures: tuple[tuple[NodeName, ResourceId], ...] = ()
     """Failures that count no more (failure-timeout passed, or the parameters have changed): they may be forgotten."""

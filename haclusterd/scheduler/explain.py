@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from haclusterd.model.graph import NodeScore, Placement, ScoreAddend
+from haclusterd.model.graph import BundlePart, NodeScore, Placement, ScoreAddend
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
@@ -13,11 +13,34 @@ from haclusterd.scheduler.reasons import why_nowhere
 
 def place_all(inventory: Inventory) -> Mapping[ResourceId, Placement]:
     """Return what was decided for each primitive; scores only where they were kept."""
-    return {resource.id: _placement(inventory, resource) for resource in inventory.primitives()}
+    parts = bundle_parts(inventory)
+    return {resource.id: _placement(inventory, resource, parts) for resource in inventory.primitives()}
 
 
-def _placement(inventory: Inventory, resource: Resource) -> Placement:
+def bundle_parts(inventory: Inventory) -> dict[ResourceId, tuple[str, BundlePart]]:
+    """Return for each part of a bundle the name of its replica, and what it is there."""
+    parts: dict[ResourceId, tuple[str, BundlePart]] = {}
+    for bundle in inventory.tops:
+        for replica in bundle.replicas:
+            name = f"{bundle.id}-{replica.number}"
+            is_bare = replica.child is None
+            parts[replica.container.id] = name, BundlePart.BARE_CONTAINER if is_bare else BundlePart.CONTAINER
+            for part, inside in (
+                (BundlePart.ADDRESS, replica.ip),
+                (BundlePart.CONNECTION, replica.connection),
+                (BundlePart.CHILD, replica.child),
+            ):
+                if inside is not None:
+                    parts[inside.id] = name, part
+    return parts
+
+
+def _placement(
+    inventory: Inventory, resource: Resource, parts: Mapping[ResourceId, tuple[str, BundlePart]]
+) -> Placement:
     is_stopped = resource.next_role is Role.STOPPED
+    replica, part = parts.get(resource.id, ("", None))
+    is_guest_connection = resource.is_remote_connection and resource.launcher is not None
     target = None if is_stopped or resource.assigned is None else resource.assigned.name
     return Placement(
         resource.id,
@@ -31,6 +54,12 @@ def _placement(inventory: Inventory, resource: Resource) -> Placement:
         is_start_held=any(
             action.is_required and not action.is_runnable for action in resource.actions.get((START, 0), ())
         ),
+        base=resource.base_id if resource.number is not None else None,
+        now_role=resource.original_role,
+        next_role=resource.next_role,
+        replica=replica,
+        part=part,
+        guest_of=resource.launcher.id if is_guest_connection and resource.launcher is not None else None,
     )
 
 

@@ -1,12 +1,12 @@
 """Phase: from selected actions to the transition graph: numbered, with all an order needs, no input too many."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
-from haclusterd.model.ids import AgentReference
+from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.scheduler.claims import Claims
 from haclusterd.scheduler.digests import Digests
-from haclusterd.scheduler.entities import CANCEL, DEMOTE, MONITOR, START, STOP, Action, Resource
+from haclusterd.scheduler.entities import CANCEL, DEMOTE, MONITOR, START, STOP, Action, Resource, Variant
 from haclusterd.scheduler.operation_settings import parameters_for, start_delay_ms, timeout_ms
 from haclusterd.scheduler.reasons import reason_of
 from haclusterd.scheduler.selection import Selected
@@ -25,10 +25,39 @@ def build_graph(selected: Selected, claims: Claims, digests: Digests, settings: 
     actions: dict[int, GraphAction] = {}
     for action in selected.actions:
         inputs = tuple(sorted(numbers[before] for before in reduced[action.id]))
-        made = _fence(action, settings) if action.is_fence else _of_resource(action, claims, digests, settings)
+        made = _made(action, claims, digests, settings)
         made["inputs"] = inputs
         actions[numbers[action.id]] = GraphAction(id=numbers[action.id], **made)  # type: ignore[arg-type]  # made by the field
     return TransitionGraph(actions)
+
+
+def _made(action: Action, claims: Claims, digests: Digests, settings: Settings) -> dict[str, object]:
+    if action.is_fence and not action.is_pseudo:
+        return _fence(action, settings)
+    if action.is_pseudo or action.is_cluster or action.resource is None:
+        return _common(action, ActionKind.CLUSTER if action.is_cluster else ActionKind.PSEUDO)
+    return _of_resource(action, action.resource, claims, digests, settings)
+
+
+def _common(action: Action, kind: ActionKind) -> dict[str, object]:
+    """What all actions have that are no fencing; a guest's fencing is a mark, with the guest as its node."""
+    resource = action.resource
+    return {
+        "kind": kind,
+        "name": action.task,
+        "resource": None if resource is None else _name_of(resource),
+        "instance": resource.id if resource is not None and resource.number is not None else None,
+        "node": action.node.name if action.node is not None else None,
+        "interval_ms": action.interval_ms,
+        "reason": reason_of(action),
+        "priority": max(0, action.priority, resource.priority if resource is not None else 0),
+        "notification": action.notification,
+        "router_node": action.router_node.name if action.router_node is not None else None,
+    }
+
+
+def _name_of(resource: Resource) -> ResourceId:
+    return resource.recorded_as if resource.variant is Variant.PRIMITIVE else resource.id
 
 
 def _reduced(selected: Selected) -> dict[int, list[int]]:
@@ -64,19 +93,9 @@ def _fence(action: Action, settings: Settings) -> dict[str, object]:
     }
 
 
-def _of_resource(action: Action, claims: Claims, digests: Digests, settings: Settings) -> dict[str, object]:
-    resource = action.resource
-    assert resource is not None
-    made: dict[str, object] = {
-        "name": action.task,
-        "resource": resource.id,
-        "node": action.node.name if action.node is not None else None,
-        "interval_ms": action.interval_ms,
-        "reason": reason_of(action),
-        "priority": max(0, resource.priority),
-    }
-    if action.is_pseudo:
-        return {"kind": ActionKind.PSEUDO, **made}
+def _of_resource(
+    action: Action, resource: Resource, claims: Claims, digests: Digests, settings: Settings
+) -> dict[str, object]:
     operation = MONITOR if action.task == CANCEL else action.task
     agent, parameters = _agent_and_parameters(action, resource, operation, settings)
     timeout = timeout_ms(resource, operation, action.interval_ms, settings)
@@ -84,11 +103,10 @@ def _of_resource(action: Action, claims: Claims, digests: Digests, settings: Set
     is_compared = is_start or action.task == MONITOR
     assert action.node is not None
     return {
-        "kind": ActionKind.RESOURCE,
-        **made,
+        **_common(action, ActionKind.RESOURCE),
         "agent": agent,
         "parameters": parameters,
-        "meta": _meta(action, operation, timeout),
+        "meta": _meta(action, resource, operation, timeout),
         "timeout_ms": timeout,
         "start_delay_ms": start_delay_ms(resource, operation, action.interval_ms, settings),
         "target_exit_code": action.expected,
@@ -110,7 +128,7 @@ def _agent_and_parameters(
     return resource.agent, parameters_for(resource, operation, action.interval_ms, settings, action.node)
 
 
-def _meta(action: Action, operation: str, timeout: int) -> dict[str, str]:
+def _meta(action: Action, resource: Resource, operation: str, timeout: int) -> dict[str, str]:
     """What the agent finds in OCF_RESKEY_CRM_meta_* (docs/design: agents)."""
     assert action.node is not None
     meta = {
@@ -118,9 +136,41 @@ def _meta(action: Action, operation: str, timeout: int) -> dict[str, str]:
         "on_node": action.node.name,
         "on_node_uuid": action.node.name,
         "timeout": str(timeout),
+        **_instance_meta(resource),
+        **action.meta,
     }
     if action.interval_ms or action.is_probe:
         meta["interval"] = str(action.interval_ms)
     if action.is_probe or action.expected:
         meta["op_target_rc"] = str(int(action.expected))
     return meta
+
+
+def _instance_meta(resource: Resource) -> dict[str, str]:
+    """What an instance of a clone is told about the clone."""
+    clone = next((each for each in _containers(resource) if each.variant is Variant.CLONE), None)
+    if clone is None:
+        return {}
+    meta = {
+        "clone": str(resource.number or 0),
+        "clone_max": str(clone.clone_max),
+        "clone_node_max": str(clone.clone_node_max),
+        "globally_unique": _word(clone.is_unique),
+        "notify": _word(clone.notifies),
+    }
+    if clone.is_promotable:
+        most, most_on_node = str(clone.promoted_max), str(clone.promoted_node_max)
+        meta |= {"promoted_max": most, "promoted_node_max": most_on_node}
+        meta |= {"master_max": most, "master_node_max": most_on_node}
+    return meta
+
+
+def _containers(resource: Resource) -> Iterator[Resource]:
+    container = resource.parent
+    while container is not None:
+        yield container
+        container = container.parent
+
+
+def _word(value: bool) -> str:
+    return "true" if value else "false"

@@ -4,30 +4,74 @@ Nothing that a lost node may still run starts elsewhere without its fencing befo
 (architecture: decision 5; safety.md §1). Here the question is asked again from the CIB, independently of the phases.
 """
 
-from haclusterd.model.activity import possibly_active
+from collections.abc import Mapping, Sequence
+
+from haclusterd.model.activity import possibly_active, possibly_promoted
 from haclusterd.model.cluster import Cib, NodeState
-from haclusterd.model.graph import ActionKind, TransitionGraph
+from haclusterd.model.copies import Copies
+from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.model.ocf import ACTIVATING
+from haclusterd.model.ocf import ACTIVATING, ActionName
 from haclusterd.scheduler.settings import Settings
 
 
 def check_graph(graph: TransitionGraph, cib: Cib, settings: Settings) -> None:
-    """Raise AssertionError when the graph is not safe to walk."""
+    """Raise AssertionError when the graph is not safe to walk.
+
+    A plan for a CIB of Pacemaker obeys Pacemaker's rules (`requires=nothing`) and is never walked.
+    """
     above = _ancestors(graph)
-    if not settings.is_fencing_enabled or not settings.options.rules.fence_before_recovery:
+    options = settings.options
+    if not settings.is_fencing_enabled or not options.rules.fence_before_recovery or options.is_pacemaker_compatible:
         return
-    holders = _possible_holders(cib)
-    if not holders:
+    lost = _lost_and_not_fenced(cib)
+    if not lost:
         return
-    fences = {action.node: action.id for action in graph.actions.values() if action.kind is ActionKind.FENCE}
+    copies = Copies(cib.configuration, sum(not member.is_witness for member in cib.members.values()))
+    check = _Check(graph, cib, above, copies)
     for action in graph.actions.values():
-        if action.kind is not ActionKind.RESOURCE or action.name not in ACTIVATING or action.resource is None:
-            continue
-        for node in holders.get(action.resource, ()):
-            fence = fences.get(node)
-            assert fence is not None, f"{action.key} on {action.node} while {node}, lost and not fenced, may run it"
-            assert fence in above[action.id], f"{action.key} on {action.node} does not wait for the fencing of {node}"
+        if action.kind is ActionKind.RESOURCE and action.name in ACTIVATING and action.resource is not None:
+            check.second_copy(action, action.resource, lost)
+
+
+class _Check:
+    """Asks of each action that makes a resource active whether one copy too many could be active then."""
+
+    def __init__(
+        self, graph: TransitionGraph, cib: Cib, above: Mapping[int, set[int]], copies: Copies
+    ) -> None:
+        self._graph = graph
+        self._above = above
+        self._copies = copies
+        actions = graph.actions.values()
+        self._fences = {action.node: action.id for action in actions if action.kind is ActionKind.FENCE}
+        self._status = dict(sorted(cib.status.nodes.items()))
+        self._active = {name: possibly_active(status) for name, status in self._status.items()}
+        self._making: dict[tuple[ResourceId, bool], set[NodeName]] = {}
+        for action in actions:
+            if action.kind is ActionKind.RESOURCE and action.name in ACTIVATING and action.resource is not None:
+                key = action.resource, action.name == ActionName.PROMOTE
+                self._making.setdefault(key, set()).add(action.node or NodeName(""))
+
+    def second_copy(self, action: GraphAction, resource: ResourceId, lost: Sequence[NodeName]) -> None:
+        """Require that what a lost node may run is fenced first, unless it may be active there as well."""
+        is_promotion = action.name == ActionName.PROMOTE
+        most = self._copies.most_promoted(resource) if is_promotion else self._copies.most(resource)
+        holding = {name for name in self._status if self._holds(name, resource, is_promotion=is_promotion)}
+        if most > 1 and len(holding | self._making.get((resource, is_promotion), set())) <= most:
+            return
+        for node in lost:
+            if node in holding and node != action.node:
+                fence = self._fences.get(node)
+                assert fence is not None, f"{action.key} on {action.node} while {node}, lost and not fenced, may run it"
+                assert fence in self._above[action.id], (
+                    f"{action.key} on {action.node} does not wait for the fencing of {node}"
+                )
+
+    def _holds(self, node: NodeName, resource: ResourceId, *, is_promotion: bool) -> bool:
+        if is_promotion:
+            return possibly_promoted(self._status[node], resource)
+        return resource in self._active[node]
 
 
 def _ancestors(graph: TransitionGraph) -> dict[int, set[int]]:
@@ -43,15 +87,12 @@ def _ancestors(graph: TransitionGraph) -> dict[int, set[int]]:
     return above
 
 
-def _possible_holders(cib: Cib) -> dict[ResourceId, list[NodeName]]:
-    holders: dict[ResourceId, list[NodeName]] = {}
+def _lost_and_not_fenced(cib: Cib) -> list[NodeName]:
+    lost = []
     for name in sorted(cib.status.nodes):
         status = cib.status.nodes[name]
         member = cib.members.get(name)
-        if status.state is not NodeState.LOST or member is None or member.is_witness:
-            continue
-        if status.incarnation is not None and status.fenced_incarnation == status.incarnation:
-            continue
-        for resource in sorted(possibly_active(status)):
-            holders.setdefault(resource, []).append(name)
-    return holders
+        is_dead = status.incarnation is not None and status.fenced_incarnation == status.incarnation
+        if status.state is NodeState.LOST and member is not None and not member.is_witness and not is_dead:
+            lost.append(name)
+    return lost
