@@ -23,7 +23,7 @@ def reason_of(action: Action) -> str:
         return action.why
     if resource is None:
         return action.reason
-    if resource.variant is Variant.GROUP:
+    if resource.variant is not Variant.PRIMITIVE:
         return _MEMBERS.get(action.task, "")
     if action.task == STOP:
         return _why_stopped(resource, action)
