@@ -79,6 +79,8 @@ class NodeStatus:
     is_condemned: bool = False
     """To be fenced for another reason than that it vanished, even if it is online: `detail` says why. Only a CIB of
     Pacemaker says so."""
+    utilization: Mapping[str, str] = field(default_factory=dict)
+    """Transient capacities; they come before those that are configured."""
 
 
 @dataclass(frozen=True, slots=True)

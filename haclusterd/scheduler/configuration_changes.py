@@ -1,20 +1,23 @@
-"""Phase: what was started under an older configuration and must be restarted, monitored anew, or monitored no more.
+"""Phase: what was started under an older configuration and must be restarted, reloaded, monitored anew, or monitored no
+more.
 
-Source: Pacemaker Explained, "Reloading an Agent After a Definition Change"; a record without a digest proves nothing
-and leads to nothing.
+Source: Pacemaker Explained, "Reloading an Agent After a Definition Change"; a record of our own without a digest proves
+nothing and leads to nothing, one of Pacemaker's counts as changed.
 """
 
 from dataclasses import dataclass, field
 
-from haclusterd.model.history import ResourceHistory
-from haclusterd.scheduler.digests import Digests
-from haclusterd.scheduler.entities import MONITOR, Inventory, Resource
+from haclusterd.model.history import OperationRecord, ResourceHistory
+from haclusterd.scheduler.digests import Digests, Verdict
+from haclusterd.scheduler.entities import MIGRATE_FROM, MONITOR, PROMOTE, START, UNAME, Inventory, Resource
 from haclusterd.scheduler.failures import Failures
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.operation_settings import recurring_operations
+from haclusterd.scheduler.replay import records_in_order
 from haclusterd.scheduler.settings import Settings
+from haclusterd.scheduler.unpack_history import active_window
 
-_STARTING = frozenset({MONITOR, "start", "promote", "migrate_from"})
+_STARTING = frozenset({MONITOR, START, PROMOTE, MIGRATE_FROM})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,55 +43,128 @@ def find_configuration_changes(
     inventory: Inventory, failures: Failures, digests: Digests, settings: Settings
 ) -> ConfigurationChanges:
     """Mark what has changed, and return what is to be cancelled and to be deleted."""
-    changes = ConfigurationChanges()
+    finder = _Finder(inventory, failures, digests, settings)
     for resource in inventory.primitives():
-        if resource.is_removed:
-            continue
-        wanted: set[int] | None = None
+        if not _depends_on_placement(resource):
+            finder.look_at(resource)
+    return finder.changes
+
+
+def find_late_changes(
+    inventory: Inventory, changes: ConfigurationChanges, failures: Failures, digests: Digests, settings: Settings
+) -> None:
+    """Do the same for connections whose address is the node that their container is placed on, once that is known."""
+    finder = _Finder(inventory, failures, digests, settings, changes)
+    for resource in inventory.primitives():
+        if _depends_on_placement(resource):
+            finder.look_at(resource)
+
+
+def _depends_on_placement(resource: Resource) -> bool:
+    return resource.is_remote_connection and resource.parameters.get("addr") == UNAME
+
+
+class _Finder:
+    """Compares histories with the configuration."""
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        failures: Failures,
+        digests: Digests,
+        settings: Settings,
+        changes: ConfigurationChanges | None = None,
+    ) -> None:
+        self._inventory = inventory
+        self._failures = failures
+        self._digests = digests
+        self._settings = settings
+        self._is_compatible = settings.options.is_pacemaker_compatible
+        self.changes = changes if changes is not None else ConfigurationChanges()
+
+    def look_at(self, resource: Resource) -> None:
+        """Compare one primitive's histories on all nodes."""
+        wanted: set[tuple[str, int]] | None = None
         for name, history in resource.histories.items():
-            node = inventory.nodes_by_name[name]
-            if not (node.is_maintenance or node.is_available):
+            node = self._inventory.nodes_by_name[name]
+            if not (node.is_maintenance or node.is_available) or not history.records:
                 continue
-            if node not in resource.active_nodes:
+            if resource.is_removed:
+                self._delete_removed(resource, node)
+            elif node not in resource.active_nodes:
                 if history.agent != resource.agent:
-                    resource.known_on.discard(name)
-                continue
-            if wanted is None:
-                wanted = {item.interval_ms for item in recurring_operations(resource, settings) if item.name == MONITOR}
-            changes.cancellations.extend(_unwanted(resource, node, wanted, settings))
-            if _has_changed(resource, node, history, wanted, digests) and failures.effective_count(resource, history):
-                failures.forget(node, resource, "its definition has changed")
-    return changes
+                    self._delete(resource, node)
+            else:
+                if wanted is None:
+                    operations = recurring_operations(resource, self._settings)
+                    wanted = {(item.name, item.interval_ms) for item in operations}
+                self._look_at_active(resource, node, history, wanted)
 
+    def _delete_removed(self, resource: Resource, node: Node) -> None:
+        """What is removed leaves no history; an instance that an anonymous clone has too many shares another's."""
+        if self._is_compatible and resource.is_managed and not resource.top.is_anonymous_clone:
+            self.changes.deletions.append((resource, node))
 
-def _unwanted(resource: Resource, node: Node, wanted: set[int], settings: Settings) -> list[Cancellation]:
-    running = sorted(interval for name, interval in resource.registered if name == node.name)
-    if resource.is_maintenance or node.is_maintenance:
-        return [Cancellation(resource, node, interval, "maintenance") for interval in running]
-    if not settings.cancels_removed:
-        return []
-    why = "this monitor is no longer configured"
-    return [Cancellation(resource, node, interval, why) for interval in running if interval not in wanted]
+    def _delete(self, resource: Resource, node: Node) -> None:
+        """What another agent said of it says nothing."""
+        if not self._is_compatible:
+            resource.known_on.discard(node.name)
+        elif resource.is_managed:
+            self.changes.deletions.append((resource, node))
 
-
-def _has_changed(resource: Resource, node: Node, history: ResourceHistory, wanted: set[int], digests: Digests) -> bool:
-    """Compare what is recorded with what would be recorded now."""
-    if history.agent != resource.agent:
-        resource.definition_changed = True
-        resource.required_stops.add(node.name)
-        return True
-    is_changed = False
-    for record in history.records.values():
-        if record.interval_ms and record.interval_ms not in wanted:
-            is_changed = True
-            continue
-        if not record.digest or not (record.interval_ms or record.operation in _STARTING):
-            continue
-        if record.digest == digests.of(resource, record.operation, record.interval_ms):
-            continue
-        is_changed = True
-        if record.interval_ms:
-            resource.changed_recurring.add((node.name, record.interval_ms))
-        elif record.exit_code is record.target_exit_code or record.is_probe:
+    def _look_at_active(
+        self, resource: Resource, node: Node, history: ResourceHistory, wanted: set[tuple[str, int]]
+    ) -> None:
+        if history.agent != resource.agent:
             resource.definition_changed = True
-    return is_changed
+            resource.required_stops.add(node.name)
+            if self._is_compatible:
+                resource.is_start_pending = True
+            self._delete(resource, node)
+            return
+        records = records_in_order(history)
+        begin, stop = active_window(records)
+        if begin < stop:
+            return
+        is_changed = False
+        for record in records[max(begin, 0) :]:
+            if record.interval_ms and (resource.is_maintenance or node.is_maintenance):
+                self._cancel(resource, node, record, "maintenance")
+            elif record.interval_ms or record.operation in _STARTING:
+                is_changed |= self._has_changed(resource, node, record, wanted)
+        if is_changed and self._failures.effective_count(resource, node):
+            self._failures.forget(node, resource, "action definition changed")
+
+    def _cancel(self, resource: Resource, node: Node, record: OperationRecord, why: str) -> None:
+        self.changes.cancellations.append(Cancellation(resource, node, record.interval_ms, why))
+
+    def _has_changed(
+        self, resource: Resource, node: Node, record: OperationRecord, wanted: set[tuple[str, int]]
+    ) -> bool:
+        """Compare one record with what would be recorded now, and see to what follows."""
+        if record.interval_ms and (record.operation, record.interval_ms) not in wanted:
+            if self._settings.cancels_removed:
+                self._cancel(resource, node, record, "this monitor is no longer configured")
+            return True
+        verdict = self._digests.judge(resource, record)
+        if verdict is Verdict.RESCHEDULE:
+            resource.changed_recurring.add((node.name, record.interval_ms))
+        elif self._is_compatible or _is_conclusive(record):
+            if verdict is Verdict.RELOAD:
+                self._reload(resource, node)
+            elif verdict is Verdict.RESTART:
+                resource.definition_changed = True
+        return verdict is not Verdict.UNCHANGED
+
+    def _reload(self, resource: Resource, node: Node) -> None:
+        if not resource.is_managed or resource.is_failed:
+            return
+        if resource.is_start_pending:
+            resource.required_stops.add(node.name)
+        elif node not in resource.reload_on:
+            resource.reload_on.append(node)
+
+
+def _is_conclusive(record: OperationRecord) -> bool:
+    """Only what succeeded says with which parameters a resource runs."""
+    return record.exit_code is record.target_exit_code or record.is_probe

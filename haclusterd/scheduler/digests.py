@@ -12,7 +12,7 @@ from enum import Enum
 from xml.sax.saxutils import escape
 
 from haclusterd.model.history import OperationRecord
-from haclusterd.scheduler.entities import Resource
+from haclusterd.scheduler.entities import UNAME, Resource
 from haclusterd.scheduler.operation_settings import find_operation, parameters_for, timeout_ms
 from haclusterd.scheduler.settings import Settings
 
@@ -123,6 +123,13 @@ class Digests:
             timeout = timeout_ms(resource, record.operation, record.interval_ms, self._settings)
             named[_TIMEOUT] = str(timeout)
         return named
+
+
+def _host_of(connection: Resource) -> str:
+    """Return the name of the node that a container runs on, which is how its inside is reached."""
+    launcher = connection.launcher
+    node = (launcher.assigned or launcher.current_node()) if launcher is not None else None
+    return node.name if node is not None else UNAME
 
 
 def _foreign_restart_digest(record: OperationRecord, now: Mapping[str, str]) -> str:

@@ -4,15 +4,16 @@ A failure counts until the resource's `failure-timeout` has passed since the new
 What has expired is listed in the plan so that the DC can forget it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from haclusterd.model.history import OperationRecord, ResourceHistory, operation_key
+from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.scores import INFINITY, add, render
-from haclusterd.scheduler.digests import Digests
-from haclusterd.scheduler.entities import MONITOR, Inventory, Resource
+from haclusterd.scheduler.digests import Digests, Verdict
+from haclusterd.scheduler.entities import MONITOR, START, Inventory, Resource, Variant
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.settings import Settings
 
@@ -38,100 +39,177 @@ class Failures:
     def __init__(self, settings: Settings, digests: Digests) -> None:
         self._settings = settings
         self._digests = digests
+        self._counts: dict[NodeName, dict[str, list[FailCount]]] = {}
+        self._cleared: set[tuple[str, NodeName]] = set()
         self.forgotten: dict[tuple[NodeName, ResourceId], str] = {}
         """Failures to be forgotten, with why."""
         self.clearings: list[Clearing] = []
         """The same in the order in which they were found, for graphs that hold such actions."""
         self.recheck_at: WallTime | None = None
 
-    def effective_count(self, resource: Resource, history: ResourceHistory) -> int:
-        """Return the number of failures that still count."""
-        if not history.fail_counts:
-            return 0
+    def counts_on(self, node: Node) -> dict[str, list[FailCount]]:
+        """Return what is counted on a node, by the names under which resources are recorded.
+
+        What is counted for an instance (`web:1`) stands under the bare name too, as all anonymous instances count it.
+        """
+        found = self._counts.get(node.name)
+        if found is None:
+            found = self._counts[node.name] = {}
+            for history in node.status.histories.values():
+                if history.fail_counts:
+                    for name in {history.resource: None, bare_name(history.resource): None}:
+                        found.setdefault(name, []).extend(history.fail_counts.values())
+        return found
+
+    def counted(self, resource: Resource, node: Node) -> list[FailCount]:
+        """Return the fail counts of a resource on a node, whatever their age."""
+        known = self.counts_on(node)
+        if not known:
+            return []
+        name = resource.recorded_as
+        return known.get(name if resource.is_unique else bare_name(name), [])
+
+    def effective_count(self, resource: Resource, node: Node, *, with_launched: bool = False) -> int:
+        """Return the number of failures that still count, on request with those of what it launches."""
+        counted = self.counted(resource, node)
         total = 0
-        newest = 0
-        for failure in history.fail_counts.values():
-            total = add(total, failure.count)
-            newest = max(newest, failure.failed_at)
-        timeout = self._timeout_ms(resource, history)
-        if newest > 0 and timeout > 0 and self._settings.now > newest + timeout:
-            return 0
+        if counted:
+            newest = max(failure.failed_at for failure in counted)
+            timeout = self._timeout_ms(resource, node)
+            if not (newest > 0 and timeout > 0 and self._settings.now > newest + timeout):
+                for failure in counted:
+                    total = add(total, failure.count)
+        if with_launched and not resource.is_replica_container:
+            for launched in resource.launched:
+                total = add(total, self.effective_count(launched, node))
         return total
 
     def is_expired(self, resource: Resource, node: Node, history: ResourceHistory, record: OperationRecord) -> bool:
-        """Tell whether a failed record is too old to count; note what is to be forgotten or to be looked at later."""
-        timeout = self._timeout_ms(resource, history)
+        """Tell whether a record is too old to count; note what is to be forgotten or to be looked at later."""
         if record.status is ExecutionStatus.NOT_INSTALLED:
             return False
-        if record.is_probe and record.exit_code in _CONCLUSIVE:
+        is_last_failure = record is history.last_failure
+        if not resource.failure_timeout_ms and not is_last_failure:
             return False
-        is_old = timeout > 0 and self._settings.now >= record.changed_at + timeout
-        has_count = bool(history.fail_counts)
-        counted = self.effective_count(resource, history)
-        if timeout > 0 and has_count and counted > 0:
-            self._look_again(WallTime(max(item.failed_at for item in history.fail_counts.values()) + timeout + 1))
-        if is_old and has_count:
-            if counted > 0:
-                return False
+        timeout = self._timeout_ms(resource, node)
+        is_old = False
+        counted = self.counted(resource, node)
+        if timeout > 0 and record.changed_at > 0:
+            is_old = self._settings.now >= record.changed_at + timeout and not _waits_for_fencing(resource, record)
+            if self.effective_count(resource, node):
+                self._look_again(WallTime(max(failure.failed_at for failure in counted) + timeout + 1))
+                is_old = False
+        if is_old and counted:
             self.forget(node, resource, "it expired")
-        elif not is_old and record is history.last_failure and self._is_outdated(resource, record):
-            self.forget(node, resource, "the parameters have changed")
-        return is_old
+        elif is_old and is_last_failure and resource.reconnect_interval_ms:
+            self.forget(node, resource, "reconnect interval is set")
+        elif not is_old and is_last_failure and self._is_outdated(resource, record):
+            self.forget(node, resource, "resource parameters have changed")
+        return is_old and not (record.is_probe and record.exit_code in _CONCLUSIVE)
 
     def forget(self, node: Node, resource: Resource, why: str) -> None:
         """Note that a resource's failures on a node count no more."""
-        if node.is_online and not node.is_unclean:
-            self.forgotten.setdefault((node.name, resource.id), why)
+        is_reachable = node.is_online and not node.is_unclean
+        if (resource.id, node.name) in self._cleared:
+            return
+        if is_reachable:
+            self.forgotten.setdefault((node.name, resource.recorded_as), why)
+        if is_reachable or self._settings.options.is_pacemaker_compatible:
+            self._cleared.add((resource.id, node.name))
+            is_after = resource.is_remote_connection and bool(resource.reconnect_interval_ms)
+            self.clearings.append(Clearing(resource, node, why, is_after))
 
-    def _timeout_ms(self, resource: Resource, history: ResourceHistory) -> int:
-        if resource.failure_timeout_ms and history.fail_counts and _is_blocking(resource, history):
+    def is_cleared(self, resource: Resource, node: Node) -> bool:
+        """Tell whether a resource's failures on a node are to be forgotten."""
+        return (resource.id, node.name) in self._cleared
+
+    def _timeout_ms(self, resource: Resource, node: Node) -> int:
+        if resource.failure_timeout_ms and self.counted(resource, node) and _is_blocking(resource, node):
             resource.failure_timeout_ms = 0
         return resource.failure_timeout_ms
 
     def _is_outdated(self, resource: Resource, record: OperationRecord) -> bool:
         """A start or monitor that failed with parameters that are no longer configured says nothing any more."""
-        if record.operation not in ("start", MONITOR) or not record.digest or resource.is_removed:
+        if record.operation not in (START, MONITOR) or resource.is_removed:
             return False
-        return record.digest != self._digests.of(resource, record.operation, record.interval_ms)
+        return self._digests.judge(resource, record) is not Verdict.UNCHANGED
 
     def _look_again(self, at: WallTime) -> None:
         if self.recheck_at is None or at < self.recheck_at:
             self.recheck_at = at
 
 
-def _is_blocking(resource: Resource, history: ResourceHistory) -> bool:
-    """A failure that blocks its resource never expires by itself."""
-    return any(
-        operation.on_fail == "block" and _has_failed(history, operation.name, operation.interval_ms)
-        for operation in resource.operations
-    )
+def bare_name(name: str) -> str:
+    """Return the name of an instance without its number."""
+    bare, _colon, number = name.rpartition(":")
+    return bare if bare and number.isdecimal() else name
 
 
-def _has_failed(history: ResourceHistory, name: str, interval_ms: int) -> bool:
-    record = history.records.get(operation_key(name, interval_ms), history.last_failure)
-    if record is None or (record.operation, record.interval_ms) != (name, interval_ms):
+def _waits_for_fencing(resource: Resource, record: OperationRecord) -> bool:
+    """A connection that failed for good does not recover by time before the node it leads to has been fenced."""
+    node = resource.remote_node
+    if not resource.reconnect_interval_ms or not record.interval_ms or record.operation != MONITOR or node is None:
         return False
-    return record.is_failure
+    return node.power.is_enabled and not node.is_remote_fenced
+
+
+def _is_blocking(resource: Resource, node: Node) -> bool:
+    """A failure that blocks its resource never expires by itself."""
+    blocking = [operation for operation in resource.operations if operation.on_fail == "block"]
+    if not blocking:
+        return False
+    failed = {(record.operation, record.interval_ms) for record in _failed_records(resource, node)}
+    return any((operation.name, operation.interval_ms) in failed for operation in blocking)
+
+
+def _failed_records(resource: Resource, node: Node) -> Iterator[OperationRecord]:
+    history = node.status.histories.get(resource.recorded_as)
+    if history is None:
+        return
+    for record in history.records.values():
+        if record.is_failure:
+            yield record
+    failure = history.last_failure
+    if failure is not None and operation_key(failure.operation, failure.interval_ms) not in history.records:
+        yield failure
 
 
 def ban_after_failures(inventory: Inventory, failures: Failures) -> None:
-    """Phase: ban resources from nodes where they failed `migration-threshold` times."""
+    """Phase: ban resources from nodes where they failed `migration-threshold` times.
+
+    An anonymous instance failed for all instances: the clone is banned.
+    """
+    nodes = [node for node in inventory.nodes if failures.counts_on(node)]
+    if not nodes:
+        return
     for resource in inventory.primitives():
         threshold = resource.migration_threshold
         if threshold == 0 or resource.ignores_failure:
             continue
-        for name, history in resource.histories.items():
-            if not history.fail_counts or (name, resource.id) in failures.forgotten:
+        for node in nodes:
+            if failures.is_cleared(resource, node):
                 continue
-            count = failures.effective_count(resource, history)
+            count = failures.effective_count(resource, node, with_launched=True)
             if count >= threshold:
-                resource.add_score(name, -INFINITY, _failure_words(name, history, count))
+                to_ban(resource).add_score(node.name, -INFINITY, _failure_words(resource, node, failures, count))
 
 
-def _failure_words(node: NodeName, history: ResourceHistory, count: int) -> str:
-    newest = max(history.fail_counts.values(), key=lambda failure: (failure.failed_at, failure.operation))
-    record = history.last_failure
+def to_ban(resource: Resource) -> Resource:
+    """Return what is banned when a resource failed: the whole clone, when its instances are interchangeable."""
+    if resource.is_unique:
+        return resource
+    top = resource.top
+    return top if top.variant is Variant.CLONE else resource
+
+
+def _failure_words(resource: Resource, node: Node, failures: Failures, count: int) -> str:
+    counted = failures.counted(resource, node)
+    if not counted:
+        return f"{render(count)} failures on {node.name} of what it launches"
+    newest = max(counted, key=lambda failure: (failure.failed_at, failure.operation))
+    history = node.status.histories.get(resource.recorded_as)
+    record = history.last_failure if history is not None else None
     detail = f" ({record.exit_reason})" if record is not None and record.exit_reason else ""
     if count >= INFINITY:
-        return f"failed {newest.operation} on {node}{detail}"
-    return f"{render(count)} failures on {node}, the newest: {newest.operation}{detail}"
+        return f"failed {newest.operation} on {node.name}{detail}"
+    return f"{render(count)} failures on {node.name}, the newest: {newest.operation}{detail}"

@@ -8,36 +8,30 @@ node whatever cannot be excluded counts as active (safety.md §1, §6).
 from collections.abc import Sequence
 
 from haclusterd.model.activity import possibly_active
-from haclusterd.model.cluster import NodeState
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.history import OperationRecord, ResourceHistory
-from haclusterd.model.ids import ResourceId
-from haclusterd.model.ocf import ActionName, Role
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode, Role
 from haclusterd.model.orders import Order
-from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.entities import Inventory, MultipleActive, Needs, Resource, Variant
+from haclusterd.scheduler.entities import MIGRATE_FROM, MONITOR, START, STOP, Inventory, Resource
 from haclusterd.scheduler.failures import Failures
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.found_state import FoundStates
+from haclusterd.scheduler.history_owners import HistoryOwners
+from haclusterd.scheduler.nodes import Node, NodeKind, fencing_power
 from haclusterd.scheduler.operation_settings import OnFail
+from haclusterd.scheduler.remote_status import finish_status, is_history_readable, take_status
 from haclusterd.scheduler.replay import Replay, records_in_order
 from haclusterd.scheduler.settings import Settings
 
 
-def unpack_history(inventory: Inventory, failures: Failures, settings: Settings) -> None:
-    """Replay every node's histories, in the order of the nodes' names."""
-    replayer = _Replayer(inventory, failures, settings)
-    for node in inventory.nodes:
-        status = node.status
-        if not (node.is_online or node.is_unclean or _left_in_maintenance(node)):
-            continue
-        orders: dict[ResourceId, list[Order]] = {}
-        for order in sorted(status.orders.values(), key=lambda order: order.key):
-            orders.setdefault(order.resource, []).append(order)
-        for identifier in sorted({*status.histories, *orders, *status.unverified}):
-            replayer.unpack(node, identifier, orders.get(identifier, ()))
-        if node.is_online and status.probed:
-            _take_probed(inventory, node)
-    for resource in inventory.primitives():
-        _judge_multiple_active(resource)
+def unpack_history(cib: Cib, inventory: Inventory, failures: Failures, settings: Settings) -> None:
+    """Replay every node's histories: of Pacemaker's CIBs in document order, of our own in the order of names.
+
+    Remote and guest nodes follow as soon as it is known that they are connected; what was skipped is read at last.
+    """
+    unpacker = _Unpacker(cib, inventory, failures, settings)
+    unpacker.run()
+    unpacker.finish()
 
 
 def _left_in_maintenance(node: Node) -> bool:
@@ -45,84 +39,187 @@ def _left_in_maintenance(node: Node) -> bool:
     return node.is_maintenance and node.status.state is NodeState.LEFT
 
 
-def _take_probed(inventory: Inventory, node: Node) -> None:
-    for identifier in node.status.probed:
-        resource = inventory.by_id.get(identifier)
-        if resource is not None and identifier not in node.status.unverified:
-            resource.known_on.add(node.name)
+class _Unpacker:
+    """Takes in what is known, node by node."""
 
-
-class _Replayer:
-    """Takes in what is known of one resource on one node."""
-
-    def __init__(self, inventory: Inventory, failures: Failures, settings: Settings) -> None:
+    def __init__(self, cib: Cib, inventory: Inventory, failures: Failures, settings: Settings) -> None:
+        self._cib = cib
         self._inventory = inventory
         self._failures = failures
         self._settings = settings
+        self._owners = HistoryOwners(inventory, settings)
+        self._states = FoundStates(settings)
+        self._is_compatible = settings.options.is_pacemaker_compatible
+        self._taken: set[NodeName] = set()
+        self._doubts: dict[NodeName, frozenset[ResourceId]] = {}
+        self._power = fencing_power(settings, {node.name: node for node in inventory.nodes if not node.is_remote})
 
-    def unpack(self, node: Node, identifier: ResourceId, orders: Sequence[Order]) -> None:
+    def run(self) -> None:
+        """Go through the nodes until nothing new is found, then take what was skipped."""
+        for node in self._inventory.nodes:
+            node.power = self._power
+            if node.kind is NodeKind.REMOTE and node.connection is not None:
+                node.is_unclean = self._settings.is_startup_fencing
+        names = list(self._cib.status.nodes) if self._is_compatible else []
+        waiting = names or [node.name for node in self._inventory.nodes]
+        while True:
+            skipped = [name for name in waiting if not self._take(name)]
+            if len(skipped) == len(waiting):
+                break
+            waiting = skipped
+        for name in waiting if self._settings.is_fencing_enabled else ():
+            self._take(name, is_last=True)
+
+    def finish(self) -> None:
+        """Draw the consequences that need all nodes."""
+        self._states.stop_containers()
+        for node in self._inventory.nodes:
+            if node.is_remote:
+                finish_status(node, is_taken=node.name in self._taken)
+
+    def _take(self, name: NodeName, *, is_last: bool = False) -> bool:
+        """Take in one node, unless it is too early."""
+        node = self._inventory.nodes_by_name.get(name)
+        if node is None or not (is_last or self._is_ready(node)):
+            return False
+        self._taken.add(name)
+        if node.is_remote:
+            take_status(node, self._settings)
+        self._unpack(node)
+        return True
+
+    def _is_ready(self, node: Node) -> bool:
+        if node.is_remote:
+            return is_history_readable(node, self._settings)
+        if not self._is_compatible:
+            return node.is_online or node.is_unclean or _left_in_maintenance(node)
+        return node.is_online or self._settings.is_fencing_enabled or self._settings.has_shutdown_lock
+
+    def _unpack(self, node: Node) -> None:
+        status = node.status
+        if not (self._is_compatible or node.is_online or node.is_unclean or _left_in_maintenance(node)):
+            return
+        if self._is_compatible:
+            for name, history in status.histories.items():
+                if history.records or history.locked_at is not None:
+                    self._unpack_resource(node, name, ())
+            self._link_launched(node)
+            return
+        orders: dict[ResourceId, list[Order]] = {}
+        for order in sorted(status.orders.values(), key=lambda order: order.key):
+            orders.setdefault(order.resource, []).append(order)
+        for identifier in sorted({*status.histories, *orders, *status.unverified}):
+            self._unpack_resource(node, identifier, orders.get(identifier, ()))
+        if node.is_online and status.probed:
+            self._take_probed(node)
+
+    def _take_probed(self, node: Node) -> None:
+        for identifier in node.status.probed:
+            resource = self._inventory.by_id.get(identifier)
+            if resource is not None and identifier not in node.status.unverified:
+                resource.known_on.add(node.name)
+
+    def _link_launched(self, node: Node) -> None:
+        """What is removed together with the launcher that it ran inside of still belongs to that."""
+        for name, history in node.status.histories.items():
+            if history.launcher is None:
+                continue
+            launched = self._inventory.by_id.get(name)
+            launcher = self._inventory.by_id.get(history.launcher)
+            if launched is None or launcher is None or launched.launcher is not None:
+                continue
+            if launched.is_removed_launched:
+                launched.launcher = launcher
+                launcher.launched.append(launched)
+
+    def _unpack_resource(self, node: Node, name: ResourceId, orders: Sequence[Order]) -> None:
         """Replay the records, then take the orders and the doubts."""
-        history = node.status.histories.get(identifier)
-        resource = self._inventory.by_id.get(identifier)
-        if resource is None:
-            resource = self._removed_resource(identifier, history, orders)
+        history = node.status.histories.get(name)
+        resource = self._owner(node, name, history, orders)
         if resource is None or resource.agent is None:
             return
+        if history is not None:
+            self._take_lock(resource, node, history)
         saved, resource.original_role = resource.original_role, Role.UNKNOWN
         replay, records = self._replay(resource, node, history)
         _take_orders(resource, node, orders, replay)
-        _take_doubts(resource, node, replay)
+        self._take_doubts(resource, name, node, replay)
         if node.is_online:
             _register_recurring(resource, node, records)
         resource.changed_recurring.update((node.name, interval_ms) for interval_ms in replay.expired_recurring)
         resource.original_role = replay.role
-        _apply_state(resource, node, replay)
+        self._states.apply(resource, node, replay)
+        _restrict_to_target_role(resource)
         if saved.value > resource.original_role.value:
             resource.original_role = saved
+
+    def _owner(
+        self, node: Node, name: ResourceId, history: ResourceHistory | None, orders: Sequence[Order]
+    ) -> Resource | None:
+        found = self._owners.find(name, node)
+        if found is not None or name in self._inventory.by_id:
+            return found
+        source = history if history is not None else orders[0] if orders else None
+        if source is None:
+            return None
+        is_launched = history is not None and history.launcher is not None
+        made = self._owners.removed(name, source.agent, source.parameters, is_launched=is_launched)
+        if made is not None and made.is_remote_connection:
+            self._lead_to_node(made)
+        return made
+
+    def _lead_to_node(self, connection: Resource) -> None:
+        """A connection that is removed leads to a node that is to be left."""
+        name = NodeName(connection.id)
+        node = self._inventory.nodes_by_name.get(name)
+        if node is None:
+            status = self._cib.status.nodes.get(name) or NodeStatus(name)
+            node = Node(name, status, dict(status.attributes), NodeKind.REMOTE)
+            node.power = self._power
+            self._inventory.add_node(node)
+        if node.connection is None:
+            node.connection = connection
+        connection.remote_node = node
+        node.is_shutting_down = True
+
+    def _take_lock(self, resource: Resource, node: Node, history: ResourceHistory) -> None:
+        settings = self._settings
+        if history.locked_at is None or not settings.has_shutdown_lock:
+            return
+        limit_ms = settings.shutdown_lock_limit_ms
+        if limit_ms > 0 and settings.now > history.locked_at + limit_ms:
+            self._inventory.expired_locks.append((resource, node))
+        else:
+            resource.lock_node = node
+            resource.lock_time = history.locked_at
+
+    def _take_doubts(self, resource: Resource, name: ResourceId, node: Node, replay: Replay) -> None:
+        """What is unverified is asked for again; on a lost node, where nobody can ask, every doubt counts as active."""
+        if self._is_compatible:
+            return
+        if node.is_online:
+            if name in node.status.unverified:
+                resource.unverified_on.add(node.name)
+            return
+        doubts = self._doubts.get(node.name)
+        if doubts is None:
+            doubts = self._doubts[node.name] = possibly_active(node.status)
+        if replay.role.value < Role.STARTED.value and name in doubts:
+            replay.role = Role.STARTED
 
     def _replay(
         self, resource: Resource, node: Node, history: ResourceHistory | None
     ) -> tuple[Replay, list[OperationRecord]]:
         assert resource.agent is not None
-        known = history or ResourceHistory(resource.id, resource.agent)
-        replay = Replay(resource, node, known, self._failures, self._settings)
+        known = history or ResourceHistory(resource.recorded_as, resource.agent)
+        replay = Replay(
+            resource, node, known, inventory=self._inventory, failures=self._failures, settings=self._settings
+        )
         records = records_in_order(known)
         if history is not None:
             resource.histories[node.name] = history
             replay.run(records)
         return replay, records
-
-    def _removed_resource(
-        self, identifier: ResourceId, history: ResourceHistory | None, orders: Sequence[Order]
-    ) -> Resource | None:
-        """Make a resource of what is only known from its history: it is stopped, unless it is to be left alone."""
-        source = history if history is not None else orders[0] if orders else None
-        if source is None:
-            return None
-        resource = Resource(identifier, Variant.PRIMITIVE)
-        resource.agent = source.agent
-        resource.parameters = source.parameters
-        resource.is_removed = True
-        resource.is_fence_device = source.agent.standard == "stonith"
-        if not self._settings.is_fencing_enabled or resource.is_fence_device:
-            resource.needs = Needs.QUORUM
-        resource.addends = {} if self._settings.options.is_explaining else None
-        if self._settings.is_maintenance:
-            resource.is_managed, resource.is_maintenance = False, True
-        if not self._settings.stops_removed:
-            resource.is_managed = False
-        for node in self._inventory.nodes if self._settings.stops_removed else ():
-            resource.add_score(node.name, -INFINITY, "it is no longer configured")
-        self._inventory.add_top(resource)
-        return resource
-
-
-def _take_doubts(resource: Resource, node: Node, replay: Replay) -> None:
-    """What is unverified is asked for again; on a lost node, where nobody can ask, every doubt counts as active."""
-    if node.is_online and resource.id in node.status.unverified:
-        resource.unverified_on.add(node.name)
-    elif not node.is_online and replay.role.value < Role.STARTED.value and resource.id in possibly_active(node.status):
-        replay.role = Role.STARTED
 
 
 def _take_orders(resource: Resource, node: Node, orders: Sequence[Order], replay: Replay) -> None:
@@ -140,87 +237,45 @@ def _take_orders(resource: Resource, node: Node, orders: Sequence[Order], replay
                 resource.pending_stops.add(node.name)
 
 
+def _restrict_to_target_role(resource: Resource) -> None:
+    """The configured role is the most that it may come up to; a failure may have brought that down further."""
+    target = resource.target_role
+    if target not in (Role.STOPPED, Role.UNPROMOTED):
+        return
+    if resource.next_role is Role.UNKNOWN or target.value < resource.next_role.value:
+        resource.next_role = target
+
+
+_BEGINNINGS = frozenset({START, MIGRATE_FROM})
+_CHANGES_OF_ROLE = frozenset({ActionName.PROMOTE.value, ActionName.DEMOTE.value})
+_FOUND_ACTIVE = frozenset({ExitCode.OK, ExitCode.PROMOTED})
+
+
+def active_window(records: Sequence[OperationRecord]) -> tuple[int, int]:
+    """Return the indexes of what began the time for which a resource is active, and of its last stop; -1 for none.
+
+    It is not active any more when the first is smaller than the second.
+    """
+    begin = stop = asked = changed = -1
+    for index, record in enumerate(records):
+        if record.operation == STOP and record.status is ExecutionStatus.DONE:
+            stop = index
+        elif record.operation in _BEGINNINGS:
+            begin = index
+        elif record.operation in _CHANGES_OF_ROLE:
+            changed = index
+        elif record.operation == MONITOR and record.exit_code in _FOUND_ACTIVE and asked <= stop:
+            asked = index
+    if begin < 0:
+        begin = changed if changed >= 0 else asked
+    return begin, stop
+
+
 def _register_recurring(resource: Resource, node: Node, records: list[OperationRecord]) -> None:
     """Note which recurring actions run: those recorded since the newest start, or since the newest stop."""
-    first = 0
-    for index, record in enumerate(records):
-        is_start = record.operation in (ActionName.START, ActionName.MIGRATE_FROM)
-        if is_start or (record.operation == ActionName.STOP and not record.is_failure):
-            first = index + 1
-    present = {(record.operation, record.interval_ms, record.call_id) for record in records[first:]}
-    kept = resource.histories[node.name].records if node.name in resource.histories else {}
-    for record in kept.values():
-        if record.interval_ms and (record.operation, record.interval_ms, record.call_id) in present:
+    if not any(record.interval_ms for record in records):
+        return
+    begin, stop = active_window(records)
+    for record in records[stop + 1 :] if begin < stop else records[max(begin, 0) :]:
+        if record.interval_ms and record.status is not ExecutionStatus.PENDING:
             resource.registered.add((node.name, record.interval_ms))
-
-
-def _apply_state(resource: Resource, node: Node, replay: Replay) -> None:
-    """Draw the consequences of what was found on one node."""
-    is_active = resource.original_role.value > Role.STOPPED.value
-    if resource.original_role is not Role.UNKNOWN and node.name not in resource.unverified_on:
-        resource.known_on.add(node.name)
-    on_fail = OnFail.IGNORE if node.is_unclean else replay.on_fail
-    _react(resource, node, on_fail, replay.failed_words, is_active=is_active)
-    if is_active:
-        _mark_running(resource, node)
-        if on_fail > OnFail.IGNORE:
-            resource.is_failed = True
-            if on_fail not in (OnFail.DEMOTE, OnFail.BLOCK):
-                resource.must_stop_when_failed = True
-    if replay.failed_words:
-        resource.fails_off_on[node.name] = replay.failed_words
-    if resource.target_role_stopped and resource.next_role is Role.UNKNOWN:
-        resource.next_role = Role.STOPPED
-
-
-def _react(resource: Resource, node: Node, on_fail: OnFail, words: str, *, is_active: bool) -> None:
-    if on_fail is OnFail.FENCE:
-        node.demand_fencing(f"{resource.id}: {words}")
-    elif on_fail is OnFail.STANDBY:
-        node.is_standby = True
-        node.is_fail_standby = True
-    elif on_fail is OnFail.BLOCK:
-        resource.is_managed = False
-        resource.is_blocked = True
-        resource.failed_because = resource.failed_because or words
-    elif on_fail is OnFail.BAN:
-        resource.add_score(node.name, -INFINITY, words)
-    elif on_fail is OnFail.STOP:
-        resource.next_role = Role.STOPPED
-    elif on_fail is OnFail.RESTART and is_active:
-        resource.is_failed = True
-        resource.must_stop_when_failed = True
-        resource.required_stops.add(node.name)
-
-
-def _mark_running(resource: Resource, node: Node) -> None:
-    resource.active_nodes.append(node)
-    if node.is_maintenance:
-        resource.is_managed = False
-        resource.is_maintenance = True
-    if not resource.is_managed:
-        resource.add_score(node.name, INFINITY, "it is unmanaged and stays")
-        if resource.parent is not None:
-            resource.parent.active_nodes.append(node)
-        return
-    if resource.parent is not None and node not in resource.parent.active_nodes:
-        resource.parent.active_nodes.append(node)
-
-
-def _judge_multiple_active(resource: Resource) -> None:
-    """Apply `multiple-active`, once all nodes are known."""
-    nodes = resource.active_nodes
-    if resource.needs is not Needs.FENCING:
-        nodes = [node for node in nodes if node.is_online and not node.is_unclean]
-    if len(nodes) < 2 or not resource.is_managed:
-        return
-    where = ", ".join(node.name for node in nodes)
-    if resource.multiple_active is MultipleActive.STOP_ONLY:
-        resource.ban_everywhere(f"active on several nodes ({where}): multiple-active=stop_only")
-    elif resource.multiple_active is MultipleActive.BLOCK:
-        group = resource.parent
-        is_whole = group is not None and group.multiple_active is MultipleActive.BLOCK
-        for member in group.children if group is not None and is_whole else (resource,):
-            member.is_managed = False
-            member.is_blocked = True
-            member.failed_because = member.failed_because or f"{resource.id} is active on several nodes ({where})"
