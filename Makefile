@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static swarm conformance lab wheel reference lock
+.PHONY: help setup demo test quick lint static swarm conformance fuzz-scheduler bench-scheduler lab wheel reference lock
 
 BIN := .venv/bin
 STAMP := .venv/installed-from-lock
@@ -9,7 +9,7 @@ PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.1
 	$$each -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$each && break; done)
 
 help:   ## this list
-	@sed -n 's/^\([a-z]*\): .*## \(.*\)/  make \1\t\2/p; s/^\([a-z]*\):  *## \(.*\)/  make \1\t\2/p' Makefile | sort -u | expand -t 20
+	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p; s/^\([a-z-]*\):  *## \(.*\)/  make \1\t\2/p' Makefile | sort -u | expand -t 26
 
 setup: $(STAMP)  ## .venv with the locked dependencies; does nothing when it is current
 
@@ -45,6 +45,12 @@ swarm: setup  ## simulated failures, seed after seed; SECONDS=60 SEED=1
 
 conformance: setup  ## Pacemaker's public scheduler cases from ../shared, and what differs; DIFF=1 shows the differences
 	@$(BIN)/python -m tests.conformance.public_cases $(if $(DIFF),--diff)
+
+fuzz-scheduler: setup  ## random CIBs, planned by ours and by crm_simulate, and compared; CASES=2000 SEED=1
+	@$(BIN)/python -m tests.fuzzing.differential --cases $(or $(CASES),2000) --seed $(or $(SEED),1)
+
+bench-scheduler: setup  ## CPU time and memory of the scheduler beside crm_simulate's; SIZES=24x600p,32x1000p
+	@$(BIN)/python -m tests.benchmarks.scheduler $(if $(SIZES),--sizes $(SIZES))
 
 lab: setup  ## real faults on machines in namespaces (root); FAULTS=200 ONLY='cut-*,crash-dc' NODES=3 SEED=1
 	@$(BIN)/python -m tests.lab --faults $(or $(FAULTS),0) --only '$(ONLY)' --nodes $(or $(NODES),3) --seed $(or $(SEED),1)

@@ -1,0 +1,324 @@
+"""Our scheduler against Pacemaker's, on random CIBs; a difference is shrunk to a small CIB that shows it.
+
+    python -m tests.fuzzing.differential [--cases 2000] [--seed 1] [--only SEED] [--out DIRECTORY] [--keep]
+
+For each seed: a configuration, its plan carried out by `crm_simulate`, something happens, and both plan. They must
+agree on where everything is active afterwards, what is fenced, what an administrator would call the change, and the
+actions with their order (levels L1-L4). Differences that are known to be a matter of Pacemaker's version, or decided,
+stand in known.txt by what the smallest CIB that shows them consists of. The last line is for machines:
+RESULT name=value ...
+"""
+
+import argparse
+import copy
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from haclusterd.commands import registry
+from haclusterd.commands.context import Context
+from haclusterd.model.cluster import Cib
+from haclusterd.model.instants import WallTime
+from tests.conformance.public_cases import HARNESS, harness
+from tests.fuzzing.random_cibs import disturb, generate
+
+PEER = "crm_simulate"
+DATE = "2023-11-14 22:13:20Z"
+LEVELS = ("L1", "L2", "L3", "L4")
+KNOWN = Path(__file__).parent / "known.txt"
+TELLING = frozenset(
+    {
+        "group",
+        "clone",
+        "rsc_colocation",
+        "rsc_order",
+        "rsc_location",
+        "rsc_ticket",
+        "resource_set",
+    }
+)
+"""Elements whose presence tells differences apart."""
+REMOVABLE = frozenset(
+    {
+        "primitive",
+        "group",
+        "clone",
+        "op",
+        "nvpair",
+        "meta_attributes",
+        "instance_attributes",
+        "utilization",
+        "rsc_location",
+        "rsc_colocation",
+        "rsc_order",
+        "rsc_ticket",
+        "resource_set",
+        "resource_ref",
+        "node",
+        "node_state",
+        "lrm_resource",
+        "lrm_rsc_op",
+        "transient_attributes",
+        "operations",
+        "ticket_state",
+        "rsc_defaults",
+    }
+)
+
+
+def absence() -> str:
+    """Say why nothing can be compared; empty when it can."""
+    if shutil.which(PEER) is None:
+        return f"{PEER} is not installed (apt-get install pacemaker-cli-utils)"
+    missing = [name for name in ("conformance.py", "pcmk_convert.py") if not (HARNESS / name).is_file()]
+    return f"{' and '.join(missing)} not found in {HARNESS}" if missing else ""
+
+
+@cache
+def converter() -> ModuleType:
+    """Load what reads the peer's output."""
+    spec = importlib.util.spec_from_file_location("pcmk_convert", HARNESS / "pcmk_convert.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs for one seed, in the smallest CIB that shows it."""
+
+    seed: int
+    levels: tuple[str, ...]
+    details: tuple[str, ...]
+    xml: str
+    error: str = ""
+
+    @property
+    def signature(self) -> str:
+        """What the smallest CIB consists of, by which known differences are recognized."""
+        root = ET.fromstring(self.xml)
+        words = {each.tag for each in root.iter() if each.tag in TELLING}
+        words |= {f"{each.get('name')}={each.get('value')}" for each in root.iterfind("configuration//nvpair")}
+        return " ".join(sorted(words))
+
+
+def peers_plan(root: ET.Element, directory: Path) -> dict[str, Any] | None:
+    """Let Pacemaker plan; None when it refuses the CIB."""
+    cib, graph = directory / "cib.xml", directory / "graph.xml"
+    cib.write_text(ET.tostring(root, encoding="unicode"))
+    graph.unlink(missing_ok=True)
+    run = subprocess.run(
+        (PEER, "-x", str(cib), "-S", "-G", str(graph), "-t", DATE),
+        env=_environment(directory),
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    if run.returncode or not graph.exists():
+        return None
+    tree = converter().Tree(str(cib))
+    parsed = converter().parse_summary(run.stdout, tree)
+    unique = [each.get("id") for each in root.iterfind(".//clone") if _is_unique(each)]
+    cloned = (each for each in root.iterfind(".//clone") if each.get("id") in unique)
+    return {
+        "status": parsed["status"],
+        "summary": parsed["summary"],
+        "actions": converter().parse_graph(str(graph), tree),
+        "unique": [primitive.get("id") for clone in cloned for primitive in clone.iter("primitive")],
+    }
+
+
+def _environment(directory: Path) -> dict[str, str]:
+    return {**os.environ, "LC_ALL": "C", "TZ": "UTC", "CIB_shadow_dir": str(directory)}
+
+
+def _is_unique(clone: ET.Element) -> bool:
+    return any(
+        pair.get("name") == "globally-unique" and pair.get("value") == "true"
+        for pair in clone.iterfind("meta_attributes/nvpair")
+    )
+
+
+def our_plan(root: ET.Element) -> dict[str, Any] | str:
+    """Plan; return why not, when it is refused."""
+    context = Context(Cib(), WallTime(0), "fuzzer")
+    arguments = {"text": ET.tostring(root, encoding="unicode"), "source": "cib.xml", "date": DATE.replace(" ", "T")}
+    outcome = registry.run("simulate", arguments, context)
+    if outcome.is_refused:
+        return "; ".join(item.message for item in outcome.reports if item.severity == "error")
+    document: dict[str, Any] = json.loads(json.dumps(outcome.data))
+    return document
+
+
+def evolved(seed: int, directory: Path) -> ET.Element | None:
+    """Return the CIB of a seed: its plan carried out, and something happened since."""
+    root = generate(seed)
+    if seed % 5 == 0:
+        disturb(root, seed)
+        return root
+    before, after = directory / "before.xml", directory / "after.xml"
+    before.write_text(ET.tostring(root, encoding="unicode"))
+    run = subprocess.run(
+        (PEER, "-x", str(before), "-S", "-Q", "-O", str(after), "-t", DATE),
+        env=_environment(directory),
+        capture_output=True,
+        check=False,
+    )
+    if run.returncode or not after.exists():
+        return None
+    root = ET.parse(after).getroot()
+    disturb(root, seed)
+    return root
+
+
+def compared(root: ET.Element, directory: Path) -> tuple[tuple[str, ...], tuple[str, ...], str] | None:
+    """Return which levels differ, how, and what went wrong; None when the peer refuses the CIB."""
+    wanted = peers_plan(root, directory)
+    if wanted is None:
+        return None
+    made = our_plan(root)
+    if isinstance(made, str):
+        return ("refused",), (made,), made
+    view, differences = harness().View, harness().differences
+    unique = set(wanted["unique"])
+    theirs, ours = view(wanted, unique).sets, view(made, unique).sets
+    levels, details = [], []
+    for level in LEVELS:
+        missing, extra = differences(theirs[level], ours[level])
+        if missing or extra:
+            levels.append(level)
+            details += [f"{level} - {item}" for item in missing] + [f"{level} + {item}" for item in extra]
+    return tuple(levels), tuple(details), ""
+
+
+def shrink(root: ET.Element, directory: Path, levels: Sequence[str]) -> ET.Element:
+    """Take away whatever the difference does not need; it must go on beginning at the same level."""
+    is_smaller = True
+    while is_smaller:
+        is_smaller = False
+        for number in range(len(list(_removable(root))) - 1, -1, -1):
+            smaller = copy.deepcopy(root)
+            chosen = list(_removable(smaller))
+            if number >= len(chosen):
+                continue
+            parent, child = chosen[number]
+            parent.remove(child)
+            found = compared(smaller, directory)
+            if found is not None and found[0] and found[0][0] == levels[0]:
+                root, is_smaller = smaller, True
+    return root
+
+
+def _removable(root: ET.Element) -> Iterator[tuple[ET.Element, ET.Element]]:
+    for parent in root.iter():
+        for child in parent:
+            if child.tag in REMOVABLE:
+                yield parent, child
+
+
+def examine(seed: int, *, is_shrunk: bool = True) -> Difference | None | str:
+    """Compare the plans for one seed; `skipped` when there is nothing to compare."""
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
+        directory = Path(name)
+        root = evolved(seed, directory)
+        found = compared(root, directory) if root is not None else None
+        if root is None or found is None:
+            return "skipped"
+        if not found[0]:
+            return None
+        if is_shrunk:
+            root = shrink(root, directory, found[0])
+            found = compared(root, directory) or found
+        ET.indent(root)
+        return Difference(seed, found[0], found[1], ET.tostring(root, encoding="unicode"), found[2])
+
+
+def _worked(work: tuple[int, bool]) -> tuple[int, Difference | None | str]:
+    seed, is_shrunk = work
+    return seed, examine(seed, is_shrunk=is_shrunk)
+
+
+def known_differences() -> list[tuple[frozenset[str], str]]:
+    """Return for each known difference the words that its smallest CIB has, and its cause."""
+    found = []
+    for line in KNOWN.read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            words, _, cause = line.partition(" : ")
+            found.append((frozenset(words.split()), cause.strip()))
+    return found
+
+
+def cause_of(difference: Difference) -> str:
+    """Return why a difference is known; empty when it is not."""
+    words = set(difference.signature.split())
+    return next((cause for needed, cause in known_differences() if needed <= words), "")
+
+
+def main() -> int:
+    """Compare many seeds; exit 1 when a difference is not known."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int)
+    parser.add_argument("--out", type=Path, help="write the smallest CIBs here")
+    parser.add_argument("--keep", action="store_true", help="do not shrink")
+    parser.add_argument("--processes", type=int, default=2)
+    arguments = parser.parse_args()
+    if absence():
+        print(f"nothing is compared: {absence()}")
+        return 0
+    seeds = [arguments.only] if arguments.only is not None else range(arguments.seed, arguments.seed + arguments.cases)
+    began = time.monotonic()
+    differences: list[Difference] = []
+    skipped = known = 0
+    with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn")) as pool:
+        work = ((seed, not arguments.keep) for seed in seeds)
+        for _, found in pool.map(_worked, work, chunksize=4):
+            if isinstance(found, str):
+                skipped += 1
+            elif found is not None:
+                cause = cause_of(found)
+                known += bool(cause)
+                differences.append(found)
+                words = f"known: {cause}" if cause else found.signature
+                print(f"seed {found.seed}: {','.join(found.levels)} {words}", flush=True)
+                _show(found, arguments.out, is_whole=arguments.only is not None)
+    count = len(seeds) - skipped
+    unexplained = len(differences) - known
+    print(f"{count} CIBs compared, {skipped} skipped, {time.monotonic() - began:.0f} s")
+    share = 100 * unexplained / max(1, count)
+    figures = f"cases={count} differences={len(differences)} known={known} unexplained={unexplained}"
+    print(f"RESULT {figures} percent={share:.2f}")
+    return 1 if unexplained else 0
+
+
+def _show(found: Difference, out: Path | None, *, is_whole: bool) -> None:
+    lines = found.details if is_whole else found.details[:6]
+    for line in lines:
+        print(f"    {line}")
+    if is_whole:
+        print(found.xml)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / f"{found.seed}.xml").write_text(found.xml)
+        (out / f"{found.seed}.txt").write_text("\n".join(found.details) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""Random CIBs: the same for the same seed, never too much for the scheduler, and decided as Pacemaker decides."""
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from tests.fuzzing.differential import absence, cause_of, evolved, examine, our_plan, shrink
+from tests.fuzzing.random_cibs import disturb, generate
+
+SAMPLE = range(90_001, 90_031)
+
+
+@pytest.mark.parametrize("seed", range(1, 61))
+def test_every_random_cib_is_planned_the_same_twice(seed: int) -> None:
+    plans = []
+    for _ in range(2):
+        root = generate(seed)
+        disturb(root, seed)
+        made = our_plan(root)
+        assert not isinstance(made, str), made
+        plans.append(json.dumps(made))
+    assert plans[0] == plans[1]
+
+
+@pytest.mark.skipif(bool(absence()), reason=absence() or "both are there")
+@pytest.mark.parametrize("seed", SAMPLE)
+def test_a_sample_is_decided_as_pacemaker_decides(seed: int) -> None:
+    found = examine(seed)
+    if isinstance(found, str):
+        pytest.skip("Pacemaker does not plan this CIB")
+    assert found is None or cause_of(found), (found.details, found.xml)
+
+
+@pytest.mark.skipif(bool(absence()), reason=absence() or "both are there")
+def test_a_difference_is_shrunk_to_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = next(each for each in (evolved(seed, tmp_path) for seed in range(1, 20)) if each is not None)
+
+    def differs(changed: ET.Element, _directory: Path) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+        return ("L1",) if changed.find(".//primitive") is not None else (), (), ""
+
+    monkeypatch.setattr("tests.fuzzing.differential.compared", differs)
+    smaller = shrink(root, tmp_path, ("L1",))
+    assert len(smaller.findall(".//primitive")) == 1
+    assert not smaller.findall(".//constraints/*")
