@@ -1,7 +1,7 @@
 /* A libnvidia-ml.so.1 for machines without a GPU: what it answers stands in a file, read anew at every call.
  *
  * Build: cc -shared -fPIC -O1 -Wall -Wextra -Werror -Wl,-soname,libnvidia-ml.so.1 -o libnvidia-ml.so.1 nvml_stub.c
- * Use:   NVML_STUB=FILE LD_LIBRARY_PATH=DIRECTORY PROGRAM
+ * Use:   NVML_STUB=FILE LD_LIBRARY_PATH=DIRECTORY PROGRAM; without NVML_STUB the file is `nvml_stub` beside the library
  *
  * Lines of the file (the last one that fits wins, one for a device before one for all):
  *   KEY=VALUE       for every device        gINDEX.KEY=VALUE   for one device
@@ -11,6 +11,7 @@
  * Keys are named where they are used. NVML's prototypes and structures are those of NVIDIA's public documentation.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +30,15 @@ static Device devices[DEVICES_MAX];
 static int is_initialized;
 
 static void read_file(char *text) {
+    char beside[4096];
+    Dl_info library;
     const char *path = getenv("NVML_STUB");
+    if (!path && dladdr(devices, &library)) {
+        const char *slash = strrchr(library.dli_fname, '/');
+        int length = slash ? (int)(slash - library.dli_fname + 1) : 0;
+        snprintf(beside, sizeof beside, "%.*snvml_stub", length, library.dli_fname);
+        path = beside;
+    }
     int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     ssize_t size = file < 0 ? 0 : read(file, text, FILE_MAX - 1);
     if (file >= 0) close(file);

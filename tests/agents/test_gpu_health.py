@@ -1,7 +1,6 @@
 """gpu-health over a stub of NVIDIA's library: what breaks is named, what hangs hangs nothing, what heals is healed."""
 
 import json
-import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -12,6 +11,7 @@ import pytest
 from haclusterd.agents.process_table import list_pids, read_marks, read_stat
 from tests.agents.answering_daemon import AnsweringDaemon
 from tests.agents.conftest import AgentUnderTest
+from tests.agents.nvml_stub import build_nvml_stub
 
 NOT_CONFIGURED, NOT_RUNNING = 6, 7
 BUSES = ("0000:1a:00", "0000:1b:00", "0000:1c:00", "0000:1d:00")
@@ -20,14 +20,7 @@ BUSES = ("0000:1a:00", "0000:1b:00", "0000:1c:00", "0000:1d:00")
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a libnvidia-ml.so.1."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler")
-    directory = tmp_path_factory.mktemp("nvml")
-    source = Path(__file__).with_name("nvml_stub.c")
-    flags = ("-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-Wl,-soname,libnvidia-ml.so.1")
-    subprocess.run([compiler, *flags, "-o", directory / "libnvidia-ml.so.1", source], check=True)
-    return directory
+    return build_nvml_stub(tmp_path_factory.mktemp("nvml"))
 
 
 class Node:

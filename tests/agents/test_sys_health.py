@@ -10,52 +10,18 @@ import pytest
 
 from tests.agents.answering_daemon import AnsweringDaemon
 from tests.agents.conftest import AgentUnderTest
+from tests.agents.kernel_files import KernelFiles
 
 NOT_RUNNING, NOT_INSTALLED, NOT_CONFIGURED, DEGRADED = 7, 5, 6, 190
 
 
-class Kernel:
-    """A /proc of a machine whose troubles a test decides."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        (directory / "pressure").mkdir(parents=True)
-        self.seconds = [0, 0]
-        self.calm()
-        self.run(busy=0)
-
-    def calm(self) -> None:
-        self.memory(50)
-        self.load(10)
-        self.pressure(0)
-
-    def memory(self, percent: int) -> None:
-        text = f"MemTotal: 1000000 kB\nMemFree: 1000 kB\nMemAvailable: {1_000_000 - percent * 10_000} kB\n"
-        (self.directory / "meminfo").write_text(text + "Buffers: 0 kB\nCached: 0 kB\nActive: 0 kB\nInactive: 0 kB\n")
-
-    def load(self, percent: int) -> None:
-        load = percent / 100 * (os.cpu_count() or 1)
-        (self.directory / "loadavg").write_text(f"0.00 {load:.2f} 0.00 1/100 4711\n")
-
-    def pressure(self, percent: int) -> None:
-        text = f"some avg10=99.00 avg60=99.00 avg300=0.00 total=1\nfull avg10=0.00 avg60={percent}.00 total=1\n"
-        for name in ("memory", "io"):
-            (self.directory / "pressure" / name).write_text(text)
-
-    def run(self, busy: int, span: int = 100) -> None:
-        """Let time pass, `busy` percent of it in programs."""
-        self.seconds[0] += busy * span
-        self.seconds[1] += (100 - busy) * span
-        (self.directory / "stat").write_text(f"cpu  {self.seconds[0]} 0 0 {self.seconds[1]} 0 0 0 0 0 0\n")
+@pytest.fixture
+def kernel(tmp_path: Path) -> KernelFiles:
+    return KernelFiles(tmp_path / "proc")
 
 
 @pytest.fixture
-def kernel(tmp_path: Path) -> Kernel:
-    return Kernel(tmp_path / "proc")
-
-
-@pytest.fixture
-def watcher(make_watcher: Callable[..., AgentUnderTest], kernel: Kernel) -> AgentUnderTest:
+def watcher(make_watcher: Callable[..., AgentUnderTest], kernel: KernelFiles) -> AgentUnderTest:
     return make_watcher("sys-health", procfs=str(kernel.directory), disk_yellow="never", disk_red="never")
 
 
@@ -81,11 +47,16 @@ def test_every_check_is_published_and_taken_away_at_the_end(watcher: AgentUnderT
     ],
 )
 def test_trouble_is_told_when_it_lasts_and_when_it_is_over(
-    watcher: AgentUnderTest, daemon: AnsweringDaemon, kernel: Kernel, check: str, yellow: Callable, red: Callable | None
+    watcher: AgentUnderTest,
+    daemon: AnsweringDaemon,
+    kernel: KernelFiles,
+    check: str,
+    yellow: Callable[[KernelFiles], None],
+    red: Callable[[KernelFiles], None] | None,
 ) -> None:
     assert watcher.code("start") == 0
     seen = []
-    for trouble in (yellow, red or yellow, Kernel.calm):
+    for trouble in (yellow, red or yellow, KernelFiles.calm):
         trouble(kernel)
         for _ in range(3):
             assert watcher.code("monitor") == 0
@@ -95,7 +66,7 @@ def test_trouble_is_told_when_it_lasts_and_when_it_is_over(
 
 
 def test_busy_processors_are_measured_between_samples(
-    watcher: AgentUnderTest, daemon: AnsweringDaemon, kernel: Kernel
+    watcher: AgentUnderTest, daemon: AnsweringDaemon, kernel: KernelFiles
 ) -> None:
     watcher.parameters.update(raise_after="1", clear_after="1", cpu_red="99")
     assert watcher.code("start") == 0
@@ -109,7 +80,7 @@ def test_busy_processors_are_measured_between_samples(
 
 
 def test_a_node_that_is_sick_at_the_start_is_told_at_once(
-    watcher: AgentUnderTest, daemon: AnsweringDaemon, kernel: Kernel
+    watcher: AgentUnderTest, daemon: AnsweringDaemon, kernel: KernelFiles
 ) -> None:
     kernel.memory(99)
     assert watcher.code("start") == 0
@@ -133,7 +104,7 @@ def test_only_what_is_asked_for_is_measured(watcher: AgentUnderTest, daemon: Ans
 
 
 def test_a_measurement_that_hangs_is_red_and_hangs_nothing(
-    watcher: AgentUnderTest, daemon: AnsweringDaemon, kernel: Kernel
+    watcher: AgentUnderTest, daemon: AnsweringDaemon, kernel: KernelFiles
 ) -> None:
     watcher.parameters.update(checks="load memory", step_timeout="500ms", raise_after="1")
     assert watcher.code("start") == 0

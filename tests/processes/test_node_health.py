@@ -1,0 +1,189 @@
+"""Node health end to end: real agents measure, real daemons act; nothing of ours is replaced, only the machine is."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.agents.kernel_files import KernelFiles
+from tests.agents.nvml_stub import build_nvml_stub
+from tests.processes.daemons import Scenario
+
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
+
+NODES = ("n1", "n2", "n3")
+PREFERRED = "n2"
+
+
+class Machines:
+    """What the kernels of three nodes tell."""
+
+    def __init__(self, directory: Path) -> None:
+        self.kernels = {name: KernelFiles(directory / name / "proc") for name in NODES}
+
+    def watchers(self) -> list[str]:
+        """One watcher on each node: every node has a /proc of its own here."""
+        lines = []
+        for name, kernel in self.kernels.items():
+            lines += [
+                f"primitive watch-{name} ocf:haclusterd:sys-health "
+                f"params procfs={kernel.directory} checks=memory raise_after=2 clear_after=2 "
+                "meta allow-unhealthy-nodes=true op monitor interval=500ms timeout=30s op start timeout=60s",
+                f"location watch-{name}-there watch-{name} inf: {name}",
+                *(f"location watch-{name}-not-{other} watch-{name} -inf: {other}" for other in NODES if other != name),
+            ]
+        return lines
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Machines:
+    return Machines(tmp_path / "machines")
+
+
+def attributes(scenario: Scenario) -> dict[str, dict[str, str]]:
+    response = scenario.answer("node.attributes", all=True, lifetime="reboot")
+    return {node["name"]: node["reboot"] for node in response.data["nodes"]} if response and not response.exit else {}
+
+
+def colours(scenario: Scenario, name: str) -> list[str | None]:
+    found = attributes(scenario)
+    return [found.get(node, {}).get(f"#health-{name}") for node in NODES]
+
+
+def wait_for_colours(scenario: Scenario, name: str, *expected: str) -> None:
+    scenario.until(f"{name} to be {expected}", lambda: colours(scenario, name) == list(expected))
+
+
+def active_on(scenario: Scenario, resource: str) -> list[str]:
+    rows = scenario.must("resource.status", resources=[resource])["resources"]
+    return [each["node"] for row in rows for each in row["instances"] if each["state"] == "started"]
+
+
+def watched(scenario: Scenario, machines: Machines, strategy: str) -> None:
+    scenario.form().with_service(
+        f"property node-health-strategy={strategy}",
+        f"location svc-prefers svc 500: {PREFERRED}",
+        *machines.watchers(),
+    )
+    wait_for_colours(scenario, "memory", "green", "green", "green")
+    scenario.until("the service where it likes to be", lambda: scenario.holder() == PREFERRED)
+    scenario.settle()
+
+
+def test_a_red_nodes_services_leave_and_may_return_when_it_is_green(scenario: Scenario, machines: Machines) -> None:
+    watched(scenario, machines, "migrate-on-red")
+    machines.kernels[PREFERRED].memory(99)
+    wait_for_colours(scenario, "memory", "green", "red", "green")
+    scenario.until("the service elsewhere", lambda: scenario.holder() not in (None, PREFERRED))
+    scenario.settle()
+    assert scenario.service_pids(PREFERRED) == []
+    assert active_on(scenario, f"watch-{PREFERRED}") == [PREFERRED], "who watches stays"
+
+    machines.kernels[PREFERRED].calm()
+    wait_for_colours(scenario, "memory", "green", "green", "green")
+    scenario.until("the service to return", lambda: scenario.holder() == PREFERRED)
+    scenario.settle()
+    assert scenario.events("node-lost") == []
+    assert scenario.events("operation-failed") == []
+
+
+def test_yellow_moves_nothing_with_migrate_on_red_and_everything_with_only_green(
+    scenario: Scenario, machines: Machines
+) -> None:
+    watched(scenario, machines, "migrate-on-red")
+    before = scenario.service_pids(PREFERRED)
+    machines.kernels[PREFERRED].memory(92)
+    wait_for_colours(scenario, "memory", "green", "yellow", "green")
+    scenario.hold("the service stays", lambda: scenario.service_pids(PREFERRED) == before, for_s=2)
+    scenario.configure("property node-health-strategy=only-green")
+    scenario.until("the service elsewhere", lambda: scenario.holder() not in (None, PREFERRED))
+
+
+def test_a_steady_node_writes_nothing(scenario: Scenario, machines: Machines) -> None:
+    watched(scenario, machines, "migrate-on-red")
+    runs = scenario.log("n1").count("resource=watch-n1 action=monitor")
+    changes = len(scenario.events("attribute-changed"))
+    scenario.until(
+        "more samples", lambda: scenario.log("n1").count("resource=watch-n1 action=monitor") >= runs + 5
+    )
+    assert len(scenario.events("attribute-changed")) == changes
+
+
+def test_a_node_that_loses_its_gpu_is_red_and_its_services_leave(scenario: Scenario, tmp_path: Path) -> None:
+    libraries = {}
+    lines = []
+    for name in NODES:
+        directory = tmp_path / "libraries" / name
+        directory.mkdir(parents=True)
+        libraries[name] = build_nvml_stub(directory) / "nvml_stub"
+        libraries[name].write_text("gpus=2\n")
+        (directory / "kmsg").write_text("")
+        lines += [
+            f"primitive gpus-{name} ocf:haclusterd:gpu-health params library_path={directory} "
+            f"kernel_log={directory}/kmsg expected=2 device_timeout=1s "
+            "meta allow-unhealthy-nodes=true op monitor interval=500ms timeout=60s op start timeout=120s",
+            f"location gpus-{name}-there gpus-{name} inf: {name}",
+            *(f"location gpus-{name}-not-{other} gpus-{name} -inf: {other}" for other in NODES if other != name),
+        ]
+    scenario.form().with_service(
+        "property node-health-strategy=migrate-on-red", f"location svc-prefers svc 500: {PREFERRED}", *lines
+    )
+    wait_for_colours(scenario, "gpu", "green", "green", "green")
+    scenario.until("the service where it likes to be", lambda: scenario.holder() == PREFERRED)
+
+    rename(libraries[PREFERRED], "gpus=2\ng0.any=!15\n")
+    wait_for_colours(scenario, "gpu", "green", "yellow", "green")
+    scenario.settle()
+    assert scenario.holder() == PREFERRED, "the other device serves"
+    assert attributes(scenario)[PREFERRED]["gpu-0000:1a:00-state"] == "failed"
+
+    rename(libraries[PREFERRED], "gpus=2\nany=@hang\n")
+    wait_for_colours(scenario, "gpu", "green", "red", "green")
+    scenario.until("the service elsewhere", lambda: scenario.holder() not in (None, PREFERRED))
+    scenario.settle()
+    assert scenario.events("operation-failed") == [], "a hanging driver fails no monitor"
+
+
+def rename(path: Path, text: str) -> None:
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.replace(path)
+
+
+PUBLISHER = """#!/bin/sh
+# Publishes as stock agents do: what it finds on its path, its environment, dampening.
+case "$1" in
+meta-data) cat <<END
+<?xml version="1.0"?>
+<resource-agent name="publisher" version="1.0"><version>1.1</version><longdesc/><shortdesc/><parameters/>
+<actions><action name="start" timeout="20s"/><action name="stop" timeout="20s"/><action name="monitor" timeout="20s"/>
+<action name="meta-data" timeout="5s"/></actions></resource-agent>
+END
+    ;;
+start)
+    [ "$(command -v attrd_updater)" = "$HA_SBIN_DIR/attrd_updater" ] || exit 5
+    attrd_updater -n pingd -U 100 -d 2s || exit 1
+    attrd_updater -n pingd -Q | grep -q 'value="100"' || exit 1
+    crm_master -l reboot -v 15 && [ "$(crm_master -l reboot -G -q)" = 15 ] || exit 1
+    touch "$HA_RSCTMP/publisher" ;;
+stop) rm -f "$HA_RSCTMP/publisher"; attrd_updater -n pingd -D; crm_master -l reboot -D >/dev/null ;;
+monitor) [ -e "$HA_RSCTMP/publisher" ] || exit 7 ;;
+esac
+"""
+
+
+def test_a_stock_agent_publishes_with_the_tools_that_it_knows(tmp_path: Path) -> None:
+    agent = tmp_path / "ocf" / "test" / "publisher"
+    agent.parent.mkdir(parents=True)
+    agent.write_text(PUBLISHER)
+    os.chmod(agent, 0o755)
+    scenario = Scenario(tmp_path / "cluster", OCF_RA_PATH=str(tmp_path / "ocf"))
+    try:
+        scenario.form().with_service("primitive pub ocf:test:publisher op monitor interval=1s timeout=20s")
+        scenario.until("the dampened value", lambda: "pingd=100" in str(scenario.events("attribute-changed")))
+        (holder,) = active_on(scenario, "pub")
+        assert attributes(scenario)[holder] == {"master-pub": "15", "pingd": "100"}
+        scenario.must("resource.stop", resources=["pub"], wait_ms=20_000)
+        assert attributes(scenario)[holder] == {}
+    finally:
+        scenario.close()
