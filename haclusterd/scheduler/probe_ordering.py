@@ -128,6 +128,8 @@ def _undone_with(resource: Resource) -> list[Action]:
             waiting.append(then)
             owner = then.resource
             if owner is not None and owner.variant is Variant.PRIMITIVE and owner is not resource:
+                if top.variant is Variant.CLONE and owner.top is top:
+                    continue
                 undone = owner.actions.get((_UNDOING.get(then.task, ""), 0), ())
                 found.extend(item for item in undone if not item.is_pseudo)
     return found

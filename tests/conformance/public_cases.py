@@ -249,7 +249,8 @@ def failing(results: Sequence[Result]) -> list[str]:
     for result in results:
         if result.first_difference:
             levels = ",".join(level for level in result.differs if level in CORE)
-            problem = result.error or f"{levels:12} {' '.join(result.tags)}"
+            unsafe = f"{result.missing_orders} orders missing; " if result.missing_orders else ""
+            problem = result.error or f"{levels:12} {unsafe}{' '.join(result.tags)}"
             lines.append(f"  {result.first_difference} {result.name:44} {problem}")
     return sorted(lines)
 
