@@ -17,6 +17,7 @@ from haclusterd.model.scores import parse
 from haclusterd.scheduler.entities import Discovery, Inventory, Resource
 from haclusterd.scheduler.location import Preference
 from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.operation_settings import resource_parameters
 from haclusterd.scheduler.references import expanded_set, named_group
 from haclusterd.scheduler.rules import RuleContext, evaluate, substituted
 from haclusterd.scheduler.settings import Settings
@@ -100,17 +101,21 @@ class _Reader:
             meant.resource.has_exclusive_discovery = True
 
     def _by_rule(self, rule: Rule, meant: _Meant) -> Mapping[NodeName, int]:
+        resource = meant.resource
         context = RuleContext(
             self._settings.time,
-            agent=meant.resource.agent,
-            meta=meant.resource.meta,
-            parameters=meant.resource.parameters,
+            agent=resource.agent,
+            meta=resource.meta,
+            parameters=resource.parameters,
             submatches=meant.submatches,
         )
         scores: dict[NodeName, int] = {}
         for node in self._inventory.nodes:
             score = _score(rule, node, meant)
-            if score is not None and evaluate(rule, replace(context, attributes=node.attributes)):
+            if score is None:
+                continue
+            parameters = resource_parameters(resource, node, self._settings)
+            if evaluate(rule, replace(context, attributes=node.attributes, parameters=parameters)):
                 scores[node.name] = score
         return scores
 

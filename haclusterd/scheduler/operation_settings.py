@@ -63,12 +63,19 @@ def find_operation(resource: Resource, name: str, interval_ms: int) -> Operation
 
 
 def recurring_operations(resource: Resource, settings: Settings) -> list[Operation]:
-    """Return the recurring operations that are to run, the first of equal ones only."""
+    """Return the recurring operations that are to run, of equal ones the first; Pacemaker runs none of those."""
     found: dict[tuple[str, int], Operation] = {}
+    repeated: set[tuple[str, int]] = set()
     for operation in resource.operations:
         if operation.interval_ms > 0 and operation.name not in _NOT_RECURRING:
-            found.setdefault((operation.name, operation.interval_ms), operation)
-    return [operation for operation in found.values() if _is_enabled(resource, operation, settings)]
+            key = operation.name, operation.interval_ms
+            if found.setdefault(key, operation) is not operation and settings.options.is_pacemaker_compatible:
+                repeated.add(key)
+    return [
+        operation
+        for key, operation in found.items()
+        if key not in repeated and _is_enabled(resource, operation, settings)
+    ]
 
 
 def _is_enabled(resource: Resource, operation: Operation, settings: Settings) -> bool:
