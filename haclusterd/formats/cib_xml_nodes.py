@@ -70,4 +70,5 @@ class NodeReader:
             kind == "remote",
             # Nodes that only answered pings, of releases before 2.0, run nothing.
             -INFINITY if kind == "ping" else self._notes.score(element, "score", 0),
+            "" if identifier == name else identifier,
         )

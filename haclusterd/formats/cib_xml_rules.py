@@ -143,7 +143,7 @@ class RuleReader:
         if found.get("moon") is not None:
             self._notes.not_yet(found, "a phase of the moon", has_effect=False)
         self._notes.expect_only(found, ("id", "moon", *names))
-        parts = tuple((name, found.attributes[name].strip()) for name in names if name in found.attributes)
+        parts = tuple((name, text.strip()) for name, text in found.attributes.items() if name in names)
         for name, text in parts:
             if not form.match(text):
                 self._notes.bad_value(found, name, f"{text[:40]!r} is no number or range of numbers")

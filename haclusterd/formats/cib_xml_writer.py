@@ -41,7 +41,7 @@ def _sections(configuration: Configuration, blocks: BlockWriter) -> Iterator[tup
 
 def _node(node: NodeEntry, blocks: BlockWriter) -> Iterator[str]:
     attributes = {
-        "id": node.name,
+        "id": node.id or node.name,
         "uname": node.name,
         "type": "remote" if node.is_remote else None,
         "score": scores.render(node.score) if node.score else None,
