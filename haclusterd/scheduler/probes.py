@@ -137,7 +137,8 @@ class _Prober:
             return False
         if resource.launcher is not None and not resource.is_remote_connection:
             return False
-        if resource.has_exclusive_discovery or resource.top.has_exclusive_discovery:
+        is_exclusive = node.is_bundle_node or resource.has_exclusive_discovery or resource.top.has_exclusive_discovery
+        if is_exclusive:
             return resource.discovery.get(node.name) is Discovery.EXCLUSIVE
         return not resource.discovery or resource.discovery.get(node.name) is not Discovery.NEVER
 
