@@ -130,7 +130,7 @@ class Placement:
     now_role: Role = Role.UNKNOWN
     next_role: Role = Role.UNKNOWN
     replica: str = ""
-    """What is inside a bundle: which replica, as `web-bundle-0`."""
+    """What is inside a bundle: which replica, as `web-bundle-0`, with its address if it has one."""
     part: BundlePart | None = None
     guest_of: ResourceId | None = None
     """Of the connection to a guest node (which has the same name): the resource that launches the guest."""

@@ -23,6 +23,8 @@ def bundle_parts(inventory: Inventory) -> dict[ResourceId, tuple[str, BundlePart
     for bundle in inventory.tops:
         for replica in bundle.replicas:
             name = f"{bundle.id}-{replica.number}"
+            if replica.address:
+                name += f" ({replica.address})"
             is_bare = replica.child is None
             parts[replica.container.id] = name, BundlePart.BARE_CONTAINER if is_bare else BundlePart.CONTAINER
             for part, inside in (
