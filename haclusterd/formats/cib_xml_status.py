@@ -56,7 +56,7 @@ class StatusReader:
                 elif element.tag == "tickets":
                     self._tickets.update(read_tickets(element, self._notes))
                 else:
-                    self._notes.not_yet(element, f"<{element.tag}>")
+                    self._notes.not_yet(element, f"<{element.tag}>", has_effect=False)
         for name, entry in self._configuration.nodes.items():
             if name not in self._nodes and not entry.is_remote:
                 lost = NodeStatus(name, NodeState.LOST, detail="node is unclean", is_condemned=True)
