@@ -36,11 +36,12 @@ def collective_flags(action: Action, node: Node | None) -> tuple[bool, bool]:
     impossible, when it is; of any other action they are as they stand.
     """
     owner = action.resource
-    if owner is None or owner.variant is Variant.PRIMITIVE or action.task not in _ROLE_CHANGING:
+    task = action.notification.partition("-")[2] or action.task
+    if owner is None or owner.variant is Variant.PRIMITIVE or task not in _ROLE_CHANGING:
         return action.is_optional, action.is_runnable
     if owner.variant is Variant.GROUP:
         return _of_group(action, owner, node)
-    return _of_instances(action, instances_of(owner, action.task), node)
+    return _of_instances(action, task, owner, node)
 
 
 def instances_of(owner: Resource, task: str) -> list[Resource]:
@@ -79,13 +80,11 @@ def _of_group(action: Action, group: Resource, node: Node | None) -> tuple[bool,
     return is_optional, is_runnable
 
 
-def _of_instances(action: Action, instances: list[Resource], node: Node | None) -> tuple[bool, bool]:
+def _of_instances(action: Action, task: str, owner: Resource, node: Node | None) -> tuple[bool, bool]:
     is_optional, is_runnable = True, False
-    for instance in instances:
+    for instance in instances_of(owner, task):
         is_leaf = instance.variant is Variant.PRIMITIVE
-        found = action_of(
-            instance, BEGUN.get(action.task, action.task) if is_leaf else action.task, node if is_leaf else None
-        )
+        found = action_of(instance, BEGUN.get(task, task) if is_leaf else task, node if is_leaf else None)
         if found is None:
             continue
         is_optional_here, is_runnable_here = collective_flags(found, node)

@@ -12,7 +12,7 @@ from haclusterd.scheduler.digests import Digests, Verdict
 from haclusterd.scheduler.entities import MIGRATE_FROM, MONITOR, PROMOTE, START, UNAME, Inventory, Resource
 from haclusterd.scheduler.failures import Failures
 from haclusterd.scheduler.nodes import Node
-from haclusterd.scheduler.operation_settings import recurring_operations
+from haclusterd.scheduler.operation_settings import configured_recurring
 from haclusterd.scheduler.replay import records_in_order
 from haclusterd.scheduler.settings import Settings
 from haclusterd.scheduler.unpack_history import active_window
@@ -96,8 +96,7 @@ class _Finder:
                     self._delete(resource, node)
             else:
                 if wanted is None:
-                    operations = recurring_operations(resource, self._settings)
-                    wanted = {(item.name, item.interval_ms) for item in operations}
+                    wanted = configured_recurring(resource, self._settings)
                 self._look_at_active(resource, node, history, wanted)
 
     def _delete_removed(self, resource: Resource, node: Node) -> None:

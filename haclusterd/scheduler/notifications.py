@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.actions import ActionTable
+from haclusterd.scheduler.collective_flags import collective_flags
 from haclusterd.scheduler.entities import (
     DEMOTE,
     DEMOTED,
@@ -131,6 +132,7 @@ def _tell_instances(clone: Resource, inventory: Inventory, table: ActionTable) -
             continue
         for mark in (occasion.pre, occasion.confirmed_pre, occasion.post, occasion.confirmed_post):
             if mark is not None:
+                collective_flags(mark, None)
                 mark.is_optional = False
         telling = _Telling(occasion, news, table)
         for instance in clone.leaves():

@@ -78,6 +78,15 @@ def recurring_operations(resource: Resource, settings: Settings) -> list[Operati
     ]
 
 
+def configured_recurring(resource: Resource, settings: Settings) -> set[tuple[str, int]]:
+    """Return the names and intervals of the recurring operations that are configured, also of repeated ones."""
+    return {
+        (operation.name, operation.interval_ms)
+        for operation in resource.operations
+        if operation.interval_ms > 0 and _is_enabled(resource, operation, settings)
+    }
+
+
 def _is_enabled(resource: Resource, operation: Operation, settings: Settings) -> bool:
     if not operation.is_enabled:
         return False

@@ -53,8 +53,8 @@ def create_actions(resource: Resource, table: ActionTable, settings: Settings) -
     for source in resource.dangling_sources:
         table.make(resource, STOP, source, required=True).is_migration_abort = True
     course = _course(resource, table)
-    if resource.is_start_pending and resource.current_node() is not None:
-        start = table.make(resource, START, resource.current_node(), required=False)
+    if resource.is_start_pending and resource.assigned is not None:
+        start = table.make(resource, START, resource.assigned, required=False)
         start.is_always = True
     _judge_recovery(resource, course, table)
     steps = _Steps(resource, table, settings)
@@ -102,7 +102,7 @@ def _judge_partial_migration(resource: Resource, course: Course) -> None:
     if source is None and target is None:
         return
     is_the_same = resource.current_node() is source and resource.assigned is target
-    if course.is_migrating and len(resource.active_nodes) == 2 and is_the_same:  # noqa: PLR2004 -- source and target
+    if course.is_migrating and len(resource.active_nodes) == 2 and is_the_same:
         return
     resource.partial_source = resource.partial_target = None
     course.must_stop, course.is_migrating = True, False

@@ -56,7 +56,8 @@ def create_probes(inventory: Inventory, table: ActionTable, settings: Settings) 
         if node.is_pending and not settings.options.is_pacemaker_compatible:
             continue
         for top in inventory.tops:
-            prober.probe(top, node)
+            if not node.is_bundle_node or top.variant is Variant.BUNDLE:
+                prober.probe(top, node)
     return prober.made
 
 
@@ -97,10 +98,12 @@ class _Prober:
         self.probe(there or min(clone.children, key=lambda child: child.number or 0), node)
 
     def _probe_replica(self, bundle: Resource, replica: Replica, node: Node) -> None:
+        if node.is_bundle_node:
+            if replica.child is not None and replica.node is node:
+                self.probe(replica.child, node)
+            return
         if replica.ip is not None:
             self._probe_primitive(replica.ip, node)
-        if replica.child is not None and replica.node is node:
-            self.probe(replica.child, node)
         if self._probe_primitive(replica.container, node) and bundle.clone_node_max == 1:
             probe = self.made.by_resource[replica.container][-1]
             for other in bundle.replicas:
