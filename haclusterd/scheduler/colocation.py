@@ -79,9 +79,9 @@ def _implied(top: Resource) -> Iterator[Together]:
             yield from _of_group(resource)
         elif resource.variant is Variant.BUNDLE:
             for replica in resource.replicas:
-                if replica.ip is not None:
+                if replica.ip is not None and replica.ip.is_managed:
                     yield _implied_one(f"bundle {resource.id}", replica.ip, replica.container, INFINITY)
-        elif resource.launcher is not None and runs_on_node_of(resource, resource.launcher) is None:
+        elif resource.launcher is not None and resource.is_managed and runs_on_node_of(resource, resource.launcher) is None:
             score = NESTED if resource.is_nesting_allowed else INFINITY
             yield _implied_one(f"launched by {resource.launcher.id}", resource, resource.launcher, score)
 

@@ -72,27 +72,26 @@ class ColocationEffects:
     def _with_bundle(self, dependent: Resource, bundle: Resource, together: Together) -> None:
         if not bundle.is_assigned:
             return
-        replicas = bundle.replicas
-        if together.score >= INFINITY and together.primary_role is Role.PROMOTED:
-            replicas = [each for each in replicas if each.child is not None and each.child.next_role is Role.PROMOTED]
-        containers = [replica.container for replica in replicas]
-        if _is_instance(dependent):
+        containers = [replica.container for replica in bundle.replicas]
+        if together.dependent.variant >= Variant.CLONE:
             self._with_matching(dependent, containers, together)
         elif together.score >= INFINITY:
+            if together.primary_role is Role.PROMOTED:
+                containers = [each for each in containers if for_role(each).next_role is Role.PROMOTED]
             self._restrict(dependent, together, containers)
         else:
             for container in containers:
                 self.apply(dependent, container, together)
 
     def _with_matching(self, dependent: Resource, instances: list[Resource], together: Together) -> None:
-        found = self._matching(dependent, instances, together.primary_role)
+        found = self._matching(dependent, instances)
         if found is not None:
             self.apply(dependent, found, together)
         elif together.score >= INFINITY and not dependent.is_assigned:
             dependent.ban_everywhere(f"{together.id}: no instance of {together.primary.id} is where it could be")
             self._placing.take_none(dependent)
 
-    def _matching(self, dependent: Resource, instances: list[Resource], role: Role) -> Resource | None:
+    def _matching(self, dependent: Resource, instances: list[Resource], role: Role = Role.UNKNOWN) -> Resource | None:
         """Return the instance where the dependent is, or else where it would rather be."""
         by_node: dict[NodeName, Resource] = {}
         for instance in instances:
@@ -148,8 +147,9 @@ class ColocationEffects:
             for instance in instances:
                 assert instance.assigned is not None
                 name = instance.assigned.name
+                worth = instance.allowed.get(name, 0) if instance.is_managed else instance.assigned.base_score
                 if name in table:
-                    table[name] = add(dependent.allowed[name], instance.allowed.get(name, 0))
+                    table[name] = add(dependent.allowed[name], worth)
             replace_scores(dependent, table, words_of(together))
 
     def _promote_with(self, dependent: Resource, clone: Resource, together: Together) -> None:
@@ -209,16 +209,6 @@ def _apply_role(dependent: Resource, primary: Resource, together: Together) -> N
     group = instance.parent
     if group is not None and group.variant is Variant.GROUP:
         group.priority = add(group.priority, sign * together.score)
-
-
-def _is_instance(resource: Resource) -> bool:
-    """Whether a resource is an instance of a clone, inside one, or a bundle's container."""
-    parent = resource.parent
-    while parent is not None:
-        if parent.variant >= Variant.CLONE:
-            return True
-        parent = parent.parent
-    return False
 
 
 def _is_interleaved(dependent: Resource, primary: Resource) -> bool:

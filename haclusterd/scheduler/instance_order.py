@@ -88,7 +88,8 @@ def instance_number(instance: Resource) -> int:
 
 
 def _is_allowed(instance: Resource, node: Node) -> bool:
-    return instance.allowed.get(node.name, -1) >= 0
+    table = instance.parent.allowed if instance.parent is not None else instance.allowed
+    return table.get(node.name, -1) >= 0
 
 
 def _has_entry(instance: Resource, node: Node) -> bool:

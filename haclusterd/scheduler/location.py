@@ -126,9 +126,9 @@ def ban_by_kind(inventory: Inventory) -> None:
     what a guest node's own resource launches runs beside it.
     """
     remotes = [node for node in inventory.nodes if node.is_remote]
-    if not remotes:
+    if not any(node.connection is not None for node in remotes):
         return
-    for resource in inventory.primitives():
+    for resource in (each for each in inventory.primitives() if each.is_managed):
         launcher = resource.launcher
         if resource.is_fence_device or resource.is_remote_connection:
             for node in remotes:
