@@ -19,7 +19,6 @@ from haclusterd.scheduler.resource_builder import Around, ResourceBuilder
 
 _IP_AGENT = AgentReference("ocf", "heartbeat", "IPaddr2")
 _MONITOR_MS = 60_000
-_CONNECT_TIMEOUT_MS = 60_000
 _CHILD_SCORE = 500
 _LAST_HOST = 253
 
@@ -145,7 +144,7 @@ class _Contents:
         builder.take_nodes()
         address = replica.address or "#uname"
         parameters = [("addr", address), ("port", self._network.control_port or REMOTE_PORT)]
-        item = connection_primitive(ResourceId(name), [], parameters, _CONNECT_TIMEOUT_MS)
+        item = connection_primitive(ResourceId(name), [], parameters)
         connection = self._add(item)
         connection.is_nesting_allowed = True
         for each in builder.inventory.nodes:

@@ -119,10 +119,11 @@ def _of_resource(
 def _agent_and_parameters(
     action: Action, resource: Resource, operation: str, settings: Settings
 ) -> tuple[AgentReference | None, Mapping[str, str]]:
-    """What runs must be stopped as it was started, whatever the configuration says now."""
+    """What runs must be stopped as it was started, whatever the configuration says now; Pacemaker does not remember."""
     assert action.node is not None
     history = resource.histories.get(action.node.name)
-    is_ending = action.task in (STOP, DEMOTE) and action.node in resource.active_nodes
+    is_remembered = not settings.options.is_pacemaker_compatible
+    is_ending = is_remembered and action.task in (STOP, DEMOTE) and action.node in resource.active_nodes
     if is_ending and history is not None and (history.parameters or history.agent != resource.agent):
         return history.agent, history.parameters
     return resource.agent, parameters_for(resource, operation, action.interval_ms, settings, action.node)

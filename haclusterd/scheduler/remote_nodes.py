@@ -87,16 +87,19 @@ def _connection(name: ResourceId, owner: ResourceId, meta: dict[str, str]) -> Pr
 
 
 def connection_primitive(
-    name: ResourceId, meta: list[tuple[str, str]], parameters: list[tuple[str, str]], connect_timeout_ms: int
+    name: ResourceId,
+    meta: list[tuple[str, str]],
+    parameters: list[tuple[str, str]],
+    connect_timeout_ms: int | None = None,
 ) -> Primitive:
-    """Return the primitive that connects to a guest node."""
+    """Return the primitive that connects to a guest node; without a timeout, that of any start."""
+    operations = [Operation(f"{name}-monitor-30s", "monitor", _MONITOR_MS, timeout_ms=_MONITOR_MS)]
+    if connect_timeout_ms is not None:
+        operations.append(Operation(f"{name}-start-0", "start", 0, timeout_ms=connect_timeout_ms))
     return Primitive(
         name,
         REMOTE_AGENT,
         (AttributeSet(f"{name}-instance_attributes", tuple(parameters)),) if parameters else (),
         (AttributeSet(f"{name}-meta_attributes", tuple(meta)),),
-        operations=(
-            Operation(f"{name}-monitor-30s", "monitor", _MONITOR_MS, timeout_ms=_MONITOR_MS),
-            Operation(f"{name}-start-0", "start", 0, timeout_ms=connect_timeout_ms),
-        ),
+        operations=tuple(operations),
     )

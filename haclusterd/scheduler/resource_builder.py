@@ -123,6 +123,15 @@ class ResourceBuilder:
         self.take_scores(resource)
         return resource
 
+    def removed(self, item: Primitive) -> Resource | None:
+        """Make a resource at the top of something that is not configured, or not there; its name may be known."""
+        known = self._said.pop(item.id, None)
+        made = self.primitive(item)
+        self._said.pop(item.id, None)
+        if known is not None:
+            self._said[item.id] = known
+        return made
+
     def _read(self, item: Primitive, around: Around) -> _Said | None:
         """Work out what a primitive says, its template's words and those of what it is in included."""
         if item.template is not None:

@@ -21,7 +21,7 @@ def unpack_resources(cib: Cib, nodes: tuple[Node, ...], settings: Settings) -> I
     connections = discover_remote_nodes(cib, inventory, settings)
     builder = ResourceBuilder(cib, inventory, settings)
     inventory.make_instance = builder.add_instance
-    inventory.make_primitive = builder.primitive
+    inventory.make_primitive = builder.removed
     for item in cib.configuration.resources.values():
         if builder.is_contained(item):
             continue
