@@ -54,10 +54,9 @@ def _towards_group(group: Resource, member: Resource, previous: Resource | None)
     down = THEN_IMPLIES_FIRST_GRAPHED | (ORDERED if is_first else 0)
     stopped = FIRST_IMPLIES_THEN if is_first else FIRST_IMPLIES_THEN_GRAPHED
     running = UNRUNNABLE_FIRST_BLOCKS | FIRST_IMPLIES_THEN | FIRST_IMPLIES_THEN_GRAPHED
-    unordered = 0 if group.is_ordered else FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS
     yield Template(group, STOP, member, STOP, down)
     yield Template(member, STOP, group, STOPPED, stopped)
-    yield Template(group, START, member, START, THEN_IMPLIES_FIRST_GRAPHED | unordered)
+    yield Template(group, START, member, START, THEN_IMPLIES_FIRST_GRAPHED)
     yield Template(member, START, group, RUNNING, running)
 
 
@@ -73,10 +72,9 @@ def _promoting(group: Resource, member: Resource, previous: Resource | None) -> 
     down = THEN_IMPLIES_FIRST_GRAPHED | (ORDERED if is_first else 0)
     demoted = FIRST_IMPLIES_THEN if is_first else FIRST_IMPLIES_THEN_GRAPHED
     promoted = UNRUNNABLE_FIRST_BLOCKS | FIRST_IMPLIES_THEN | FIRST_IMPLIES_THEN_GRAPHED
-    unordered = 0 if group.is_ordered else FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS
     yield Template(group, DEMOTE, member, DEMOTE, down)
     yield Template(member, DEMOTE, group, DEMOTED, demoted)
-    yield Template(group, PROMOTE, member, PROMOTE, THEN_IMPLIES_FIRST_GRAPHED | unordered)
+    yield Template(group, PROMOTE, member, PROMOTE, THEN_IMPLIES_FIRST_GRAPHED)
     yield Template(member, PROMOTE, group, PROMOTED, promoted)
     if previous is not None and group.is_ordered:
         yield Template(previous, PROMOTE, member, PROMOTE, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)

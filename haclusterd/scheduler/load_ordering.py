@@ -18,6 +18,8 @@ from haclusterd.scheduler.entities import (
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.ordering import Template
 
+LOAD_MARK = "load_stopped_"
+
 
 def load_templates(resource: Resource, inventory: Inventory, table: ActionTable) -> Iterator[Template]:
     """Yield how a primitive that uses something of its node waits, and lets others wait."""
@@ -31,6 +33,6 @@ def load_templates(resource: Resource, inventory: Inventory, table: ActionTable)
 
 
 def _mark(node: Node, table: ActionTable) -> Action:
-    mark = table.make_mark(f"load_stopped_{node.name}", node)
+    mark = table.make_mark(f"{LOAD_MARK}{node.name}", node)
     mark.is_optional = False
     return mark

@@ -27,6 +27,7 @@ from haclusterd.scheduler.entities import (
     Resource,
     Variant,
 )
+from haclusterd.scheduler.interleave import matching_instance
 from haclusterd.scheduler.ordering import Template
 from haclusterd.scheduler.probes import Probes
 
@@ -121,7 +122,7 @@ def _undone_with(resource: Resource) -> list[Action]:
     seen = {action.id for action in waiting}
     while waiting:
         action = waiting.pop()
-        for then in _following(action):
+        for then in _following(action, resource):
             if then.id in seen:
                 continue
             seen.add(then.id)
@@ -135,11 +136,29 @@ def _undone_with(resource: Resource) -> list[Action]:
     return found
 
 
-def _following(action: Action) -> list[Action]:
-    """Return what a required action makes required: what is so related, and inside a collective what is alike."""
+def _following(action: Action, resource: Resource) -> list[Action]:
+    """Return what a required action makes required: what is so related, and inside a collective what is alike.
+
+    Of an interleaved clone that is only the instance that belongs together with the probed resource.
+    """
     thens = [relation.then for relation in action.after if relation.flags & FIRST_IMPLIES_THEN]
     owner = action.resource
-    if owner is not None and owner.variant is not Variant.PRIMITIVE:
-        for child in owner.children:
-            thens.extend(child.actions.get((action.task, 0), ()))
-    return thens
+    if owner is None or owner.variant is Variant.PRIMITIVE:
+        return thens
+    companion = _companion(resource, owner) if owner.is_interleaved else None
+    for child in owner.children:
+        thens.extend(child.actions.get((action.task, 0), ()))
+    if companion is None:
+        return thens
+    return [then for then in thens if then.resource is companion or not _is_instance(then, owner)]
+
+
+def _is_instance(action: Action, owner: Resource) -> bool:
+    return action.resource is not None and action.resource.parent is owner
+
+
+def _companion(resource: Resource, clone: Resource) -> Resource | None:
+    """Return the instance of a clone where a resource is assigned."""
+    if resource.assigned is None:
+        return None
+    return next((child for child in clone.children if child.assigned is resource.assigned), None)

@@ -13,6 +13,7 @@ from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.entities import (
     CANCEL,
     DO_SHUTDOWN,
+    GUEST_ALLOWED,
     IF_FIRST_UNMIGRATABLE,
     IF_ON_SAME_NODE_OR_TARGET,
     IF_REQUIRED_ON_SAME_NODE,
@@ -26,6 +27,7 @@ from haclusterd.scheduler.entities import (
     Resource,
     Variant,
 )
+from haclusterd.scheduler.load_ordering import LOAD_MARK
 
 _BUSY_EXEMPT = frozenset({CANCEL, MONITOR})
 
@@ -48,6 +50,7 @@ def select_actions(table: ActionTable, fence_orders: Mapping[FenceKey, FenceOrde
     for action in candidates:
         action.is_graphed = True
     inputs = {action.id: _inputs(action) for action in candidates}
+    _break_load_loops(candidates, inputs)
     in_order, in_circles = _sort(candidates, inputs)
     held: set[int] = set()
     chosen: list[Action] = []
@@ -100,10 +103,45 @@ def _inputs(action: Action) -> list[Action]:
     merged: dict[int, Relation] = {}
     flags: dict[int, int] = {}
     for relation in action.before:
-        if relation.flags and relation.first.is_graphed:
+        if relation.flags and relation.first.is_graphed and not _is_guest_against_launcher(relation):
             merged[relation.first.id] = relation
             flags[relation.first.id] = flags.get(relation.first.id, 0) | _lasting(relation)
     return [relation.first for number, relation in merged.items() if _is_input(relation.first, action, flags[number])]
+
+
+def _break_load_loops(candidates: list[Action], inputs: dict[int, list[Action]]) -> None:
+    """Do not let migrations wait for each other's room in a circle: there is none to wait for."""
+    for action in reversed(candidates):
+        if action.task == MIGRATE_TO:
+            marks = [before for before in inputs[action.id] if _is_load_mark(before)]
+            looping = {mark.id for mark in marks if _leads_to(mark, action, inputs)}
+            if looping:
+                inputs[action.id] = [before for before in inputs[action.id] if before.id not in looping]
+
+
+def _is_load_mark(action: Action) -> bool:
+    return action.is_pseudo and action.resource is None and action.task.startswith(LOAD_MARK)
+
+
+def _leads_to(mark: Action, action: Action, inputs: dict[int, list[Action]]) -> bool:
+    """Tell whether a mark waits, by whatever chain, for an action."""
+    waiting, seen = [mark], {mark.id}
+    while waiting:
+        for before in inputs.get(waiting.pop().id, ()):
+            if before is action:
+                return True
+            if before.id not in seen:
+                seen.add(before.id)
+                waiting.append(before)
+    return False
+
+
+def _is_guest_against_launcher(relation: Relation) -> bool:
+    """What runs on a guest cannot come before what its launcher does, whatever users say: it would have to."""
+    node = relation.first.node
+    if node is None or not node.is_guest or relation.flags & GUEST_ALLOWED or node.connection is None:
+        return False
+    return relation.then.resource is not None and relation.then.resource is node.connection.launcher
 
 
 def _lasting(relation: Relation) -> int:

@@ -76,8 +76,8 @@ def _changes(resource: Resource) -> Iterator[Change]:
     if is_gone or not resource.is_managed or (origin is None and target is None):
         return
     now_role = resource.original_role
-    if origin is not None and now_role.value <= Role.STOPPED.value:
-        now_role = Role.STARTED
+    if now_role.value <= Role.STOPPED.value:
+        now_role = Role.STARTED if origin is not None else Role.STOPPED
     way = _Way(
         resource,
         origin,
@@ -85,8 +85,8 @@ def _changes(resource: Resource) -> Iterator[Change]:
         now_role,
         start := _on(resource, START, target),
         _stop(resource, start, origin),
-        _on(resource, PROMOTE, target),
-        _on(resource, DEMOTE, target),
+        _exactly_on(resource, PROMOTE, target),
+        _exactly_on(resource, DEMOTE, target),
     )
     if now_role is resource.next_role:
         yield from _same_role(way)
@@ -99,6 +99,10 @@ def _on(resource: Resource, task: str, node: Node | None) -> Action | None:
         return None
     known = resource.actions.get((task, 0), ())
     return next((item for item in reversed(known) if item.node is node or item.node is None), None)
+
+
+def _exactly_on(resource: Resource, task: str, node: Node | None) -> Action | None:
+    return next((item for item in reversed(resource.actions.get((task, 0), ())) if item.node is node), None)
 
 
 def _stop(resource: Resource, start: Action | None, origin: Node | None) -> Action | None:
