@@ -69,8 +69,15 @@ def _delete(resource: Resource, node: Node, table: ActionTable) -> None:
         table.make(resource, DELETE, node, required=True).is_optional = False
 
 
-def relate_demanded_actions(inventory: Inventory, table: ActionTable) -> None:
-    """Put these actions in order with the resource's own."""
+def relate_demanded_actions(inventory: Inventory, clearings: Iterable[Clearing], table: ActionTable) -> None:
+    """Put these actions in order with the resource's own, and with the fencing they wait for."""
+    for item in clearings:
+        target = item.resource.remote_node
+        if item.is_after_fencing and target is not None:
+            for clearing in item.resource.actions.get((CLEAR_FAILCOUNT, 0), ()):
+                for (name, _), fence in table.fences.items():
+                    if name == target.name:
+                        table.relate(fence, clearing, ORDERED)
     for resource in inventory.primitives():
         actions = resource.actions
         for reload in actions.get((RELOAD_AGENT, 0), ()):

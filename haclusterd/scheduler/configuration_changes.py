@@ -17,6 +17,11 @@ from haclusterd.scheduler.replay import records_in_order
 from haclusterd.scheduler.settings import Settings
 from haclusterd.scheduler.unpack_history import active_window
 
+_DEVICE_CHANGES = {
+    Verdict.RESTART: "Device parameters changed",
+    Verdict.RELOAD: "Device parameters changed (reload)",
+    Verdict.RESCHEDULE: "Device parameters changed (reschedule)",
+}
 _STARTING = frozenset({MONITOR, START, PROMOTE, MIGRATE_FROM})
 
 
@@ -37,6 +42,8 @@ class ConfigurationChanges:
     cancellations: list[Cancellation] = field(default_factory=list)
     deletions: list[tuple[Resource, Node]] = field(default_factory=list)
     """Histories that say nothing any more and are to be deleted; of this cluster's own CIB there are none."""
+    unfencings: list[tuple[Node, str]] = field(default_factory=list)
+    """Nodes on which a fence device has changed, so that it may have to let them in anew, and why."""
 
 
 def find_configuration_changes(
@@ -119,6 +126,7 @@ class _Finder:
             resource.required_stops.add(node.name)
             if self._is_compatible:
                 resource.is_start_pending = True
+            self._unfence(resource, node, "Device definition changed")
             self._delete(resource, node)
             return
         records = records_in_order(history)
@@ -146,6 +154,8 @@ class _Finder:
                 self._cancel(resource, node, record, "this monitor is no longer configured")
             return True
         verdict = self._digests.judge(resource, record)
+        if verdict in _DEVICE_CHANGES:
+            self._unfence(resource, node, _DEVICE_CHANGES[verdict])
         if verdict is Verdict.RESCHEDULE:
             resource.changed_recurring.add((node.name, record.interval_ms))
         elif self._is_compatible or _is_conclusive(record):
@@ -154,6 +164,10 @@ class _Finder:
             elif verdict is Verdict.RESTART:
                 resource.definition_changed = True
         return verdict is not Verdict.UNCHANGED
+
+    def _unfence(self, resource: Resource, node: Node, why: str) -> None:
+        if resource.is_fence_device:
+            self.changes.unfencings.append((node, why))
 
     def _reload(self, resource: Resource, node: Node) -> None:
         if not resource.is_managed or resource.is_failed:

@@ -97,7 +97,7 @@ def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTI
         create_clearings(failures.clearings, table)
     probes = create_probes(inventory, table, settings)
     create_resource_actions(inventory, table, settings)
-    create_unfencing(inventory, table, settings)
+    create_unfencing(inventory, changes.unfencings, table, settings)
     on_remote_nodes = remote_templates(table)
     create_fencing(inventory, table, settings)
 
@@ -106,7 +106,7 @@ def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTI
     templates = list(with_migrations(chain(said, internal_templates(inventory, table, settings))))
     templates += [*probes.templates, *unfencing_templates(inventory, table, settings), *on_remote_nodes]
     relate_templates(templates, table)
-    relate_demanded_actions(inventory, table)
+    relate_demanded_actions(inventory, failures.clearings, table)
     order_cancellations(changes.cancellations, table)
     order_own_after_probes(probes, table)
     order_others_after_probes(probes, templates, table)

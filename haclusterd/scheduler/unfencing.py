@@ -5,7 +5,7 @@ Source: Pacemaker Explained, "Unfencing". What needs it stops before it and star
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.entities import (
@@ -27,13 +27,19 @@ UNFENCE = "on"
 _MARK = "#node-unfenced"
 
 
-def create_unfencing(inventory: Inventory, table: ActionTable, settings: Settings) -> None:
-    """Create the unfencing that starts and probes demand, and put it before them."""
+def create_unfencing(
+    inventory: Inventory, demanded: Iterable[tuple[Node, str]], table: ActionTable, settings: Settings
+) -> None:
+    """Create the unfencing that starts, probes and changed devices demand, and put it before those."""
     if not settings.is_unfencing_used:
         return
+    for node, why in demanded:
+        if node.is_online and not node.is_unclean:
+            _require(_unfencing_of(node, table), why)
     for leaf in inventory.primitives():
-        tasks = (MONITOR, START) if leaf.is_fence_device else (START,) if leaf.needs_unfencing else ()
-        for task in tasks:
+        if not leaf.is_fence_device and not leaf.needs_unfencing:
+            continue
+        for task in (MONITOR, START):
             for action in leaf.actions.get((task, 0), ()):
                 if action.node is not None and action.node.kind is not NodeKind.GUEST:
                     _unfence_before(action, leaf, action.node, table)
@@ -42,9 +48,13 @@ def create_unfencing(inventory: Inventory, table: ActionTable, settings: Setting
 def _unfence_before(action: Action, leaf: Resource, node: Node, table: ActionTable) -> None:
     unfence = _unfencing_of(node, table)
     if node.attributes.get(_MARK, "0") in ("", "0"):
-        unfence.is_optional = False
-        unfence.reason = unfence.why = unfence.reason or f"required by {leaf.id} {action.task}"
+        _require(unfence, f"required by {leaf.id} {action.task}")
     table.relate(unfence, action, ORDERED)
+
+
+def _require(unfence: Action, why: str) -> None:
+    unfence.is_optional = False
+    unfence.reason = unfence.why = unfence.reason or why
 
 
 def _unfencing_of(node: Node, table: ActionTable) -> Action:
