@@ -141,6 +141,8 @@ def _is_guest_against_launcher(relation: Relation) -> bool:
     node = relation.first.node
     if node is None or not node.is_guest or relation.flags & GUEST_ALLOWED or node.connection is None:
         return False
+    if relation.first.resource is None:
+        return False
     return relation.then.resource is not None and relation.then.resource is node.connection.launcher
 
 
