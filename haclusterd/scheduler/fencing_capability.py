@@ -6,7 +6,7 @@ FAILOVER). Whether a device works is proof, and kept elsewhere; whether it lists
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from haclusterd.model.configuration import Configuration, FencingLevel, Location, Primitive, effective
 from haclusterd.model.ids import NodeName, ResourceId
@@ -17,29 +17,20 @@ _SEPARATORS = re.compile(r"[\s,;]+")
 
 
 def usable_devices(configuration: Configuration, node: NodeName) -> tuple[ResourceId, ...]:
-    """Return the devices that may fence a node, in the order in which they are to be tried.
-
-    A device that the administrator stopped (`target-role=Stopped`) is not used; where a topology names devices for the
-    node, no other is (Pacemaker Explained, "Fencing").
-    """
-    parents = configuration.parents()
-    named = {
-        device
-        for level in configuration.fencing_levels
-        if _is_for(level, node, _attributes_of(configuration, node))
-        for device in level.devices
-    }
-    return tuple(
-        device.id
-        for device in configuration.fence_devices()
-        if _is_enabled(configuration, device, parents.get(device.id))
-        and (device.id in named or (not named and _may_fence(device, node)))
-    )
+    """Return the devices that may fence a node, in the order in which they are to be tried."""
+    return usable_devices_by_node(configuration, (node,))[node]
 
 
-def _attributes_of(configuration: Configuration, node: NodeName) -> Mapping[str, str]:
-    entry = configuration.nodes.get(node)
-    return effective(entry.attributes) if entry is not None else {}
+def usable_devices_by_node(
+    configuration: Configuration, nodes: Iterable[NodeName]
+) -> dict[NodeName, tuple[ResourceId, ...]]:
+    """Return the usable devices of many nodes."""
+    enabled = _enabled_devices(configuration)
+    found: dict[NodeName, tuple[ResourceId, ...]] = {}
+    for node in nodes:
+        levels = _levels(configuration, enabled, node, _attributes_of(configuration, node)) if enabled else ()
+        found[node] = tuple(dict.fromkeys(device for level in levels for device in level))
+    return found
 
 
 def fencing_levels(
@@ -47,23 +38,37 @@ def fencing_levels(
 ) -> tuple[tuple[ResourceId, ...], ...]:
     """Return what fences a node, in the order in which it is tried: of each level all devices must succeed.
 
-    Without a topology for the node each usable device is a level of its own. A level that names a device which is
-    missing or stopped cannot succeed and is left out. `attributes` are the node's, for levels by attribute.
+    Without a topology for the node each usable device is a level of its own. A device that the administrator stopped
+    (`target-role=Stopped`) is not used; a level that names one, or one that is missing, cannot succeed and is left out
+    (Pacemaker Explained, "Fencing Levels"). `attributes` are the node's, for levels by attribute.
     """
-    levels = [level for level in configuration.fencing_levels if _is_for(level, node, attributes or {})]
-    if not levels:
-        return tuple((device,) for device in usable_devices(configuration, node))
+    return _levels(configuration, _enabled_devices(configuration), node, attributes or {})
+
+
+def _enabled_devices(configuration: Configuration) -> list[Primitive]:
+    devices = list(configuration.fence_devices())
+    if not devices:
+        return []
     parents = configuration.parents()
-    enabled = {
-        device.id
-        for device in configuration.fence_devices()
-        if _is_enabled(configuration, device, parents.get(device.id))
-    }
+    return [device for device in devices if _is_enabled(configuration, device, parents.get(device.id))]
+
+
+def _levels(
+    configuration: Configuration, enabled: Sequence[Primitive], node: NodeName, attributes: Mapping[str, str]
+) -> tuple[tuple[ResourceId, ...], ...]:
+    levels = [level for level in configuration.fencing_levels if _is_for(level, node, attributes)]
+    if not levels:
+        return tuple((device.id,) for device in enabled if _may_fence(device, node))
     by_index: dict[int, tuple[ResourceId, ...]] = {}
     for level in levels:
-        known = by_index.get(level.index, ())
-        by_index[level.index] = (*known, *(device for device in level.devices if device not in known))
-    return tuple(devices for _, devices in sorted(by_index.items()) if devices and enabled.issuperset(devices))
+        by_index[level.index] = tuple(dict.fromkeys((*by_index.get(level.index, ()), *level.devices)))
+    names = {device.id for device in enabled}
+    return tuple(devices for _, devices in sorted(by_index.items()) if devices and names.issuperset(devices))
+
+
+def _attributes_of(configuration: Configuration, node: NodeName) -> Mapping[str, str]:
+    entry = configuration.nodes.get(node)
+    return effective(entry.attributes) if entry is not None else {}
 
 
 def _is_for(level: FencingLevel, node: NodeName, attributes: Mapping[str, str]) -> bool:
@@ -85,15 +90,6 @@ def executors_of(configuration: Configuration, device: ResourceId, nodes: Iterab
         if isinstance(constraint, Location) and constraint.resource == device and constraint.score <= -INFINITY
     }
     return [node for node in nodes if node not in banned]
-
-
-def usable_devices_by_node(
-    configuration: Configuration, nodes: Iterable[NodeName]
-) -> dict[NodeName, tuple[ResourceId, ...]]:
-    """Return the usable devices of many nodes."""
-    if next(configuration.fence_devices(), None) is None:
-        return dict.fromkeys(nodes, ())
-    return {node: usable_devices(configuration, node) for node in nodes}
 
 
 def _is_enabled(configuration: Configuration, device: Primitive, parent: ResourceId | None) -> bool:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from haclusterd.model.ids import NodeName
-from haclusterd.scheduler.fencing_capability import usable_devices
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.scheduler.fencing_capability import fencing_levels, usable_devices
 from tests.scheduled_clusters import configured
 
 
@@ -36,3 +36,37 @@ def test_devices_come_in_the_order_of_the_document() -> None:
 def test_a_defaulted_role_counts() -> None:
     configuration = configured("primitive power stonith:fence_local\nrsc_defaults target-role=Stopped\n")
     assert usable_devices(configuration, NodeName("n1")) == ()
+
+
+LEVELS = """
+primitive power1 stonith:fence_x
+primitive power2 stonith:fence_x
+primitive board stonith:fence_x params pcmk_host_list="n2"
+primitive off stonith:fence_x meta target-role=Stopped
+"""
+
+
+@pytest.mark.parametrize(
+    ("topology", "expected"),
+    [
+        ("", {"n1": "power1|power2", "n2": "power1|power2|board"}),
+        ("fencing_topology n1: board power1,power2", {"n1": "board|power1+power2", "n2": "power1|power2|board"}),
+        ("fencing_topology n1: power1,missing power2", {"n1": "power2"}),
+        ("fencing_topology n1: off power2", {"n1": "power2"}),
+        ("fencing_topology n1: off", {"n1": ""}),
+        ("fencing_topology pattern:n[12] power2", {"n1": "power2", "n2": "power2", "n3": "power1|power2"}),
+        ("fencing_topology attr:rack=7 power2", {"n1": "power1|power2"}),
+    ],
+)
+def test_levels_of_a_topology(topology: str, expected: dict[str, str]) -> None:
+    configuration = configured(f"{LEVELS}{topology}\n")
+    for node, text in expected.items():
+        levels = "|".join("+".join(level) for level in fencing_levels(configuration, NodeName(node)))
+        assert (node, levels) == (node, text)
+        usable = usable_devices(configuration, NodeName(node))
+        assert set(usable) == {device for level in text.split("|") for device in level.split("+") if device}
+
+
+def test_a_level_by_attribute_is_for_the_nodes_that_have_it() -> None:
+    configuration = configured(f"{LEVELS}fencing_topology attr:rack=7 power2\n")
+    assert fencing_levels(configuration, NodeName("n1"), {"rack": "7"}) == ((ResourceId("power2"),),)
