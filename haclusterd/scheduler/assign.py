@@ -31,7 +31,7 @@ def assign_all(inventory: Inventory, settings: Settings) -> None:
 
 
 def _sort_by_scores(inventory: Inventory, placing: Placing) -> None:
-    table: Table = {node.name: node.base_score for node in inventory.nodes}
+    table: Table = {node.name: placing.base_score(node) for node in inventory.nodes}
     names = placing.sorted_names(table)
     scores = {id(top): all_scores(top, placing) for top in inventory.tops}
 

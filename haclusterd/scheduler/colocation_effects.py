@@ -14,7 +14,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.entities import Resource, Together, Variant
-from haclusterd.scheduler.node_values import is_same, value_on
+from haclusterd.scheduler.node_values import host_of, is_same, value_on
 from haclusterd.scheduler.placing import Placing, Table
 
 _PROMOTABLE_ROLES = (Role.UNPROMOTED, Role.PROMOTED)
@@ -98,7 +98,8 @@ class ColocationEffects:
             if instance.assigned is not None and not _is_any_blocked(instance) and _has_role(instance, role):
                 by_node.setdefault(instance.assigned.name, instance)
         if dependent.assigned is not None:
-            return by_node.get(dependent.assigned.name)
+            place = dependent.assigned if dependent.assigned.name in by_node else host_of(dependent.assigned)
+            return by_node.get(place.name) if place is not None else None
         table = {name: score for name, score in dependent.allowed.items() if name in by_node}
         return by_node[self._placing.best(table, None)] if table else None
 
@@ -147,7 +148,7 @@ class ColocationEffects:
             for instance in instances:
                 assert instance.assigned is not None
                 name = instance.assigned.name
-                worth = instance.allowed.get(name, 0) if instance.is_managed else instance.assigned.base_score
+                worth = instance.allowed.get(name, 0) if instance.is_managed else self._placing.base_score(instance.assigned)
                 if name in table:
                     table[name] = add(dependent.allowed[name], worth)
             replace_scores(dependent, table, words_of(together))

@@ -67,7 +67,7 @@ class InstanceOrder:
         known = self._neighbours.get(id(instance))
         if known is not None:
             return known
-        table = {node: self._placing.nodes[node].base_score}
+        table = {node: self._placing.base_score(self._placing.nodes[node])}
         pull = Pull(self._placing, instance, table, follows_primaries=True)
         for item in this_with(instance):
             pull.add(item.primary, item, is_dropped_if_useless=False)

@@ -16,7 +16,9 @@ from haclusterd.model.rules import Rule
 from haclusterd.model.scores import parse
 from haclusterd.scheduler.entities import Discovery, Inventory, Resource
 from haclusterd.scheduler.location import Preference
+from haclusterd.scheduler.node_values import attributes_on
 from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.operation_settings import resource_parameters
 from haclusterd.scheduler.operation_settings import resource_parameters
 from haclusterd.scheduler.references import expanded_set, named_group
 from haclusterd.scheduler.rules import RuleContext, evaluate, substituted
@@ -125,22 +127,13 @@ def _score(rule: Rule, node: Node, meant: _Meant) -> int | None:
     if rule.score_attribute is None:
         return rule.score if rule.score is not None else 0
     name = substituted(rule.score_attribute, meant.submatches)
-    text = _attributes(node, meant.resource).get(name)
+    text = attributes_on(node, meant.resource).get(name)
     if text is None:
         return None
     try:
         return parse(text)
     except ValueError:
         return None
-
-
-def _attributes(node: Node, resource: Resource) -> Mapping[str, str]:
-    """A node's attributes; of a guest node those of its host, for a resource that asks for that."""
-    if not (resource.uses_host_attributes and node.is_guest) or node.connection is None:
-        return node.attributes
-    launcher = node.connection.launcher
-    host = launcher.current_node() if launcher is not None else None
-    return host.attributes if host is not None else {}
 
 
 def _role(text: str | None) -> Role:

@@ -3,6 +3,8 @@
 Source: Pacemaker Explained, "Bundles", "container-attribute-target".
 """
 
+from collections.abc import Mapping
+
 from haclusterd.scheduler.entities import UNAME, Resource, Variant
 from haclusterd.scheduler.nodes import Node
 
@@ -10,6 +12,35 @@ from haclusterd.scheduler.nodes import Node
 def is_bundled(resource: Resource) -> bool:
     """Tell whether a resource belongs to a bundle."""
     return resource.outermost.variant is Variant.BUNDLE
+
+
+def attributes_on(node: Node, resource: Resource) -> Mapping[str, str]:
+    """Return a node's attributes as they are now for a resource: of a guest node its host's, if it asks for those."""
+    if not (resource.uses_host_attributes and node.is_guest) or node.connection is None:
+        return node.attributes
+    launcher = node.connection.launcher
+    host = launcher.current_node() if launcher is not None else None
+    return host.attributes if host is not None else {}
+
+
+def host_of(node: Node) -> Node | None:
+    """Return the node on which a node will be: of a guest node where its launcher is placed, of another itself."""
+    if not node.is_guest or node.connection is None:
+        return node
+    return node.connection.launcher.assigned if node.connection.launcher is not None else None
+
+
+def attributes_for(resource: Resource, node: Node) -> Node:
+    """Return the node whose attributes count for a resource on a node: of a guest node its host, on request.
+
+    Before the resource has a node, its host is where the guest's launcher is, later where that is to be.
+    """
+    connection = node.connection
+    if not (resource.uses_host_attributes and node.is_guest) or connection is None or connection.launcher is None:
+        return node
+    launcher = connection.launcher
+    host = launcher.assigned if resource.is_assigned else launcher.current_node()
+    return host or node
 
 
 def value_on(node: Node, attribute: str, resource: Resource) -> str | None:

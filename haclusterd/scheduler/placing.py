@@ -47,6 +47,11 @@ class Placing:
         """Tell whether what runs on a node may go on running there, its own scores aside."""
         return node.name in self.available and node.base_score >= 0
 
+    @staticmethod
+    def base_score(node: Node) -> int:
+        """Return what a node is worth to everything: nothing that is not there, or is leaving, is worth anything."""
+        return -INFINITY if not node.is_online or node.is_shutting_down else node.base_score
+
     # -- the best node ----------------------------------------------------------------------------------------------
 
     def choose(self, resource: Resource, prefer: Node | None) -> Node | None:

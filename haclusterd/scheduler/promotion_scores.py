@@ -7,7 +7,9 @@ or where no instance is and one was looked for.
 
 from haclusterd.model.scores import add
 from haclusterd.scheduler.entities import Resource, Variant
+from haclusterd.scheduler.node_values import attributes_on
 from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.node_values import attributes_for
 from haclusterd.scheduler.placing import Placing
 from haclusterd.scheduler.readings import score as read_score
 
@@ -34,9 +36,10 @@ def promotion_score(instance: Resource, node: Node) -> int | None:
         return total if scores else None
     if not _is_its_own(instance, node):
         return None
-    text = node.attributes.get(f"master-{instance.history_id or instance.id}")
+    attributes = attributes_on(node, instance)
+    text = attributes.get(f"master-{instance.history_id or instance.id}")
     if text is None and not instance.is_unique:
-        text = node.attributes.get(f"master-{instance.base_id}")
+        text = attributes.get(f"master-{instance.base_id}")
     return read_score(text, 0) if text is not None else None
 
 
