@@ -51,9 +51,10 @@ def create_clearings(clearings: Iterable[Clearing], table: ActionTable) -> None:
     for item in clearings:
         action = table.make_cluster(item.resource, CLEAR_FAILCOUNT, item.node)
         action.reason = action.reason or item.reason
+        action.is_runnable = item.is_possible
 
 
-def create_lock_deletions(inventory: Inventory, deletions: Iterable[tuple[Resource, Node]], table: ActionTable) -> None:
+def create_lock_deletions(deletions: Iterable[tuple[Resource, Node]], table: ActionTable) -> None:
     """Create the actions that forget where resources were locked to nodes that were shut down."""
     for resource, node in deletions:
         table.make_cluster(resource, LRM_DELETE, node)

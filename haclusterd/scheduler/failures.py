@@ -29,6 +29,8 @@ class Clearing:
     resource: Resource
     node: Node
     reason: str
+    is_possible: bool = True
+    """Whether the node could be reached when this was found; a remote node may be connected to only later."""
     is_after_fencing: bool = False
     """Of a remote connection that waits for its next try: only once the node it leads to has been fenced."""
 
@@ -117,7 +119,8 @@ class Failures:
         if is_reachable or self._settings.options.is_pacemaker_compatible:
             self._cleared.add((resource.id, node.name))
             is_after = resource.is_remote_connection and bool(resource.reconnect_interval_ms)
-            self.clearings.append(Clearing(resource, node, why, is_after))
+            is_possible = node.is_online or (node.is_guest and not node.must_be_reset)
+            self.clearings.append(Clearing(resource, node, why, is_possible, is_after))
 
     def is_cleared(self, resource: Resource, node: Node) -> bool:
         """Tell whether a resource's failures on a node are to be forgotten."""
@@ -130,7 +133,7 @@ class Failures:
 
     def _is_outdated(self, resource: Resource, record: OperationRecord) -> bool:
         """A start or monitor that failed with parameters that are no longer configured says nothing any more."""
-        if record.operation not in (START, MONITOR) or resource.is_removed:
+        if record.operation not in (START, MONITOR) or resource.is_removed or not record.digest:
             return False
         return self._digests.judge(resource, record) is not Verdict.UNCHANGED
 

@@ -11,6 +11,7 @@ from haclusterd.model.configuration import Primitive
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.entities import Inventory, Needs, Resource, Variant
+from haclusterd.scheduler.failures import bare_name
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.settings import Settings
 
@@ -30,7 +31,7 @@ class HistoryOwners:
         by_id = self._inventory.by_id
         found = by_id.get(name) or self._inventory.by_history_id.get(name)
         if found is None:
-            found = by_id.get(ResourceId(f"{name}:0"))
+            found = by_id.get(ResourceId(f"{bare_name(name)}:0"))
             if found is None or not found.top.is_anonymous_clone:
                 return None
         if found.variant is not Variant.PRIMITIVE:
@@ -84,6 +85,7 @@ class HistoryOwners:
         """Make a resource of what is only known from its history: it is stopped, unless it is to be left alone."""
         inventory, settings = self._inventory, self._settings
         assert inventory.make_primitive is not None, "who unpacked the resources can make primitives"
+        homonym = inventory.by_id.get(name)
         resource = inventory.make_primitive(Primitive(name, agent))
         if resource is None:
             return None
@@ -93,6 +95,8 @@ class HistoryOwners:
         if not settings.stops_removed:
             resource.is_managed = False
         inventory.add_top(resource)
+        if homonym is not None:
+            inventory.by_id[name] = homonym
         for node in inventory.nodes if settings.stops_removed else ():
             resource.add_score(node.name, -INFINITY, "it is no longer configured")
         return resource

@@ -15,7 +15,12 @@ from haclusterd.model.instants import WallTime
 from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.assign import assign_all
 from haclusterd.scheduler.claims import claim_devices
-from haclusterd.scheduler.cleanup import create_clearings, create_demanded_actions, relate_demanded_actions
+from haclusterd.scheduler.cleanup import (
+    create_clearings,
+    create_demanded_actions,
+    create_lock_deletions,
+    relate_demanded_actions,
+)
 from haclusterd.scheduler.colocation import unpack_colocations
 from haclusterd.scheduler.configuration_changes import find_configuration_changes, find_late_changes
 from haclusterd.scheduler.digests import Digests
@@ -95,6 +100,7 @@ def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTI
     create_demanded_actions(inventory, changes, table)
     if options.is_pacemaker_compatible:
         create_clearings(failures.clearings, table)
+        create_lock_deletions((*inventory.expired_locks, *locks.void), table)
     probes = create_probes(inventory, table, settings)
     create_resource_actions(inventory, table, settings)
     create_unfencing(inventory, changes.unfencings, table, settings)

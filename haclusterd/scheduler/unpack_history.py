@@ -157,7 +157,7 @@ class _Unpacker:
         self, node: Node, name: ResourceId, history: ResourceHistory | None, orders: Sequence[Order]
     ) -> Resource | None:
         found = self._owners.find(name, node)
-        if found is not None or name in self._inventory.by_id:
+        if found is not None:
             return found
         source = history if history is not None else orders[0] if orders else None
         if source is None:
