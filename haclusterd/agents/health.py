@@ -3,8 +3,8 @@ Health").
 
 Such a resource has no process: it is active while its state file is there, and every recurring monitor takes a sample.
 The file lies in the cluster's state directory, which a reboot empties. Invariants: a probe measures nothing; what is
-published is published again at every monitor, so that nothing depends on one write; stop takes the attributes away and
-succeeds without the cluster.
+published is published again at every monitor, so that nothing depends on one write; stop takes the attributes away, a
+little later, so that a restart is no recovery, and succeeds without the cluster.
 
 It must never fail because of what it measures: a sick node is an attribute, not a failed monitor, or the agent would be
 taken from the very node that it has to watch. A monitor that cannot publish says 190 (degraded).
@@ -22,6 +22,8 @@ from haclusterd.agents.ocf import ActionError, Agent, ConfigurationError, NotRun
 DEGRADED = 190
 COLOURS = ("green", "yellow", "red")
 PUBLISH_TIMEOUT_S = 8.0
+FAREWELL_S = 10
+"""How long attributes outlive a stop: a restart publishes before, and a sick node does not look well meanwhile."""
 
 COMMON_PARAMETERS = (
     Parameter(
@@ -83,7 +85,7 @@ class HealthAgent(Agent):
         if state is None:
             return
         try:
-            self._publish(dict.fromkeys(state.get("published", ())))
+            self._publish(dict.fromkeys(state.get("published", ())), FAREWELL_S)
         except DegradedError as failure:
             self.say(str(failure))
         os.unlink(self._state_path)
@@ -135,15 +137,14 @@ class HealthAgent(Agent):
         state["published"] = sorted({*before, *(name for name, value in attributes.items() if value is not None)})
         self._write_state(state)
         gone = {name: None for name in before if name not in attributes}
-        self._publish({**attributes, **gone})
+        self._publish({**attributes, **gone}, self.seconds("dampen"))
         state["published"] = sorted(name for name, value in attributes.items() if value is not None)
         self._write_state(state)
 
     # Publishing
 
-    def _publish(self, attributes: dict[str, str | None]) -> None:
+    def _publish(self, attributes: dict[str, str | None], dampen_s: float) -> None:
         """Publish attributes of this node; raise `DegradedError` when they cannot be."""
-        dampen_s = self.seconds("dampen")
         if not os.environ.get(SOCKET_VARIABLE):
             self._publish_with_tool(attributes, dampen_s)
             return
@@ -164,7 +165,7 @@ class HealthAgent(Agent):
         import subprocess
 
         for name, value in sorted(attributes.items()):
-            what = ["-D"] if value is None else ["-U", value, "-d", f"{int(dampen_s)}s"]
+            what = ["-D", "-d", f"{int(dampen_s)}s"] if value is None else ["-U", value, "-d", f"{int(dampen_s)}s"]
             try:
                 done = subprocess.run(
                     ["attrd_updater", "-n", name, *what],

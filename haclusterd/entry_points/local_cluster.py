@@ -214,7 +214,7 @@ class LocalCluster:
 
     # -- asking -----------------------------------------------------------------------------------------------------
 
-    def call(self, name: str, verb: str, *, wait_ms: int | None = None, **arguments: Json) -> Response:
+    def call(self, name: str, verb: str, /, *, wait_ms: int | None = None, **arguments: Json) -> Response:
         """Carry out a verb on a node's daemon."""
         node = self.nodes[NodeName(name)]
         request = Request("1", verb, arguments, Options(wait_ms=wait_ms))

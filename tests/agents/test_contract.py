@@ -1,6 +1,7 @@
 """What every shipped resource agent owes the cluster (OCF Resource Agent API 1.1)."""
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -13,6 +14,7 @@ import pytest
 
 from haclusterd.adapters.agent_metadata import read_agent_metadata
 from haclusterd.agents.process_table import list_pids, read_marks, read_stat
+from haclusterd.formats.policy_yaml import load_policy
 from haclusterd.model.ids import AgentReference
 from tests.agents.conftest import AGENTS, AgentUnderTest
 
@@ -51,6 +53,14 @@ def test_the_page_names_every_parameter(name: str) -> None:
     page = (AGENTS / f"{name}.md").read_text()
     for parameter in ET.parse(GOLDEN / f"{name}.xml").iterfind(".//parameter"):
         assert f"`{parameter.get('name')}`" in page
+
+
+@pytest.mark.parametrize("name", [*RESOURCE_AGENTS, "fence_local"])
+def test_the_pages_examples_are_policies(name: str) -> None:
+    page = (AGENTS / f"{name}.md").read_text()
+    for text in re.findall(r"^```yaml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL):
+        policy = load_policy(text, f"{name}.md")
+        assert [str(report) for report in policy.reports] == []
 
 
 @pytest.mark.parametrize("name", RESOURCE_AGENTS)

@@ -136,7 +136,7 @@ def test_under_another_cluster_manager_it_publishes_with_that_ones_tool(
     watcher.parameters.update(checks="memory", dampen="5s")
     assert watcher.code("start") == 0
     assert watcher.code("stop") == 0
-    assert (tmp_path / "calls").read_text() == "-n #health-memory -U green -d 5s\n-n #health-memory -D\n"
+    assert (tmp_path / "calls").read_text() == "-n #health-memory -U green -d 5s\n-n #health-memory -D -d 10s\n"
 
 
 def test_a_probe_measures_and_publishes_nothing(watcher: AgentUnderTest, daemon: AnsweringDaemon) -> None:

@@ -48,7 +48,7 @@ class Scenario:
 
     # -- asking -----------------------------------------------------------------------------------------------------
 
-    def answer(self, verb: str, **arguments: Any) -> Any:
+    def answer(self, verb: str, /, **arguments: Any) -> Any:
         """Ask any node that answers; None while none does."""
         for name in self.cluster.names:
             response = self.cluster.call(name, verb, **arguments)
@@ -56,7 +56,7 @@ class Scenario:
                 return response
         return None
 
-    def must(self, verb: str, **arguments: Any) -> Any:
+    def must(self, verb: str, /, **arguments: Any) -> Any:
         response = self.answer(verb, **arguments)
         assert response is not None
         assert response.exit == 0, response.reports

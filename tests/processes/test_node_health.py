@@ -150,6 +150,35 @@ def rename(path: Path, text: str) -> None:
     new.replace(path)
 
 
+def test_a_cloned_watcher_stays_on_an_unhealthy_node_and_new_thresholds_are_no_recovery(scenario: Scenario) -> None:
+    watcher = (
+        "primitive watch ocf:haclusterd:sys-health params checks=memory memory_yellow={yellow} memory_red={red} "
+        "op monitor interval=500ms timeout=30s op start timeout=60s"
+    )
+    scenario.form().with_service(
+        "property node-health-strategy=migrate-on-red",
+        f"location svc-prefers svc 500: {PREFERRED}",
+        watcher.format(yellow="never", red="never"),
+        "clone watch-everywhere watch meta allow-unhealthy-nodes=true",
+    )
+    wait_for_colours(scenario, "memory", "green", "green", "green")
+    scenario.until("the service where it likes to be", lambda: scenario.holder() == PREFERRED)
+
+    scenario.must("node.attribute", node=PREFERRED, action="set", name="#health-try", value="red")
+    scenario.until("the service elsewhere", lambda: scenario.holder() not in (None, PREFERRED))
+    scenario.settle()
+    assert sorted(active_on(scenario, "watch")) == list(NODES)
+    scenario.must("node.attribute", node=PREFERRED, action="delete", name="#health-try")
+    scenario.until("the service to return", lambda: scenario.holder() == PREFERRED)
+
+    changed = watcher.format(yellow="0", red="never") + "\n"
+    scenario.must("configure.load", mode="update", text=changed, source="test", format="crm")
+    wait_for_colours(scenario, "memory", "yellow", "yellow", "yellow")
+    scenario.settle()
+    told = [event["text"] for event in scenario.events("attribute-changed")]
+    assert [text for text in told if "#health-memory deleted" in text] == []
+
+
 PUBLISHER = """#!/bin/sh
 # Publishes as stock agents do: what it finds on its path, its environment, dampening.
 case "$1" in
@@ -184,6 +213,6 @@ def test_a_stock_agent_publishes_with_the_tools_that_it_knows(tmp_path: Path) ->
         (holder,) = active_on(scenario, "pub")
         assert attributes(scenario)[holder] == {"master-pub": "15", "pingd": "100"}
         scenario.must("resource.stop", resources=["pub"], wait_ms=20_000)
-        assert attributes(scenario)[holder] == {}
+        scenario.until("nothing to be published", lambda: attributes(scenario)[holder] == {})
     finally:
         scenario.close()

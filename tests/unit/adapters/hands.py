@@ -37,6 +37,7 @@ class Hands:
                 shipped=SHIPPED,
                 search=(directory / "ra",),
                 shims=Path("/opt/shims"),
+                control_socket=directory / "control.sock",
                 own_environment={"HACLUSTERD_LOCAL_CLUSTER": str(directory)},
             ),
         )

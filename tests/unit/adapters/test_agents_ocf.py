@@ -75,6 +75,8 @@ async def test_the_environment(hands: Hands) -> None:
         "HACLUSTERD_LOCAL_CLUSTER": directory,
         "HACLUSTERD_NODE": "n1",
         "HACLUSTERD_ORDER": result.key,
+        "HACLUSTERD_PYTHON": sys.executable,
+        "HACLUSTERD_SOCKET": f"{directory}/control.sock",
         "HA_LOGFACILITY": "none",
         "HA_RSCTMP": f"{directory}/run/agent-state",
         "HA_SBIN_DIR": "/opt/shims",
