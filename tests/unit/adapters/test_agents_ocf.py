@@ -1,6 +1,7 @@
 """Resource agents get their environment and are understood (agents-and-fencing.md §1.1-1.9)."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
