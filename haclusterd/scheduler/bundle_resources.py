@@ -15,6 +15,7 @@ from haclusterd.scheduler.entities import Discovery, Replica, Resource, Variant
 from haclusterd.scheduler.meta_attributes import apply_meta, resolve_meta
 from haclusterd.scheduler.nodes import NodeKind
 from haclusterd.scheduler.remote_nodes import add_remote_node, connection_primitive
+from haclusterd.scheduler.readings import boolean
 from haclusterd.scheduler.resource_builder import Around, ResourceBuilder
 
 _IP_AGENT = AgentReference("ocf", "heartbeat", "IPaddr2")
@@ -43,6 +44,8 @@ def build_bundle(item: Bundle, builder: ResourceBuilder) -> Resource | None:
     bundle.is_unique = bundle.clone_node_max > 1
     bundle.promoted_max = promoted_max
     bundle.is_promotable = promoted_max > 0
+    bundle.is_interleaved = boolean(bundle.meta.get("interleave"), default=False)
+    bundle.notifies = boolean(bundle.meta.get("notify"), default=False)
     _Contents(item, bundle, network, builder).make(child if isinstance(child, Primitive) else None)
     builder.take_scores(bundle)
     return bundle

@@ -331,17 +331,15 @@ def _seen(action: Action, node: Node | None) -> int:
 
 def _stand_in(first: Action, then: Action) -> Action:
     """Others wait for a whole collective: its start counts when it runs, its stop when it has stopped, and when the
-    instances have been told, if they are."""
+    instances have been told, if they are. (Of a bundle that notifies, what is inside tells; nobody waits for that.)"""
     owner = first.resource
     if owner is None or owner.variant is Variant.PRIMITIVE or then.resource is None or then.resource is owner:
         return first
     done = DONE_WORD.get(first.task, first.task)
     if done not in BEGUN or first.interval_ms or then.resource.is_inside(owner):
         return first
-    if owner.notifies and owner.variant is Variant.CLONE:
-        told = action_of(owner, f"confirmed-post_notify_{done}", None)
-        if told is not None:
-            return told
+    if owner.notifies and owner.variant >= Variant.CLONE:
+        return action_of(owner, f"confirmed-post_notify_{done}", None) or first
     return action_of(owner, done, None) or first
 
 
