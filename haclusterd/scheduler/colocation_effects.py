@@ -91,11 +91,11 @@ class ColocationEffects:
             dependent.ban_everywhere(f"{together.id}: no instance of {together.primary.id} is where it could be")
             self._placing.take_none(dependent)
 
-    def _matching(self, dependent: Resource, instances: list[Resource], role: Role = Role.UNKNOWN) -> Resource | None:
+    def _matching(self, dependent: Resource, instances: list[Resource]) -> Resource | None:
         """Return the instance where the dependent is, or else where it would rather be."""
         by_node: dict[NodeName, Resource] = {}
         for instance in instances:
-            if instance.assigned is not None and not _is_any_blocked(instance) and _has_role(instance, role):
+            if instance.assigned is not None and not _is_any_blocked(instance):
                 by_node.setdefault(instance.assigned.name, instance)
         if dependent.assigned is not None:
             place = dependent.assigned if dependent.assigned.name in by_node else host_of(dependent.assigned)
@@ -153,11 +153,17 @@ class ColocationEffects:
                     table[name] = add(dependent.allowed[name], worth)
             replace_scores(dependent, table, words_of(together))
 
-    def _promote_with(self, dependent: Resource, clone: Resource, together: Together) -> None:
-        found = self._matching(dependent, clone.children, together.primary_role)
-        if found is not None:
-            dependent.priority = add(dependent.priority, together.score)
-        elif together.score >= INFINITY:
+    @staticmethod
+    def _promote_with(dependent: Resource, clone: Resource, together: Together) -> None:
+        """Let an instance be promoted where an instance of the other clone has the role that counts."""
+        here = value_on(dependent.assigned, together.attribute, dependent) if dependent.assigned is not None else None
+        for instance in clone.children:
+            if instance.assigned is None or _is_any_blocked(instance) or not _has_role(instance, together.primary_role):
+                continue
+            if is_same(here, value_on(instance.assigned, together.attribute, instance)):
+                dependent.priority = add(dependent.priority, together.score)
+                return
+        if together.score >= INFINITY:
             dependent.priority = -INFINITY
 
 
@@ -196,10 +202,14 @@ def _has_role(resource: Resource, role: Role) -> bool:
 
 def _apply_role(dependent: Resource, primary: Resource, together: Together) -> None:
     """Raise or lower a promotable instance's priority."""
-    if dependent.assigned is None or primary.assigned is None or not _has_role(primary, together.primary_role):
+    if dependent.assigned is None:
         return
     here = value_on(dependent.assigned, together.attribute, dependent)
-    there = value_on(primary.assigned, together.attribute, primary)
+    there = None
+    if primary.assigned is not None:
+        if not _has_role(primary, together.primary_role):
+            return
+        there = value_on(primary.assigned, together.attribute, primary)
     sign = -1 if together.dependent_role is Role.UNPROMOTED else 1
     if not is_same(here, there):
         if together.score < INFINITY or together.dependent_role is not Role.PROMOTED:

@@ -16,10 +16,18 @@ def is_bundled(resource: Resource) -> bool:
 
 def attributes_on(node: Node, resource: Resource) -> Mapping[str, str]:
     """Return a node's attributes as they are now for a resource: of a guest node its host's, if it asks for those."""
-    if not (resource.uses_host_attributes and node.is_guest) or node.connection is None:
+    if not resource.uses_host_attributes or node.connection is None or not node.is_guest:
         return node.attributes
     launcher = node.connection.launcher
     host = launcher.current_node() if launcher is not None else None
+    return host.attributes if host is not None else {}
+
+
+def attributes_of_place(node: Node, resource: Resource) -> Mapping[str, str]:
+    """Return a node's attributes as a resource will find them there: of a guest node those of its host to be."""
+    if not resource.uses_host_attributes:
+        return node.attributes
+    host = host_of(node)
     return host.attributes if host is not None else {}
 
 

@@ -7,7 +7,7 @@ or where no instance is and one was looked for.
 
 from haclusterd.model.scores import add
 from haclusterd.scheduler.entities import Resource, Variant
-from haclusterd.scheduler.node_values import attributes_on
+from haclusterd.scheduler.node_values import attributes_of_place
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.node_values import attributes_for
 from haclusterd.scheduler.placing import Placing
@@ -36,7 +36,7 @@ def promotion_score(instance: Resource, node: Node) -> int | None:
         return total if scores else None
     if not _is_its_own(instance, node):
         return None
-    attributes = attributes_on(node, instance)
+    attributes = attributes_of_place(node, instance)
     text = attributes.get(f"master-{instance.history_id or instance.id}")
     if text is None and not instance.is_unique:
         text = attributes.get(f"master-{instance.base_id}")
