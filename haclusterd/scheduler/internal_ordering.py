@@ -44,11 +44,11 @@ def _inside(resource: Resource, inventory: Inventory, table: ActionTable, *, has
     if resource.variant is Variant.PRIMITIVE:
         yield from _of_primitive(resource, inventory, table, has_limits=has_limits)
         return
-    if resource.variant is Variant.BUNDLE:
-        yield from bundle_templates(resource)
     for child in resource.children:
         yield from _inside(child, inventory, table, has_limits=has_limits)
-    if resource.variant is Variant.GROUP:
+    if resource.variant is Variant.BUNDLE:
+        yield from bundle_templates(resource)
+    elif resource.variant is Variant.GROUP:
         yield from group_templates(resource)
     elif resource.variant is Variant.CLONE:
         yield from clone_templates(resource)

@@ -160,7 +160,7 @@ class _News:
         for leaf in clone.leaves():
             for task in _ACTIVITIES:
                 for action in leaf.actions.get((task, 0), ()):
-                    if action.is_required and action.node is not None:
+                    if action.is_required and action.is_runnable and action.node is not None:
                         self.doing[task].append((leaf, action.node))
 
     def meta(self) -> dict[str, str]:
