@@ -146,9 +146,10 @@ class ColocationEffects:
         elif together.primary_role is not Role.PROMOTED or together.dependent_role is not Role.PROMOTED:
             table = dict.fromkeys(dependent.allowed, -INFINITY)
             for instance in instances:
-                assert instance.assigned is not None
-                name = instance.assigned.name
-                worth = instance.allowed.get(name, 0) if instance.is_managed else self._placing.base_score(instance.assigned)
+                node = instance.assigned
+                assert node is not None
+                name = node.name
+                worth = instance.allowed.get(name, 0) if instance.is_managed else self._placing.base_score(node)
                 if name in table:
                     table[name] = add(dependent.allowed[name], worth)
             replace_scores(dependent, table, words_of(together))

@@ -19,7 +19,6 @@ from haclusterd.scheduler.location import Preference
 from haclusterd.scheduler.node_values import attributes_on
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.operation_settings import resource_parameters
-from haclusterd.scheduler.operation_settings import resource_parameters
 from haclusterd.scheduler.references import expanded_set, named_group
 from haclusterd.scheduler.rules import RuleContext, evaluate, substituted
 from haclusterd.scheduler.settings import Settings
