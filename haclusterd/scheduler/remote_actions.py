@@ -108,9 +108,8 @@ def _on_guest(action: Action, connection: Resource, launcher: Resource) -> Itera
     elif action.task in _DOWN or action.task == DEMOTE:
         if not launcher.is_failed:
             yield _before_stop(action, connection, 0)
-    else:
-        is_recurring = bool(action.interval_ms) and not action.is_cancel
-        yield _after_start(connection, action, FIRST_IMPLIES_THEN if is_recurring else 0)
+    elif not action.is_cancel:
+        yield _after_start(connection, action, FIRST_IMPLIES_THEN if action.interval_ms else 0)
 
 
 def _after_start(connection: Resource, action: Action, flags: int) -> Template:
