@@ -66,6 +66,7 @@ class _Prober:
 
     def __init__(self, table: ActionTable, settings: Settings) -> None:
         self.made = Probes()
+        self._exclusive: dict[Resource, bool] = {}
         self._table = table
         self._is_asking = settings.is_probing_at_startup
 
@@ -140,10 +141,17 @@ class _Prober:
             return False
         if resource.launcher is not None and not resource.is_remote_connection:
             return False
-        is_exclusive = node.is_bundle_node or resource.has_exclusive_discovery or resource.top.has_exclusive_discovery
-        if is_exclusive:
+        if node.is_bundle_node or self._is_exclusive(resource):
             return resource.discovery.get(node.name) is Discovery.EXCLUSIVE
         return not resource.discovery or resource.discovery.get(node.name) is not Discovery.NEVER
+
+    def _is_exclusive(self, resource: Resource) -> bool:
+        """Whether it, what contains it, or the bundle around that is probed only where a constraint says so."""
+        found = self._exclusive.get(resource)
+        if found is None:
+            around = (resource, resource.top, resource.outermost)
+            found = self._exclusive[resource] = any(each.has_exclusive_discovery for each in around)
+        return found
 
     def _is_asked_on_remote(self, resource: Resource, node: Node) -> bool:
         """Fence devices and connections never run on remote nodes; a guest is asked only while its launcher stays."""
