@@ -8,8 +8,8 @@ nothing and leads to nothing, one of Pacemaker's counts as changed.
 from dataclasses import dataclass, field
 
 from haclusterd.model.history import OperationRecord, ResourceHistory
-from haclusterd.scheduler.digests import Digests, Verdict
-from haclusterd.scheduler.entities import MIGRATE_FROM, MONITOR, PROMOTE, START, UNAME, Inventory, Resource
+from haclusterd.scheduler.digests import Digests, Verdict, depends_on_placement
+from haclusterd.scheduler.entities import MIGRATE_FROM, MONITOR, PROMOTE, START, Inventory, Resource
 from haclusterd.scheduler.failures import Failures
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.operation_settings import configured_recurring
@@ -52,7 +52,7 @@ def find_configuration_changes(
     """Mark what has changed, and return what is to be cancelled and to be deleted."""
     finder = _Finder(inventory, failures, digests, settings)
     for resource in inventory.primitives():
-        if not _depends_on_placement(resource):
+        if not depends_on_placement(resource):
             finder.look_at(resource)
     return finder.changes
 
@@ -61,14 +61,11 @@ def find_late_changes(
     inventory: Inventory, changes: ConfigurationChanges, failures: Failures, digests: Digests, settings: Settings
 ) -> None:
     """Do the same for connections whose address is the node that their container is placed on, once that is known."""
+    failures.judge_late()
     finder = _Finder(inventory, failures, digests, settings, changes)
     for resource in inventory.primitives():
-        if _depends_on_placement(resource):
+        if depends_on_placement(resource):
             finder.look_at(resource)
-
-
-def _depends_on_placement(resource: Resource) -> bool:
-    return resource.is_remote_connection and resource.parameters.get("addr") == UNAME
 
 
 class _Finder:

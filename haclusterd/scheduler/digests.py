@@ -34,6 +34,11 @@ class Verdict(Enum):
     RESTART = "restart"
 
 
+def depends_on_placement(resource: Resource) -> bool:
+    """Tell whether it is a connection whose address is the node that its container is placed on."""
+    return resource.is_remote_connection and resource.parameters.get("addr") == UNAME
+
+
 def digest_of(parameters: Mapping[str, str], timeout: int | None = None) -> str:
     """Return our digest of parameters; for a recurring action its timeout counts too."""
     named: dict[str, str] = dict(parameters)
@@ -123,13 +128,6 @@ class Digests:
             timeout = timeout_ms(resource, record.operation, record.interval_ms, self._settings)
             named[_TIMEOUT] = str(timeout)
         return named
-
-
-def _host_of(connection: Resource) -> str:
-    """Return the name of the node that a container runs on, which is how its inside is reached."""
-    launcher = connection.launcher
-    node = (launcher.assigned or launcher.current_node()) if launcher is not None else None
-    return node.name if node is not None else UNAME
 
 
 def _foreign_restart_digest(record: OperationRecord, now: Mapping[str, str]) -> str:

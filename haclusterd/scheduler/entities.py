@@ -142,12 +142,14 @@ class Resource:
         "is_start_pending", "is_unique", "known_on", "launched", "launcher", "locations", "lock_node",
         "lock_time", "members_this_with", "members_with_this", "meta", "migration_threshold", "multiple_active",
         "must_stop_when_failed", "needs", "needs_unfencing", "next_role", "notifies", "number", "operations",
-        "orders_in_flight", "original_role", "parameter_sets", "parameters", "parent", "partial_source",
-        "partial_target", "pending_action", "pending_node", "pending_stops", "priority", "promoted_max",
-        "promoted_node_max", "promotion_priority", "reconnect_interval_ms", "registered", "reload_on",
-        "remote_node", "replicas", "required_demotes", "required_stops", "role_locations", "stickiness",
-        "stops_unexpected_only", "target_role", "target_role_stopped", "this_with", "ticket_uses",
-        "unverified_on", "updating_scores", "uses_host_attributes", "utilization", "variant", "with_this",
+        "optional_stops", "orders_in_flight", "original_role", "parameter_sets", "parameters", "parent",
+        "partial_source", "partial_target", "pending_action", "pending_node", "pending_stops", "priority",
+        "promoted_max", "promoted_node_max", "promotion_addends", "promotion_priority", "reconnect_interval_ms",
+        "registered", "reload_on", "remote_node", "replicas", "required_demotes", "required_stops",
+        "role_locations", "stickiness", "stops_unexpected_only", "target_role", "target_role_stopped",
+        "this_with", "ticket_uses", "unverified_on", "updating_scores", "uses_host_attributes", "utilization",
+        "variant", "winning_scores",
+        "with_this",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0915 -- a list of fields
@@ -237,6 +239,8 @@ class Resource:
         self.reload_on: list[Node] = []
         """Where it is to take its changed parameters without a restart."""
         self.required_stops: set[NodeName] = set()
+        self.optional_stops: set[NodeName] = set()
+        """Stops that were demanded before it was known that nothing runs there: they may become necessary again."""
         self.required_demotes: set[NodeName] = set()
         self.pending_stops: set[NodeName] = set()
         self.orders_in_flight: list[tuple[NodeName, str, int]] = []
@@ -263,6 +267,10 @@ class Resource:
         """Location constraints that count for a role only."""
         self.considered: dict[NodeName, int] | None = None
         """The scores as they were when its node was chosen; kept for the person who asks."""
+        self.winning_scores: dict[NodeName, int] = {}
+        """With which score each other node would have been chosen; kept for the person who asks."""
+        self.promotion_addends: list[tuple[int, str]] = []
+        """What `promotion_priority` is the sum of; kept for the person who asks."""
         self.ticket_uses: list[TicketUse] = []
         self.this_with: list[Together] = []
         self.with_this: list[Together] = []

@@ -12,7 +12,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.scores import INFINITY, add, render
-from haclusterd.scheduler.digests import Digests, Verdict
+from haclusterd.scheduler.digests import Digests, Verdict, depends_on_placement
 from haclusterd.scheduler.entities import MONITOR, START, Inventory, Resource, Variant
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.settings import Settings
@@ -20,6 +20,7 @@ from haclusterd.scheduler.settings import Settings
 _CONCLUSIVE = frozenset(
     {ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED, ExitCode.DEGRADED, ExitCode.DEGRADED_PROMOTED}
 )
+_OUTDATED = "resource parameters have changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Failures:
         self._digests = digests
         self._counts: dict[NodeName, dict[str, list[FailCount]]] = {}
         self._cleared: set[tuple[str, NodeName]] = set()
+        self._late: list[tuple[Resource, Node, OperationRecord]] = []
         self.forgotten: dict[tuple[NodeName, ResourceId], str] = {}
         """Failures to be forgotten, with why."""
         self.clearings: list[Clearing] = []
@@ -105,9 +107,15 @@ class Failures:
             self.forget(node, resource, "it expired")
         elif is_old and is_last_failure and resource.reconnect_interval_ms:
             self.forget(node, resource, "reconnect interval is set")
-        elif not is_old and is_last_failure and self._is_outdated(resource, record):
-            self.forget(node, resource, "resource parameters have changed")
+        elif not is_old and is_last_failure:
+            self._judge_parameters(resource, node, record)
         return is_old and not (record.is_probe and record.exit_code in _CONCLUSIVE)
+
+    def judge_late(self) -> None:
+        """Judge failures of what is reached at the node that it is placed on, once that is known."""
+        for resource, node, record in self._late:
+            if self._digests.judge(resource, record) is not Verdict.UNCHANGED:
+                self.forget(node, resource, _OUTDATED)
 
     def forget(self, node: Node, resource: Resource, why: str) -> None:
         """Note that a resource's failures on a node count no more."""
@@ -131,11 +139,14 @@ class Failures:
             resource.failure_timeout_ms = 0
         return resource.failure_timeout_ms
 
-    def _is_outdated(self, resource: Resource, record: OperationRecord) -> bool:
+    def _judge_parameters(self, resource: Resource, node: Node, record: OperationRecord) -> None:
         """A start or monitor that failed with parameters that are no longer configured says nothing any more."""
         if record.operation not in (START, MONITOR) or resource.is_removed or not record.digest:
-            return False
-        return self._digests.judge(resource, record) is not Verdict.UNCHANGED
+            return
+        if depends_on_placement(resource):
+            self._late.append((resource, node, record))
+        elif self._digests.judge(resource, record) is not Verdict.UNCHANGED:
+            self.forget(node, resource, _OUTDATED)
 
     def _look_again(self, at: WallTime) -> None:
         if self.recheck_at is None or at < self.recheck_at:

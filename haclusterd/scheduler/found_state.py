@@ -39,7 +39,7 @@ class FoundStates:
         elif resource.history_id is not None and ":" in resource.history_id:
             resource.history_id = None
         else:
-            resource.required_stops.discard(node.name)
+            _withdraw_stop(resource, node)
         if replay.failed_words:
             resource.fails_off_on[node.name] = replay.failed_words
         is_leaving = resource.partial_source is node and bool(resource.active_nodes)
@@ -126,6 +126,12 @@ def _note_probed(resource: Resource, node: Node) -> None:
     while found is not None:
         found.known_on.add(node.name)
         found = None if found.is_unique else found.parent
+
+
+def _withdraw_stop(resource: Resource, node: Node) -> None:
+    if node.name in resource.required_stops:
+        resource.required_stops.discard(node.name)
+        resource.optional_stops.add(node.name)
 
 
 def _note_failed(resource: Resource, on_fail: OnFail) -> None:

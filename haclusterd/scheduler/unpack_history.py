@@ -131,6 +131,8 @@ class _Unpacker:
             if launched.is_removed_launched:
                 launched.launcher = launcher
                 launcher.launched.append(launched)
+                if launched.remote_node is not None:
+                    launched.remote_node.kind = NodeKind.GUEST
 
     def _unpack_resource(self, node: Node, name: ResourceId, orders: Sequence[Order]) -> None:
         """Replay the records, then take the orders and the doubts."""
