@@ -51,7 +51,7 @@ def _change(entry: Fields) -> list[Cell | str]:
         return [word, text(entry, "node"), f"( {text(entry, 'op')} )", f"due to: {reason}" if reason else ""]
     here, there = text(entry, "from"), text(entry, "to")
     where = here if here == there else " -> ".join(each for each in (here, there) if each)
-    blocked = "blocked" if flag(entry, "blocked") else ""
+    blocked = "blocked" if flag(entry, "blocked") or flag(entry, "impossible") else ""
     because = f"due to: {reason}" if reason else ""
     return [word, text(entry, "resource"), f"( {where} )", " ".join(each for each in (blocked, because) if each)]
 

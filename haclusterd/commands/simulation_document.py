@@ -164,6 +164,7 @@ def _rows(
 
 
 def _change(change: Change) -> Fields:
+    """Write one change; Pacemaker calls blocked only what something else keeps from being done."""
     entry: Fields = {"action": str(change.kind), "resource": change.resource}
     if change.origin is not None:
         entry["from"] = change.origin
@@ -173,7 +174,11 @@ def _change(change: Change) -> Fields:
         entry["from_role"], entry["to_role"] = str(change.now_role), str(change.next_role)
     if change.reason:
         entry["reason"] = change.reason
-    return {**entry, "blocked": True} if change.is_blocked else entry
+    if change.is_blocked:
+        entry["impossible"] = True
+        if change.has_cause:
+            entry["blocked"] = True
+    return entry
 
 
 def _action(action: GraphAction) -> Fields:

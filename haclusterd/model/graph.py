@@ -94,6 +94,18 @@ class NodeScore:
     """Whether the node could run it at all now (online, not standby, score not negative)."""
     objection: str = ""
     """Why not, when not eligible."""
+    to_win: tuple[str, ...] = ()
+    """What would have to change for this node to be chosen; empty for the one that is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """How much an instance of a promotable clone is to be promoted, as a sum of named addends."""
+
+    score: int
+    addends: tuple[ScoreAddend, ...]
+    to_be_promoted: tuple[str, ...] = ()
+    """What would have to change for it to be promoted; empty for one that is."""
 
 
 class BundlePart(StrEnum):
@@ -132,6 +144,8 @@ class Placement:
     replica: str = ""
     """What is inside a bundle: which replica, as `web-bundle-0`, with its address if it has one."""
     part: BundlePart | None = None
+    promotion: Promotion | None = None
+    """Of an instance of a promotable clone, when scores are kept."""
     guest_of: ResourceId | None = None
     """Of the connection to a guest node (which has the same name): the resource that launches the guest."""
 
@@ -169,6 +183,8 @@ class Change:
     reason: str = ""
     is_blocked: bool = False
     """Wanted, but it cannot be done now."""
+    has_cause: bool = False
+    """Whether something else caused it, and not only the resource's own state."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,7 @@ class _Way:
             self.resource.next_role,
             reason_of(told) if told is not None else "",
             is_blocked=source is not None and not source.is_runnable,
+            has_cause=told is not None and bool(told.reason),
         )
 
 
