@@ -146,10 +146,15 @@ class _Prober:
         return not resource.discovery or resource.discovery.get(node.name) is not Discovery.NEVER
 
     def _is_exclusive(self, resource: Resource) -> bool:
-        """Whether it, what contains it, or the bundle around that is probed only where a constraint says so."""
+        """Whether it, or what contains it, is probed only where a constraint says so.
+
+        What is said of a bundle holds for its containers and addresses, and not for the connections to them.
+        """
         found = self._exclusive.get(resource)
         if found is None:
-            around = (resource, resource.top, resource.outermost)
+            around = [resource, resource.top]
+            if not resource.is_remote_connection:
+                around.append(resource.outermost)
             found = self._exclusive[resource] = any(each.has_exclusive_discovery for each in around)
         return found
 
