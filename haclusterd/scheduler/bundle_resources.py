@@ -4,7 +4,7 @@ Names, parameters and their order are Pacemaker's, so that what a running cluste
 Pacemaker Explained, "Bundles - Containerized Resources".
 """
 
-from ipaddress import AddressValueError, IPv4Address
+from ipaddress import AddressValueError, IPv6Address, ip_address
 
 from haclusterd.model.configuration import AttributeSet, Bundle, BundleNetwork, Clone, Operation, Primitive
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
@@ -22,6 +22,7 @@ _IP_AGENT = AgentReference("ocf", "heartbeat", "IPaddr2")
 _MONITOR_MS = 60_000
 _CHILD_SCORE = 500
 _LAST_HOST = 253
+_LAST_OCTET = 255
 
 
 def build_bundle(item: Bundle, builder: ResourceBuilder) -> Resource | None:
@@ -34,10 +35,19 @@ def build_bundle(item: Bundle, builder: ResourceBuilder) -> Resource | None:
     if child is not None and not (network.ip_range_start or network.control_port):
         builder.warn(f"{item.id} is left out: with neither ip-range-start nor control-port nothing reaches {child.id}")
         return None
+    promoted_max = max(0, item.promoted_max or 0)
+    count = _count(item.replicas, promoted_max or 1)
+    addresses = _addresses(network.ip_range_start, count)
+    if network.ip_range_start and len(set(addresses)) < count:
+        builder.warn(f"{item.id} is left out: there are no {count} addresses from {network.ip_range_start} on")
+        return None
+    taken = builder.taken(_names(item, addresses, count))
+    if taken:
+        builder.warn(f"{item.id} is left out: it needs the name {taken} for itself")
+        return None
     bundle = builder.new(item.id, Variant.BUNDLE)
     apply_meta(bundle, resolve_meta(item.meta, (), None, None, builder.settings), builder.settings)
-    promoted_max = max(0, item.promoted_max or 0)
-    bundle.clone_max = _count(item.replicas, promoted_max or 1)
+    bundle.clone_max = count
     bundle.clone_node_max = _count(item.replicas_per_host, 1)
     if child is not None and not network.ip_range_start:
         bundle.clone_node_max = 1
@@ -46,9 +56,21 @@ def build_bundle(item: Bundle, builder: ResourceBuilder) -> Resource | None:
     bundle.is_promotable = promoted_max > 0
     bundle.is_interleaved = boolean(bundle.meta.get("interleave"), default=False)
     bundle.notifies = boolean(bundle.meta.get("notify"), default=False)
-    _Contents(item, bundle, network, builder).make(child if isinstance(child, Primitive) else None)
+    _Contents(item, bundle, addresses, builder).make(child if isinstance(child, Primitive) else None)
     builder.take_scores(bundle)
     return bundle
+
+
+def _names(item: Bundle, addresses: tuple[str, ...], count: int) -> list[str]:
+    """The names of everything that is made for a bundle."""
+    made = [f"{item.id}-{number}" for number in range(count)] if item.primitive is not None else []
+    made += [f"{item.id}-{item.engine}-{number}" for number in range(count)]
+    made += [_address_name(item.id, address) for address in addresses]
+    return [*made, f"{item.id}-clone", f"{item.id}-master"]
+
+
+def _address_name(bundle: ResourceId, address: str) -> str:
+    return f"{bundle}-ip-{address.replace(':', '.')}"
 
 
 def _count(number: int | None, default: int) -> int:
@@ -58,13 +80,15 @@ def _count(number: int | None, default: int) -> int:
 class _Contents:
     """Makes what is in one bundle."""
 
-    def __init__(self, item: Bundle, bundle: Resource, network: BundleNetwork, builder: ResourceBuilder) -> None:
+    def __init__(
+        self, item: Bundle, bundle: Resource, addresses: tuple[str, ...], builder: ResourceBuilder
+    ) -> None:
         self._item = item
         self._bundle = bundle
-        self._network = network
+        self._network = item.network or BundleNetwork()
         self._builder = builder
         self._around = Around(bundle, None, (item.meta,), (item.parameters,))
-        self._addresses = _addresses(network.ip_range_start, bundle.clone_max)
+        self._addresses = addresses
 
     def make(self, primitive: Primitive | None) -> None:
         """Make the clone of the primitive, then one replica after the other."""
@@ -124,7 +148,7 @@ class _Contents:
         )
 
     def _ip(self, address: str) -> Primitive:
-        name = f"{self._bundle.id}-ip-{address.replace(':', '.')}"
+        name = _address_name(self._bundle.id, address)
         said = [("ip", address)]
         if self._network.host_interface:
             said.append(("nic", self._network.host_interface))
@@ -179,25 +203,28 @@ def _monitor(name: str) -> Operation:
 
 
 def _addresses(start: str, count: int) -> tuple[str, ...]:
-    """Count up from the first address; what is none is given to all as it is."""
-    if not start:
-        return ()
-    found = [start]
-    for _ in range(count - 1):
+    """Count up from the first address; fewer when it is none, or the numbers end."""
+    found = [start] if start and _next_address(start) else []
+    while found and len(found) < count:
         found.append(_next_address(found[-1]))
-    return tuple(found)
+    return tuple(each for each in found if each)
 
 
 def _next_address(text: str) -> str:
-    """The next address; the last octet goes from 253 to 1 of the next network, as Pacemaker has it."""
+    """The next address, of IPv4 as Pacemaker has it: the last octet goes from 254 to 1 of the next network."""
     try:
-        octets = list(IPv4Address(text).packed)
-    except AddressValueError:
-        return text
+        address = ip_address(text)
+        if isinstance(address, IPv6Address):
+            return str(address + 1)
+    except (ValueError, AddressValueError):
+        return ""
+    octets = list(address.packed)
     if octets[3] <= _LAST_HOST:
         octets[3] += 1
     elif octets[2] <= _LAST_HOST:
         octets[2], octets[3] = octets[2] + 1, 1
+    elif octets[1] < _LAST_OCTET:
+        octets[1], octets[2], octets[3] = octets[1] + 1, 1, 1
     else:
-        octets[1], octets[2], octets[3] = min(octets[1] + 1, 255), 1, 1
+        return ""
     return ".".join(str(octet) for octet in octets)

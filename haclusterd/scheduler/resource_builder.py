@@ -6,7 +6,7 @@ once, however many instances it has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from haclusterd.model.cluster import Cib
@@ -87,16 +87,21 @@ class ResourceBuilder:
                     self.warn(f"{child} is in {owner} already: {item.id} does without it")
         return claims
 
+    def taken(self, names: Iterable[str]) -> str:
+        """Return the first of these names that is another resource's; nothing when there is none."""
+        inventory, configured = self.inventory.by_id, self.configuration.resources
+        return next((name for name in map(ResourceId, names) if name in configured or name in inventory), "")
+
     def warn_of_unreached(self) -> None:
         """Tell of what is contained in something that cannot contain it."""
         for identifier in self.configuration.resources:
             if identifier in self._parents and identifier not in self._reached:
                 self.warn(f"{identifier} is left out: {self._parents[identifier]} cannot contain it")
 
-    def contained_in(self, parent: ResourceId, child: ResourceId) -> Configured | None:
-        """Return the resource `child`, if there is one and `parent` is its only parent."""
+    def contained_in(self, parent: ResourceId, child: ResourceId) -> Primitive | Group | None:
+        """Return the primitive or group `child`, if there is one and `parent` is its only parent."""
         found = self.configuration.resources.get(child)
-        if found is None or self._parents.get(child) != parent:
+        if not isinstance(found, Primitive | Group) or self._parents.get(child) != parent:
             return None
         self._reached.add(child)
         return found
@@ -173,8 +178,11 @@ class ResourceBuilder:
         group.is_collocated = boolean(group.meta.get("collocated"), default=True)
         inside = Around(group, around.number, (item.meta, *around.meta), (item.parameters, *around.parameters))
         for member in dict.fromkeys(item.members):
-            primitive = self.contained_in(item.id, member)
-            child = self.primitive(primitive, inside) if isinstance(primitive, Primitive) else None
+            found = self.contained_in(item.id, member)
+            if not isinstance(found, Primitive):
+                self.warn(f"{item.id} does without {member}: it is no primitive of its own")
+                continue
+            child = self.primitive(found, inside)
             if child is not None:
                 group.children.append(child)
         if not group.children:
@@ -190,7 +198,7 @@ class ResourceBuilder:
         `inside` is what a bundle's clone copies, which nobody configured.
         """
         child = inside or self.contained_in(item.id, item.child)
-        if not isinstance(child, Primitive | Group):
+        if child is None:
             self.warn(f"{item.id} is left out: {item.child} cannot be cloned by it")
             return None
         clone = self.new(item.id, Variant.CLONE, around)
@@ -201,7 +209,8 @@ class ResourceBuilder:
         self._clones[item.id] = item, around
         if not problem:
             for number in range(max(clone.clone_max, 1)):
-                self._make_instance(clone, number)
+                if self._make_instance(clone, number) is None:
+                    break
             problem = "" if clone.children else f"{child.id} cannot be made"
         if problem:
             self.warn(f"{item.id} is left out: {problem}")
