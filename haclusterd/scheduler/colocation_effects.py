@@ -162,10 +162,10 @@ class ColocationEffects:
             if instance.assigned is None or _is_any_blocked(instance) or not _has_role(instance, together.primary_role):
                 continue
             if is_same(here, value_on(instance.assigned, together.attribute, instance)):
-                dependent.priority = add(dependent.priority, together.score)
+                add_to_promotion(dependent, together.score, words_of(together))
                 return
         if together.score >= INFINITY:
-            dependent.priority = -INFINITY
+            add_to_promotion(dependent, -INFINITY, words_of(together))
 
 
 def for_role(resource: Resource) -> Resource:
@@ -217,10 +217,17 @@ def _apply_role(dependent: Resource, primary: Resource, together: Together) -> N
             return
         sign = -1
     instance = for_role(dependent)
-    instance.priority = add(instance.priority, sign * together.score)
+    add_to_promotion(instance, sign * together.score, words_of(together))
     group = instance.parent
     if group is not None and group.variant is Variant.GROUP:
-        group.priority = add(group.priority, sign * together.score)
+        add_to_promotion(group, sign * together.score, words_of(together))
+
+
+def add_to_promotion(instance: Resource, score: int, source: str) -> None:
+    """Let an instance be more or less important for promotion."""
+    instance.priority = add(instance.priority, score)
+    if instance.addends is not None:
+        instance.promotion_addends.append((score, source))
 
 
 def _is_interleaved(dependent: Resource, primary: Resource) -> bool:

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 
-from haclusterd.model.graph import BundlePart, NodeScore, Placement, ScoreAddend
+from haclusterd.model.graph import BundlePart, NodeScore, Placement, Promotion, ScoreAddend
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.entities import START, Inventory, Resource
+from haclusterd.scheduler.entities import START, Inventory, Resource, Variant
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.reasons import why_nowhere
+from haclusterd.scheduler.rivals import to_be_promoted, to_win
 
 
 def place_all(inventory: Inventory) -> Mapping[ResourceId, Placement]:
@@ -61,6 +62,7 @@ def _placement(
         next_role=resource.next_role,
         replica=replica,
         part=part,
+        promotion=_promotion(resource),
         guest_of=resource.launcher.id if is_guest_connection and resource.launcher is not None else None,
     )
 
@@ -98,7 +100,30 @@ def _score(node: Node, resource: Resource, addends: list[tuple[int, str]]) -> No
     return NodeScore(
         node.name,
         -INFINITY if score is None else score,
-        tuple(ScoreAddend(value, source) for value, source in addends),
+        _named(addends),
         is_eligible=not objection,
         objection=objection,
+        to_win=to_win(resource, node),
+    )
+
+
+def _named(addends: list[tuple[int, str]]) -> tuple[ScoreAddend, ...]:
+    """What a score is the sum of; what forbids once forbids for each of its reasons once."""
+    found = dict.fromkeys(each for each in addends if each[0] <= -INFINITY)
+    return tuple(
+        ScoreAddend(value, source)
+        for value, source in (*(each for each in addends if each[0] > -INFINITY and each[0] != 0), *found)
+    )
+
+
+def _promotion(resource: Resource) -> Promotion | None:
+    """Return what decides whether an instance is promoted; a group's members are promoted as their group is."""
+    instance = resource
+    while instance.parent is not None and instance.parent.variant is Variant.GROUP:
+        instance = instance.parent
+    clone = instance.parent
+    if resource.addends is None or clone is None or not clone.is_promotable or clone.variant is not Variant.CLONE:
+        return None
+    return Promotion(
+        instance.promotion_priority, _named(instance.promotion_addends), to_be_promoted(instance, clone)
     )

@@ -57,19 +57,39 @@ class Placing:
     def choose(self, resource: Resource, prefer: Node | None) -> Node | None:
         """Return the best node; its score, or the node itself, may still turn out to forbid the resource."""
         most_free = make_room(resource, self.nodes, self.available) if self._strategy != "default" else None
-        allowed = resource.allowed
-        if not allowed:
+        if not resource.allowed:
             return None
+        chosen = self._chosen(resource, resource.allowed, prefer or most_free)
+        if resource.addends is not None:
+            self._find_winning_scores(resource, chosen, prefer or most_free)
+        return chosen
+
+    def _chosen(self, resource: Resource, allowed: Table, prefer: Node | None) -> Node:
         current = resource.current_node()
         best = self.nodes[self.best(allowed, current)]
         best_score = allowed[best.name]
-        prefer = prefer or most_free
         if prefer is not None and self.can_use(allowed, prefer.name) and allowed[prefer.name] >= best_score:
             return prefer
         is_as_good = current is not None and allowed.get(current.name) == best_score and self.can_stay(current)
         if is_as_good and best_score > 0 and best.name in self.available and not _is_unique_instance(resource):
-            return current
+            return current if current is not None else best
         return best
+
+    def _find_winning_scores(self, resource: Resource, chosen: Node, prefer: Node | None) -> None:
+        """Work out with which score each other node would have been chosen, could it be used."""
+        best_score = max(resource.allowed[chosen.name], 0) if chosen.name in self.available else 0
+        resource.winning_scores = {}
+        known = self.available
+        for name in self.nodes:
+            if name != chosen.name:
+                self.available = known | {name}
+                wanted = best_score
+                while wanted < INFINITY:
+                    if self._chosen(resource, {**resource.allowed, name: wanted}, prefer).name == name:
+                        break
+                    wanted += 1
+                resource.winning_scores[name] = wanted
+        self.available = known
 
     def best(self, allowed: Table, preferred: Node | None) -> NodeName:
         """Return the name of the first node in the order of preference of a table that is not empty."""

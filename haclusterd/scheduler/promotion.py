@@ -11,7 +11,7 @@ from functools import cmp_to_key
 
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add
-from haclusterd.scheduler.colocation_effects import ColocationEffects
+from haclusterd.scheduler.colocation_effects import ColocationEffects, add_to_promotion
 from haclusterd.scheduler.colocation_lists import this_with, with_this
 from haclusterd.scheduler.entities import Resource
 from haclusterd.scheduler.instance_order import InstanceOrder
@@ -47,18 +47,29 @@ def _weigh(clone: Resource, instance: Resource, effects: ColocationEffects) -> N
     if instance.original_role is Role.STARTED:
         _take_as_unpromoted(instance)
     node = instance.assigned
+    instance.promotion_addends = []
     if node is not None:
-        if instance.next_role in (Role.STARTED, Role.UNKNOWN):
-            score = promotion_score(instance, node)
-            instance.priority = -1 if score is None else score
-        elif instance.next_role is not Role.PROMOTED:
-            instance.priority = -INFINITY
+        _begin(instance, node)
         for location in (*instance.role_locations, *clone.role_locations):
             if location.role is Role.PROMOTED and node.name in location.scores:
-                instance.priority = add(instance.priority, location.scores[node.name])
+                add_to_promotion(instance, location.scores[node.name], location.id)
         for together in this_with(instance):
             effects.apply(instance, together.primary, together)
     instance.promotion_priority = INFINITY if instance.next_role is Role.PROMOTED else instance.priority
+
+
+def _begin(instance: Resource, node: Node) -> None:
+    if instance.next_role in (Role.STARTED, Role.UNKNOWN):
+        score = promotion_score(instance, node)
+        instance.priority = 0
+        add_to_promotion(instance, -1 if score is None else score, _score_words(score, node))
+    elif instance.next_role is not Role.PROMOTED:
+        instance.priority = 0
+        add_to_promotion(instance, -INFINITY, f"target-role={instance.next_role}")
+
+
+def _score_words(score: int | None, node: Node) -> str:
+    return f"no promotion score on {node.name}" if score is None else f"promotion score on {node.name}"
 
 
 def _take_as_unpromoted(instance: Resource) -> None:
@@ -79,6 +90,8 @@ def _sort(clone: Resource, placing: Placing) -> None:
             clone.ban_everywhere(f"{use.id}: ticket {use.ticket} is not granted, or in standby")
     for instance in clone.children:
         instance.promotion_priority = _final_priority(clone, instance)
+        if clone.addends is not None and instance.assigned is not None and instance.promotion_priority >= 0:
+            instance.promotion_addends += clone.addends.get(instance.assigned.name, [])
     order = InstanceOrder(placing)
 
     def compare(left: Resource, right: Resource) -> int:
