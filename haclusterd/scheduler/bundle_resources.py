@@ -14,8 +14,8 @@ from haclusterd.scheduler.container_options import REMOTE_PORT, container_parame
 from haclusterd.scheduler.entities import Discovery, Replica, Resource, Variant
 from haclusterd.scheduler.meta_attributes import apply_meta, resolve_meta
 from haclusterd.scheduler.nodes import NodeKind
-from haclusterd.scheduler.remote_nodes import add_remote_node, connection_primitive
 from haclusterd.scheduler.readings import boolean
+from haclusterd.scheduler.remote_nodes import add_remote_node, connection_primitive
 from haclusterd.scheduler.resource_builder import Around, ResourceBuilder
 
 _IP_AGENT = AgentReference("ocf", "heartbeat", "IPaddr2")
