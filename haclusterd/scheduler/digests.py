@@ -86,6 +86,18 @@ class Digests:
             self._known[key] = found
         return found
 
+    def ran_with_others(self, resource: Resource, record: OperationRecord) -> bool:
+        """Tell whether that action ran with other parameters than those of now, secret ones included."""
+        if not record.digest:
+            return False
+        if record.pacemaker is None:
+            return record.digest != self.of(resource, record.operation, record.interval_ms)
+        now = self._foreign_parameters(resource, record)
+        restart_digest = record.restart_digest
+        if restart_digest and restart_digest != _foreign_restart_digest(record, now):
+            return True
+        return record.digest != pacemaker_digest(now)
+
     def judge(self, resource: Resource, record: OperationRecord) -> Verdict:
         """Tell what has to be done because of what has changed since that record."""
         if record.pacemaker is not None:

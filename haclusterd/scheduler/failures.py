@@ -12,7 +12,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.scores import INFINITY, add, render
-from haclusterd.scheduler.digests import Digests, Verdict, depends_on_placement
+from haclusterd.scheduler.digests import Digests, depends_on_placement
 from haclusterd.scheduler.entities import MONITOR, START, Inventory, Resource, Variant
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.settings import Settings
@@ -114,7 +114,7 @@ class Failures:
     def judge_late(self) -> None:
         """Judge failures of what is reached at the node that it is placed on, once that is known."""
         for resource, node, record in self._late:
-            if self._digests.judge(resource, record) is not Verdict.UNCHANGED:
+            if self._digests.ran_with_others(resource, record):
                 self.forget(node, resource, _OUTDATED)
 
     def forget(self, node: Node, resource: Resource, why: str) -> None:
@@ -141,11 +141,11 @@ class Failures:
 
     def _judge_parameters(self, resource: Resource, node: Node, record: OperationRecord) -> None:
         """A start or monitor that failed with parameters that are no longer configured says nothing any more."""
-        if record.operation not in (START, MONITOR) or resource.is_removed or not record.digest:
+        if record.operation not in (START, MONITOR) or resource.is_removed:
             return
         if depends_on_placement(resource):
             self._late.append((resource, node, record))
-        elif self._digests.judge(resource, record) is not Verdict.UNCHANGED:
+        elif self._digests.ran_with_others(resource, record):
             self.forget(node, resource, _OUTDATED)
 
     def _look_again(self, at: WallTime) -> None:
