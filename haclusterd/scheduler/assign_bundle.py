@@ -4,6 +4,7 @@ Source: Pacemaker Explained, "Bundles". Each container is a guest node, and the 
 bundled primitive.
 """
 
+from haclusterd.model.ids import NodeName
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign_clone import Instances
 from haclusterd.scheduler.colocation import attach
@@ -11,6 +12,8 @@ from haclusterd.scheduler.entities import Replica, Resource, Together, Variant
 from haclusterd.scheduler.instance_order import InstanceOrder
 from haclusterd.scheduler.placing import Placing
 from haclusterd.scheduler.steps import Steps, Wanted, remember_scores
+
+_INSIDE = "it runs inside its container only"
 
 
 def assign_bundle(bundle: Resource, placing: Placing) -> Steps:
@@ -25,10 +28,17 @@ def assign_bundle(bundle: Resource, placing: Placing) -> Steps:
     if bundled is not None:
         inside = {replica.node.name for replica in bundle.replicas if replica.node is not None}
         for name in bundled.allowed:
-            bundled.allowed[name] = 0 if name in inside else -INFINITY
+            _set(bundled, name, 0 if name in inside else -INFINITY, _INSIDE)
         yield Wanted(bundled)
     bundle.is_assigned = True
     bundle.is_assigning = False
+
+
+def _set(resource: Resource, name: NodeName, score: int, source: str) -> None:
+    """Give a node a score whatever it was."""
+    resource.allowed[name] = score
+    if resource.addends is not None:
+        resource.addends[name] = [(score, source)]
 
 
 def _assign_replica(replica: Replica) -> Steps:
@@ -49,9 +59,9 @@ def _assign_child(replica: Replica, child: Resource) -> Steps:
     node = replica.node
     for name in child.allowed:
         if node is None or name != node.name:
-            child.add_score(name, -INFINITY, "it runs inside its container only")
+            child.add_score(name, -INFINITY, _INSIDE)
         elif child.allowed[name] > -INFINITY:
-            child.allowed[name] = INFINITY
+            _set(child, name, INFINITY, _INSIDE)
     clone = child.parent
     if clone is not None:
         clone.is_assigning = True

@@ -11,7 +11,7 @@ from haclusterd.scheduler.colocation_lists import this_with, with_this
 from haclusterd.scheduler.entities import Resource, Together
 from haclusterd.scheduler.neighbour_scores import pull_by_dependents
 from haclusterd.scheduler.nodes import Node
-from haclusterd.scheduler.placing import Placing
+from haclusterd.scheduler.placing import Placing, Trial
 from haclusterd.scheduler.settings import NoQuorumPolicy
 from haclusterd.scheduler.steps import Steps, Wanted, remember_scores
 
@@ -47,13 +47,14 @@ class PrimitiveAssignment:
             self._connect(resource)
 
     def _follow(self, resource: Resource, together: Together) -> Steps:
+        """Go with a primary; one that the resource would rather not be with cannot keep it from running at all."""
         before = None
         if together.dependent_role is Role.PROMOTED or -INFINITY < together.score < 0:
-            before = resource.allowed
+            before = Trial.begin(resource)
         yield Wanted(together.primary)
         self._effects.apply(resource, together.primary, together)
         if before is not None and not self._placing.any_usable(resource.allowed):
-            resource.allowed = before
+            before.undo()
 
     def _heed_roles(self, resource: Resource) -> None:
         """A resource that is to be stopped goes nowhere; without quorum a frozen one does not rise."""

@@ -153,15 +153,24 @@ def pull_by_dependents(
             continue
         pull = Pull(placing, primary, dict(primary.allowed), is_nonnegative)
         pull.add(together.dependent, together)
-        if pull.table == primary.allowed:
+        before = primary.allowed
+        if pull.table == before:
             continue
         for name, value in pull.table.items():
-            if value <= -INFINITY and primary.allowed[name] > -INFINITY:
+            if value <= -INFINITY and before[name] > -INFINITY:
                 primary.banned_by.setdefault(name, _words(together))
         primary.allowed = pull.table
         if primary.addends is not None:
-            for name, change, cause in pull.changes:
+            for name, change, cause in _told(pull, together, before):
                 primary.addends.setdefault(name, []).append((max(-INFINITY, min(INFINITY, change)), _words(cause)))
+
+
+def _told(pull: Pull, together: Together, before: Table) -> Iterable[tuple[NodeName, int, Together]]:
+    """What was added, neighbour by neighbour; as one sum where a score was kept from becoming negative."""
+    mended = {name for name, _, _ in pull.changes if pull.table[name] == 1 and pull.is_nonnegative}
+    yield from (each for each in pull.changes if each[0] not in mended)
+    for name in sorted(mended):
+        yield name, 1 - before[name], together
 
 
 def _words(together: Together) -> str:
