@@ -203,7 +203,7 @@ def unpack_nodes(cib: Cib, settings: Settings) -> tuple[Node, ...]:
         status = cib.status.nodes.get(name) or NodeStatus(name)
         entry = cib.configuration.nodes.get(name)
         node = Node(name, status, node_attributes(cib, name, NodeKind.MEMBER, settings))
-        node.utilization = node_capacity(entry, settings)
+        node.utilization = node_capacity(entry, status, settings)
         node.base_score = entry.score if entry is not None else 0
         node.devices = devices[name]
         node.power = power
@@ -232,11 +232,12 @@ def node_attributes(cib: Cib, name: NodeName, kind: NodeKind, settings: Settings
     return {**found, **written, **(status.attributes if status is not None else {})}
 
 
-def node_capacity(entry: NodeEntry | None, settings: Settings) -> dict[str, int]:
-    """Return how much of everything a node has for its resources."""
-    if entry is None or not entry.utilization:
+def node_capacity(entry: NodeEntry | None, status: NodeStatus, settings: Settings) -> dict[str, int]:
+    """Return how much of everything a node has for its resources; what it said itself comes first."""
+    blocks = entry.utilization if entry is not None else ()
+    if not blocks and not status.utilization:
         return {}
-    written = merge(by_strength(entry.utilization), RuleContext(settings.time))
+    written = {**merge(by_strength(blocks), RuleContext(settings.time)), **status.utilization}
     return {name: integer(value, 0) for name, value in written.items()}
 
 
