@@ -71,7 +71,9 @@ def give_reason(action: Action, cause: Action, word: str) -> None:
     """Say in Pacemaker's words why an action changed; the first reason stays."""
     if action.reason or cause is action:
         return
-    if cause.resource is action.resource or cause.resource is None:
+    if cause.resource is None and cause.is_pseudo and not cause.is_fence:
+        action.reason = f"{word} {cause.task}"
+    elif cause.resource is action.resource or cause.resource is None:
         action.reason = cause.reason
     else:
         task = {RUNNING: START, STOPPED: STOP}.get(cause.task, cause.task)

@@ -6,6 +6,7 @@ from haclusterd.model.ocf import Role
 from haclusterd.scheduler.entities import CANCEL, MONITOR, RUNNING, START, STOP, STOPPED, Action, Resource, Variant
 from haclusterd.scheduler.nodes import Node
 
+_TOO_FEW = re.compile(r"unrunnable (?:clone-)?one-or-more:(\S+)\Z")
 _CAUSED = re.compile(r"(required|unrunnable) (\S+) (\S+)\Z")
 _MEMBERS = {
     START: "its members start",
@@ -36,6 +37,9 @@ def reason_of(action: Action) -> str:
 
 def in_words(reason: str) -> str:
     """Turn a reason of the propagation into a sentence."""
+    match = _TOO_FEW.match(reason)
+    if match is not None:
+        return f"{match[1]}: too few of what comes first can be done"
     match = _CAUSED.match(reason)
     if match is None:
         return reason
