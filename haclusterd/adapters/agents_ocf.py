@@ -35,7 +35,12 @@ FEATURE_SET = "3.19.0"
 """Which Pacemaker's environment the agents are promised: it selects code paths in ocf-shellfuncs."""
 OWN_PROVIDER = "haclusterd"
 METADATA_TIMEOUT_MS = 30_000
+METADATA_PATIENCE_MS = 2000
+"""How long the result of a start waits for the agent's meta-data, the first time."""
 METADATA_LIMIT = 1024 * 1024
+RELOAD_ACTION = "reload-agent"
+TAKES_PARAMETERS = frozenset({"start", "migrate_from", RELOAD_ACTION})
+"""Actions after which the resource runs with the parameters that they were given."""
 UNDYING_PATIENCE_MS = 5000
 """How long a resource's next action waits for killed processes of the one before."""
 FENCE_AGENT_PREFIX = "fence_"
@@ -249,7 +254,11 @@ class OcfAgents:
             else:
                 self._running.pop(call.key, None)
             result = _to_result(call, ended)
-            waiting.done(replace(result, queued_ms=result.queued_ms + elapsed_ms(waiting.asked_at, now)))
+            result = replace(result, queued_ms=result.queued_ms + elapsed_ms(waiting.asked_at, now))
+            if call.action in TAKES_PARAMETERS and result.exit_code == ExitCode.OK:
+                self._add_restart_parameters(call.agent, result, waiting.done)
+            else:
+                waiting.done(result)
 
         self._watch.note_begun(call.key)
         self._running[call.key] = self._processes.start(
@@ -261,6 +270,21 @@ class OcfAgents:
                 gone=lambda: self._gone(call.resource, call.key),
             ),
         )
+
+    def _add_restart_parameters(
+        self, agent: AgentReference, result: AgentResult, done: Callable[[AgentResult], None]
+    ) -> None:
+        """Deliver a result with what the agent says of its parameters; if it does not say it soon, without."""
+        delivered: list[bool] = []
+
+        def deliver(metadata: AgentMetadata | None) -> None:
+            if not delivered:
+                delivered.append(True)
+                timer.cancel()
+                done(replace(result, restart_parameters=_restart_parameters(metadata)))
+
+        timer = self._clock.call_at(after(self._clock.now(), METADATA_PATIENCE_MS), lambda: deliver(None))
+        self.metadata(agent, deliver)
 
     def _gone(self, resource: ResourceId, key: str) -> None:
         self._running.pop(key, None)
@@ -444,6 +468,13 @@ def _classify_errno(call: AgentCall, number: int) -> tuple[int, ExecutionStatus,
     if number in {errno.EACCES, errno.EPERM}:
         return int(ExitCode.PERMISSIONS), ExecutionStatus.ERROR, reason
     return int(ExitCode.ERROR), ExecutionStatus.ERROR, reason
+
+
+def _restart_parameters(metadata: AgentMetadata | None) -> tuple[str, ...] | None:
+    """Return what `reload-agent` cannot take over (OCF Resource Agent API 1.1, "reloadable"); None without it."""
+    if metadata is None or RELOAD_ACTION not in metadata.actions:
+        return None
+    return tuple(sorted(name for name, facts in metadata.parameters.items() if not facts.is_reloadable))
 
 
 def _name_signal(number: int) -> str:

@@ -185,6 +185,7 @@ def _new_history(order: Order | None) -> ResourceHistory:
 def _record_finished(
     status: NodeStatus, history: ResourceHistory, order: Order | None, result: OperationResult, *, is_start_fatal: bool
 ) -> tuple[NodeStatus, list[Change]]:
+    told = result
     if result.operation == ActionName.RELOAD_AGENT and result.exit_code is result.target_exit_code:
         # From now on it runs as if it had been started with the new parameters.
         result = replace(result, operation=str(ActionName.START))
@@ -206,7 +207,7 @@ def _record_finished(
         probed=status.probed | {result.resource} if is_nothing_left else status.probed - {result.resource},
         unverified=status.unverified - {result.resource} if is_conclusive else status.unverified,
     )
-    return updated, [_told(status.name, record, result)]
+    return updated, [_told(status.name, record, told)]
 
 
 def _as_record(
@@ -231,6 +232,8 @@ def _as_record(
         queued_ms=result.queued_ms,
         exit_reason=result.exit_reason,
         digest=order.digest if order is not None else previous.digest if previous is not None else "",
+        restart_digest=result.restart_digest,
+        restart_parameters=result.restart_parameters,
         order=result.order,
         migrate_source=_meta_node(order, "migrate_source"),
         migrate_target=_meta_node(order, "migrate_target"),
@@ -279,7 +282,7 @@ def _with_failure(history: ResourceHistory, record: OperationRecord, key: str, *
 
 
 def _told(node: NodeName, record: OperationRecord, result: OperationResult) -> Change:
-    what = f"{record.operation} of {result.resource} on {node}"
+    what = f"{result.operation} of {result.resource} on {node}"
     reason = f": {record.exit_reason}" if record.exit_reason else ""
     if record.is_probe and record.exit_code is ExitCode.NOT_RUNNING:
         text = f"{result.resource} is not running on {node}"

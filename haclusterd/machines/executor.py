@@ -40,6 +40,7 @@ from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.templates import expanded
+from haclusterd.scheduler.digests import restart_digest_of
 
 CHECK_LEVEL = "OCF_CHECK_LEVEL"
 DEFAULT_STOP_TIMEOUT_MS = 20_000
@@ -430,6 +431,10 @@ class ExecutorMachine:
             target_exit_code=order.target_exit_code,
             output={"stdout": result.stdout[-OUTPUT_MAX:], "stderr": result.stderr[-OUTPUT_MAX:]},
         )
+        if result.restart_parameters is not None:
+            names = result.restart_parameters
+            digest = restart_digest_of(order.parameters, names)
+            answer = replace(answer, restart_digest=digest, restart_parameters=names)
         if running.interval_ms:
             recurring = line.recurring.get(running.interval_ms)
             if recurring is None or result.status is ExecutionStatus.CANCELLED:

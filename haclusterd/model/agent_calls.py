@@ -50,6 +50,9 @@ class AgentResult:
     still_alive: bool = False
     """The processes were not gone when this was delivered, though SIGKILL was sent. The resource's next action waits
     for them up to 5 s, and is an ERROR if they are still there (uninterruptible sleep)."""
+    restart_parameters: tuple[str, ...] | None = None
+    """Of a successful start: the parameters that the agent cannot take over with `reload-agent`; None: it has none, or
+    could not say."""
 
 
 @dataclass(frozen=True, slots=True)

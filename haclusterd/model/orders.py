@@ -79,3 +79,6 @@ class OperationResult:
     target_exit_code: ExitCode = ExitCode.OK
     output: Mapping[str, str] = field(default_factory=dict)
     """`stdout` and `stderr` tails, for the event log; never stored in the CIB."""
+    restart_digest: str = ""
+    """Of a start by an agent that can reload: of the parameters that it cannot take over; see `OperationRecord`."""
+    restart_parameters: tuple[str, ...] = ()

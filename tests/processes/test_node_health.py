@@ -150,7 +150,7 @@ def rename(path: Path, text: str) -> None:
     new.replace(path)
 
 
-def test_a_cloned_watcher_stays_on_an_unhealthy_node_and_new_thresholds_are_no_recovery(scenario: Scenario) -> None:
+def test_a_cloned_watcher_stays_on_an_unhealthy_node_and_takes_new_thresholds_over(scenario: Scenario) -> None:
     watcher = (
         "primitive watch ocf:haclusterd:sys-health params checks=memory memory_yellow={yellow} memory_red={red} "
         "op monitor interval=500ms timeout=30s op start timeout=60s"
@@ -175,8 +175,12 @@ def test_a_cloned_watcher_stays_on_an_unhealthy_node_and_new_thresholds_are_no_r
     scenario.must("configure.load", mode="update", text=changed, source="test", format="crm")
     wait_for_colours(scenario, "memory", "yellow", "yellow", "yellow")
     scenario.settle()
-    told = [event["text"] for event in scenario.events("attribute-changed")]
-    assert [text for text in told if "#health-memory deleted" in text] == []
+    told = [event["text"] for event in scenario.events("operation-succeeded")]
+    assert sum(text.startswith("reload-agent of watch") for text in told) == len(NODES)
+    assert sum(text.startswith("stop of watch") for text in told) == 0
+
+    assert not [event for event in scenario.events("attribute-changed") if "deleted" in event["text"]
+                and "#health-memory" in event["text"]]  # fmt: skip
 
 
 PUBLISHER = """#!/bin/sh

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.agents_ocf import own_marks, read_exit_reason
+from haclusterd.adapters.agents_ocf import METADATA_PATIENCE_MS, own_marks, read_exit_reason
 from haclusterd.adapters.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import list_pids, read_marks
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
@@ -245,3 +245,31 @@ async def test_a_result_tells_its_times(hands: Hands) -> None:
     result = await hands.run("a")
     assert 300 <= result.executed_ms < 5000
     assert result.queued_ms < 2000
+
+
+async def test_a_start_tells_what_the_agent_cannot_take_over_with_a_reload(hands: Hands) -> None:
+    dummy = AgentReference("ocf", "haclusterd", "dummy")
+    for action in ("start", "reload-agent"):
+        names = (await hands.run("x", action, agent=dummy)).restart_parameters
+        assert names is not None
+        assert "state" in names
+        assert "fake" not in names
+    for action in ("monitor", "stop"):
+        assert (await hands.run("x", action, agent=dummy)).restart_parameters is None
+    failed = await hands.run("x", "start", agent=dummy, parameters={"rc_start": "1"})
+    assert (failed.exit_code, failed.restart_parameters) == (1, None)
+
+
+@pytest.mark.parametrize("metadata", ["echo nothing", "exit 1"])
+async def test_a_start_whose_agent_says_nothing_is_a_start_all_the_same(hands: Hands, metadata: str) -> None:
+    hands.write("a", f"#!/bin/sh\n[ $1 != meta-data ] || {{ {metadata}; }}\n")
+    result = await hands.run("a", "start")
+    assert (result.exit_code, result.restart_parameters) == (0, None)
+
+
+async def test_a_start_does_not_wait_long_for_what_its_agent_says(hands: Hands) -> None:
+    hands.write("a", "#!/bin/sh\n[ $1 != meta-data ] || exec sleep 60\n")
+    began = hands.clock.now()
+    result = await hands.run("a", "start")
+    assert (result.exit_code, result.restart_parameters) == (0, None)
+    assert METADATA_PATIENCE_MS <= hands.clock.now() - began < 2 * METADATA_PATIENCE_MS

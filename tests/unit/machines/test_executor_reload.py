@@ -1,0 +1,28 @@
+"""What a start says of the parameters that its agent can take over later is recorded with it, and a reload's too."""
+
+from dataclasses import replace
+
+import pytest
+
+from haclusterd.model.ocf import ActionName
+from haclusterd.scheduler.digests import restart_digest_of
+from tests.unit.machines.executing import Node
+from tests.unit.machines.situations import DB, N2, ended, order
+
+PARAMETERS = {"ip": "10.0.0.1", "threshold": "90"}
+
+
+@pytest.mark.parametrize("action", [ActionName.START, ActionName.RELOAD_AGENT])
+@pytest.mark.parametrize("names", [None, (), ("ip",)])
+def test_the_start_is_recorded_with_them(action: ActionName, names: tuple[str, ...] | None) -> None:
+    node = Node()
+    node.see()
+    node.cluster.issue(replace(order("a", action=action), parameters=PARAMETERS))
+    node.see()
+    node.perform(node.executor.agent_finished(replace(ended("a"), restart_parameters=names), node.moment()))
+    record = node.cluster.status(N2).histories[DB].records["start"]
+    if names is None:
+        assert (record.restart_digest, record.restart_parameters) == ("", ())
+    else:
+        assert record.restart_parameters == names
+        assert record.restart_digest == restart_digest_of(PARAMETERS, names)
