@@ -48,6 +48,17 @@ def create_demanded_actions(inventory: Inventory, changes: ConfigurationChanges,
         _delete(resource, node, table)
 
 
+def create_running_monitors(inventory: Inventory, table: ActionTable) -> None:
+    """Create the monitors that run on remote and guest nodes: they end with the connection, and with it start anew."""
+    remotes = {node.name: node for node in inventory.nodes if node.is_remote}
+    if not remotes:
+        return
+    for resource in inventory.primitives():
+        for name, interval_ms in sorted(resource.registered):
+            if name in remotes:
+                table.make(resource, MONITOR, remotes[name], required=False, interval_ms=interval_ms)
+
+
 def create_clearings(clearings: Iterable[Clearing], table: ActionTable) -> None:
     """Create the actions that forget failures."""
     for item in clearings:

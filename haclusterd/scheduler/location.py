@@ -132,12 +132,14 @@ def ban_by_kind(inventory: Inventory) -> None:
         launcher = resource.launcher
         if resource.is_fence_device or resource.is_remote_connection:
             for node in remotes:
-                resource.add_score(node.name, -INFINITY, f"{node.name} is a remote node")
+                if node.name in resource.allowed:
+                    resource.add_score(node.name, -INFINITY, f"{node.name} is a remote node")
         if launcher is None:
             continue
         if resource.is_remote_connection and not resource.is_nesting_allowed:
             for node in remotes:
-                launcher.add_score(node.name, -INFINITY, f"it launches {resource.id}, which is a remote node itself")
+                if node.name in launcher.allowed:
+                    launcher.add_score(node.name, -INFINITY, f"it launches {resource.id}, which is a remote node itself")
         _keep_with_launching_node(resource, launcher)
 
 

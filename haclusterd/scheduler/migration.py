@@ -51,7 +51,8 @@ def create_migration(resource: Resource, table: ActionTable) -> None:
         action.meta = {"migrate_source": source.name, "migrate_target": target.name}
     for probe in resource.actions.get((MONITOR, 0), ()):
         table.relate(probe, first, ORDERED)
-    table.relate(receive, stop, ORDERED | UNMIGRATABLE_THEN_BLOCKS)
+    for each in resource.actions[STOP, 0]:
+        table.relate(receive, each, ORDERED | UNMIGRATABLE_THEN_BLOCKS)
     table.relate(receive, start, ORDERED | UNMIGRATABLE_THEN_BLOCKS | FIRST_ELSE_THEN)
 
 

@@ -18,6 +18,7 @@ from haclusterd.scheduler.claims import claim_devices
 from haclusterd.scheduler.cleanup import (
     create_clearings,
     create_demanded_actions,
+    create_running_monitors,
     create_lock_deletions,
     relate_demanded_actions,
 )
@@ -99,6 +100,7 @@ def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTI
     table = ActionTable(settings, unseen_hold(inventory))
     create_demanded_actions(inventory, changes, table)
     if options.is_pacemaker_compatible:
+        create_running_monitors(inventory, table)
         create_clearings(failures.clearings, table)
         create_lock_deletions((*inventory.expired_locks, *locks.void), table)
     probes = create_probes(inventory, table, settings)
