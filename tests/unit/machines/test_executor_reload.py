@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from haclusterd.model.history import operation_key
 from haclusterd.model.ocf import ActionName
 from haclusterd.scheduler.digests import restart_digest_of
 from tests.unit.machines.executing import Node
@@ -20,7 +21,7 @@ def test_the_start_is_recorded_with_them(action: ActionName, names: tuple[str, .
     node.cluster.issue(replace(order("a", action=action), parameters=PARAMETERS))
     node.see()
     node.perform(node.executor.agent_finished(replace(ended("a"), restart_parameters=names), node.moment()))
-    record = node.cluster.status(N2).histories[DB].records["start"]
+    record = node.cluster.status(N2).histories[DB].records[operation_key(ActionName.START, 0)]
     if names is None:
         assert (record.restart_digest, record.restart_parameters) == ("", ())
     else:
