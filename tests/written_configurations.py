@@ -4,21 +4,42 @@ import string
 
 from hypothesis import strategies as st
 
-from haclusterd.formats.generated_ids import block_base
+from haclusterd.formats.generated_ids import block_base, rule_base
+from haclusterd.formats.rule_words import COMPARISONS, DURATION_UNITS, SOURCES, SPEC_FIELDS, TYPES
 from haclusterd.model.configuration import (
     AttributeSet,
+    Bundle,
+    BundleNetwork,
+    Clone,
     Colocation,
     Configuration,
+    Constraint,
+    FencingLevel,
     Group,
     Location,
     NodeEntry,
     Operation,
     Ordering,
     OrderingKind,
+    PortMapping,
     Primitive,
+    Resource,
+    ResourceSet,
+    StorageMapping,
+    Tag,
+    Template,
+    TicketConstraint,
 )
-from haclusterd.model.ids import AgentReference
+from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.operations import ROLES
+from haclusterd.model.rules import (
+    AttributeExpression,
+    Condition,
+    DateExpression,
+    OperationExpression,
+    ResourceExpression,
+    Rule,
+)
 from haclusterd.model.scores import INFINITY
 
 ids = st.one_of(
@@ -53,6 +74,68 @@ agents = st.sampled_from(
     ]
 )
 roles = st.sampled_from(ROLES)
+actions = st.sampled_from(["start", "stop", "promote", "demote"])
+_optional_flags = st.none() | st.booleans()
+
+
+def _given(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.just("") | values.filter(bool)
+
+
+@st.composite
+def _dates(draw: st.DrawFn) -> DateExpression:
+    instants = st.sampled_from(["2030-01-01", "2030-01-01T00:00:00Z", "x y"])
+    match draw(st.sampled_from(["lt", "gt", "in_range", "date_spec"])):
+        case "lt":
+            return DateExpression("lt", end=draw(instants))
+        case "gt":
+            return DateExpression("gt", start=draw(instants))
+        case "date_spec":
+            fields = draw(st.lists(st.sampled_from(SPEC_FIELDS), min_size=1, max_size=3, unique=True))
+            ranges = st.sampled_from(["1", "1-5", "2030-", "-3"])
+            return DateExpression("date_spec", spec=tuple((field, draw(ranges)) for field in fields))
+        case _:
+            units = draw(st.lists(st.sampled_from(DURATION_UNITS), max_size=2, unique=True))
+            duration = tuple((unit, str(draw(st.integers(0, 99)))) for unit in units)
+            return DateExpression("in_range", draw(instants), draw(st.none() | instants), duration)
+
+
+@st.composite
+def _comparisons(draw: st.DrawFn) -> AttributeExpression:
+    attribute = draw(names | st.sampled_from(["and", "or", "date", "defined", "rule", "op_expression", "#uname"]))
+    operation = draw(st.sampled_from([*COMPARISONS, "defined", "not_defined"]))
+    if operation in ("defined", "not_defined"):
+        return AttributeExpression(attribute, operation)
+    value = draw(values | st.sampled_from(["and", "meta{x}", "param{y}", "(", "rule", "a=b"]))
+    source = draw(st.none() | st.sampled_from(SOURCES))
+    return AttributeExpression(attribute, operation, value, source, draw(st.none() | st.sampled_from(TYPES)))
+
+
+_leaves: st.SearchStrategy[Condition] = st.one_of(
+    _comparisons(),
+    _dates(),
+    st.builds(ResourceExpression, *[st.none() | st.sampled_from(["ocf", "a b"])] * 3),
+    st.builds(OperationExpression, st.sampled_from(["monitor", "start"]), st.none() | st.just("10s")),
+)
+
+
+@st.composite
+def rules(draw: st.DrawFn, id_: str, depth: int = 0) -> Rule:
+    """Return a rule; rules in it have no score and no role."""
+    conditions: list[Condition] = []
+    for number in range(draw(st.integers(0, 2))):
+        if depth < 2 and draw(st.integers(0, 4)) == 0:
+            own = rule_base(id_) if draw(st.booleans()) else f"{id_}-{number}-{depth}"
+            inner = draw(rules(own, depth + 1))
+            conditions.append(Rule(inner.id, inner.conditions, inner.is_any))
+        else:
+            conditions.append(draw(_leaves))
+    nested = [each.id for each in conditions if isinstance(each, Rule)]
+    is_any = len(conditions) > 1 and draw(st.booleans())
+    if len(set(nested)) < len(nested):
+        conditions = []
+    score, attribute = draw(st.sampled_from([(None, None), (INFINITY, None), (5, None), (0, None), (None, "pingd")]))
+    return Rule(id_, tuple(conditions), is_any and bool(conditions), score, attribute, draw(st.none() | roles))
 
 
 @st.composite
@@ -64,7 +147,14 @@ def blocks(draw: st.DrawFn, base: str | None = None) -> tuple[AttributeSet, ...]
         numbered if base and draw(st.booleans()) else draw(st.lists(ids, min_size=count, max_size=count, unique=True))
     )
     pairs = st.lists(st.tuples(names, values), max_size=3, unique_by=lambda pair: pair[0]).map(tuple)
-    return tuple(AttributeSet(str(id_), draw(pairs), draw(st.just(0) | score_values)) for id_ in chosen)
+    return tuple(
+        AttributeSet(str(id_), draw(pairs), draw(st.just(0) | score_values), draw(_rules_of(str(id_))))
+        for id_ in chosen
+    )
+
+
+def _rules_of(block: str) -> st.SearchStrategy[Rule | None]:
+    return st.one_of(st.none(), st.none(), rules(rule_base(block)), rules("another-rule"))
 
 
 @st.composite
@@ -84,36 +174,153 @@ def operations(draw: st.DrawFn, resource: str) -> Operation:
         requires=draw(st.none() | values),
         parameters=draw(blocks(f"{id_}-instance_attributes")),
         meta=draw(blocks(f"{id_}-meta_attributes")),
+        interval_origin=draw(st.none() | values),
+        record_pending=draw(_optional_flags),
     )
 
 
 @st.composite
-def resources(draw: st.DrawFn, id_: str) -> Primitive | Group:
-    """Return a primitive or a group."""
+def _templates(draw: st.DrawFn, id_: str) -> Template:
+    own = draw(st.lists(operations(id_), max_size=2, unique_by=lambda operation: operation.id))
     parameters, meta = draw(blocks(f"{id_}-instance_attributes")), draw(blocks(f"{id_}-meta_attributes"))
-    description = draw(st.just("") | values)
-    if draw(st.booleans()):
-        return Group(id_, tuple(draw(st.lists(ids, min_size=1, max_size=3))), parameters, meta, description)
-    own = draw(st.lists(operations(id_), max_size=3, unique_by=lambda operation: operation.id))
     utilization = draw(blocks(f"{id_}-utilization"))
-    return Primitive(id_, draw(agents), parameters, meta, utilization, tuple(own), description)
+    return Template(id_, draw(agents), parameters, meta, utilization, tuple(own), draw(st.just("") | values))
 
 
 @st.composite
-def constraints(draw: st.DrawFn, id_: str) -> Location | Colocation | Ordering:
+def _bundles(draw: st.DrawFn, id_: str) -> Bundle:
+    counts = st.none() | st.integers(0, 9)
+    texts = _given(values)
+    ports = [
+        PortMapping(draw(st.just(natural) | st.just(f"p{natural}")), draw(texts), draw(texts), draw(texts))
+        for natural in (f"{id_}-port-mapping", f"{id_}-port-mapping-2")[: draw(st.integers(0, 2))]
+    ]
+    storage = [
+        StorageMapping(draw(st.just(natural) | st.just(f"s{natural}")), draw(values.filter(bool)), *draw(_three(texts)))
+        for natural in (f"{id_}-storage-mapping", f"{id_}-storage-mapping-2")[: draw(st.integers(0, 2))]
+    ]
+    network = BundleNetwork(draw(texts), *draw(_three(texts)), draw(_optional_flags), tuple(ports))
+    return Bundle(
+        id_,
+        draw(st.sampled_from(["docker", "podman"])),
+        draw(values.filter(bool)),
+        draw(st.none() | ids),
+        draw(counts),
+        draw(counts),
+        draw(counts),
+        *draw(_three(texts)),
+        network if ports or draw(st.booleans()) else None,
+        tuple(storage),
+        draw(blocks(f"{id_}-meta_attributes")),
+        draw(blocks(f"{id_}-instance_attributes")),
+        draw(st.just("") | values),
+    )
+
+
+def _three(texts: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[str, str, str]]:
+    return st.tuples(texts, texts, texts)
+
+
+@st.composite
+def resources(draw: st.DrawFn, id_: str, templates: tuple[Template, ...] = ()) -> Resource:
+    """Return a primitive, group, clone or bundle."""
+    kind = draw(st.sampled_from(["primitive", "primitive", "group", "clone", "bundle"]))
+    if kind == "bundle":
+        return draw(_bundles(id_))
+    parameters, meta = draw(blocks(f"{id_}-instance_attributes")), draw(blocks(f"{id_}-meta_attributes"))
+    description = draw(st.just("") | values)
+    if kind == "group":
+        return Group(id_, tuple(draw(st.lists(ids, min_size=1, max_size=3))), parameters, meta, description)
+    if kind == "clone":
+        return Clone(id_, draw(ids), parameters, meta, description)
+    own = draw(st.lists(operations(id_), max_size=3, unique_by=lambda operation: operation.id))
+    utilization = draw(blocks(f"{id_}-utilization"))
+    template = draw(st.sampled_from(templates)) if templates and draw(st.booleans()) else None
+    agent = draw(agents) if template is None else template.agent
+    name = None if template is None else template.id
+    return Primitive(id_, agent, parameters, meta, utilization, tuple(own), description, name)
+
+
+@st.composite
+def _sets(draw: st.DrawFn, constraint: str, *, count: int, of_actions: bool) -> tuple[ResourceSet, ...]:
+    made = []
+    for number in range(count):
+        id_ = f"{constraint}-{number}" if draw(st.booleans()) else f"set-{number}"
+        action = draw(st.none() | actions) if draw(st.booleans()) == of_actions else None
+        role = draw(st.none() | roles) if draw(st.booleans()) != of_actions else None
+        made.append(
+            ResourceSet(
+                id_,
+                tuple(draw(st.lists(ids, min_size=1, max_size=3))),
+                draw(_optional_flags),
+                draw(_optional_flags),
+                action,
+                role,
+                draw(st.none() | score_values),
+                draw(st.none() | st.just("Optional")),
+                draw(st.none() | st.sampled_from(["group", "listed"])),
+            )
+            if draw(st.booleans())
+            else ResourceSet(id_, tuple(draw(st.lists(ids, min_size=1, max_size=2))))
+        )
+    return tuple(made)
+
+
+@st.composite
+def constraints(draw: st.DrawFn, id_: str) -> Constraint:
     """Return a constraint of any kind."""
-    kind = draw(st.sampled_from(["location", "colocation", "order"]))
+    kind = draw(st.sampled_from(["location", "colocation", "order", "ticket"]))
     if kind == "location":
-        return Location(id_, draw(ids), draw(node_names), draw(score_values))
+        return draw(_locations(id_))
+    sets = draw(_sets(id_, count=draw(st.sampled_from([0, 0, 1, 2, 3])), of_actions=kind == "order"))
+    one, other = (ResourceId(""), ResourceId("")) if sets else (draw(ids), draw(ids))
+    if kind == "ticket":
+        role = None if sets else draw(st.none() | roles)
+        ticket = draw(values.filter(bool))
+        policy = draw(st.none() | st.sampled_from(["stop", "demote", "freeze", "fence"]))
+        return TicketConstraint(id_, ticket, one, role, policy, sets)
     if kind == "colocation":
-        qualifiers = (draw(st.none() | roles), draw(st.none() | roles), draw(st.none() | values))
-        influence = draw(st.none() | st.booleans())
-        return Colocation(id_, draw(score_values), draw(ids), draw(ids), *qualifiers, influence)
-    actions = st.sampled_from(["start", "stop", "promote", "demote"])
+        own = (None, None) if sets else (draw(st.none() | roles), draw(st.none() | roles))
+        return Colocation(
+            id_, draw(score_values), one, other, *own, draw(st.none() | values), draw(_optional_flags), sets
+        )
+    first_action, then_action = ("start", None) if sets else (draw(actions), draw(st.none() | actions))
     return Ordering(
-        id_, draw(ids), draw(ids), draw(st.sampled_from(OrderingKind)), draw(actions), draw(st.none() | actions),
-        draw(st.booleans()), draw(st.booleans()),
+        id_, one, other, draw(st.sampled_from(OrderingKind)), first_action, then_action,
+        draw(st.booleans()), draw(st.booleans()), sets,
     )  # fmt: skip
+
+
+@st.composite
+def _locations(draw: st.DrawFn, id_: str) -> Location:
+    resource, pattern, sets = ResourceId(""), "", ()
+    match draw(st.sampled_from(["resource", "resource", "pattern", "sets"])):
+        case "resource":
+            resource = draw(ids)
+        case "pattern":
+            pattern = draw(st.sampled_from(["^db$", "a/b", "x y", "!web.*"]))
+        case _:
+            sets = draw(_sets(id_, count=1, of_actions=False))
+    role, discovery = draw(st.none() | roles), draw(st.none() | st.sampled_from(["always", "never", "exclusive"]))
+    if draw(st.booleans()):
+        own = [rule_base(id_), f"{rule_base(id_)}-2"] if draw(st.booleans()) else ["one", "two"]
+        found = tuple(draw(rules(each)) for each in own[: draw(st.integers(1, 2))])
+        return Location(id_, resource, NodeName(""), 0, found, pattern, sets, role, discovery)
+    return Location(id_, resource, draw(node_names), draw(score_values), (), pattern, sets, role, discovery)
+
+
+@st.composite
+def _levels(draw: st.DrawFn) -> tuple[FencingLevel, ...]:
+    made = []
+    for number in range(draw(st.integers(0, 3))):
+        natural = "fencing" if number == 0 else f"fencing-{number + 1}"
+        target = draw(
+            st.sampled_from([("n1", "", "", ""), ("", "gpu[0-9]+ x", "", ""), ("", "", "rack", "1"), ("", "", "a", "")])
+        )
+        devices = tuple(draw(st.lists(ids, min_size=1, max_size=2)))
+        id_ = draw(st.just(natural) | st.just(f"own-{number}"))
+        made.append(FencingLevel(id_, draw(st.integers(1, 3)), devices, *target))
+    return tuple(made)
 
 
 @st.composite
@@ -125,10 +332,19 @@ def configurations(draw: st.DrawFn) -> Configuration:
             draw(blocks(block_base(name, "attributes"))),
             draw(blocks(block_base(name, "utilization"))),
             draw(st.just("") | values),
+            draw(st.booleans()),
+            draw(st.just(0) | score_values),
+            draw(st.just("") | st.sampled_from(["1", "other"]).filter(lambda id_, name=name: id_ != name)),
         )
         for name in draw(st.lists(node_names, max_size=2, unique=True))
     }
-    made = {id_: draw(resources(id_)) for id_ in draw(st.lists(ids, max_size=3, unique=True))}
+    templates = {id_: draw(_templates(id_)) for id_ in draw(st.lists(ids, max_size=1, unique=True))}
+    owned = tuple(templates.values())
+    made = {id_: draw(resources(id_, owned)) for id_ in draw(st.lists(ids, max_size=3, unique=True))}
     related = {id_: draw(constraints(id_)) for id_ in draw(st.lists(ids, max_size=3, unique=True))}
+    tags = {
+        id_: Tag(id_, tuple(draw(st.lists(ids, min_size=1, max_size=3))))
+        for id_ in draw(st.lists(ids, max_size=1, unique=True))
+    }
     sections = (draw(blocks("cib-bootstrap-options")), draw(blocks("rsc-options")), draw(blocks("op-options")))
-    return Configuration(nodes, made, related, *sections)
+    return Configuration(nodes, made, related, *sections, templates, tags, draw(_levels()))

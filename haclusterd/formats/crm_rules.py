@@ -160,7 +160,7 @@ def _read_condition(cursor: Cursor, depth: int) -> Condition | None:
         attribute = cursor.take("the name of a node attribute")
         return AttributeExpression(_attribute(cursor, attribute), token.text.lower())
     for word, read in _SPECIAL.items():
-        if is_word(token, word) and not _is_operator(cursor.peek()):
+        if is_word(token, word):
             return read(cursor)
     return _read_comparison(cursor, token)
 

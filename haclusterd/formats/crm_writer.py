@@ -35,7 +35,6 @@ from haclusterd.model.configuration import (
 from haclusterd.model.operations import operation_row
 
 _RULE_KEYS = frozenset({*RANGE_KEYS, *SPEC_KEYS, *RESOURCE_KEYS, *OPERATION_KEYS})
-_CONSTRAINT_ORDER = ("Location", "Colocation", "Ordering", "TicketConstraint")
 
 
 class Arrangement(StrEnum):
@@ -88,7 +87,7 @@ def _arranged_constraints(configuration: Configuration, arrangement: Arrangement
     constraints = configuration.constraints.values()
     if arrangement is Arrangement.DOCUMENT:
         return constraints
-    return sorted(constraints, key=lambda each: (_CONSTRAINT_ORDER.index(type(each).__name__), each.id))
+    return sorted(constraints, key=lambda each: (type(each).__name__, each.id))
 
 
 def _node(entry: NodeEntry) -> str:

@@ -7,12 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from haclusterd.formats.generated_ids import allocate
 from haclusterd.formats.yaml_tree import List, Map, Scalar, Tree
-from haclusterd.model import scores
-from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.ids import NCNAME
-from haclusterd.model.words import ATTRIBUTE_NAME, bad_character
+from haclusterd.model.words import bad_character
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import FAULTS_MAX, Place, ReportItem, report_with
 from haclusterd.reports.places import Path
@@ -135,37 +132,3 @@ def read_id(text: str) -> str:
     if not NCNAME.match(text):
         raise ValueError(f"{text!r} cannot be an id (begin with a letter or _)")
     return text
-
-
-def read_blocks(findings: Findings, tree: Tree | None, where: str, base: str, *path: str) -> tuple[AttributeSet, ...]:
-    """Read blocks of attributes: one mapping of names to values, or a list of `{id, score, values}`.
-
-    `base` is the id to generate; the places of the values are noted under `path`.
-    """
-    if tree is None or (isinstance(tree, Scalar) and tree.text is None):
-        return ()
-    if not isinstance(tree, List):
-        return (AttributeSet(base, _pairs(findings, tree, where, path)),)
-    blocks: list[tuple[str | None, AttributeSet]] = []
-    for item in tree.items:
-        fields = Fields(findings, where, item, ("id", "score", "values"))
-        pairs = _pairs(findings, fields.tree("values") or Map(item.place), where, path)
-        given = fields.value("id", read_id)
-        if given is not None and given in [other for other, _ in blocks]:
-            findings.note(Code.DUPLICATE_ID, item.place, id=given)
-        blocks.append((given, AttributeSet("", pairs, fields.value("score", scores.parse) or 0)))
-    ids = allocate([(given, base) for given, _ in blocks])
-    return tuple(AttributeSet(id_, block.pairs, block.score) for id_, (_, block) in zip(ids, blocks, strict=True))
-
-
-def _pairs(findings: Findings, tree: Tree, where: str, path: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    values = as_map(findings, tree, where)
-    pairs: list[tuple[str, str]] = []
-    for name, value in values.entries.items():
-        place = values.key_places[name]
-        if not ATTRIBUTE_NAME.match(name):
-            findings.note(Code.BAD_VALUE, place, name="attribute name", problem=f"{name!r} cannot be a name")
-        findings.places[(*path, name)] = place
-        text = as_text(findings, value, f"{where}: {name}")
-        pairs.append((name, text or ""))
-    return tuple(pairs)

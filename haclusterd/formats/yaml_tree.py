@@ -20,7 +20,7 @@ from haclusterd.reports.suggestions import nearest
 
 MAX_TEXT_CHARACTERS = 1_000_000
 MAX_NODES = 200_000
-MAX_DEPTH = 16
+MAX_DEPTH = 64
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _VARIABLE = re.compile(r"\$\$\{|\$\{(?P<name>[^}]*)(?P<end>\}?)")
