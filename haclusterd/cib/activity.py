@@ -5,6 +5,7 @@ are asked again, independently, where orders are issued and accepted.
 """
 
 from haclusterd.model.activity import history_says_active as history_says_active
+from haclusterd.model.activity import history_says_promoted as history_says_promoted
 from haclusterd.model.activity import possibly_active as possibly_active
 from haclusterd.model.activity import possibly_promoted as possibly_promoted
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus

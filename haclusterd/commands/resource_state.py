@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from haclusterd.cib.activity import history_says_active
+from haclusterd.cib.activity import history_says_active, history_says_promoted
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.configuration import Configuration, Primitive, effective
+from haclusterd.model.configuration import Bundle, Clone, Configuration, Primitive, effective
 from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key, ordered_records
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
@@ -40,6 +40,8 @@ class Instance:
     node: NodeName
     state: InstanceState
     detail: str = ""
+    is_promoted: bool = False
+    """As far as the history says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +89,11 @@ def _instance(status: NodeStatus, resource: ResourceId, orders: Sequence[Order])
     if resource in status.unverified:
         return Instance(status.name, InstanceState.UNVERIFIED)
     assert history is not None
-    failed = newest_failure(history)
+    failed, is_promoted = newest_failure(history), history_says_promoted(history)
     if failed is None:
-        return Instance(status.name, InstanceState.STARTED)
+        return Instance(status.name, InstanceState.STARTED, is_promoted=is_promoted)
     state = InstanceState.BLOCKED if failed.operation == ActionName.STOP else InstanceState.FAILED
-    return Instance(status.name, state, describe_result(failed))
+    return Instance(status.name, state, describe_result(failed), is_promoted=is_promoted)
 
 
 def _ordered(node: NodeName, orders: Sequence[Order]) -> Instance | None:
@@ -208,6 +210,19 @@ def why_not_wanted(properties: ClusterProperties, primitive: Primitive, meta: Ma
     if meta_text(meta, "target-role").lower() == "stopped":
         return "target-role=Stopped"
     return ""
+
+
+def is_promotable(configuration: Configuration, resource: ResourceId) -> bool:
+    """Tell whether a primitive's instances have the roles of a promotable clone."""
+    top = configuration.resources.get(configuration.top_of(resource))
+    if isinstance(top, Bundle):
+        return bool(top.promoted_max)
+    if not isinstance(top, Clone):
+        return False
+    try:
+        return read_boolean(effective(top.meta).get("promotable", "false"))
+    except ValueError:
+        return False
 
 
 def node_flag(cib: Cib, node: NodeName, name: str) -> bool:

@@ -6,10 +6,10 @@ from haclusterd.commands.context import Context, HeardFrom
 from haclusterd.commands.headlines import Headline, headlines, missing_voters, reaches_majority
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.overview import Overview
-from haclusterd.commands.resource_state import Failure, meta_flag, node_flag
+from haclusterd.commands.resource_state import Failure, Instance, is_promotable, meta_flag, node_flag
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus
-from haclusterd.model.configuration import Bundle, Clone, Group, Location, Primitive, Resource
+from haclusterd.model.configuration import Bundle, Clone, Group, Location, Primitive, Resource, effective
 from haclusterd.model.fencing import FenceOrder, FencingRecord
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
@@ -134,7 +134,19 @@ def node_data(context: Context, name: NodeName) -> dict[str, Json]:
         "brain": heard.brain,
         "brain_since_ms": heard.brain_since_ms,
         "unverified": len(known.unverified) if known.state is NodeState.ONLINE else 0,
+        "unhealthy": list(_unhealthy(cib, name)),
     }
+
+
+def _unhealthy(cib: Cib, name: NodeName) -> tuple[str, ...]:
+    """Return a node's votes for its health (Pacemaker Explained, "Tracking Node Health") that are yellow or red."""
+    entry, known = cib.configuration.nodes.get(name), cib.status.nodes.get(name)
+    votes = {**({} if entry is None else effective(entry.attributes)), **({} if known is None else known.attributes)}
+    return tuple(
+        f"{vote}={colour}"
+        for vote, colour in sorted(votes.items())
+        if vote.startswith("#health") and colour.strip().lower() in ("yellow", "red")
+    )
 
 
 def _resources(overview: Overview) -> list[Json]:
@@ -165,18 +177,22 @@ def resource_data(overview: Overview, resource: Resource) -> dict[str, Json]:
 def _primitive(overview: Overview, primitive: Primitive) -> dict[str, Json]:
     meta = overview.meta(primitive)
     found = overview.instances(primitive.id)
+    has_roles = is_promotable(overview.cib.configuration, primitive.id)
     return {
         "id": primitive.id,
         "kind": "fence device" if primitive.agent.standard == "stonith" else "primitive",
         "agent": str(primitive.agent),
-        "instances": [
-            {"node": each.node, "state": str(each.state), "detail": each.detail} for each in found
-        ],
+        "instances": [_shown_instance(each, has_roles=has_roles) for each in found],
         "is_managed": meta_flag(meta, "is-managed"),
         "is_maintenance": meta_flag(meta, "maintenance"),
         "not_wanted": overview.not_wanted(primitive),
         "why_stopped": "" if found else why_stopped(overview, primitive.id),
     }
+
+
+def _shown_instance(instance: Instance, *, has_roles: bool) -> Json:
+    role = "Promoted" if instance.is_promoted else "Unpromoted" if has_roles else "Started"
+    return {"node": instance.node, "state": str(instance.state), "role": role, "detail": instance.detail}
 
 
 def why_stopped(overview: Overview, resource: ResourceId) -> str:
