@@ -13,9 +13,12 @@ import getopt
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from haclusterd.agents.cluster_link import ClusterError, ClusterLink
+
+TYPE_CHECKING = False  # As typing says it; importing that takes longer than all that these tools do.
+if TYPE_CHECKING:
+    from typing import Any
 
 USAGE = 64
 UNKNOWN_PROPERTY = 78

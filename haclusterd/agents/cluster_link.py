@@ -10,7 +10,10 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import Any
+
+TYPE_CHECKING = False  # As typing says it; importing that takes longer than all that these tools do.
+if TYPE_CHECKING:
+    from typing import Any
 
 SOCKET_VARIABLE = "HACLUSTERD_SOCKET"
 """In the environment of an agent: the control socket of its daemon."""
