@@ -1,49 +1,47 @@
-"""What a configuration can say but this version does not do yet: refused by name, never ignored.
+"""What a configuration can say but a running cluster does not do yet: refused by name, never ignored.
 
-When one of these is built, its lines here go away.
+The scheduler plans all of it, for `simulate`; what is missing are hands. When one of these is built, its lines here go
+away.
 """
 
 from haclusterd.commands.verify_judgement import Judgement
-from haclusterd.model.configuration import Colocation, Ordering, Primitive
-from haclusterd.model.ids import ConstraintId
+from haclusterd.model.configuration import Bundle, Primitive, effective
 from haclusterd.reports.codes import Code
 
 _STANDARDS = ("ocf", "stonith")
-_OF_PROMOTABLES = ("Promoted", "Unpromoted", "promote", "demote")
+UNFENCING = "unfencing"
 
 
 def check_support(judgement: Judgement) -> None:
-    """Judge what the scheduler and the executor cannot carry out."""
+    """Judge what the executor cannot carry out."""
     for node in judgement.configuration.nodes.values():
-        if node.utilization:
-            judgement.note(Code.NOT_YET, ("node", node.name, "utilization"), construct="utilization")
-    for primitive in judgement.configuration.primitives():
-        _check_primitive(judgement, primitive)
-    for constraint in judgement.configuration.constraints.values():
-        if isinstance(constraint, Colocation):
-            _check_qualifier(judgement, constraint.id, "dependent", "role", constraint.dependent_role)
-            _check_qualifier(judgement, constraint.id, "primary", "role", constraint.primary_role)
-        elif isinstance(constraint, Ordering):
-            _check_qualifier(judgement, constraint.id, "first", "action", constraint.first_action)
-            _check_qualifier(judgement, constraint.id, "then", "action", constraint.then_action)
-
-
-def _check_qualifier(judgement: Judgement, id_: ConstraintId, part: str, kind: str, word: str | None) -> None:
-    if word in _OF_PROMOTABLES:
-        judgement.note(Code.NOT_YET, ("constraint", id_, part), construct=f"{kind} {word}")
+        if node.is_remote:
+            judgement.note(Code.NOT_YET, ("node", node.name), construct="a Pacemaker Remote node")
+    for resource in judgement.configuration.resources.values():
+        path = ("resource", resource.id)
+        if isinstance(resource, Bundle):
+            judgement.note(Code.NOT_YET, path, construct="a bundle")
+        elif isinstance(resource, Primitive):
+            _check_primitive(judgement, resource)
+        _check_meta(judgement, resource.id, effective(resource.meta))
 
 
 def _check_primitive(judgement: Judgement, primitive: Primitive) -> None:
-    path = ("resource", primitive.id)
-    if primitive.agent.standard not in _STANDARDS:
-        construct = f"an agent of class {primitive.agent.standard}"
-        judgement.note(Code.NOT_YET, (*path, "agent"), construct=construct)
-    if primitive.utilization:
-        judgement.note(Code.NOT_YET, (*path, "utilization"), construct="utilization")
+    path, agent = ("resource", primitive.id), primitive.agent
+    if primitive.template is None and agent.standard not in _STANDARDS:
+        judgement.note(Code.NOT_YET, (*path, "agent"), construct=f"an agent of class {agent.standard}")
+    if (agent.standard, agent.provider, agent.type) == ("ocf", "pacemaker", "remote"):
+        judgement.note(Code.NOT_YET, (*path, "agent"), construct="a connection to a Pacemaker Remote node")
     for index, operation in enumerate(primitive.operations):
-        if operation.role in _OF_PROMOTABLES:
-            own = (*path, "operation", str(index), "role")
-            judgement.note(Code.NOT_YET, own, construct=f"an operation with role {operation.role}")
         if operation.requires is not None:
             own = (*path, "operation", str(index), "requires")
             judgement.note(Code.NOT_YET, own, construct="requires of an operation (it is a meta-attribute)")
+
+
+def _check_meta(judgement: Judgement, resource: str, meta: dict[str, str]) -> None:
+    path = ("resource", resource, "meta")
+    if "remote-node" in meta:
+        judgement.note(Code.NOT_YET, (*path, "remote-node"), construct="a guest node")
+    for name in ("provides", "requires"):
+        if meta.get(name) == UNFENCING:
+            judgement.note(Code.NOT_YET, (*path, name), construct=f"{name}={UNFENCING}")
