@@ -147,9 +147,8 @@ class Resource:
         "promoted_max", "promoted_node_max", "promotion_addends", "promotion_priority", "reconnect_interval_ms",
         "registered", "reload_on", "remote_node", "replicas", "required_demotes", "required_stops",
         "role_locations", "stickiness", "stops_unexpected_only", "target_role", "target_role_stopped",
-        "this_with", "ticket_uses", "unverified_on", "updating_scores", "uses_host_attributes", "utilization",
-        "variant", "winning_scores",
-        "with_this",
+        "this_with", "ticket_uses", "timings", "unverified_on", "updating_scores", "uses_host_attributes",
+        "utilization", "variant", "winning_scores", "with_this",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0915 -- a list of fields
@@ -167,6 +166,8 @@ class Resource:
         self.children: list[Resource] = []
         self.agent: AgentReference | None = None
         self.operations: tuple[Operation, ...] = ()
+        self.timings: dict[tuple[str, int], tuple[int, int]] = {}
+        """How long its actions take and wait, as far as that was asked for (`operation_settings`)."""
         self.parameters: Mapping[str, str] = {}
         """Instance parameters whatever the node: with blocks that have rules, those that are true without one."""
         self.parameter_sets: tuple[AttributeSet, ...] = ()

@@ -192,6 +192,24 @@ def _is_promoted_monitor(operation: Operation) -> bool:
 
 def timeout_ms(resource: Resource, name: str, interval_ms: int, settings: Settings) -> int:
     """Return how long that action may take."""
+    return _timings(resource, name, interval_ms, settings)[0]
+
+
+def start_delay_ms(resource: Resource, name: str, interval_ms: int, settings: Settings) -> int:
+    """Return how long to wait before that action runs for the first time."""
+    return _timings(resource, name, interval_ms, settings)[1]
+
+
+def _timings(resource: Resource, name: str, interval_ms: int, settings: Settings) -> tuple[int, int]:
+    """The two are the same on every node, and worked out once."""
+    known = resource.timings.get((name, interval_ms))
+    if known is None:
+        known = _timeout(resource, name, interval_ms, settings), _start_delay(resource, name, interval_ms, settings)
+        resource.timings[name, interval_ms] = known
+    return known
+
+
+def _timeout(resource: Resource, name: str, interval_ms: int, settings: Settings) -> int:
     is_probe = name == MONITOR and interval_ms == 0
     if resource.is_fence_device and (is_probe or name == START):
         stated = duration_ms(resource.parameters.get("pcmk_monitor_timeout"), 0)
@@ -228,8 +246,7 @@ def _shortest_monitor_timeout(resource: Resource) -> int | None:
     return min(monitors, key=lambda operation: operation.interval_ms).timeout_ms if monitors else None
 
 
-def start_delay_ms(resource: Resource, name: str, interval_ms: int, settings: Settings) -> int:
-    """Return how long to wait before that action runs for the first time."""
+def _start_delay(resource: Resource, name: str, interval_ms: int, settings: Settings) -> int:
     operation = find_operation(resource, name, interval_ms)
     stated = operation.start_delay_ms if operation is not None else 0
     origin = operation.interval_origin if operation is not None else None
