@@ -276,12 +276,7 @@ class Propagation:
     # -- colocations ------------------------------------------------------------------------------------------------
 
     def _block_dependents(self, resource: Resource, task: str) -> None:
-        """What must run with a resource that cannot start cannot start either, and so on."""
-        blocked = [(resource, task)]
-        while blocked:
-            blocked.extend(self._blocked_by(*blocked.pop()))
-
-    def _blocked_by(self, resource: Resource, task: str) -> Iterator[tuple[Resource, str]]:
+        """What must run with a resource that cannot start cannot start either; what must run with that may go on."""
         top = resource.outermost
         for child in top.children:
             known = action_of(child, task, None)
@@ -297,7 +292,6 @@ class Propagation:
                         action.is_runnable = False
                         action.reason = action.reason or f"colocation with {together.primary.id}"
                         self._changed(action)
-                        yield blocked, wanted
 
 
 def _mandatory_dependents(top: Resource) -> list[Together]:
