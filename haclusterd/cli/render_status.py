@@ -114,6 +114,7 @@ def _remarks(node: Fields, now: int) -> list[str]:
     if flag(node, "is_local"):
         remarks.append("this node")
     if text(node, "state") == "online":
+        remarks += texts(node, "unhealthy")
         age = maybe_number(node, "heard_age_ms")
         if age is not None and age >= 1000 and not flag(node, "is_local"):
             remarks.append(f"silent for {span(age)}")

@@ -10,6 +10,7 @@ from enum import IntEnum
 
 from haclusterd.commands import fencing_cover
 from haclusterd.commands.context import Context, LiveView
+from haclusterd.commands.node_health import votes
 from haclusterd.commands.overview import Overview
 from haclusterd.commands.resource_state import InstanceState, meta_flag
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
@@ -132,8 +133,11 @@ def _failover(cib: Cib) -> Iterator[Headline]:
 
 def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:
     cib = context.cib
-    for _, status in sorted(cib.status.nodes.items()):
+    for name, status in sorted(cib.status.nodes.items()):
         yield from _node(cib, status)
+        red = votes(cib, name, "red") if status.state is NodeState.ONLINE else ()
+        if red:
+            yield Headline(Gravity.WARNING, "DEGRADED", f"{name} is in bad health: {', '.join(red)}")
     if context.live is not None:
         for node, why in sorted(context.live.held_joins.items()):
             yield Headline(Gravity.WARNING, "DEGRADED", f"{node} is not let in: {why}")

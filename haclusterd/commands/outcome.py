@@ -33,7 +33,7 @@ class Outcome:
     """Asked once when the waiting has ended, with whether `until` came true; its commands are proposed and its reports
     told, errors among them or not. It is asked also when the client does not wait, or has gone away."""
     dampen_ms: int = 0
-    """Commands that set transient node attributes wait for so long without a newer value; answered at once. 0: no wait."""
+    """Commands that set transient node attributes wait so long for a newer value; answered at once. 0: no wait."""
     exit_status: int | None = None
     """Of a successful verb whose status is an answer; None: 0."""
 

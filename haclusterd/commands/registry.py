@@ -17,8 +17,8 @@ from haclusterd.reports.suggestions import did_you_mean
 
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
-    for level in (status.VERBS, configure.VERBS, node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS, history.VERBS,
-                  simulate.VERBS, node_attributes.VERBS)
+    for level in (status.VERBS, configure.VERBS, node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS,
+                  history.VERBS, simulate.VERBS, node_attributes.VERBS)
     for verb in level
 }
 

@@ -4,12 +4,13 @@ from haclusterd.commands import fencing_cover
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context, HeardFrom
 from haclusterd.commands.headlines import Headline, headlines, missing_voters, reaches_majority
+from haclusterd.commands.node_health import votes
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.overview import Overview
 from haclusterd.commands.resource_state import Failure, Instance, is_promotable, meta_flag, node_flag
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus
-from haclusterd.model.configuration import Bundle, Clone, Group, Location, Primitive, Resource, effective
+from haclusterd.model.configuration import Bundle, Clone, Group, Location, Primitive, Resource
 from haclusterd.model.fencing import FenceOrder, FencingRecord
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
@@ -134,19 +135,8 @@ def node_data(context: Context, name: NodeName) -> dict[str, Json]:
         "brain": heard.brain,
         "brain_since_ms": heard.brain_since_ms,
         "unverified": len(known.unverified) if known.state is NodeState.ONLINE else 0,
-        "unhealthy": list(_unhealthy(cib, name)),
+        "unhealthy": list(votes(cib, name, "yellow", "red")),
     }
-
-
-def _unhealthy(cib: Cib, name: NodeName) -> tuple[str, ...]:
-    """Return a node's votes for its health (Pacemaker Explained, "Tracking Node Health") that are yellow or red."""
-    entry, known = cib.configuration.nodes.get(name), cib.status.nodes.get(name)
-    votes = {**({} if entry is None else effective(entry.attributes)), **({} if known is None else known.attributes)}
-    return tuple(
-        f"{vote}={colour}"
-        for vote, colour in sorted(votes.items())
-        if vote.startswith("#health") and colour.strip().lower() in ("yellow", "red")
-    )
 
 
 def _resources(overview: Overview) -> list[Json]:
