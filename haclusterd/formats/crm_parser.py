@@ -4,7 +4,7 @@ Every statement of the language is known here. Those that cannot be used yet are
 never read with something left out.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from haclusterd.formats.crm_blocks import attribute_set, read_block, section_word
 from haclusterd.formats.crm_bundles import read_bundle
@@ -22,6 +22,7 @@ from haclusterd.formats.crm_objects import (
 )
 from haclusterd.formats.crm_tokens import Line
 from haclusterd.formats.crm_topology import read_topology
+from haclusterd.formats.crm_xml import XML, read_xml
 from haclusterd.formats.generated_ids import DEFAULT_SET_IDS
 from haclusterd.formats.statements import MergeSet, Statement
 from haclusterd.model.ids import NCNAME, AgentReference
@@ -59,20 +60,22 @@ NOT_YET = {
     "acl_target": "an ACL target",
     "acl_group": "an ACL group",
     "alert": "an alert",
-    "xml": "embedded XML",
     "schema": "a schema",
 }
 
-KEYWORDS = frozenset({*_AGENT_READERS, *SECTIONS, *_READERS, *NOT_YET, *ALIASES})
+KEYWORDS = frozenset({XML, *_AGENT_READERS, *SECTIONS, *_READERS, *NOT_YET, *ALIASES})
 
 
-def read_statement(line: Line, known_agents: Collection[AgentReference]) -> tuple[Statement | None, list[ReportItem]]:
-    """Read one statement; None when it is refused. A statement with reports is not to be used."""
+def read_statement(
+    line: Line, known_agents: Collection[AgentReference]
+) -> tuple[Sequence[Statement], list[ReportItem]]:
+    """Read one statement (embedded XML can be several); none when it is refused. With an error it is not to be used."""
     cursor = Cursor(line)
     try:
-        return _dispatch(cursor, known_agents), cursor.reports
+        made = read_xml(cursor) if cursor.construct == XML else (_dispatch(cursor, known_agents),)
     except Refused:
-        return None, cursor.reports
+        made = ()
+    return made, cursor.reports
 
 
 def _dispatch(cursor: Cursor, known_agents: Collection[AgentReference]) -> Statement:

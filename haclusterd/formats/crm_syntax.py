@@ -47,7 +47,7 @@ def parse_words(
 ) -> Script:
     """Read one statement that a shell has split into words, as in `crm configure primitive ...`."""
     tokens = from_words(words, file)
-    return _read((Line(tokens),) if tokens else (), (), known_agents)
+    return _read((Line(tokens, text=" ".join(words)),) if tokens else (), (), known_agents)
 
 
 def _read(lines: Sequence[Line], reports: Sequence[ReportItem], known_agents: Collection[AgentReference]) -> Script:
@@ -56,8 +56,8 @@ def _read(lines: Sequence[Line], reports: Sequence[ReportItem], known_agents: Co
     for line in lines:
         if len(found) > FAULTS_MAX:
             break
-        statement, objections = read_statement(line, known_agents)
+        made, objections = read_statement(line, known_agents)
         found += objections
-        if statement is not None and not has_errors(objections):
-            statements.append(statement)
+        if not has_errors(objections):
+            statements += made
     return Script(tuple(statements), in_reading_order(found))

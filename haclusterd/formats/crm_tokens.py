@@ -40,6 +40,8 @@ class Line:
 
     tokens: tuple[Token, ...]
     comments: tuple[str, ...] = ()
+    text: str = ""
+    """As it was written, joined."""
 
     @property
     def place(self) -> Place:
@@ -79,7 +81,7 @@ def read_lines(text: str, file: str) -> tuple[tuple[Line, ...], tuple[ReportItem
         if isinstance(tokens, ReportItem):
             reports.append(tokens)
         elif tokens:
-            lines.append(Line(tokens, comments))
+            lines.append(Line(tokens, comments, joined.text))
     return tuple(lines), tuple(reports)
 
 

@@ -142,7 +142,7 @@ def test_values_are_what_they_spell(written: str, value: str | None) -> None:
         ("nodes: {? [a] : b}", "SYNTAX", "f:1:11"),
         ('nodes: {n1: {description: "\\UFFFFFFFF"}}', "SYNTAX", "f:1"),
         ("nodes: {\x01}", "BAD_CHARACTER", "f:1:9"),
-        ("[" * 30, "TOO_LARGE", "f:1:18"),
+        ("[" * 90, "TOO_LARGE", "f:1:66"),
         ("#" * 1_000_001, "TOO_LARGE", "f:1"),
         ("nodes: {n1: , n1: }", "DUPLICATE_NAME", "f:1:15"),
         # the document
@@ -163,7 +163,7 @@ def test_values_are_what_they_spell(written: str, value: str | None) -> None:
         ("properties: [{id: a}, {id: a}]", "DUPLICATE_ID", "f:1:23"),
         ("resources: {}", "WRONG_TYPE", "f:1:12"),
         ("resources: [x]", "WRONG_TYPE", "f:1:13"),
-        ("resources: [{clone: x}]", "SYNTAX", "f:1:13"),
+        ("resources: [{tag: x}]", "SYNTAX", "f:1:13"),
         ("resources: [{primitive: p, group: p}]", "SYNTAX", "f:1:13"),
         ("resources: [{primitive: 9p, agent: Dummy}]", "BAD_VALUE", "f:1:25"),
         ("resources: [{primitive: p}]", "MISSING_KEY", "f:1:13"),
@@ -226,8 +226,8 @@ constraints:
         ("UNKNOWN_KEY", "f:8:5"),
         ("BAD_VALUE", "f:10:29"),
         ("UNKNOWN_KEY", "f:10:35"),
-        ("MISSING_KEY", "f:12:5"),
-        ("MISSING_KEY", "f:12:5"),
+        ("SYNTAX", "f:12:5"),
+        ("SYNTAX", "f:12:5"),
         ("BAD_VALUE", "f:12:26"),
     ]
 
