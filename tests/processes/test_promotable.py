@@ -155,7 +155,8 @@ def test_a_parameter_that_is_reloadable_restarts_nothing(scenario: Scenario, tmp
     scenario.form().with_service(line.format("one"))
     scenario.until("it to run", lambda: len(roles(scenario, "app")) == 1)
     scenario.settle()
-    scenario.must("resource.param", resource="app", action="set", name="fake", value="two")
+    text = f"{line.format('two')}\n"
+    scenario.must("configure.load", mode="update", text=text, source="test")
     scenario.until("a reload", lambda: any(each.action == "reload-agent" for each in recorded(record)))
     scenario.settle()
     actions = [each.action for each in recorded(record) if each.instance == "app"]
