@@ -185,7 +185,7 @@ def _action(action: GraphAction) -> Fields:
     kind = ActionKind.FENCE if is_guest_fencing(action) else action.kind
     shown: Fields = {"id": action.id, "kind": str(kind), "task": action.name}
     if action.resource is not None:
-        shown["resource"] = action.instance or action.resource
+        shown["resource"] = action.resource
     if action.node is not None and kind is not ActionKind.PSEUDO:
         shown["node"] = action.node
     if action.interval_ms:

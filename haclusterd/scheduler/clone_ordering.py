@@ -67,7 +67,7 @@ def promotion_templates(owner: Resource, instances: Sequence[Resource]) -> Itera
         yield Template(owner, DEMOTE, instance, DEMOTE, THEN_IMPLIES_FIRST_GRAPHED)
         yield Template(instance, DEMOTE, owner, DEMOTED, FIRST_IMPLIES_THEN_GRAPHED)
     if owner.is_ordered:
-        for earlier, later in pairwise(instances):
+        for earlier, later in pairwise(sorted(instances, key=_number)):
             yield Template(earlier, PROMOTE, later, PROMOTE, ORDERED)
             yield Template(later, DEMOTE, earlier, DEMOTE, ORDERED)
 

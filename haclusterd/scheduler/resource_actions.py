@@ -26,26 +26,29 @@ class _Creation:
         self._settings = settings
 
     def create(self, resource: Resource) -> None:
-        """Create the actions of one resource, of what it contains first."""
+        """Create the actions of one resource, of what it contains first; what runs in a bundle's containers follows
+        the containers."""
         if resource.variant is Variant.PRIMITIVE:
             self._create_primitive(resource)
             return
+        inside = bundled_clone(resource) if resource.variant is Variant.BUNDLE else None
         for child in resource.children:
-            self.create(child)
+            if child is not inside:
+                self.create(child)
         if resource.variant is Variant.GROUP:
             create_group_actions(resource, self._table)
-        else:
-            self._create_marks(resource)
+            return
+        create_instance_marks(resource, self._table)
+        if inside is not None:
+            self.create(inside)
+        self._create_other_marks(resource, inside or resource)
 
     def _create_primitive(self, leaf: Resource) -> None:
         course = create_actions(leaf, self._table, self._settings)
         create_monitors(leaf, self._inventory.nodes, self._table, self._settings)
         finish_migration(leaf, course, self._table)
 
-    def _create_marks(self, collective: Resource) -> None:
-        create_instance_marks(collective, self._table)
-        inside = collective if collective.variant is Variant.CLONE else bundled_clone(collective)
-        is_promotable = inside is not None and inside.is_promotable
-        if is_promotable:
+    def _create_other_marks(self, collective: Resource, clone: Resource) -> None:
+        if clone.is_promotable:
             create_promotion_marks(collective, self._table)
-        create_notification_marks(collective, self._table, is_promotable=is_promotable)
+        create_notification_marks(collective, self._table, is_promotable=clone.is_promotable)
