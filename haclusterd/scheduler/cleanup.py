@@ -56,7 +56,8 @@ def create_running_monitors(inventory: Inventory, table: ActionTable) -> None:
     for resource in inventory.primitives():
         for name, interval_ms in sorted(resource.registered):
             if name in remotes:
-                table.make(resource, MONITOR, remotes[name], required=False, interval_ms=interval_ms)
+                monitor = table.make(resource, MONITOR, remotes[name], required=False, interval_ms=interval_ms)
+                monitor.is_runnable = monitor.is_runnable and resource.assigned is not None
 
 
 def create_clearings(clearings: Iterable[Clearing], table: ActionTable) -> None:

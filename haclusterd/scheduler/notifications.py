@@ -156,11 +156,11 @@ class _News:
     _meta: dict[str, str] | None = None
 
     def hear(self, clone: Resource) -> None:
-        """Collect what the instances will do."""
+        """Collect what the instances will do; a stop counts also when it is impossible now."""
         for leaf in clone.leaves():
             for task in _ACTIVITIES:
                 for action in leaf.actions.get((task, 0), ()):
-                    if action.is_required and action.is_runnable and action.node is not None:
+                    if action.is_required and action.node is not None and (action.is_runnable or task == STOP):
                         self.doing[task].append((leaf, action.node))
 
     def meta(self) -> dict[str, str]:
