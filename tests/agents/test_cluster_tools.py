@@ -1,4 +1,4 @@
-"""attrd_updater, crm_attribute and crm_master, called as stock agents call them; the output is Pacemaker 2.1.5's."""
+"""The tools that stock agents call, called as they call them; the output is Pacemaker 2.1.5's."""
 
 import os
 import shlex
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.model.cluster import NodeState
 from tests.agents.answering_daemon import AnsweringDaemon
 
 TOOLS = Path(__file__).parents[2] / "shims"
@@ -74,15 +75,26 @@ DIALOGUES = {
         crm_attribute --type=crm_config --name=stonith-enabled --query --quiet --default=true -> true
         crm_attribute -t crm_config -n no-such-property -G -q -d 0 -> 0
     """,
+    "membership": """
+        crm_node -n ->n1
+        crm_node -i ->1
+        crm_node --quorum ->1
+        crm_node -q ->1
+        pacemakerd -$ ->Pacemaker 2.1.5\\nWritten for the tools of haclusterd
+        crm_node -l ->1 n1 member\\n2 n2 member\\n3 n3 lost
+        crm_node --partition ->n1 n2 \\n
+        crm_node -l -p ->1 n1 member\\n2 n2 member\\n3 n3 lost\\nn1 n2 \\n
+    """,
 }
 
 
 @pytest.mark.parametrize("name", DIALOGUES)
 def test_a_dialogue(name: str, daemon: AnsweringDaemon) -> None:
+    daemon.cluster.state("n3", NodeState.LOST)
     for line in DIALOGUES[name].strip().splitlines():
         command, _, expected = (part.strip() for part in line.partition("->"))
         code, out, err = run(daemon, command)
-        assert (command, code, out.rstrip("\n"), err) == (command, 0, expected, "")
+        assert (command, code, out.rstrip("\n"), err) == (command, 0, expected.replace("\\n", "\n").rstrip("\n"), "")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +124,8 @@ def test_the_node_is_the_agents_own(daemon: AnsweringDaemon) -> None:
     [
         ("attrd_updater -n a", 64), ("attrd_updater -U 1", 64), ("attrd_updater -n a -U 1 -d soon", 64),
         ("attrd_updater -n a -U 1 more", 64), ("crm_attribute --frobnicate", 64),
-        ("crm_attribute -n maintenance-mode -v true", 64), ("attrd_updater -n a -U 1 -N n9", 68),
+        ("crm_attribute -n maintenance-mode -v true", 64), ("crm_node", 64), ("crm_node --remove n3", 64),
+        ("pacemakerd --foreground", 64), ("attrd_updater -n a -U 1 -N n9", 68),
     ],
 )  # fmt: skip
 def test_what_is_refused(command: str, code: int, daemon: AnsweringDaemon) -> None:
@@ -126,8 +139,10 @@ def test_a_promotion_score_needs_a_resource(daemon: AnsweringDaemon) -> None:
 
 
 def test_without_a_daemon_they_fail_at_once() -> None:
-    code, out, err = run(None, "attrd_updater -n a -U 1")
-    assert (code, out, "/no/such/socket" in err) == (102, "", True)
+    for command in ("attrd_updater -n a -U 1", "crm_attribute -n a -N n1 -G", "crm_master -v 1", "crm_node -l"):
+        code, out, err = run(None, command)
+        assert (code, out, "/no/such/socket" in err) == (102, "", True)
+    assert run(None, "crm_node -n") == (0, "n1\n", "")
 
 
 def test_a_large_value_passes(daemon: AnsweringDaemon) -> None:
