@@ -42,7 +42,10 @@ class EffectiveTime:
 
     def look_again_at(self, moment_s: int) -> None:
         """Let the plan be made anew at that second; the earliest counts."""
-        moment = WallTime(moment_s * 1000)
+        self.look_again(WallTime(moment_s * 1000))
+
+    def look_again(self, moment: WallTime) -> None:
+        """Let the plan be made anew at that time; the earliest counts."""
         if moment > self.now and (self.recheck_at is None or moment < self.recheck_at):
             self.recheck_at = moment
 

@@ -49,7 +49,6 @@ class Failures:
         """Failures to be forgotten, with why."""
         self.clearings: list[Clearing] = []
         """The same in the order in which they were found, for graphs that hold such actions."""
-        self.recheck_at: WallTime | None = None
 
     def counts_on(self, node: Node) -> dict[str, list[FailCount]]:
         """Return what is counted on a node, by the names under which resources are recorded.
@@ -101,7 +100,7 @@ class Failures:
         if timeout > 0 and record.changed_at > 0:
             is_old = self._settings.now >= record.changed_at + timeout and not _waits_for_fencing(resource, record)
             if self.effective_count(resource, node):
-                self._look_again(WallTime(max(failure.failed_at for failure in counted) + timeout + 1))
+                self._settings.time.look_again(WallTime(max(failure.failed_at for failure in counted) + timeout + 1))
                 is_old = False
         if is_old and counted:
             self.forget(node, resource, "it expired")
@@ -147,10 +146,6 @@ class Failures:
             self._late.append((resource, node, record))
         elif self._digests.ran_with_others(resource, record):
             self.forget(node, resource, _OUTDATED)
-
-    def _look_again(self, at: WallTime) -> None:
-        if self.recheck_at is None or at < self.recheck_at:
-            self.recheck_at = at
 
 
 def bare_name(name: str) -> str:

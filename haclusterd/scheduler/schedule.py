@@ -130,8 +130,8 @@ def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTI
         graph=graph,
         placements=place_all(inventory),
         changes=changes_of(inventory),
-        warnings=(*fencing_warnings(inventory, settings), *selected.warnings),
-        recheck_at=failures.recheck_at,
+        warnings=(*inventory.warnings, *fencing_warnings(inventory, settings), *selected.warnings),
+        recheck_at=settings.time.recheck_at,
         expired_failures=tuple(sorted(failures.forgotten)),
     )
 
