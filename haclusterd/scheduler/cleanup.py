@@ -1,4 +1,4 @@
-"""Phase: what the status alone demands: stops and demotes after failures, restarts, reloads, and what is to be forgotten.
+"""Phase: what the status alone demands: stops after failures, restarts, reloads, and what is to be forgotten.
 
 These actions exist before any resource's own are made, which find them and add to them. Graphs of a running cluster
 hold no bookkeeping of failures: the controller forgets what `Plan.expired_failures` names.
@@ -87,28 +87,34 @@ def _delete(resource: Resource, node: Node, table: ActionTable) -> None:
 def relate_demanded_actions(inventory: Inventory, clearings: Iterable[Clearing], table: ActionTable) -> None:
     """Put these actions in order with the resource's own, and with the fencing they wait for."""
     for item in clearings:
-        target = item.resource.remote_node
-        if item.is_after_fencing and target is not None:
-            for clearing in item.resource.actions.get((CLEAR_FAILCOUNT, 0), ()):
-                for (name, _), fence in table.fences.items():
-                    if name == target.name:
-                        table.relate(fence, clearing, ORDERED)
+        if item.is_after_fencing:
+            _clear_after_fencing(item.resource, table)
     for resource in inventory.primitives():
         actions = resource.actions
-        for reload in actions.get((RELOAD_AGENT, 0), ()):
-            _relate_all(actions.get((MONITOR, 0), ()), reload, ORDERED, table)
-            for after in (*actions.get((STOP, 0), ()), *actions.get((DEMOTE, 0), ())):
-                table.relate(reload, after, ORDERED | THEN_CANCELS_FIRST)
+        if (RELOAD_AGENT, 0) in actions:
+            _order_reload(resource, table)
         for delete in actions.get((DELETE, 0), ()):
-            _relate_all(actions.get((STOP, 0), ()), delete, ORDERED, table)
-            for start in actions.get((START, 0), ()):
-                table.relate(delete, start, ORDERED)
+            _relate_all(actions.get((STOP, 0), ()), [delete], ORDERED, table)
+            _relate_all([delete], actions.get((START, 0), ()), ORDERED, table)
         if resource.is_removed:
-            for clearing in actions.get((CLEAR_FAILCOUNT, 0), ()):
-                for stop in actions.get((STOP, 0), ()):
-                    table.relate(clearing, stop, ORDERED)
+            _relate_all(actions.get((CLEAR_FAILCOUNT, 0), ()), actions.get((STOP, 0), ()), ORDERED, table)
 
 
-def _relate_all(firsts: Iterable[Action], then: Action, flags: int, table: ActionTable) -> None:
+def _clear_after_fencing(connection: Resource, table: ActionTable) -> None:
+    target = connection.remote_node
+    fences = [fence for (name, _), fence in table.fences.items() if target is not None and name == target.name]
+    _relate_all(fences, connection.actions.get((CLEAR_FAILCOUNT, 0), ()), ORDERED, table)
+
+
+def _order_reload(resource: Resource, table: ActionTable) -> None:
+    actions = resource.actions
+    reloads = actions[RELOAD_AGENT, 0]
+    _relate_all(actions.get((MONITOR, 0), ()), reloads, ORDERED, table)
+    for task in (STOP, DEMOTE):
+        _relate_all(reloads, actions.get((task, 0), ()), ORDERED | THEN_CANCELS_FIRST, table)
+
+
+def _relate_all(firsts: Iterable[Action], thens: Iterable[Action], flags: int, table: ActionTable) -> None:
     for first in firsts:
-        table.relate(first, then, flags)
+        for then in thens:
+            table.relate(first, then, flags)

@@ -119,10 +119,11 @@ class _Finder:
         self, resource: Resource, node: Node, history: ResourceHistory, wanted: set[tuple[str, int]]
     ) -> None:
         if history.agent != resource.agent:
-            resource.definition_changed = True
             resource.required_stops.add(node.name)
             if self._is_compatible:
                 resource.is_start_pending = True
+            else:
+                resource.definition_changed = True
             self._unfence(resource, node, "Device definition changed")
             self._delete(resource, node)
             return

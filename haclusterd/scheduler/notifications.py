@@ -140,10 +140,10 @@ def _tell_instances(clone: Resource, inventory: Inventory, table: ActionTable) -
 
 
 def _found(clone: Resource, task: str) -> _Occasion | None:
-    names = f"pre_notify_{task}", f"confirmed-pre_notify_{task}"
-    names += f"post_notify_{_DONE[task]}", f"confirmed-post_notify_{_DONE[task]}"
+    names = [f"pre_notify_{task}", f"confirmed-pre_notify_{task}"]
+    names += [f"post_notify_{_DONE[task]}", f"confirmed-post_notify_{_DONE[task]}"]
     marks = [clone.actions[name, 0][-1] for name in names if (name, 0) in clone.actions]
-    return _Occasion(task, *marks) if len(marks) == len(names) else None
+    return _Occasion(task, *marks) if marks else None
 
 
 @dataclass(slots=True)
@@ -256,7 +256,7 @@ class _Telling:
             return
         notify.priority = INFINITY
         assert self.occasion.confirmed_post is not None
-        for (_, interval_ms), actions in instance.actions.items():
+        for (_task, interval_ms), actions in instance.actions.items():
             if interval_ms:
                 for monitor in actions:
                     if not monitor.is_cancel:
@@ -281,5 +281,5 @@ def _is_out_of_reach(node: Node) -> bool:
     """Whether it is a remote node to which no connection can be made."""
     if not node.is_remote or node.connection is None:
         return False
-    starts = node.connection.actions.get((START, 0), ())
-    return bool(starts) and not starts[-1].is_runnable
+    starts = node.connection.actions.get((START, 0))
+    return starts is not None and not starts[-1].is_runnable

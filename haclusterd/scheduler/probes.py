@@ -110,9 +110,7 @@ class _Prober:
             for other in bundle.replicas:
                 if other is not replica:
                     self.made.templates.append(
-                        Template(
-                            None, "", other.container, START, ORDERED | IF_ON_SAME_NODE, first_action=probe
-                        )
+                        Template(None, "", other.container, START, ORDERED | IF_ON_SAME_NODE, first_action=probe)
                     )
         if replica.connection is not None and self._probe_primitive(replica.connection, node):
             probe = self.made.by_resource[replica.connection][-1]

@@ -82,8 +82,8 @@ def create_monitors(resource: Resource, nodes: tuple[Node, ...], table: ActionTa
         if role is Role.STOPPED:
             if not _is_interchangeable(resource):
                 _monitor_inactive(resource, operation, nodes, table)
-        elif start is not None and node is not None:
-            _monitor_active(resource, operation, role, node, start, table)
+        elif start is not None:
+            _monitor_active(resource, operation, role, start, table)
 
 
 def _is_interchangeable(resource: Resource) -> bool:
@@ -97,8 +97,10 @@ def _is_interchangeable(resource: Resource) -> bool:
 
 
 def _monitor_active(
-    resource: Resource, operation: Operation, role: Role | None, node: Node, start: Action, table: ActionTable
+    resource: Resource, operation: Operation, role: Role | None, start: Action, table: ActionTable
 ) -> None:
+    node = start.node
+    assert node is not None
     key = (node.name, operation.interval_ms)
     is_kept = start.is_optional and key in resource.registered and key not in resource.changed_recurring
     next_role = resource.next_role
