@@ -14,12 +14,17 @@ from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.collective_flags import BEGUN, action_of, collective_flags
 from haclusterd.scheduler.colocation_lists import with_this
 from haclusterd.scheduler.entities import (
+    AFTER_FENCING,
     ASYMMETRIC,
     FIRST_ELSE_THEN,
     FIRST_IMPLIES_SAME_NODE_THEN,
     FIRST_IMPLIES_THEN,
     FIRST_IMPLIES_THEN_GRAPHED,
+    GUEST_ALLOWED,
+    IF_FIRST_UNMIGRATABLE,
     IF_ON_SAME_NODE,
+    IF_ON_SAME_NODE_OR_TARGET,
+    IF_REQUIRED_ON_SAME_NODE,
     INTERMEDIATE_STOP,
     MIN_RUNNABLE,
     NESTED_REMOTE_PROBE,
@@ -27,6 +32,7 @@ from haclusterd.scheduler.entities import (
     PROMOTE,
     PROMOTED_THEN_IMPLIES_FIRST,
     RELOAD_AGENT,
+    SERIALIZE,
     START,
     STOP,
     THEN_CANCELS_FIRST,
@@ -77,6 +83,16 @@ _SENT = (
     (ASYMMETRIC, OPTIONAL | RUNNABLE, RUNNABLE),
 )
 """Flags in the order in which they work: which of the first action's truths each hands on, which it may change."""
+_PASSIVE = (
+    ORDERED
+    | SERIALIZE
+    | GUEST_ALLOWED
+    | AFTER_FENCING
+    | IF_FIRST_UNMIGRATABLE
+    | IF_ON_SAME_NODE_OR_TARGET
+    | IF_REQUIRED_ON_SAME_NODE
+)
+"""These do nothing here, unless what comes first is a collective's: others take its place then."""
 _WORKING = sum(flag for flag, _, _ in _SENT)
 _COLLECTIVE_ONLY = ORDERED | MIN_RUNNABLE
 """These do nothing between two primitives."""
@@ -135,9 +151,11 @@ class Propagation:
             then.runnable_before = 0
             then.is_runnable = False
         changed = False
+        if _is_collective(then):
+            _seen(then, None)
         for relation in reversed(then.before[:]):
-            if relation.flags and self._is_processed(relation):
-                changed = True
+            if relation.flags & ~_PASSIVE or (relation.flags and _is_collective(relation.first)):
+                changed |= self._is_processed(relation)
         if then.required_runnable_before:
             changed = then.is_runnable != was_runnable
         if not changed:
