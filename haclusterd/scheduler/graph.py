@@ -6,7 +6,7 @@ from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.scheduler.claims import Claims
 from haclusterd.scheduler.digests import Digests
-from haclusterd.scheduler.entities import CANCEL, DEMOTE, MONITOR, START, STOP, Action, Resource, Variant
+from haclusterd.scheduler.entities import CANCEL, DEMOTE, MONITOR, NOTIFY, START, STOP, Action, Resource, Variant
 from haclusterd.scheduler.operation_settings import parameters_for, start_delay_ms, timeout_ms
 from haclusterd.scheduler.reasons import reason_of
 from haclusterd.scheduler.selection import Selected
@@ -51,7 +51,7 @@ def _common(action: Action, kind: ActionKind) -> dict[str, object]:
         "interval_ms": action.interval_ms,
         "reason": reason_of(action),
         "priority": max(0, action.priority, resource.priority if resource is not None else 0),
-        "notification": action.notification,
+        "notification": action.notification if action.task == NOTIFY else "",
         "router_node": action.router_node.name if action.router_node is not None else None,
     }
 

@@ -35,7 +35,8 @@ from haclusterd.scheduler.nodes import Node, NodeKind
 
 _DONE = {START: RUNNING, STOP: STOPPED, PROMOTE: PROMOTED, DEMOTE: DEMOTED}
 _ACTIVITIES = (START, STOP, PROMOTE, DEMOTE)
-_FENCED = "stonith"
+_NOTIFIED = "notified"
+"""The mark after what was told of a fencing."""
 
 Members = list[tuple[Resource, Node]]
 
@@ -104,8 +105,8 @@ def notify_after_fencing(fence: Action, stop: Action, leaf: Resource, table: Act
     """Tell the other instances of a clone after a fencing that it stopped one of them."""
     assert stop.node is not None
     occasion = _Occasion(STOP)
-    occasion.post = _mark(leaf, f"post_notify_{_FENCED}", "post-stop", fence, table)
-    occasion.confirmed_post = _mark(leaf, f"confirmed-post_notify_{_FENCED}", "post-stop", fence, table)
+    occasion.post = _mark(leaf, f"post_notify_{STOP}", "post-stop", fence, table)
+    occasion.confirmed_post = _mark(leaf, _NOTIFIED, "post-stop", fence, table)
     _after(fence, occasion, table)
     clone = leaf.top
     news = _News(clone)
