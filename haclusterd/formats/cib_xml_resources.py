@@ -26,6 +26,7 @@ class ResourceReader:
         self._operations = OperationReader(sets, notes)
         self.resources: dict[ResourceId, Resource] = {}
         self.templates: dict[ResourceId, Template] = {}
+        self._template_elements: dict[ResourceId, Element] = {}
         self.not_held: set[str] = set()
         """Ids of what was reported and left out."""
 
@@ -129,6 +130,7 @@ class ResourceReader:
             return
         self._notes.expect_only(element, ("id", "class", "provider", "type", "description"), _PRIMITIVE_BLOCKS)
         identifier = ResourceId(element.attributes["id"])
+        self._template_elements[identifier] = element
         self.templates[identifier] = Template(
             identifier,
             agent,
@@ -166,6 +168,8 @@ class ResourceReader:
         found = self.templates.get(ResourceId(template))
         if found is None:
             self._notes.note(Code.UNKNOWN_OBJECT, element, id=template)
+            return None
+        if not self._sets.references.is_affordable(element, self._template_elements[found.id]):
             return None
         return found.agent
 

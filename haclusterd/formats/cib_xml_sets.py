@@ -5,10 +5,14 @@ from haclusterd.formats.cib_xml_references import References
 from haclusterd.formats.cib_xml_rules import RuleReader
 from haclusterd.formats.cib_xml_tree import Element
 from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.properties import meta_row
 from haclusterd.reports.codes import Code, Severity
 
 DEFAULT_MARK = "#default"
 """As a value: the same as if the name were not given."""
+
+_CLONE_MAX = "clone-max"
+_DIGITS_MAX = 20
 
 
 class SetReader:
@@ -38,7 +42,7 @@ class SetReader:
         pairs: dict[str, str] = {}
         for child in block.all("nvpair"):
             pair = self.references.resolve(child)
-            if pair is not None:
+            if pair is not None and self._is_sensible(pair):
                 self._add(pairs, pair, child.get("name"))
         return AttributeSet(block.get("id") or "", tuple(pairs.items()), self._notes.score(block, "score", 0), rule)
 
@@ -52,3 +56,16 @@ class SetReader:
             self._notes.note(Code.DUPLICATE_NAME, pair, severity=Severity.WARNING, name=name)
             return
         pairs[name] = value
+
+    def _is_sensible(self, pair: Element) -> bool:
+        """Tell whether no number is beyond all reason: of instances, each costs time."""
+        text = (pair.get("value") or "").strip()
+        if pair.get("name") != _CLONE_MAX or not text.isdecimal():
+            return True
+        row = meta_row(_CLONE_MAX)
+        assert row is not None, "it is in the table"
+        assert row.maximum is not None, "it has a limit"
+        if len(text) < _DIGITS_MAX and int(text) <= row.maximum:
+            return True
+        self._notes.bad_value(pair, _CLONE_MAX, f"{text[:20]} is more than {row.maximum}")
+        return False

@@ -93,7 +93,7 @@ META_ATTRIBUTES: tuple[Row, ...] = (
     Row("promoted-node-max", ValueType.INTEGER, "1", "Clones: how many of them on one node.",
         aliases=("master-node-max",), minimum=0, maximum=100_000),
     Row("clone-max", ValueType.INTEGER, "", "Clones: how many instances; default: as many as there are nodes.",
-        minimum=0, maximum=100_000),
+        minimum=0, maximum=1000),
     Row("clone-node-max", ValueType.INTEGER, "1", "Clones: how many of them on one node.", minimum=0, maximum=100_000),
     Row("clone-min", ValueType.INTEGER, "0", "Clones: how many must run before what is ordered after it may start.",
         minimum=0, maximum=100_000),
