@@ -12,16 +12,27 @@ from haclusterd.cib.commands import (
     Delete,
     Edit,
     PutConstraint,
+    PutFencingLevels,
     PutNode,
     PutResource,
     PutSets,
+    PutTag,
+    PutTemplate,
 )
 from haclusterd.cib.edits import difference
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Condition, Outcome
 from haclusterd.commands.planning import settled
 from haclusterd.commands.verify import verify
-from haclusterd.model.configuration import Colocation, Configuration, Constraint, Group, Location, Resource
+from haclusterd.model.configuration import (
+    Colocation,
+    Configuration,
+    Constraint,
+    Location,
+    Ordering,
+    Resource,
+    TicketConstraint,
+)
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, has_errors, report
@@ -87,25 +98,48 @@ def describe_edits(old: Configuration, edits: tuple[Edit, ...]) -> Iterator[str]
     """Yield a line for each edit: `+` added, `~` changed, `-` removed."""
     for edit in edits:
         match edit:
-            case PutNode(entry):
-                yield f"{'~' if entry.name in old.nodes else '+'} node {entry.name}"
-            case PutResource(resource):
-                yield f"{'~' if resource.id in old.resources else '+'} {_kind(resource)} {resource.id}"
-            case PutConstraint(constraint):
-                yield f"{'~' if constraint.id in old.constraints else '+'} {_constraint(constraint)} {constraint.id}"
+            case PutFencingLevels(_):
+                yield "~ fencing topology"
             case PutSets(section, _):
                 yield f"~ {section.replace('_', ' ')}"
             case Delete(kind, key):
                 yield f"- {kind} {key}"
             case Arrange(kind, _):
                 yield f"~ order of the {kind}s"
+            case _:
+                kind, name, is_known = _put(old, edit)
+                yield f"{'~' if is_known else '+'} {kind} {name}"
+
+
+_Put = PutNode | PutResource | PutConstraint | PutTemplate | PutTag
+
+
+def _put(old: Configuration, edit: _Put) -> tuple[str, str, bool]:
+    """Return the kind and name of an object that is put, and whether there was one before."""
+    match edit:
+        case PutNode(entry):
+            return "node", entry.name, entry.name in old.nodes
+        case PutResource(resource):
+            return _kind(resource), resource.id, resource.id in old.resources
+        case PutConstraint(constraint):
+            return _constraint(constraint), constraint.id, constraint.id in old.constraints
+        case PutTemplate(template):
+            return "template", template.id, template.id in old.templates
+        case PutTag(tag):
+            return "tag", tag.id, tag.id in old.tags
 
 
 def _kind(resource: Resource) -> str:
-    return "group" if isinstance(resource, Group) else "primitive"
+    return type(resource).__name__.lower()
 
 
 def _constraint(constraint: Constraint) -> str:
-    if isinstance(constraint, Location):
-        return "location"
-    return "colocation" if isinstance(constraint, Colocation) else "order"
+    match constraint:
+        case Location():
+            return "location"
+        case Colocation():
+            return "colocation"
+        case Ordering():
+            return "order"
+        case TicketConstraint():
+            return "ticket constraint"

@@ -9,11 +9,15 @@ from collections.abc import Mapping
 
 from haclusterd.commands.verify_agents import check_agents
 from haclusterd.commands.verify_constraints import check_constraints
+from haclusterd.commands.verify_containment import check_containment
 from haclusterd.commands.verify_fencing import check_fence_devices, check_fencing
 from haclusterd.commands.verify_judgement import Judgement
 from haclusterd.commands.verify_operations import check_operations
 from haclusterd.commands.verify_references import check_references
+from haclusterd.commands.verify_roles import check_roles
+from haclusterd.commands.verify_rules import check_rules
 from haclusterd.commands.verify_support import check_support
+from haclusterd.commands.verify_topology import check_topology
 from haclusterd.commands.verify_values import check_values
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.cluster import Member
@@ -24,12 +28,16 @@ from haclusterd.reports.places import Places
 
 CHECKS = (
     check_references,
+    check_containment,
     check_support,
     check_values,
     check_operations,
     check_agents,
     check_constraints,
+    check_roles,
+    check_rules,
     check_fencing,
+    check_topology,
     check_fence_devices,
 )
 """All checks; each looks at one concern and does not mind what the others find."""

@@ -4,6 +4,7 @@ from haclusterd.commands.verify_judgement import Judgement, pairs
 from haclusterd.model import durations
 from haclusterd.model.agents import AgentFacts, ParameterFacts
 from haclusterd.model.configuration import Primitive, effective
+from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
 
@@ -31,7 +32,7 @@ def check_agents(judgement: Judgement) -> None:
 
 def _check_parameters(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:
     is_device = primitive.agent.standard == "stonith"
-    given = effective(primitive.parameters)
+    given = effective(expanded(primitive, judgement.configuration).parameters)
     for name, parameter in facts.parameters.items():
         is_missing = parameter.is_required and parameter.default is None and name not in given
         if is_missing and not (is_device and name in GIVEN_BY_FENCER):

@@ -4,12 +4,21 @@ Groups count as what they mean: members start one after the other, each on the n
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
+from haclusterd.commands.verify_containment import kind_of
 from haclusterd.commands.verify_judgement import Judgement
-from haclusterd.model.configuration import Colocation, Configuration, Group, Location, Ordering, OrderingKind
+from haclusterd.model.configuration import (
+    Colocation,
+    Configuration,
+    Group,
+    Location,
+    Ordering,
+    OrderingKind,
+    contained,
+)
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
@@ -93,27 +102,55 @@ def _spell(circle: Sequence[Vertex]) -> str:
 def _order_graph(configuration: Configuration) -> _Graph:
     """Return the graph of starts: an edge from what starts first to what then starts."""
     graph = _Graph()
-    for group in configuration.groups():
-        chain = [("begin", group.id), *(("self", member) for member in group.members), ("end", group.id)]
-        for source, target in pairwise(chain):
-            graph.add(source, target, f"group {group.id}")
+    for resource in configuration.resources.values():
+        inside = contained(resource)
+        if not inside:
+            continue
+        cause = f"{kind_of(resource)} {resource.id}"
+        before: Vertex = ("begin", resource.id)
+        for child in inside:
+            graph.add(before, _begin(configuration, child), cause)
+            before = _end(configuration, child)
+        graph.add(before, ("end", resource.id), cause)
     for constraint in configuration.constraints.values():
-        if isinstance(constraint, Ordering) and _orders_starts(constraint):
-            graph.add(_end(configuration, constraint.first), _begin(configuration, constraint.then), constraint.id)
+        if isinstance(constraint, Ordering) and constraint.kind is OrderingKind.MANDATORY:
+            for first, then in _ordered_pairs(constraint):
+                graph.add(_end(configuration, first), _begin(configuration, then), constraint.id)
     return graph
 
 
-def _orders_starts(constraint: Ordering) -> bool:
-    is_of_starts = constraint.first_action == "start" and constraint.then_action in (None, "start")
-    return is_of_starts and constraint.kind is OrderingKind.MANDATORY and constraint.first != constraint.then
+_STARTS = (None, "start")
+
+
+def _ordered_pairs(constraint: Ordering) -> Iterator[tuple[ResourceId, ResourceId]]:
+    """Yield what starts after what; where any of a set will do, nothing is sure."""
+    if not constraint.sets:
+        is_of_starts = constraint.first_action == "start" and constraint.then_action in _STARTS
+        if is_of_starts and constraint.first != constraint.then:
+            yield constraint.first, constraint.then
+        return
+    for each in constraint.sets:
+        if each.is_sequential is not False and each.action in _STARTS:
+            yield from pairwise(each.members)
+    for earlier, later in pairwise(constraint.sets):
+        is_sure = earlier.require_all is not False and earlier.action in _STARTS and later.action in _STARTS
+        if is_sure and earlier.members and later.members:
+            last = earlier.members[-1:] if earlier.is_sequential is not False else earlier.members
+            first = later.members[:1] if later.is_sequential is not False else later.members
+            yield from ((one, other) for one in last for other in first)
 
 
 def _begin(configuration: Configuration, resource: ResourceId) -> Vertex:
-    return ("begin" if isinstance(configuration.resources.get(resource), Group) else "self", resource)
+    return ("begin" if _is_collective(configuration, resource) else "self", resource)
 
 
 def _end(configuration: Configuration, resource: ResourceId) -> Vertex:
-    return ("end" if isinstance(configuration.resources.get(resource), Group) else "self", resource)
+    return ("end" if _is_collective(configuration, resource) else "self", resource)
+
+
+def _is_collective(configuration: Configuration, resource: ResourceId) -> bool:
+    found = configuration.resources.get(resource)
+    return found is not None and bool(contained(found))
 
 
 def _find_circle(graph: _Graph) -> list[Vertex]:
@@ -161,6 +198,8 @@ def _check_colocations(judgement: Judgement) -> None:
 
 
 def _is_plain(constraint: Colocation) -> bool:
+    if constraint.sets:
+        return False
     has_roles = constraint.dependent_role is not None or constraint.primary_role is not None
     return constraint.dependent != constraint.primary and not has_roles and constraint.node_attribute is None
 
@@ -202,7 +241,7 @@ def _check_locations(judgement: Judgement) -> None:
     bans: dict[ResourceId, dict[NodeName, ConstraintId]] = {}
     locations = [each for each in judgement.configuration.constraints.values() if isinstance(each, Location)]
     for location in locations:
-        if location.score <= -INFINITY:
+        if location.score <= -INFINITY and location.resource and location.node:
             bans.setdefault(location.resource, {}).setdefault(location.node, location.id)
     for location in locations:
         ban = bans.get(location.resource, {}).get(location.node)

@@ -3,8 +3,10 @@
 The tables of names and types are `model/properties.py` and `model/operations.py`; nothing is listed here.
 """
 
+from collections.abc import Iterator
+
 from haclusterd.commands.verify_judgement import Judgement, pairs
-from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.configuration import AttributeSet, Resource, Template
 from haclusterd.model.operations import DEFAULTABLE, operation_row
 from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, meta_row, property_row
 from haclusterd.model.words import bad_character
@@ -27,14 +29,44 @@ def check_values(judgement: Judgement) -> None:
     for name, value in pairs(configuration.operation_defaults):
         _check_operation_default(judgement, name, value)
     for resource in configuration.resources.values():
-        for name, value in pairs(resource.meta):
-            _check_meta(judgement, name, value, resource.id, ("resource", resource.id, "meta", name))
-        for name, value in pairs(resource.parameters):
-            path = ("resource", resource.id, "params", name)
-            _check_characters(judgement, value, f"{resource.id}: {name}", path)
-    for node in configuration.nodes.values():
+        _check_blocks(judgement, resource, "resource")
+    for template in configuration.templates.values():
+        _check_blocks(judgement, template, "template")
+    _check_nodes(judgement)
+
+
+def _check_nodes(judgement: Judgement) -> None:
+    for node in judgement.configuration.nodes.values():
         for name, value in pairs(node.attributes):
             _check_characters(judgement, value, f"{node.name}: {name}", ("node", node.name, "attributes", name))
+    for where, blocks, path in _utilizations(judgement):
+        for name, value in pairs(blocks):
+            _check_capacity(judgement, value, f"{where}: {name}", (*path, name))
+
+
+def _check_blocks(judgement: Judgement, owner: Resource | Template, kind: str) -> None:
+    for name, value in pairs(owner.meta):
+        _check_meta(judgement, name, value, owner.id, (kind, owner.id, "meta", name))
+    for name, value in pairs(owner.parameters):
+        _check_characters(judgement, value, f"{owner.id}: {name}", (kind, owner.id, "params", name))
+
+
+def _utilizations(judgement: Judgement) -> Iterator[tuple[str, tuple[AttributeSet, ...], tuple[str, ...]]]:
+    configuration = judgement.configuration
+    for node in configuration.nodes.values():
+        yield node.name, node.utilization, ("node", node.name, "utilization")
+    for template in configuration.templates.values():
+        yield template.id, template.utilization, ("template", template.id, "utilization")
+    for primitive in configuration.primitives():
+        yield primitive.id, primitive.utilization, ("resource", primitive.id, "utilization")
+
+
+def _check_capacity(judgement: Judgement, value: str, name: str, path: tuple[str, ...]) -> None:
+    """Capacities are whole numbers (Pacemaker Explained, "Utilization and Placement Strategy")."""
+    try:
+        int(value)
+    except ValueError:
+        judgement.note(Code.BAD_VALUE, path, name=name, problem=f"{value!r} is not a whole number")
 
 
 def _check_aliases(judgement: Judgement, block: AttributeSet) -> None:

@@ -58,6 +58,8 @@ class Code(StrEnum):
     MEMBER_NOT_A_PRIMITIVE = "MEMBER_NOT_A_PRIMITIVE"
     MEMBER_TWICE = "MEMBER_TWICE"
     MEMBER_OF_TWO_GROUPS = "MEMBER_OF_TWO_GROUPS"
+    CHILD_OF_TWO = "CHILD_OF_TWO"
+    BAD_CHILD = "BAD_CHILD"
     GROUP_EMPTY = "GROUP_EMPTY"
     EQUAL_INTERVALS = "EQUAL_INTERVALS"
     OPERATION_TWICE = "OPERATION_TWICE"
@@ -74,6 +76,12 @@ class Code(StrEnum):
     FENCING_DISABLED = "FENCING_DISABLED"
     NODE_NOT_COVERED = "NODE_NOT_COVERED"
     FENCE_DEVICE_IN_GROUP = "FENCE_DEVICE_IN_GROUP"
+    NOT_A_FENCE_DEVICE = "NOT_A_FENCE_DEVICE"
+    NEEDS_OCF = "NEEDS_OCF"
+    CANNOT_PROMOTE = "CANNOT_PROMOTE"
+    NOT_PROMOTABLE = "NOT_PROMOTABLE"
+    POLICY_NEEDS_FENCING = "POLICY_NEEDS_FENCING"
+    RULE_WITHOUT_EFFECT = "RULE_WITHOUT_EFFECT"
     # what an administrator asks for
     UNKNOWN_VERB = "UNKNOWN_VERB"
     UNKNOWN_ARGUMENT = "UNKNOWN_ARGUMENT"
@@ -184,6 +192,8 @@ CODES: dict[Code, CodeRow] = {
     Code.MEMBER_OF_TWO_GROUPS: CodeRow(
         "{id} is a member of group {first} and of group {second}", _CONFIGURATION, "remove it from one of them"
     ),
+    Code.CHILD_OF_TWO: CodeRow("{id} is in {first} and in {second}", _CONFIGURATION, "remove it from one of them"),
+    Code.BAD_CHILD: CodeRow("{parent}: {id} is a {kind}", _CONFIGURATION),
     Code.GROUP_EMPTY: CodeRow("group {group} has no members", _CONFIGURATION, "name at least one primitive"),
     Code.EQUAL_INTERVALS: CodeRow(
         "{resource}: two monitors have the interval {interval}", _CONFIGURATION,
@@ -234,6 +244,28 @@ CODES: dict[Code, CodeRow] = {
     Code.FENCE_DEVICE_IN_GROUP: CodeRow(
         "fence device {id} is a member of group {group}", _CONFIGURATION, "take it out of the group",
         severity=_WARNING,
+    ),
+    Code.NOT_A_FENCE_DEVICE: CodeRow(
+        "{where}: {id} is not a fence device", _CONFIGURATION, "name primitives of the class stonith"
+    ),
+    Code.NEEDS_OCF: CodeRow(
+        "clone {clone} cannot be {what}: {id} has the agent {agent}", _CONFIGURATION,
+        "only agents of the class ocf can tell their instances apart",
+    ),
+    Code.CANNOT_PROMOTE: CodeRow(
+        "clone {clone} cannot be promotable: agent {agent} has no action {actions}", _CONFIGURATION,
+        "take promotable=true away, or use an agent that can be promoted",
+    ),
+    Code.NOT_PROMOTABLE: CodeRow(
+        "{where}: {id} has no {word}: it is not promotable", _CONFIGURATION,
+        "make it a clone with meta promotable=true, and name the clone",
+    ),
+    Code.POLICY_NEEDS_FENCING: CodeRow(
+        "{where}: loss-policy=fence does nothing while fencing is disabled", _CONFIGURATION,
+        "set fencing-enabled=true, or another loss-policy", severity=_WARNING,
+    ),
+    Code.RULE_WITHOUT_EFFECT: CodeRow(
+        "{where}: a rule has no effect: {problem}", _CONFIGURATION, "correct or remove it", severity=_WARNING
     ),
     Code.UNKNOWN_VERB: CodeRow("there is no command {verb}", ExitStatus.USAGE),
     Code.UNKNOWN_ARGUMENT: CodeRow("{verb}: unknown argument {name}", ExitStatus.USAGE),

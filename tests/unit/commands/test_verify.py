@@ -27,6 +27,7 @@ AGENTS = {
     "ocf:heartbeat:IPaddr2": AgentFacts(
         parameters={"ip": ParameterFacts(is_required=True), "nic": ParameterFacts(is_required=True, default="eth0")}
     ),
+    "ocf:pacemaker:Stateful": AgentFacts(action_timeouts_ms={"start": None, "promote": None, "demote": None}),
     "stonith:fence_x": AgentFacts(
         parameters={name: ParameterFacts(is_required=True) for name in ("action", "plug", "port", "ip")}
     ),
@@ -44,6 +45,8 @@ FIRST = GOOD.count("\n") + 1
 
 
 MONITORED = "primitive d Dummy op monitor interval=5s"
+TEMPLATE = "rsc_template t Dummy op monitor interval=5s"
+STATEFUL = "primitive s ocf:pacemaker:Stateful op monitor interval=5s role=Promoted"
 A_WITH_B = "colocation x inf: a b"
 IP = "ocf:heartbeat:IPaddr2"
 
@@ -101,7 +104,7 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("op_defaults interval=20s", [("UNKNOWN_OPERATION_ATTRIBUTE", "1:13")]),
         ("op_defaults timeout=x on-fail=explode", [("BAD_VALUE", "1:13"), ("BAD_VALUE", "1:23")]),
         ("group g a meta target-role=Stop", [("BAD_VALUE", "1:16")]),
-        ("group g a meta clone-max=2", [("UNKNOWN_META", "1:16")]),
+        ("group g a meta clone-maximum=2", [("UNKNOWN_META", "1:16")]),
         # operations
         ("primitive d Dummy", [("NO_MONITOR", "1:11")]),
         ("primitive d Dummy op monitor interval=0", [("NO_MONITOR", "1:11")]),
@@ -116,7 +119,7 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("primitive d Dummy op monitor interval=5s requires=quorum", [("NOT_YET", "1:42")]),
         (
             f"{MONITORED} op_meta timeout=5 colour=red",
-            [("NOT_YET", "1:50"), ("UNKNOWN_OPERATION_ATTRIBUTE", "1:60")],
+            [("UNKNOWN_OPERATION_ATTRIBUTE", "1:60")],
         ),
         # agents
         ("primitive d Dumy op monitor interval=5s", [("UNKNOWN_AGENT", "1:13")]),
@@ -127,17 +130,60 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("primitive d Dummy mode=c op monitor interval=5s", [("BAD_VALUE", "1:19")]),
         ("primitive g stonith:fence_x pcmk_host_list=n1", [("MISSING_PARAMETER", "1:11")]),
         ("primitive g stonith:fence_x ip=1 pcmk_host_map=n1:1 pcmk_off_retries=3 provides=x", []),
-        ("primitive g stonith:fence_x ip=1 pcmk_delay_max=5", [("NOT_YET", "1:34")]),
+        ("primitive g stonith:fence_x ip=1 pcmk_delay_max=5", []),
         ("primitive g stonith:fence_x ip=1 pcmk_reboot_timeout=soon", [("BAD_VALUE", "1:34")]),
         ("primitive g stonith:fence_x ip=1 pcmk_reboot_retries=0", [("BAD_VALUE", "1:34")]),
-        ("primitive g stonith:fence_x ip=1 pcmk_host_check=dynamic-list", [("BAD_VALUE", "1:34")]),
+        ("primitive g stonith:fence_x ip=1 pcmk_host_check=dynamic-list", []),
         (f"{MONITORED} op start timeout=5s op stop timeout=1", [("TIMEOUT_BELOW_ADVICE", "1:51")]),
         # not yet
-        ("node n1 utilization cpu=4", [("NOT_YET", "1:6")]),
-        ("primitive d Dummy utilization cpu=4 op monitor interval=5s", [("NOT_YET", "1:11")]),
-        ("primitive d Dummy op monitor interval=5s role=Promoted", [("NOT_YET", "1:42")]),
-        ("colocation x 5: a b:Promoted", [("NOT_YET", "1:19")]),
-        ("order x a:promote b:start", [("NOT_YET", "1:9")]),
+        ("node n1:remote", [("NOT_YET", "1:6")]),
+        (f"{MONITORED} meta remote-node=r", [("NOT_YET", "1:47"), ("BAD_VALUE", "1:47")]),
+        ("primitive d systemd:x op monitor interval=5s", [("NOT_YET", "1:13"), ("UNKNOWN_AGENT", "1:13")]),
+        ("bundle d docker image=x", [("NOT_YET", "1:8")]),
+        # templates, tags
+        (f"{TEMPLATE}\nprimitive d @t fake=1", []),
+        (f"{TEMPLATE} meta colour=red", [("UNKNOWN_META", "1:50")]),
+        ("rsc_template t IPaddr2 params ip=1 op monitor interval=5s\nprimitive d @t", []),
+        ("tag t a f\nlocation l t 5: n1", []),
+        ("tag t a lost", [("UNKNOWN_RESOURCE", "1:9")]),
+        # what contains what
+        ("clone x lost", [("UNKNOWN_RESOURCE", "1:9")]),
+        ("clone x a\nclone y x", [("BAD_CHILD", "2:9")]),
+        ("clone x a\nclone y a", [("CHILD_OF_TWO", "2:9")]),
+        ("group g a b\nclone x a", [("CHILD_OF_TWO", "2:9")]),
+        ("group g a b\nclone x g", []),
+        ("clone x a\norder o x a", [("ORDER_CYCLE", "2:7")]),
+        # roles
+        ("primitive d Dummy op monitor interval=5s role=Promoted", [("NOT_PROMOTABLE", "1:42")]),
+        ("colocation x 5: a b:Promoted", [("NOT_PROMOTABLE", "1:19")]),
+        ("order x a:promote b:start", [("NOT_PROMOTABLE", "1:9")]),
+        ("clone x a\nlocation l x role=Promoted 5: n1", [("NOT_PROMOTABLE", "2:12")]),
+        ("clone x a meta promotable=true", [("CANNOT_PROMOTE", "1:16")]),
+        (f"{STATEFUL}\nclone x s meta promotable=true\ncolocation y inf: a x:Promoted", []),
+        ("clone x f meta globally-unique=true", [("NEEDS_OCF", "1:16")]),
+        ("rsc_ticket t paris: a loss-policy=demote", [("NOT_PROMOTABLE", "1:14")]),
+        ("rsc_ticket t paris: a loss-policy=freeze", []),
+        # sets
+        ("colocation x inf: a b lost", [("UNKNOWN_RESOURCE", "1:12")]),
+        ("order x a b c\norder y c a", [("ORDER_CYCLE", "2:7")]),
+        ("order x ( a b ) c\norder y b a", []),
+        # rules
+        ("location l a rule 5: #uname eq n1", []),
+        ("location l a rule pingd: defined pingd", []),
+        ("location l a rule 5: date gt 2030-13-01", [("BAD_VALUE", "1:10")]),
+        ("location l a rule 5: date in start=2030-01-02 end=2030-01-01", [("BAD_VALUE", "1:10")]),
+        ("location l a rule 5: rsc_expression class=ocf", [("RULE_WITHOUT_EFFECT", "1:10")]),
+        ("location l a rule : #uname eq n1", [("RULE_WITHOUT_EFFECT", "1:10")]),
+        ("location l a rule 5: cores integer:gt many", [("BAD_VALUE", "1:10")]),
+        ("location l /a(/ 5: n1", [("BAD_VALUE", "1:12")]),
+        # utilization
+        ("node n1 utilization cpu=4", []),
+        ("node n1 utilization cpu=many", [("BAD_VALUE", "1:21")]),
+        # fencing levels
+        ("fencing_topology n1: f", []),
+        ("fencing_topology n1: a f", [("NOT_A_FENCE_DEVICE", "1:22")]),
+        ("fencing_topology n3: f", [("UNKNOWN_NODE", "1:22")]),
+        ("fencing_topology n1: 12:f", [("BAD_VALUE", "1:22")]),
         # orders
         ("order x a b\norder y b a", [("ORDER_CYCLE", "2:7")]),
         ("order x a b\norder y b c\norder z c a", [("ORDER_CYCLE", "3:7")]),

@@ -1,0 +1,114 @@
+"""Rules that can never be true, or that say something where it does not count (Pacemaker Explained, "Rules")."""
+
+import re
+from collections.abc import Iterator
+
+from haclusterd.commands.verify_judgement import Judgement
+from haclusterd.model.configuration import AttributeSet, Location, Primitive
+from haclusterd.model.rules import (
+    AttributeExpression,
+    Condition,
+    DateExpression,
+    OperationExpression,
+    ResourceExpression,
+    Rule,
+)
+from haclusterd.reports.codes import Code
+from haclusterd.scheduler.dates import parse_date
+
+_Path = tuple[str, ...]
+
+
+def check_rules(judgement: Judgement) -> None:
+    """Judge the rules of constraints and blocks, and the patterns of locations."""
+    configuration = judgement.configuration
+    for constraint in configuration.constraints.values():
+        if isinstance(constraint, Location):
+            _check_location(judgement, constraint)
+    for blocks, where, path in _blocks(judgement):
+        for block in blocks:
+            if block.rule is not None:
+                _check_rule(judgement, block.rule, where, path)
+
+
+def _blocks(judgement: Judgement) -> Iterator[tuple[tuple[AttributeSet, ...], str, _Path]]:
+    configuration = judgement.configuration
+    yield configuration.properties, "properties", ("properties",)
+    yield configuration.resource_defaults, "resource defaults", ("resource_defaults",)
+    yield configuration.operation_defaults, "operation defaults", ("operation_defaults",)
+    for resource in configuration.resources.values():
+        path = ("resource", resource.id)
+        yield resource.parameters + resource.meta, resource.id, path
+        if isinstance(resource, Primitive):
+            for index, operation in enumerate(resource.operations):
+                own = (*path, "operation", str(index))
+                yield operation.parameters + operation.meta, f"{resource.id}: {operation.name}", own
+    for template in configuration.templates.values():
+        yield template.parameters + template.meta, template.id, ("template", template.id)
+
+
+def _check_location(judgement: Judgement, location: Location) -> None:
+    where, path = f"constraint {location.id}", ("constraint", location.id)
+    if location.pattern:
+        try:
+            re.compile(location.pattern.removeprefix("!"))
+        except re.error as error:
+            problem = f"not a regular expression: {error}"
+            judgement.note(Code.BAD_VALUE, (*path, "resource"), name=f"{where}: pattern", problem=problem)
+    for rule in location.rules:
+        if rule.score is None and rule.score_attribute is None:
+            remedy = "write how much it counts, as in rule 100: ..."
+            judgement.note(Code.RULE_WITHOUT_EFFECT, path, remedy=remedy, where=where, problem="it has no score")
+        _check_rule(judgement, rule, where, path)
+        for condition in _conditions(rule):
+            if isinstance(condition, ResourceExpression | OperationExpression):
+                problem = "a location looks at nodes and times only"
+                judgement.note(Code.RULE_WITHOUT_EFFECT, path, where=where, problem=problem)
+
+
+def _conditions(rule: Rule) -> Iterator[Condition]:
+    for condition in rule.conditions:
+        if isinstance(condition, Rule):
+            yield from _conditions(condition)
+        else:
+            yield condition
+
+
+def _check_rule(judgement: Judgement, rule: Rule, where: str, path: _Path) -> None:
+    for condition in _conditions(rule):
+        problem = None
+        if isinstance(condition, DateExpression):
+            problem = _objection_to_date(condition)
+        elif isinstance(condition, AttributeExpression):
+            problem = _objection_to_comparison(condition)
+        if problem is not None:
+            judgement.note(Code.BAD_VALUE, path, name=f"{where}: rule", problem=problem)
+
+
+def _objection_to_date(condition: DateExpression) -> str | None:
+    for name, text in (("start", condition.start), ("end", condition.end)):
+        if text is not None and parse_date(text) is None:
+            return f"{name}={text!r} is not a date (write it like 2030-01-31 or 2030-01-31T12:00:00Z)"
+    needed = {
+        "lt": condition.end,
+        "gt": condition.start,
+        "date_spec": condition.spec,
+        "in_range": condition.start or condition.end,
+    }[condition.operation]
+    if not needed:
+        return f"a date condition {condition.operation} without a date"
+    start, end = parse_date(condition.start or ""), parse_date(condition.end or "")
+    if condition.operation == "in_range" and start is not None and end is not None and end < start:
+        return f"the end {condition.end} is before the start {condition.start}"
+    return None
+
+
+def _objection_to_comparison(condition: AttributeExpression) -> str | None:
+    is_literal = condition.value_source in (None, "literal")
+    if condition.type in ("integer", "number") and is_literal and condition.value is not None:
+        read = int if condition.type == "integer" else float
+        try:
+            read(condition.value)
+        except ValueError:
+            return f"{condition.attribute} is compared with {condition.value!r}, which is no {condition.type}"
+    return None
