@@ -126,11 +126,15 @@ def daemon(tmp_path: Path) -> Iterator[AnsweringDaemon]:
 
 @pytest.fixture
 def make_watcher(make_agent, daemon: AnsweringDaemon) -> Callable[..., AgentUnderTest]:
-    """Make an agent that publishes to the daemon, and has this program's dependencies."""
+    """Make an agent that publishes to the daemon, and has the cluster's tools and this program's dependencies."""
 
     def make(name: str, **parameters: str) -> AgentUnderTest:
         agent = make_agent(name, CRM_meta_interval="10000", **parameters)
-        agent.environment.update(HACLUSTERD_SOCKET=str(daemon.socket), HACLUSTERD_PYTHON=sys.executable)
+        agent.environment.update(
+            HACLUSTERD_SOCKET=str(daemon.socket),
+            HACLUSTERD_PYTHON=sys.executable,
+            PATH=f"{AGENTS.parent / 'shims'}:/usr/local/bin:/usr/bin:/bin",
+        )
         return agent
 
     return make

@@ -19,8 +19,8 @@ from haclusterd.model.ids import AgentReference
 from tests.agents.conftest import AGENTS, AgentUnderTest
 
 OK, ERROR, UNIMPLEMENTED, NOT_INSTALLED, NOT_CONFIGURED, NOT_RUNNING = 0, 1, 3, 5, 6, 7
-RESOURCE_AGENTS = ["dummy", "exec", "gpu-health", "http-service", "sys-health"]
-WATCHERS = ["gpu-health", "sys-health"]
+RESOURCE_AGENTS = ["dummy", "exec", "gpu-health", "http-service", "stateful", "sys-health"]
+WITH_DAEMON = ["gpu-health", "stateful", "sys-health"]
 WITH_PROCESS = ["exec", "http-service"]
 GOLDEN = Path(__file__).parents[1] / "golden" / "agents"
 
@@ -31,7 +31,7 @@ def agent(request: pytest.FixtureRequest, make_agent, make_http):
         return make_http()
     if request.param == "exec":
         return make_agent("exec", command="sleep", args="1000")
-    if request.param in WATCHERS:
+    if request.param in WITH_DAEMON:
         return request.getfixturevalue("make_watcher")(request.param)
     return make_agent(request.param)
 
