@@ -7,6 +7,8 @@ possible again; it only finds that it is needed or impossible.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from haclusterd.scheduler.entities import (
     DEMOTE,
     DEMOTED,
@@ -42,6 +44,16 @@ def collective_flags(action: Action, node: Node | None) -> tuple[bool, bool]:
     if owner.variant is Variant.GROUP:
         return _of_group(action, owner, node)
     return _of_instances(action, task, owner, node)
+
+
+def refresh_clones(tops: Iterable[Resource]) -> None:
+    """Work out the actions of all clones once more, when everything else is settled: what they contain has changed."""
+    for top in tops:
+        for clone in (top, *top.children) if top.variant is Variant.BUNDLE else (top,):
+            if clone.variant is Variant.CLONE:
+                for known in clone.actions.values():
+                    for action in known:
+                        collective_flags(action, None)
 
 
 def instances_of(owner: Resource, task: str) -> list[Resource]:

@@ -18,10 +18,11 @@ from haclusterd.scheduler.claims import claim_devices
 from haclusterd.scheduler.cleanup import (
     create_clearings,
     create_demanded_actions,
-    create_running_monitors,
     create_lock_deletions,
+    create_running_monitors,
     relate_demanded_actions,
 )
+from haclusterd.scheduler.collective_flags import refresh_clones
 from haclusterd.scheduler.colocation import unpack_colocations
 from haclusterd.scheduler.configuration_changes import find_configuration_changes, find_late_changes
 from haclusterd.scheduler.digests import Digests
@@ -119,6 +120,7 @@ def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTI
     order_own_after_probes(probes, table)
     order_others_after_probes(probes, templates, table)
     Propagation(table).run()
+    refresh_clones(inventory.tops)
     create_notifications(inventory, table)
     set_routers(table)
 
