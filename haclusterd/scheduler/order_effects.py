@@ -68,13 +68,18 @@ def forbid(action: Action, cause: Action) -> bool:
 
 
 def give_reason(action: Action, cause: Action, word: str) -> None:
-    """Say in Pacemaker's words why an action changed; the first reason stays."""
+    """Say in Pacemaker's words why an action changed; the first reason stays.
+
+    What its own resource prevents needs no reason of its own.
+    """
     if action.reason or cause is action:
         return
     if cause.resource is None and cause.is_pseudo and not cause.is_fence:
         action.reason = f"{word} {cause.task}"
-    elif cause.resource is action.resource or cause.resource is None:
+    elif cause.resource is None or (cause.resource is action.resource and word == REQUIRED):
         action.reason = cause.reason
+    elif cause.resource is action.resource:
+        return
     else:
         task = {RUNNING: START, STOPPED: STOP}.get(cause.task, cause.task)
         action.reason = f"{word} {cause.resource.id} {task}"

@@ -1,9 +1,27 @@
 """Why an action is done, in words for the person who asks."""
 
 import re
+from collections.abc import Callable
 
 from haclusterd.model.ocf import Role
-from haclusterd.scheduler.entities import CANCEL, MONITOR, RUNNING, START, STOP, STOPPED, Action, Resource, Variant
+from haclusterd.scheduler.entities import (
+    CANCEL,
+    DEMOTE,
+    DEMOTED,
+    MIGRATE_FROM,
+    MIGRATE_TO,
+    MONITOR,
+    PROMOTE,
+    PROMOTED,
+    RELOAD_AGENT,
+    RUNNING,
+    START,
+    STOP,
+    STOPPED,
+    Action,
+    Resource,
+    Variant,
+)
 from haclusterd.scheduler.nodes import Node
 
 _TOO_FEW = re.compile(r"unrunnable (?:clone-)?one-or-more:(\S+)\Z")
@@ -13,12 +31,16 @@ _MEMBERS = {
     RUNNING: "its members have started",
     STOP: "its members stop",
     STOPPED: "its members have stopped",
+    PROMOTE: "its members are promoted",
+    PROMOTED: "its members have been promoted",
+    DEMOTE: "its members are demoted",
+    DEMOTED: "its members have been demoted",
 }
 _VERBS = {"start": "starts", "stop": "stops", "promote": "is promoted", "demote": "is demoted"}
 
 
 def reason_of(action: Action) -> str:
-    """Return why an action is in the graph."""
+    """Return why an action is in the graph, or why it cannot be."""
     resource = action.resource
     if action.why:
         return action.why
@@ -26,13 +48,23 @@ def reason_of(action: Action) -> str:
         return action.reason
     if resource.variant is not Variant.PRIMITIVE:
         return _MEMBERS.get(action.task, "")
-    if action.task == STOP:
-        return _why_stopped(resource, action)
-    if action.task == START:
-        return _why_started(resource, action)
-    if action.task in (MONITOR, CANCEL):
-        return "it watches what runs"
-    return in_words(action.reason) or f"{resource.id} is to be {str(resource.next_role).lower()}"
+    if not action.is_runnable:
+        return in_words(action.reason) or _hindrance(resource, action) or _wish(resource)
+    found = _REASONS.get(action.task)
+    return (found(resource, action) if found is not None else in_words(action.reason)) or _wish(resource)
+
+
+def _wish(resource: Resource) -> str:
+    return f"it is to be {str(resource.next_role).lower()}"
+
+
+def _hindrance(resource: Resource, action: Action) -> str:
+    """Say why an action cannot be done where something else of the same resource is what keeps it from it."""
+    for relation in action.before:
+        first = relation.first
+        if relation.flags and first.resource is resource and not first.is_runnable and first.reason:
+            return in_words(first.reason)
+    return ""
 
 
 def in_words(reason: str) -> str:
@@ -112,3 +144,27 @@ def why_nowhere(resource: Resource, node: Node | None = None) -> str:
         causes = sorted(set(resource.banned_by.values()))
         return f"no node may run it{': ' if causes else ''}{'; '.join(causes)}"
     return "no node can run it now"
+
+
+def _why_migrated(resource: Resource, _: Action) -> str:
+    current = resource.current_node()
+    return _why_moved(resource, current) if current is not None else ""
+
+
+def _why_watched(_: Resource, __: Action) -> str:
+    return "it watches what runs"
+
+
+def _why_reloaded(_: Resource, __: Action) -> str:
+    return "its parameters have changed"
+
+
+_REASONS: dict[str, Callable[[Resource, Action], str]] = {
+    STOP: _why_stopped,
+    START: _why_started,
+    MONITOR: _why_watched,
+    CANCEL: _why_watched,
+    MIGRATE_TO: _why_migrated,
+    MIGRATE_FROM: _why_migrated,
+    RELOAD_AGENT: _why_reloaded,
+}
