@@ -183,6 +183,16 @@ def _failed_records(resource: Resource, node: Node) -> Iterator[OperationRecord]
         yield failure
 
 
+def forget_removed(inventory: Inventory, failures: Failures, settings: Settings) -> None:
+    """Phase: what is no longer configured, and is to be stopped, has no failures either."""
+    if not settings.stops_removed:
+        return
+    for resource in inventory.tops:
+        for node in inventory.nodes if resource.is_removed else ():
+            if node.is_online and failures.effective_count(resource, node):
+                failures.forget(node, resource, "it is removed")
+
+
 def ban_after_failures(inventory: Inventory, failures: Failures) -> None:
     """Phase: ban resources from nodes where they failed `migration-threshold` times.
 

@@ -27,7 +27,7 @@ from haclusterd.scheduler.colocation import unpack_colocations
 from haclusterd.scheduler.configuration_changes import find_configuration_changes, find_late_changes
 from haclusterd.scheduler.digests import Digests
 from haclusterd.scheduler.explain import place_all
-from haclusterd.scheduler.failures import Failures, ban_after_failures
+from haclusterd.scheduler.failures import Failures, ban_after_failures, forget_removed
 from haclusterd.scheduler.fencing import create_fencing, fencing_warnings, unseen_hold
 from haclusterd.scheduler.graph import build_graph
 from haclusterd.scheduler.internal_ordering import internal_templates
@@ -102,6 +102,7 @@ def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTI
     create_demanded_actions(inventory, changes, table)
     if options.is_pacemaker_compatible:
         create_running_monitors(inventory, table)
+        forget_removed(inventory, failures, settings)
         create_clearings(failures.clearings, table)
         create_lock_deletions((*inventory.expired_locks, *locks.void), table)
     probes = create_probes(inventory, table, settings)
