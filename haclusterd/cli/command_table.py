@@ -13,10 +13,10 @@ _ATTRIBUTE = (
     _NODE, Parameter("action", completes=Completes.CHOICE, choices=("set", "delete", "show")),
     Parameter("name"), Parameter("value", is_optional=True),
 )  # fmt: skip
-_FORMAT = Option("--format", "format", "the language of the text", OptionValue.TEXT, Completes.CHOICE, ("crm", "yaml"))
-_SHOWN_FORMAT = Option(
+_FORMAT = Option(
     "--format", "format", "the language of the text", OptionValue.TEXT, Completes.CHOICE, ("crm", "yaml", "xml")
 )
+_XML = Parameter("format", is_optional=True, completes=Completes.CHOICE, choices=("xml",))
 _SET = Option("--set", "variables", "a value for ${NAME} in a policy, as NAME=VALUE", OptionValue.TEXT, repeats=True)
 
 ROOT = Level("", "", (
@@ -125,15 +125,16 @@ def _statement(name: str, help_: str, *examples: str, aliases: tuple[str, ...] =
 CONFIGURE = Level("configure", "The configuration: show it, load it, change it", (
     Command("show", "Show the configuration or some objects of it", "configure.show",
             (Parameter("ids", Takes.MANY, is_optional=True, completes=Completes.OBJECT),),
-            (_SHOWN_FORMAT, Option("--show-secrets", "secrets", "do not hide secrets")),
+            (_FORMAT, Option("--show-secrets", "secrets", "do not hide secrets")),
             examples=("crm configure show", "crm configure show web", "crm configure show --format yaml",
                       "crm configure show xml")),
     Command("load", "Load a file; `replace` removes what it does not name", "configure.load",
-            (Parameter("mode", completes=Completes.CHOICE, choices=("update", "replace")),
+            (_XML, Parameter("mode", completes=Completes.CHOICE, choices=("update", "replace")),
              Parameter("file", completes=Completes.FILE)), (_FORMAT, _SET),
-            examples=("crm configure load update web.yaml", "crm configure load replace - < all.crm")),
+            examples=("crm configure load update web.yaml", "crm configure load replace - < all.crm",
+                      "crm configure load xml replace /var/lib/pacemaker/cib/cib.xml")),
     Command("verify", "Judge the configuration, or a file as if it were loaded", "configure.verify",
-            (Parameter("file", is_optional=True, completes=Completes.FILE),),
+            (_XML, Parameter("file", is_optional=True, completes=Completes.FILE)),
             (Option("--strict", "strict", "fail on warnings"), _FORMAT, _SET),
             examples=("crm configure verify", "crm configure verify web.yaml")),
     _statement("primitive", "Define a resource",

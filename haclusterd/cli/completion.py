@@ -71,11 +71,23 @@ def _of_command(command: Command, given: list[str], current: str, lookup: Lookup
             return values
     if current.startswith("-"):
         return [*options, *GLOBAL_FLAGS]
-    position = len([word for word in given if not word.startswith("-")])
-    for index, parameter in enumerate(command.parameters):
-        if index == position or (index < position and parameter.takes is Takes.MANY):
-            return [word for word in _values(parameter, lookup) if word not in given]
-    return []
+    words = [word for word in given if not word.startswith("-")]
+    before, parameters = _keyword_before(command)
+    if before and words[:1] == [before]:
+        words, before = words[1:], ""
+    candidates = [before] if before and not words else []
+    for index, parameter in enumerate(parameters):
+        if index == len(words) or (index < len(words) and parameter.takes is Takes.MANY):
+            return candidates + [word for word in _values(parameter, lookup) if word not in given]
+    return candidates
+
+
+def _keyword_before(command: Command) -> tuple[str, tuple[Parameter, ...]]:
+    """Return the word that may stand before the others and may be left out, and the parameters without it."""
+    first, *others = command.parameters or (Parameter(""),)
+    if first.is_optional and len(first.choices) == 1 and others:
+        return first.choices[0], tuple(others)
+    return "", command.parameters
 
 
 def _values(what: Parameter | Option, lookup: Lookup) -> Sequence[str]:

@@ -93,6 +93,8 @@ def _arguments(level: Level, command: Command, words: Sequence[str]) -> dict[str
     positional, arguments = _options(level, command, words)
     for parameter in command.parameters:
         if parameter.takes is Takes.ONE:
+            if _is_passed_over(command, parameter, positional):
+                continue
             if positional:
                 arguments[parameter.name] = _chosen(parameter, positional.pop(0))
             elif not parameter.is_optional and parameter.name not in arguments:
@@ -106,6 +108,13 @@ def _arguments(level: Level, command: Command, words: Sequence[str]) -> dict[str
     if positional:
         raise UsageError(f"{_called(level, command)}: too many words: {' '.join(positional)}", _usage(level, command))
     return {**command.fixed, **arguments}
+
+
+def _is_passed_over(command: Command, parameter: Parameter, positional: Sequence[str]) -> bool:
+    """Tell whether a word that may be left out before others is left out."""
+    if not parameter.is_optional or not parameter.choices or parameter is command.parameters[-1]:
+        return False
+    return not positional or positional[0] not in parameter.choices
 
 
 def _options(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from haclusterd.cib.wire import shape_of
+from haclusterd.commands.adoption import adopt
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.change import change
 from haclusterd.commands.configure_script import Reading, read_file, read_script, read_words
@@ -30,8 +31,7 @@ _TEXT = Argument("text", Kind.TEXT, "the text", is_required=True)
 _SOURCE = Argument("source", Kind.WORD, "what to call the text in messages")
 _PENDING = Argument("pending", Kind.TEXT, "statements that are not committed, to be applied first")
 _VARIABLES = Argument("variables", Kind.WORDS, "values for ${NAME} in a policy, as NAME=VALUE")
-_FORMAT = Argument("format", Kind.WORD, "in which language", choices=("crm", "yaml"))
-_SHOWN_FORMAT = Argument("format", Kind.WORD, "in which language", choices=("crm", "yaml", "xml"))
+_FORMAT = Argument("format", Kind.WORD, "in which language", choices=("crm", "yaml", "xml"))
 _WRITERS: Mapping[str, Callable[[Configuration], str]] = {
     "crm": show_crm,
     "yaml": dump_policy,
@@ -93,6 +93,8 @@ def _read(context: Context, arguments: Arguments, base: Configuration) -> Readin
         return Reading(base, (report(Code.BAD_ARGUMENT, name="variables", problem=problem),))
     variables = {name: value for name, _, value in pairs}
     text = arguments.word("text")
+    if arguments.word("format") == "xml" or (not arguments.word("format") and source.endswith(".xml")):
+        return adopt(text, source, base)
     return read_file(context, text, source, is_yaml=is_yaml, base=base, variables=variables)
 
 
@@ -175,7 +177,7 @@ def get_property(context: Context, arguments: Arguments) -> Outcome:
 VERBS = (
     Verb("configure.show", show, Permission.READ, "Show the configuration or some objects of it", (
         Argument("ids", Kind.WORDS, "which objects; left out: all; the first may be `xml`, for that format"),
-        _SHOWN_FORMAT,
+        _FORMAT,
         _PENDING,
         Argument("structured", Kind.FLAG, "add the configuration as data"),
         Argument("secrets", Kind.FLAG, "do not hide secrets"),

@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from haclusterd.formats.cib_xml_configuration import ConfigurationReader
 from haclusterd.formats.cib_xml_membership import is_set
 from haclusterd.formats.cib_xml_notes import Notes
+from haclusterd.formats.cib_xml_places import places_of
 from haclusterd.formats.cib_xml_status import StatusReader
 from haclusterd.formats.cib_xml_tree import Element, parse_tree
+from haclusterd.formats.cib_xml_upgrade import NEWEST_NAME
 from haclusterd.formats.cib_xml_writer import write_configuration
 from haclusterd.model.cluster import Cib, Member
-from haclusterd.model.configuration import effective
+from haclusterd.model.configuration import Configuration, effective
 from haclusterd.model.instants import WallTime
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import Place, ReportItem, in_reading_order, report
+from haclusterd.reports.places import Places
 
-__all__ = ["CibReading", "read_cib", "write_configuration"]
+__all__ = ["CibReading", "ConfigurationReading", "read_cib", "read_configuration", "write_configuration"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,33 @@ class CibReading:
     execution_date: WallTime | None = None
     """When the plan was made that the document was saved for."""
     reports: tuple[ReportItem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationReading:
+    """What a document configures; not to be used when there are errors among the reports."""
+
+    configuration: Configuration
+    reports: tuple[ReportItem, ...] = ()
+    places: Places = Places()
+
+
+def read_configuration(text: str, source: str) -> ConfigurationReading:
+    """Read the configuration of a CIB, or a `<configuration>` by itself, without any status."""
+    root = parse_tree(text, source)
+    if isinstance(root, ReportItem):
+        return ConfigurationReading(Configuration(), (root,))
+    if root.tag == "configuration":
+        root = Element("cib", {"validate-with": NEWEST_NAME}, root.line, [root])
+    section = root.first("configuration")
+    if root.tag != "cib" or section is None:
+        problem = f"<{root.tag}> is neither a <cib> with a <configuration> nor a <configuration>"
+        return ConfigurationReading(
+            Configuration(), (report(Code.SYNTAX, place=Place(source, root.line), problem=problem),)
+        )
+    notes = Notes(source)
+    configuration, _ = ConfigurationReader(root, notes).read()
+    return ConfigurationReading(configuration, in_reading_order(notes.reports), places_of(section, source))
 
 
 def read_cib(text: str, source: str) -> CibReading:

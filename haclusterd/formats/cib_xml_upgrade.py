@@ -20,6 +20,7 @@ Schema = tuple[int, int]
 
 OLDEST: Schema = (1, 0)
 NEWEST: Schema = (4, 0)
+NEWEST_NAME = f"pacemaker-{NEWEST[0]}.{NEWEST[1]}"
 _STRICT: Schema = (3, 0)
 """Since then, the names of releases before 1.0 have no meaning any more, and are ignored."""
 
@@ -52,7 +53,7 @@ def schema_of(root: Element, notes: Notes) -> Schema:
     found = _SCHEMA.match(text)
     schema = (int(found[1]), int(found[2])) if found else _WITHOUT_NUMBER.get(text, OLDEST)
     if schema > NEWEST:
-        problem = f"{text} is not known; it is read as pacemaker-{NEWEST[0]}.{NEWEST[1]}"
+        problem = f"{text} is not known; it is read as {NEWEST_NAME}"
         notes.bad_value(root, "validate-with", problem, severity=Severity.WARNING)
     return schema
 

@@ -35,8 +35,10 @@ def test_every_argument_is_known_to_the_verb(level: Level, command: Command) -> 
         if parameter.name not in ADDED:
             is_list = schema[parameter.name].kind is Kind.WORDS
             assert is_list is (parameter.takes is not Takes.ONE), parameter
-            assert schema[parameter.name].choices in ((), parameter.choices) or set(parameter.choices) == set(
-                schema[parameter.name].choices
+            choices = schema[parameter.name].choices
+            is_keyword = parameter.is_optional and len(parameter.choices) == 1
+            assert choices == () or set(parameter.choices) == set(choices) or (
+                is_keyword and set(parameter.choices) <= set(choices)
             )
     required = {argument.name for argument in verb.arguments if argument.is_required}
     assert required <= set(names)

@@ -1,0 +1,108 @@
+"""Taking over a Pacemaker cluster's configuration: wholly, with its warnings, or not at all, with line and cause."""
+
+import pytest
+
+from haclusterd.commands import registry
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome
+from haclusterd.model.agents import AgentFacts, ParameterFacts
+from haclusterd.model.configuration import Configuration
+from haclusterd.model.ids import ResourceId
+from tests.administered_clusters import NOW, Cluster, running
+from tests.written_cibs import cib, pair
+
+FACTS = {
+    "ocf:haclusterd:dummy": AgentFacts(parameters={"state": ParameterFacts()}),
+    "stonith:fence_local": AgentFacts(parameters={"nodes_dir": ParameterFacts()}),
+}
+NODES = "".join(f'<node id="{number}" uname="n{number}"/>' for number in (1, 2, 3))
+PRIMITIVE = (
+    '<primitive id="a" class="ocf" provider="haclusterd" type="dummy">{}<operations>'
+    '<op id="m" name="monitor" interval="10s"/></operations></primitive>'
+)
+POWER = (
+    '<primitive id="power" class="stonith" type="fence_local"><instance_attributes id="power-ia">'
+    f"{pair('nodes_dir', '/nodes')}{pair('pcmk_host_list', 'n1 n2 n3')}</instance_attributes><operations>"
+    '<op id="power-m" name="monitor" interval="60s"/></operations></primitive>'
+)
+
+
+def load(cluster: Cluster, text: str, mode: str = "replace", source: str = "cib.xml") -> Outcome:
+    context = Context(cluster.cib, NOW, "root@n1", live=cluster.live, agents=FACTS)
+    return registry.run("configure.load", {"mode": mode, "text": text, "source": source}, context)
+
+
+def loaded(cluster: Cluster, outcome: Outcome) -> Configuration:
+    for command in outcome.commands:
+        cluster.do(command)
+    return cluster.cib.configuration
+
+
+def told(outcome: Outcome) -> list[str]:
+    return [f"{each.severity} {each.place}: {each.message}" for each in outcome.reports]
+
+
+def test_a_cluster_is_taken_over() -> None:
+    cluster = running()
+    text = cib(
+        nodes=NODES,
+        properties=pair("dc-version", "2.1.5") + pair("have-watchdog", "false") + pair("stonith-enabled", "true"),
+        resources=PRIMITIVE.format("") + POWER,
+        constraints='<rsc_location id="l" rsc="a"><rule id="r" score="5"><expression id="e" attribute="#uname" '
+        'operation="eq" value="n1"/></rule></rsc_location>',
+    )
+    outcome = load(cluster, text)
+    assert told(outcome)[:2] == [
+        "warning cib.xml:3: left out: the property dc-version=2.1.5, which only Pacemaker's daemons read",
+        "warning cib.xml:3: left out: the property have-watchdog=false, which only Pacemaker's daemons read",
+    ]
+    made = loaded(cluster, outcome)
+    assert list(made.resources) == ["a", "power"]
+    assert list(made.constraints) == ["l"]
+    assert made.properties[0].pairs == (("stonith-enabled", "true"),)
+    assert made.nodes[next(iter(made.nodes))].id == ""
+
+
+def test_an_update_keeps_what_the_file_does_not_name() -> None:
+    cluster = running()
+    before = cluster.cib.configuration
+    text = f"<configuration><resources>{PRIMITIVE.format('')}</resources></configuration>"
+    made = loaded(cluster, load(cluster, text, "update"))
+    assert list(made.resources) == [*before.resources, "a"]
+    assert made.properties == before.properties
+    assert made.constraints == before.constraints
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (cib(nodes=NODES, resources='<primitive id="a" class="lsb" type="x"/>'), "error cib.xml:5: "),
+        (cib(nodes=NODES, properties=pair("no-quorum-policy", "ignore")),
+         "error cib.xml:3: no-quorum-policy: 'ignore' has no effect in a running cluster; only stop has one"),
+        (cib(nodes=NODES, properties=pair("have-watchdog", "true")),
+         "error cib.xml:3: have-watchdog: 'true' has no effect in a running cluster"),
+        (cib(nodes=NODES, properties=pair("my-own", "1")), "error cib.xml:3: unknown cluster property my-own"),
+        (cib(nodes=NODES, resources=PRIMITIVE.format(f'<meta_attributes id="x">\n{pair("remote-node", "g")}'
+                                                     "</meta_attributes>")), "error cib.xml:6: a: remote-node: "),
+        (cib(nodes=NODES, resources="", constraints='<rsc_location id="l" rsc="gone" node="n1"/>'),
+         "error cib.xml:6: "),
+        ("<cib>\n<x></cib>", "error cib.xml:2:6: this is no well-formed XML"),
+        ("<acl/>", "error cib.xml:1: <acl> is neither a <cib> with a <configuration> nor a <configuration>"),
+        (cib(resources="\n<x/>"), "error cib.xml:6: <x id=None> is not supported yet"),
+    ],
+)  # fmt: skip
+def test_what_cannot_run_here_is_refused_with_its_line_and_changes_nothing(text: str, expected: str) -> None:
+    outcome = load(running(), text)
+    assert outcome.commands == ()
+    errors = [line for line in told(outcome) if line.startswith("error")]
+    assert any(line.startswith(expected) for line in errors), errors
+
+
+def test_xml_is_known_by_its_format_or_its_name() -> None:
+    text = f"<configuration><resources>{PRIMITIVE.format('')}</resources></configuration>"
+    context = Context(running().cib, NOW, "root@n1", agents=FACTS)
+    for arguments in ({"format": "xml", "source": "-"}, {"source": "a.xml"}):
+        outcome = registry.run("configure.verify", {"text": text, **arguments}, context)
+        assert isinstance(outcome.data, dict)
+        assert "SYNTAX" not in [report.code for report in outcome.reports]
+    assert ResourceId("a") not in context.cib.configuration.resources
