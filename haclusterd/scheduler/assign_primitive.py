@@ -29,6 +29,7 @@ class PrimitiveAssignment:
         """Assign one primitive; yield what it has to run with first."""
         resource = wanted.resource
         resource.is_assigning = True
+        self._placing.chains.changed(resource)
         primaries = this_with(resource)
         dependents = with_this(resource)
         for is_mandatory in (True, False):

@@ -16,7 +16,7 @@ from haclusterd.scheduler.meta_attributes import apply_meta, resolve_meta
 from haclusterd.scheduler.nodes import NodeKind
 from haclusterd.scheduler.readings import boolean
 from haclusterd.scheduler.remote_nodes import add_remote_node, connection_primitive
-from haclusterd.scheduler.resource_builder import Around, ResourceBuilder
+from haclusterd.scheduler.resource_builder import MOST_INSTANCES, Around, ResourceBuilder
 
 _IP_AGENT = AgentReference("ocf", "heartbeat", "IPaddr2")
 _MONITOR_MS = 60_000
@@ -37,6 +37,9 @@ def build_bundle(item: Bundle, builder: ResourceBuilder) -> Resource | None:
         return None
     promoted_max = max(0, item.promoted_max or 0)
     count = _count(item.replicas, promoted_max or 1)
+    if count > MOST_INSTANCES:
+        builder.warn(f"{item.id} is left out: it asks for {count} replicas, more than {MOST_INSTANCES}")
+        return None
     addresses = _addresses(network.ip_range_start, count)
     if network.ip_range_start and len(set(addresses)) < count:
         builder.warn(f"{item.id} is left out: there are no {count} addresses from {network.ip_range_start} on")

@@ -17,6 +17,7 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.colocation_lists import this_with, with_this
 from haclusterd.scheduler.entities import UNAME, Resource, Together, Variant
+from haclusterd.scheduler.influence import has_influence
 from haclusterd.scheduler.node_values import folded, is_bundled, value_on
 from haclusterd.scheduler.placing import Placing, Table
 
@@ -40,6 +41,13 @@ class Pull:
     """Walk to what the neighbours want to run with, instead of to what wants to run with them."""
     changes: list[tuple[NodeName, int, Together]] = field(default_factory=list)
     """What was added and for which colocation; only when the target explains its scores."""
+    _live: list[NodeName] = field(init=False)
+    """The nodes that can still be gained: -INFINITY stays what it is."""
+    _leaps: list[Resource] = field(default_factory=list)
+    """Where the chains begin that were taken at once on the way to the present resource."""
+
+    def __post_init__(self) -> None:
+        self._live = [name for name, value in self.table.items() if value > -INFINITY]
 
     def add(self, source: Resource, together: Together, *, is_dropped_if_useless: bool = True) -> None:
         """Let one neighbour, and whoever is behind it, pull.
@@ -47,32 +55,68 @@ class Pull:
         A walk with a list instead of calls: chains of colocations are as long as groups are. A resource on the way to
         the present one does not pull again.
         """
-        factor = together.score / INFINITY
-        waiting = [_Step(source, together, _narrowed(factor))]
+        waiting = [_Step(source, together, _narrowed(together.score / INFINITY))]
         is_first = True
         while waiting:
             step = waiting.pop()
             here = step.source
             if step.is_done:
                 here.updating_scores = False
+                if step.is_leap:
+                    self._leaps.pop()
                 self._mend()
                 continue
             if here.variant is Variant.GROUP:
                 here = here.children[0]
-            if here.updating_scores:
+            if here.updating_scores or (self._leaps and self._is_leapt_over(here)):
                 continue
-            changes = self._pulled(here, step)
-            is_useful = self._leaves_a_node(changes)
-            if not is_useful and (is_dropped_if_useless or not is_first):
-                continue
-            self._keep(changes, step.together)
+            end = self._leapt(here, step)
+            is_leap = end is not None
+            if is_leap:
+                self._leaps.append(here)
+            if end is None:
+                is_useful = self._pull(here, step, is_kept=is_first and not is_dropped_if_useless)
+                is_first = False
+                if not is_useful:
+                    continue
+                end = here
             is_first = False
+            end.updating_scores = True
+            waiting.append(_Step(end, step.together, step.factor, is_done=True, is_leap=is_leap))
+            waiting.extend(reversed(list(self._further(end, step.factor))))
+
+    def _pull(self, here: Resource, step: _Step, *, is_kept: bool) -> bool:
+        """Add what one neighbour prefers; tell whether a node is left, without which nobody behind it pulls."""
+        changes = self._pulled(here, step)
+        is_useful = self._leaves_a_node(changes)
+        if is_useful or is_kept:
+            self._keep(changes, step.together)
             if not is_useful:
                 self._mend()
-                continue
-            here.updating_scores = True
-            waiting.append(_Step(here, step.together, step.factor, is_done=True))
-            waiting.extend(reversed(list(self._further(here, step.factor))))
+        return is_useful
+
+    def _is_leapt_over(self, here: Resource) -> bool:
+        return any(self.placing.chains.is_after(here, first) for first in self._leaps)
+
+    def _leapt(self, here: Resource, step: _Step) -> Resource | None:
+        """Add what a whole chain prefers at once, where only one node is left; return the chain's end."""
+        if step.factor != 1.0 or self.is_nonnegative or self.follows_primaries or self.target.addends is not None:
+            return None
+        if len(self._live) != 1 or here.variant is not Variant.PRIMITIVE or step.together.attribute != UNAME:
+            return None
+        name = self._live[0]
+        if name not in self.placing.available or is_bundled(here) or is_bundled(self.target):
+            return None
+        if step.together.is_configured and here.parent is not None:
+            return None
+        tail = self.placing.chains.tail(here, name)
+        value = self.table[name]
+        if tail is None or tail.end is here or value < 0 or tail.end.updating_scores:
+            return None
+        if value + tail.lowest < 0 or value + tail.turnover >= INFINITY:
+            return None
+        self.table[name] = value + tail.total
+        return tail.end
 
     def _further(self, here: Resource, factor: float) -> Iterable[_Step]:
         if self.follows_primaries:
@@ -89,9 +133,8 @@ class Pull:
         best = self._by_value(source, scores, together.attribute)
         available = self.placing.available
         changes: dict[NodeName, int] = {}
-        for name, value in self.table.items():
-            if value <= -INFINITY:
-                continue
+        for name in self._live:
+            value = self.table[name]
             if best is not None:
                 there = folded(value_on(self.placing.nodes[name], together.attribute, self.target))
                 score = best.get(there, -INFINITY)
@@ -118,14 +161,16 @@ class Pull:
         return best
 
     def _leaves_a_node(self, changes: dict[NodeName, int]) -> bool:
-        available = self.placing.available
-        return any(changes.get(name, value) >= 0 and name in available for name, value in self.table.items())
+        available, table = self.placing.available, self.table
+        return any(changes.get(name, table[name]) >= 0 and name in available for name in self._live)
 
     def _keep(self, changes: dict[NodeName, int], together: Together) -> None:
         if self.target.addends is not None:
             for name, new in changes.items():
                 self.changes.append((name, new - max(self.table[name], -INFINITY), together))
         self.table.update(changes)
+        if any(value <= -INFINITY for value in changes.values()):
+            self._live = [name for name in self._live if self.table[name] > -INFINITY]
 
     def _mend(self) -> None:
         if self.is_nonnegative:
@@ -142,6 +187,7 @@ class _Step:
     together: Together
     factor: float
     is_done: bool = False
+    is_leap: bool = False
 
 
 def pull_by_dependents(
@@ -175,16 +221,6 @@ def _told(pull: Pull, together: Together, before: Table) -> Iterable[tuple[NodeN
 
 def _words(together: Together) -> str:
     return f"{together.id}: what {together.dependent.id} prefers"
-
-
-def has_influence(together: Together, primary: Resource) -> bool:
-    """Tell whether a dependent's preferences may move a primary: always while that is not active.
-
-    The connection of a bundle's container does not move a container that is well where it is.
-    """
-    if together.dependent.is_nesting_allowed and not primary.is_failed and len(primary.active_nodes) == 1:
-        return False
-    return together.has_own_influence or not primary.active_nodes
 
 
 def all_scores(source: Resource, placing: Placing) -> Table:

@@ -13,6 +13,7 @@ from functools import cmp_to_key, partial
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
+from haclusterd.scheduler.dependent_chains import DependentChains
 from haclusterd.scheduler.entities import START, STOP, Inventory, Resource, Variant
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.settings import Settings
@@ -29,6 +30,7 @@ class Placing:
         self.settings = settings
         self.available: set[NodeName] = {node.name for node in inventory.nodes if node.is_available}
         """Nodes that can run resources now, scores aside."""
+        self.chains = DependentChains()
         self._strategy = settings.placement_strategy
 
     def node_changed(self, node: Node) -> None:

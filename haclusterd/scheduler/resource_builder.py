@@ -20,6 +20,8 @@ from haclusterd.scheduler.readings import at_least, boolean, duration_ms, intege
 from haclusterd.scheduler.rules import RuleContext, by_strength, looks_at_nodes, merge
 from haclusterd.scheduler.settings import Settings
 
+MOST_INSTANCES = 1000
+"""Of one clone or bundle; what asks for more, and for more than there are nodes, is a slip of the pen."""
 _CAN_BE_UNIQUE = ("ocf", "stonith")
 
 Outer = tuple[tuple[AttributeSet, ...], ...]
@@ -233,6 +235,8 @@ class ResourceBuilder:
             return "only agents of the class ocf can be promoted"
         nodes = max(1, len(self.inventory.nodes))
         clone.clone_max = at_least(meta.get("clone-max"), 0, nodes)
+        if clone.clone_max > max(nodes, MOST_INSTANCES):
+            return f"it asks for {clone.clone_max} instances, more than {MOST_INSTANCES}"
         clone.clone_node_max = at_least(meta.get("clone-node-max"), 0, 1)
         clone.is_unique = boolean(meta.get("globally-unique"), default=False)
         if "globally-unique" not in meta:
