@@ -48,6 +48,7 @@ class ScheduledCluster:
     now: WallTime = BEGIN
     options: ScheduleOptions = DEFAULT_OPTIONS
     running: set[tuple[ResourceId, NodeName]] = field(default_factory=set)
+    promoted: set[tuple[ResourceId, NodeName]] = field(default_factory=set)
     calls: int = 0
     not_installed: set[tuple[ResourceId, NodeName]] = field(default_factory=set)
     """Where probes find that a resource cannot run."""
@@ -90,7 +91,7 @@ class ScheduledCluster:
         known = self.cib.status.nodes[name].incarnation
         boot = known.boot_id if same_boot and known is not None else f"boot{self.calls}"
         if not same_boot:
-            self.running = {(resource, where) for resource, where in self.running if where != name}
+            self._forget(name)
         self.do(commands.Join(name, Incarnation(boot, f"{self.calls:016x}")))
 
     def lose(self, node: str, reason: str = "silent for 2034 ms") -> None:
@@ -104,8 +105,12 @@ class ScheduledCluster:
         if self.cib.status.nodes[name].state is not NodeState.LOST:
             self.lose(node, "to be fenced")
         incarnation = self.cib.status.nodes[name].incarnation
-        self.running = {(resource, where) for resource, where in self.running if where != name}
+        self._forget(name)
         self.do(commands.Fenced(name, incarnation, None, FenceOutcome.CONFIRMED, "off"))
+
+    def _forget(self, node: NodeName) -> None:
+        self.running = {(resource, where) for resource, where in self.running if where != node}
+        self.promoted = {(resource, where) for resource, where in self.promoted if where != node}
 
     # -- plans ------------------------------------------------------------------------------------------------------
 
@@ -128,7 +133,7 @@ class ScheduledCluster:
 
     def perform(self, action: GraphAction) -> bool:
         """Carry out one action as it should end; tell whether it ended as the plan expected."""
-        if action.kind is ActionKind.PSEUDO:
+        if action.kind in (ActionKind.PSEUDO, ActionKind.CLUSTER):
             return True
         assert action.node is not None
         if action.kind is ActionKind.FENCE:
@@ -203,14 +208,19 @@ class ScheduledCluster:
         assert action.resource is not None
         assert action.node is not None
         here = (action.resource, action.node)
-        if action.name == ActionName.START:
+        if action.name in (ActionName.START, ActionName.MIGRATE_FROM):
             self.running.add(here)
-        elif action.name == ActionName.STOP:
-            self.running.discard(here)
+        elif action.name == ActionName.PROMOTE:
+            self.promoted.add(here)
+        elif action.name in (ActionName.STOP, ActionName.DEMOTE):
+            self.promoted.discard(here)
+            if action.name == ActionName.STOP:
+                self.running.discard(here)
         elif action.is_probe and here in self.not_installed:
             return ExitCode.NOT_INSTALLED
         elif action.name == ActionName.MONITOR:
-            return ExitCode.OK if here in self.running else ExitCode.NOT_RUNNING
+            is_up = ExitCode.PROMOTED if here in self.promoted else ExitCode.OK
+            return is_up if here in self.running else ExitCode.NOT_RUNNING
         return ExitCode.OK
 
 
@@ -222,4 +232,6 @@ def told(action: GraphAction) -> str:
     interval = f"/{action.interval_ms // 1000}s" if action.interval_ms else ""
     where = f" on {action.node}" if action.node is not None else ""
     mark = "~ " if action.kind is ActionKind.PSEUDO else ""
-    return f"{mark}{name}{interval} {action.resource}{where}"
+    occasion = f" {action.notification}" if action.notification and action.kind is ActionKind.RESOURCE else ""
+    what = f" {action.resource}" if action.resource is not None else ""
+    return f"{mark}{name}{interval}{what}{where}{occasion}"

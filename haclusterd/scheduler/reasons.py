@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 from haclusterd.model.ocf import Role
+from haclusterd.scheduler.collective_flags import BEGUN
 from haclusterd.scheduler.entities import (
     CANCEL,
     DEMOTE,
@@ -18,6 +19,7 @@ from haclusterd.scheduler.entities import (
     START,
     STOP,
     STOPPED,
+    UNRUNNABLE_FIRST_BLOCKS,
     Action,
     Resource,
     Variant,
@@ -47,7 +49,7 @@ def reason_of(action: Action) -> str:
     if resource is None:
         return action.reason
     if resource.variant is not Variant.PRIMITIVE:
-        return _MEMBERS.get(action.task, "")
+        return _MEMBERS.get(action.task) or ("its members are told" if action.notification else "")
     if not action.is_runnable:
         return in_words(action.reason) or _hindrance(resource, action) or _wish(resource)
     found = _REASONS.get(action.task)
@@ -97,7 +99,20 @@ def _why_stopped(resource: Resource, action: Action) -> str:
         return _why_moved(resource, node)
     if resource.definition_changed:
         return "its definition has changed"
-    return in_words(action.reason) or "it restarts"
+    return _why_stranded(resource) or in_words(action.reason) or "it restarts"
+
+
+def _why_stranded(resource: Resource) -> str:
+    """Say which other resource keeps this one from starting again; empty when it may."""
+    start = next(iter(reversed(resource.actions.get((START, 0), ()))), None)
+    if start is None or start.is_runnable:
+        return ""
+    for relation in reversed(start.before):
+        first = relation.first
+        is_in_the_way = relation.flags & UNRUNNABLE_FIRST_BLOCKS and not first.is_runnable
+        if is_in_the_way and first.resource is not None and first.resource is not resource:
+            return f"{first.resource.id} cannot {BEGUN.get(first.task, first.task)}"
+    return ""
 
 
 def _why_started(resource: Resource, action: Action) -> str:
