@@ -37,7 +37,7 @@ def primitive(name: str, inside: str = "", agent: str = "ocf:pacemaker:Dummy", m
 def block(kind: str, name: str, rule: str = "", score: str = "", **pairs: str) -> str:
     given = f' score="{score}"' if score else ""
     words = "".join(
-        f'<nvpair id="{name}-{key}" name="{key.replace("_", "-")}" value="{value}"/>' for key, value in pairs.items()
+        f'<nvpair id="{name}-{key}" name="{key}" value="{value}"/>' for key, value in pairs.items()
     )
     return f'<{kind} id="{name}"{given}>{rule}{words}</{kind}>'
 
