@@ -1,5 +1,7 @@
 """The section `configuration` of CIB XML, with what older releases wrote upgraded on reading."""
 
+from collections import Counter
+
 from haclusterd.formats.cib_xml_constraints import ConstraintReader
 from haclusterd.formats.cib_xml_nodes import NodeNames, NodeReader
 from haclusterd.formats.cib_xml_notes import Notes
@@ -40,7 +42,9 @@ class ConfigurationReader:
             resources.read(section)
         tags = self._tags()
         known = resources.not_held.union(resources.resources, resources.templates, tags, implicit(resources))
-        constraints = ConstraintReader(self._sets, known, self._notes)
+        sizes = Counter(str(each.template) for each in resources.primitives() if each.template is not None)
+        sizes.update({name: len(tag.references) for name, tag in tags.items()})
+        constraints = ConstraintReader(self._sets, known, sizes, self._notes)
         for section in self._section.all("constraints"):
             constraints.read(section)
         made = Configuration(

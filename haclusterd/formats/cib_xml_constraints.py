@@ -27,13 +27,26 @@ _KINDS = {kind.value.lower(): kind for kind in OrderingKind}
 _ACTIONS = ("start", "stop", "promote", "demote")
 _DISCOVERIES = ("always", "never", "exclusive")
 _LOSS_POLICIES = ("stop", "demote", "freeze", "fence")
+_REFERENCES = ("rsc", "with-rsc", "first", "then")
+
+MAX_MEMBERS = 1000
+"""Resources in one constraint: each may be related with each."""
+MAX_PAIRS = 2_000_000
+"""Pairs of resources that all constraints of a document relate, at most."""
 
 
 class ConstraintReader:
-    """Reads the section `constraints`; `known` are the names that resources have in constraints."""
+    """Reads the section `constraints`.
 
-    def __init__(self, sets: SetReader, known: Container[str], notes: Notes) -> None:
+    `known` are the names that resources have in constraints; `sizes` tells of those that stand for several (tags,
+    templates) for how many.
+    """
+
+    def __init__(self, sets: SetReader, known: Container[str], sizes: Mapping[str, int], notes: Notes) -> None:
         self._rules = sets.rules
+        self._references = sets.references
+        self._sizes = sizes
+        self._pairs_left = MAX_PAIRS
         self._resource_sets = ResourceSetReader(sets, notes)
         self._known = known
         self._notes = notes
@@ -61,9 +74,24 @@ class ConstraintReader:
         reader = self._readers.get(element.tag)
         if reader is None:
             self._notes.not_yet(element, f"<{element.tag}>")
-        if identifier is None or reader is None:
+        if identifier is None or reader is None or not self._is_affordable(element):
             return None
         return reader(element, ConstraintId(identifier))
+
+    def _is_affordable(self, element: Element) -> bool:
+        """Tell whether a constraint relates no more resources than anybody could mean; report when it does."""
+        named = [element.attributes[name] for name in _REFERENCES if name in element.attributes]
+        for written in element.all("resource_set"):
+            each = self._references.target(written)
+            named += [member.get("id") or "" for member in each.all("resource_ref")] if each is not None else []
+        count = sum(self._sizes.get(name, 1) for name in named)
+        self._pairs_left -= count * count // 4
+        if count <= MAX_MEMBERS and self._pairs_left >= 0:
+            return True
+        what = f"<{element.tag}>" if count > MAX_MEMBERS else "what all constraints relate"
+        limit = f"{MAX_MEMBERS} resources" if count > MAX_MEMBERS else f"{MAX_PAIRS} pairs of resources"
+        self._notes.note(Code.TOO_LARGE, element, what=what, limit=limit)
+        return False
 
     def _resource(self, element: Element, name: str) -> ResourceId | None:
         """Return what an attribute names, whether it exists or not; None, and a report, when there is none."""

@@ -25,16 +25,21 @@ class References:
 
     def resolve(self, element: Element) -> Element | None:
         """Return what an element refers to, or itself; None, and a report, when it refers to nothing."""
+        target = self.target(element)
+        if target is None:
+            self._notes.note(Code.UNKNOWN_OBJECT, element, id=element.get("id-ref"))
+            return None
+        return target if target is element or self.is_affordable(element, target) else None
+
+    def target(self, element: Element) -> Element | None:
+        """Return what an element refers to, or itself; None when it refers to nothing."""
         reference = element.get("id-ref")
         if reference is None:
             return element
         if self._by_id is None:
             self._by_id = self._collected()
         target = self._by_id.get((element.tag, reference))
-        if target is None or target.get("id-ref") is not None:
-            self._notes.note(Code.UNKNOWN_OBJECT, element, id=reference)
-            return None
-        return target if self.is_affordable(element, target) else None
+        return None if target is None or target.get("id-ref") is not None else target
 
     def is_affordable(self, element: Element, target: Element) -> bool:
         """Tell whether a document may make one thing more of `target`; report at `element` when it may not."""

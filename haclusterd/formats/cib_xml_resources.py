@@ -1,6 +1,6 @@
 """Resources in CIB XML: primitives, templates, groups, clones and bundles (Pacemaker Explained, "Resources")."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from haclusterd.formats.cib_xml_bundles import read_bundle
@@ -37,6 +37,10 @@ class ResourceReader:
         for element in section.children:
             if element.tag != "template":
                 self._resource(element)
+
+    def primitives(self) -> Iterator[Primitive]:
+        """Yield the primitives that were read."""
+        return (each for each in self.resources.values() if isinstance(each, Primitive))
 
     def _resource(self, element: Element) -> None:
         match element.tag:

@@ -207,9 +207,9 @@ def test_nodes_and_fencing_levels() -> None:
     assert told(made) == []
     held = made.cib.configuration
     assert held.nodes == {
-        "n1": NodeEntry("n1", score=-5),
+        "n1": NodeEntry("n1", score=-5, id="1"),
         "r": NodeEntry("r", is_remote=True),
-        "gateway": NodeEntry("gateway", score=-1_000_000),
+        "gateway": NodeEntry("gateway", score=-1_000_000, id="p"),
     }
     assert list(made.cib.members) == ["n1", "gateway"]
     assert held.fencing_levels == (
