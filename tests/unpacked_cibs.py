@@ -36,9 +36,7 @@ def primitive(name: str, inside: str = "", agent: str = "ocf:pacemaker:Dummy", m
 
 def block(kind: str, name: str, rule: str = "", score: str = "", **pairs: str) -> str:
     given = f' score="{score}"' if score else ""
-    words = "".join(
-        f'<nvpair id="{name}-{key}" name="{key}" value="{value}"/>' for key, value in pairs.items()
-    )
+    words = "".join(f'<nvpair id="{name}-{key}" name="{key}" value="{value}"/>' for key, value in pairs.items())
     return f'<{kind} id="{name}"{given}>{rule}{words}</{kind}>'
 
 
