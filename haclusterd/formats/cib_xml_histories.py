@@ -30,6 +30,9 @@ _STATUS = {
     10: ExecutionStatus.NO_FENCE_DEVICE,
     11: ExecutionStatus.NO_SECRETS,
 }
+_CODES = {code.value: code for code in ExitCode}
+_LARGEST_CODE = 255
+_SAFE_LENGTH = 16
 _KNOWN = ("id", "class", "provider", "type", "container", "shutdown-lock")
 
 
@@ -70,46 +73,57 @@ class HistoryReader:
             locked_at=WallTime(locked_at) if locked_at > 0 else None,
         )
 
+    def _number(self, element: Element, name: str, default: int) -> int:
+        """Read a whole number; nearly all of them are what they should be."""
+        text = element.attributes.get(name)
+        if text is None:
+            return default
+        is_plain = len(text) < _SAFE_LENGTH and text.isdecimal()
+        return int(text) if is_plain else self._notes.number(element, name, default)
+
     def _record(self, element: Element) -> OperationRecord | None:
-        notes = self._notes
-        operation = notes.required(element, "operation")
-        status = _STATUS.get(notes.number(element, "op-status", 99))
-        code = notes.number(element, "rc-code", -1)
-        if operation is None or status is None or not 0 <= code <= 255:
+        number, get = self._number, element.attributes.get
+        operation = self._notes.required(element, "operation")
+        status = _STATUS.get(number(element, "op-status", 99))
+        code = number(element, "rc-code", -1)
+        if operation is None or status is None or not 0 <= code <= _LARGEST_CODE:
             return None
-        changed_at = notes.number(element, "last-rc-change", 0) * 1000
-        get = element.get
+        changed_at = number(element, "last-rc-change", 0) * 1000
         source, target = get("migrate_source"), get("migrate_target")
         return OperationRecord(
             operation,
-            notes.number(element, "interval", 0),
-            notes.number(element, "call-id", -1),
-            ExitCode.read(code),
+            number(element, "interval", 0),
+            number(element, "call-id", -1),
+            _CODES.get(code, ExitCode.ERROR),
             status,
             _expected(get("transition-key") or ""),
-            run_at=WallTime(notes.number(element, "last-run", 0) * 1000 or changed_at),
+            run_at=WallTime(number(element, "last-run", 0) * 1000 or changed_at),
             changed_at=WallTime(changed_at),
-            executed_ms=notes.number(element, "exec-time", 0),
-            queued_ms=notes.number(element, "queue-time", 0),
+            executed_ms=number(element, "exec-time", 0),
+            queued_ms=number(element, "queue-time", 0),
             exit_reason=get("exit-reason") or "",
             digest=get("op-digest") or "",
             migrate_source=NodeName(source) if source else None,
             migrate_target=NodeName(target) if target else None,
             restart_digest=get("op-restart-digest") or "",
-            restart_parameters=tuple((get("op-force-restart") or "").split()),
+            restart_parameters=_words(get("op-force-restart")),
             pacemaker=PacemakerMark(
                 get("id") or "",
                 get("on_node") or "",
                 get("transition-magic") or "",
                 get("op-secure-digest") or "",
-                tuple((get("op-secure-params") or "").split()),
+                _words(get("op-secure-params")),
             ),
         )
 
 
+def _words(text: str | None) -> tuple[str, ...]:
+    return tuple(text.split()) if text else ()
+
+
 def _expected(transition_key: str) -> ExitCode:
     """Return the exit code that was expected: the third part of `ACTION:TRANSITION:CODE:UUID`."""
-    parts = transition_key.split(":")
+    parts = transition_key.split(":", 3)
     if len(parts) < 3 or not parts[2].isdecimal():
         return ExitCode.UNKNOWN
-    return ExitCode.read(int(parts[2][:6]))
+    return _CODES.get(int(parts[2][:6]), ExitCode.ERROR)

@@ -36,15 +36,21 @@ class FoundStates:
         if is_active:
             mark_running(resource, node, is_failed=resource.is_failed)
             _note_failed(resource, on_fail)
-        elif resource.history_id is not None and ":" in resource.history_id:
-            resource.history_id = None
         else:
-            _withdraw_stop(resource, node)
+            _note_inactive(resource, node)
         if replay.failed_words:
             resource.fails_off_on[node.name] = replay.failed_words
         is_leaving = resource.partial_source is node and bool(resource.active_nodes)
         if resource.original_role is Role.STOPPED and is_leaving:
             resource.original_role = Role.STARTED
+
+    def take_absence(self, resource: Resource, node: Node) -> None:
+        """Draw the consequences of a probe that found nothing, on a node of which nothing else is known."""
+        _note_probed(resource, node)
+        resource.next_role = Role.UNKNOWN
+        if resource.original_role is Role.UNKNOWN:
+            resource.original_role = Role.STOPPED
+        _note_inactive(resource, node)
 
     def stop_containers(self) -> None:
         """Stop the containers of bundles in which something failed that only a new container mends."""
@@ -128,8 +134,11 @@ def _note_probed(resource: Resource, node: Node) -> None:
         found = None if found.is_unique else found.parent
 
 
-def _withdraw_stop(resource: Resource, node: Node) -> None:
-    if node.name in resource.required_stops:
+def _note_inactive(resource: Resource, node: Node) -> None:
+    """An instance that is not there gives up the number it was recorded under; a stop may still become necessary."""
+    if resource.history_id is not None and ":" in resource.history_id:
+        resource.history_id = None
+    elif node.name in resource.required_stops:
         resource.required_stops.discard(node.name)
         resource.optional_stops.add(node.name)
 

@@ -142,6 +142,11 @@ class _Unpacker:
             return
         if history is not None:
             self._take_lock(resource, node, history)
+            if not orders and _is_plain_absence(resource, history) and name not in node.status.unverified:
+                resource.histories[node.name] = history
+                self._states.take_absence(resource, node)
+                _restrict_to_target_role(resource)
+                return
         saved, resource.original_role = resource.original_role, Role.UNKNOWN
         replay, records = self._replay(resource, node, history)
         _take_orders(resource, node, orders, replay)
@@ -222,6 +227,22 @@ class _Unpacker:
             resource.histories[node.name] = history
             replay.run(records)
         return replay, records
+
+
+def _is_plain_absence(resource: Resource, history: ResourceHistory) -> bool:
+    """Tell whether nothing is known but that a probe found it not running: of most resources on most nodes."""
+    if len(history.records) != 1 or history.last_failure is not None:
+        return False
+    (record,) = history.records.values()
+    return (
+        record.exit_code is ExitCode.NOT_RUNNING
+        and record.target_exit_code is ExitCode.NOT_RUNNING
+        and record.status is ExecutionStatus.DONE
+        and record.operation == MONITOR
+        and not record.interval_ms
+        and not resource.failure_timeout_ms
+        and resource.partial_source is None
+    )
 
 
 def _take_orders(resource: Resource, node: Node, orders: Sequence[Order], replay: Replay) -> None:
