@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from haclusterd.model.graph import ActionKind, GraphAction, Placement, Plan
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.model.ocf import ActionName, Role
+from haclusterd.model.ocf import ActionName, ExitCode, Role
 
 State = dict[ResourceId, dict[NodeName, Role]]
 """For each primitive or instance: on which nodes, in which role."""
@@ -48,7 +48,7 @@ def _apply(action: GraphAction, nodes: dict[NodeName, Role], node: NodeName) -> 
         nodes.pop(node, None)
     elif action.name in (ActionName.START, ActionName.MIGRATE_FROM):
         nodes[node] = Role.STARTED
-    elif action.name == ActionName.PROMOTE:
+    elif action.name == ActionName.PROMOTE or (node in nodes and action.target_exit_code is ExitCode.PROMOTED):
         nodes[node] = Role.PROMOTED
     elif action.name == ActionName.DEMOTE and node in nodes:
         nodes[node] = Role.UNPROMOTED

@@ -41,7 +41,7 @@ def _is_done(template: Template, first: Resource) -> bool:
         return True
     if template.first_task == STOP:
         return role_of(first).value <= Role.STOPPED.value
-    return template.first_task == DEMOTE and role_of(first) is not Role.PROMOTED
+    return template.first_task == DEMOTE and role_of(first) is Role.UNPROMOTED
 
 
 def role_of(resource: Resource) -> Role:
