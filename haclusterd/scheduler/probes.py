@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import ExitCode, Role
 from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.entities import (
@@ -46,6 +47,8 @@ class Probes:
 def create_probes(inventory: Inventory, table: ActionTable, settings: Settings) -> Probes:
     """Create the probes of all nodes."""
     prober = _Prober(table, settings)
+    names = {node.name for node in inventory.nodes if node.is_online and not node.is_unclean}
+    tops = [top for top in inventory.tops if not prober.is_settled(top, names)]
     for node in inventory.nodes:
         if not node.is_online:
             if node.kind is NodeKind.REMOTE and remote_state(node) is RemoteState.FAILED:
@@ -55,7 +58,7 @@ def create_probes(inventory: Inventory, table: ActionTable, settings: Settings) 
             continue
         if node.is_pending and not settings.options.is_pacemaker_compatible:
             continue
-        for top in inventory.tops:
+        for top in tops:
             if not node.is_bundle_node or top.variant is Variant.BUNDLE:
                 prober.probe(top, node)
     return prober.made
@@ -69,6 +72,18 @@ class _Prober:
         self._exclusive: dict[Resource, bool] = {}
         self._table = table
         self._is_asking = settings.is_probing_at_startup
+
+    def is_settled(self, top: Resource, names: set[NodeName]) -> bool:
+        """Tell at once, without going from node to node, that nobody has to be asked about a resource."""
+        if top.variant is Variant.BUNDLE or top.has_exclusive_discovery:
+            return False
+        leaves = list(top.leaves())
+        if not self._is_asking:
+            return not any(leaf.unverified_on for leaf in leaves)
+        if top.is_anonymous_clone:
+            is_simple = all(child.variant is Variant.PRIMITIVE for child in top.children)
+            return is_simple and names <= set().union(*(leaf.known_on for leaf in leaves))
+        return all(names <= leaf.known_on for leaf in leaves)
 
     def probe(self, resource: Resource, node: Node) -> None:
         """Create the probes of a resource, and of what it contains, on a node."""
