@@ -31,7 +31,7 @@ class Clearing:
     node: Node
     reason: str
     is_possible: bool = True
-    """Whether the node could be reached when this was found; a remote node may be connected to only later."""
+    """Whether the resource was managed and the node reachable when this was found: both may change later."""
     is_after_fencing: bool = False
     """Of a remote connection that waits for its next try: only once the node it leads to has been fenced."""
 
@@ -46,9 +46,9 @@ class Failures:
         self._cleared: set[tuple[str, NodeName]] = set()
         self._late: list[tuple[Resource, Node, OperationRecord]] = []
         self.forgotten: dict[tuple[NodeName, ResourceId], str] = {}
-        """Failures to be forgotten, with why."""
+        """Failures to be forgotten, with why; empty where a graph holds actions for that."""
         self.clearings: list[Clearing] = []
-        """The same in the order in which they were found, for graphs that hold such actions."""
+        """What is to be forgotten, in the order in which it was found, for graphs that hold actions for that."""
 
     def counts_on(self, node: Node) -> dict[str, list[FailCount]]:
         """Return what is counted on a node, by the names under which resources are recorded.
@@ -121,12 +121,13 @@ class Failures:
         is_reachable = node.is_online and not node.is_unclean
         if (resource.id, node.name) in self._cleared:
             return
-        if is_reachable:
+        is_compatible = self._settings.options.is_pacemaker_compatible
+        if is_reachable and not is_compatible:
             self.forgotten.setdefault((node.name, resource.recorded_as), why)
-        if is_reachable or self._settings.options.is_pacemaker_compatible:
+        if is_reachable or is_compatible:
             self._cleared.add((resource.id, node.name))
             is_after = resource.is_remote_connection and bool(resource.reconnect_interval_ms)
-            is_possible = node.is_online or (node.is_guest and not node.must_be_reset)
+            is_possible = resource.is_managed and (node.is_online or (node.is_guest and not node.must_be_reset))
             self.clearings.append(Clearing(resource, node, why, is_possible, is_after))
 
     def is_cleared(self, resource: Resource, node: Node) -> bool:
