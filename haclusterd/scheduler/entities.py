@@ -319,6 +319,13 @@ class Resource:
         """The name under which it is recorded on nodes."""
         return self.history_id or (self.id if self.is_unique else self.base_id)
 
+    @property
+    def present_role(self) -> Role:
+        """The role now; of what contains others the highest of theirs."""
+        if not self.children:
+            return self.original_role
+        return max((child.present_role for child in self.children), key=lambda role: role.value)
+
     def leaves(self) -> Iterator[Resource]:
         """Yield the primitives inside it, itself if it is one."""
         if self.variant is Variant.PRIMITIVE:

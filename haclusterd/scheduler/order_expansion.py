@@ -40,15 +40,8 @@ def _is_done(template: Template, first: Resource) -> bool:
     if first is template.then:
         return True
     if template.first_task == STOP:
-        return role_of(first).value <= Role.STOPPED.value
-    return template.first_task == DEMOTE and role_of(first) is Role.UNPROMOTED
-
-
-def role_of(resource: Resource) -> Role:
-    """Return the present role; of a collective the highest of those inside."""
-    if not resource.children:
-        return resource.original_role
-    return max((role_of(child) for child in resource.children), key=lambda role: role.value)
+        return first.present_role.value <= Role.STOPPED.value
+    return template.first_task == DEMOTE and first.present_role is Role.UNPROMOTED
 
 
 def _flags(template: Template, first: Action, then: Action) -> int:

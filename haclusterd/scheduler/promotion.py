@@ -44,7 +44,7 @@ def choose_roles(clone: Resource, placing: Placing, effects: ColocationEffects) 
 
 def _weigh(clone: Resource, instance: Resource, effects: ColocationEffects) -> None:
     """Work out an instance's priority for promotion."""
-    if instance.original_role is Role.STARTED:
+    if instance.present_role is Role.STARTED:
         _take_as_unpromoted(instance)
     node = instance.assigned
     instance.promotion_addends = []
@@ -73,9 +73,9 @@ def _score_words(score: int | None, node: Node) -> str:
 
 
 def _take_as_unpromoted(instance: Resource) -> None:
-    instance.original_role = Role.UNPROMOTED
-    for child in instance.children:
-        _take_as_unpromoted(child)
+    for leaf in instance.leaves():
+        if leaf.original_role is Role.STARTED:
+            leaf.original_role = Role.UNPROMOTED
 
 
 def _sort(clone: Resource, placing: Placing) -> None:
@@ -97,7 +97,7 @@ def _sort(clone: Resource, placing: Placing) -> None:
     def compare(left: Resource, right: Resource) -> int:
         if left.promotion_priority != right.promotion_priority:
             return -1 if left.promotion_priority > right.promotion_priority else 1
-        return right.original_role.value - left.original_role.value or order.compare(left, right)
+        return right.present_role.value - left.present_role.value or order.compare(left, right)
 
     clone.children.sort(key=cmp_to_key(compare))
 
