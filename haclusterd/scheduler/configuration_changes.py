@@ -54,6 +54,8 @@ def find_configuration_changes(
     for resource in inventory.primitives():
         if not depends_on_placement(resource):
             finder.look_at(resource)
+    if settings.options.is_pacemaker_compatible:
+        finder.look_at_numbered()
     return finder.changes
 
 
@@ -102,6 +104,18 @@ class _Finder:
                 if wanted is None:
                     wanted = configured_recurring(resource, self._settings)
                 self._look_at_active(resource, node, history, wanted)
+
+    def look_at_numbered(self) -> None:
+        """Look at records under the number of an instance that another instance was taken for."""
+        for node in self._inventory.nodes:
+            if not (node.is_maintenance or node.is_available):
+                continue
+            for name, history in node.status.histories.items():
+                resource = self._inventory.by_id.get(name) if ":" in name and history.records else None
+                if resource is None or resource.is_removed or node.name in resource.histories:
+                    continue
+                if node not in resource.active_nodes and history.agent != resource.agent:
+                    self._delete(resource, node)
 
     def _delete_removed(self, resource: Resource, node: Node) -> None:
         """What is removed leaves no history; an instance that an anonymous clone has too many shares another's."""
