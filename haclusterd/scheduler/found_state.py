@@ -25,7 +25,7 @@ class FoundStates:
         """Draw the consequences of what was found on one node."""
         is_active = resource.original_role.value > Role.STOPPED.value
         if resource.original_role is not Role.UNKNOWN and node.name not in resource.unverified_on:
-            _note_probed(resource, node)
+            note_probed(resource, node)
         if is_active and not node.is_online and not node.is_maintenance and resource.is_managed:
             self._fence_unreachable(resource, node)
         on_fail = OnFail.IGNORE if node.is_unclean else replay.on_fail
@@ -46,7 +46,7 @@ class FoundStates:
 
     def take_absence(self, resource: Resource, node: Node) -> None:
         """Draw the consequences of a probe that found nothing, on a node of which nothing else is known."""
-        _note_probed(resource, node)
+        note_probed(resource, node)
         resource.next_role = Role.UNKNOWN
         if resource.original_role is Role.UNKNOWN:
             resource.original_role = Role.STOPPED
@@ -126,7 +126,7 @@ class FoundStates:
             resource.next_role = Role.STOPPED
 
 
-def _note_probed(resource: Resource, node: Node) -> None:
+def note_probed(resource: Resource, node: Node) -> None:
     """It is known on this node, and so is what contains it as long as instances are interchangeable."""
     found: Resource | None = resource
     while found is not None:

@@ -44,6 +44,15 @@ class HistoryOwners:
             self._inventory.by_history_id.setdefault(name, found)
         return found
 
+    def find_probed(self, name: ResourceId) -> Resource | None:
+        """Return what a node was asked about under that name and does not run; of a clone an instance not in use."""
+        by_id = self._inventory.by_id
+        found = by_id.get(name) or by_id.get(ResourceId(f"{name}:0"))
+        if found is None or not found.top.is_anonymous_clone:
+            return found if found is not None and found.id == name else None
+        free = (child for child in found.top.children if _place(child) is None)
+        return _member(next(free, found.top.children[0]), found.base_id)
+
     def _instance(self, clone: Resource, base: ResourceId, node: Node) -> Resource:
         bundle = clone.parent
         if bundle is not None:

@@ -15,7 +15,7 @@ from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode, Role
 from haclusterd.model.orders import Order
 from haclusterd.scheduler.entities import MIGRATE_FROM, MONITOR, START, STOP, Inventory, Resource
 from haclusterd.scheduler.failures import Failures
-from haclusterd.scheduler.found_state import FoundStates
+from haclusterd.scheduler.found_state import FoundStates, note_probed
 from haclusterd.scheduler.history_owners import HistoryOwners
 from haclusterd.scheduler.nodes import Node, NodeKind, fencing_power
 from haclusterd.scheduler.operation_settings import OnFail
@@ -114,10 +114,10 @@ class _Unpacker:
             self._take_probed(node)
 
     def _take_probed(self, node: Node) -> None:
-        for identifier in node.status.probed:
-            resource = self._inventory.by_id.get(identifier)
+        for identifier in sorted(node.status.probed):
+            resource = self._owners.find_probed(identifier)
             if resource is not None and identifier not in node.status.unverified:
-                resource.known_on.add(node.name)
+                note_probed(resource, node)
 
     def _link_launched(self, node: Node) -> None:
         """What is removed together with the launcher that it ran inside of still belongs to that."""
