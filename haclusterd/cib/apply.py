@@ -9,7 +9,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from haclusterd.cib import apply_clean_up, apply_configuration, apply_fencing, apply_membership, apply_orders, commands
+from haclusterd.cib import (
+    apply_clean_up,
+    apply_configuration,
+    apply_fencing,
+    apply_membership,
+    apply_orders,
+    apply_tickets,
+    commands,
+)
 from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, RefusalCode
 from haclusterd.cib.verdict import Entry, Verdict
 from haclusterd.model.cluster import Cib
@@ -40,6 +48,7 @@ _HANDLERS: dict[type, _Handler] = {
     commands.Fenced: apply_fencing.fenced,
     commands.RecordFenceFailure: apply_fencing.record_fence_failure,
     commands.RecordProof: apply_fencing.record_proof,
+    commands.SetTicket: apply_tickets.set_ticket,
     commands.ChangeConfiguration: apply_configuration.change_configuration,
 }
 

@@ -33,6 +33,7 @@ class ChangeKind(StrEnum):
     CONFIGURATION_CHANGED = "configuration-changed"
     FAILURES_FORGOTTEN = "failures-forgotten"
     ATTRIBUTE_CHANGED = "attribute-changed"
+    TICKET_CHANGED = "ticket-changed"
     DEVICE_PROVEN = "device-proven"
     REFUSED = "refused"
     HISTORY_GAP = "history-gap"

@@ -6,6 +6,7 @@ one needs a codec case, an upgrade file and a note in docs/design.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from haclusterd.model.cluster import Member
 from haclusterd.model.configuration import (
@@ -263,6 +264,26 @@ class SetTransientAttribute:
     value: str | None
 
 
+class TicketChange(StrEnum):
+    """What is done with a ticket (Pacemaker Explained, "Multi-Site Clusters and Tickets")."""
+
+    GRANT = "grant"
+    REVOKE = "revoke"
+    STANDBY = "standby"
+    ACTIVATE = "activate"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class SetTicket:
+    """Grant a ticket to this cluster, or take it away; a person or booth decides that no other cluster has it."""
+
+    ticket: str
+    change: TicketChange
+    author: str
+    reason: str = ""
+
+
 Command = (
     FormCluster
     | DcElected
@@ -283,6 +304,7 @@ Command = (
     | CleanUp
     | ForgetHistory
     | SetTransientAttribute
+    | SetTicket
 )
 
 

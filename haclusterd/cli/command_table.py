@@ -8,6 +8,13 @@ _RESOURCE = Parameter("resource", completes=Completes.RESOURCE)
 _ANY_RESOURCE = Parameter("resource", is_optional=True, completes=Completes.RESOURCE)
 _RESOURCES = Parameter("resources", Takes.MANY, completes=Completes.RESOURCE)
 _ANY_RESOURCES = Parameter("resources", Takes.MANY, is_optional=True, completes=Completes.RESOURCE)
+_SETTING = (
+    Parameter("action", completes=Completes.CHOICE, choices=("set", "delete", "show")),
+    Parameter("name", is_optional=True),
+    Parameter("value", is_optional=True),
+)
+_TICKET = Parameter("ticket", completes=Completes.TICKET)
+_ANY_TICKET = Parameter("ticket", is_optional=True, completes=Completes.TICKET)
 _REST = (Parameter("words", Takes.REST),)
 _ATTRIBUTE = (
     _NODE, Parameter("action", completes=Completes.CHOICE, choices=("set", "delete", "show")),
@@ -42,7 +49,7 @@ ROOT = Level("", "", (
                        Completes.NODE, repeats=True),
                 Option("--op-fail", "op_fail", "suppose that an action failed, as web:monitor:10s@n1=7",
                        OptionValue.TEXT, repeats=True),
-                Option("--ticket", "ticket", "suppose that a ticket is granted, revoked, standby, active",
+                Option("--ticket", "ticket", "a ticket is granted, revoked, standby, active",
                        OptionValue.TEXT, repeats=True),
                 Option("--set", "set", "suppose that a property has this value: NAME=VALUE", OptionValue.TEXT,
                        repeats=True),
@@ -71,6 +78,8 @@ NODE = Level("node", "Nodes: look at them, empty them, let them run, fence them"
     Command("status-attr", "The same for one that the node's next boot forgets", "node.attribute", _ATTRIBUTE,
             examples=("crm node status-attr n1 set '#health-smart' red", "crm node status-attr n1 show '#health-cpu'"),
             fixed={"lifetime": "reboot"}),
+    Command("utilization", "Set, delete or show a capacity of a node", "node.utilization", (_NODE, *_SETTING),
+            examples=("crm node utilization n1 set memory 64000", "crm node utilization n1 show")),
 ))  # fmt: skip
 
 FENCING = Level("fencing", "Fencing: what can fence whom, whether it is proven, what happened", (
@@ -110,6 +119,24 @@ RESOURCE = Level("resource", "Resources: start, stop, move them, and ask why", (
             examples=("crm resource cleanup", "crm resource cleanup web n1")),
     Command("refresh", "Forget the history and look again", "resource.cleanup", (_ANY_RESOURCE, _ANY_NODE),
             fixed={"reprobe": True}, examples=("crm resource refresh web",)),
+    Command("promote", "Let instances of a promotable clone be promoted", "resource.promote", (_RESOURCE,),
+            examples=("crm resource promote db-clone",)),
+    Command("demote", "Demote all instances and keep them so", "resource.demote", (_RESOURCE,),
+            examples=("crm resource demote db-clone",)),
+    Command("manage", "Let the cluster start and stop resources again", "resource.manage", (_RESOURCES,),
+            examples=("crm resource manage web",)),
+    Command("unmanage", "Let resources be: they are watched, not started or stopped", "resource.manage", (_RESOURCES,),
+            fixed={"unmanage": True}, examples=("crm resource unmanage web",)),
+    Command("maintenance", "Leave a resource wholly alone, or no longer", "resource.maintenance",
+            (_RESOURCE, Parameter("state", is_optional=True, completes=Completes.CHOICE, choices=("on", "off"))),
+            examples=("crm resource maintenance web on", "crm resource maintenance web off")),
+    Command("meta", "Set, delete or show a meta-attribute", "resource.setting", (_RESOURCE, *_SETTING),
+            fixed={"section": "meta"},
+            examples=("crm resource meta web set priority 10", "crm resource meta web show")),
+    Command("param", "Set, delete or show a parameter", "resource.setting", (_RESOURCE, *_SETTING),
+            fixed={"section": "params"}, examples=("crm resource param web set port 8081",)),
+    Command("utilization", "Set, delete or show a capacity that it uses", "resource.setting", (_RESOURCE, *_SETTING),
+            fixed={"section": "utilization"}, examples=("crm resource utilization web set memory 2000",)),
     Command("why", "Say why a resource runs where it runs, or why not on a node", "resource.why",
             (_RESOURCE, _ANY_NODE), (Option("--on", "node", "why not on this node", OptionValue.TEXT, Completes.NODE),),
             examples=("crm resource why web", "crm resource why web --on n2")),
@@ -141,6 +168,21 @@ CONFIGURE = Level("configure", "The configuration: show it, load it, change it",
                "crm configure primitive web ocf:haclusterd:http-service params port=8080 op monitor interval=10s"),
     _statement("group", "Define a group: its members run together and start in order",
                "crm configure group site address web"),
+    _statement("clone", "Let a primitive or group run on several nodes",
+               "crm configure clone web-clone web meta clone-max=2 interleave=true"),
+    _statement("ms", "Define a promotable clone (a clone with promotable=true)",
+               "crm configure ms db-clone db meta promoted-max=1", aliases=("master",)),
+    _statement("bundle", "Define containers of one image, a primitive inside",
+               "crm configure bundle shop podman image=shop:2 replicas=3 network ip-range-start=192.0.2.50"),
+    _statement("rsc_template", "Define what primitives made from it (@ID) have in common",
+               "crm configure rsc_template worker ocf:haclusterd:http-service op monitor interval=10s"),
+    _statement("tag", "Give several objects one name, for constraints", "crm configure tag sites: shop blog"),
+    _statement("rsc_ticket", "Let a resource run only while a ticket is held",
+               "crm configure rsc_ticket db-needs-paris paris: db loss-policy=stop"),
+    _statement("fencing_topology", "Say which fence devices are tried, in which order",
+               "crm configure fencing_topology n1: ipmi1 pdu-a,pdu-b"),
+    _statement("xml", "Define one object as Pacemaker's CIB writes it",
+               "crm configure xml '<rsc_order id=\"o1\" first=\"db\" then=\"web\"/>'"),
     _statement("location", "Say how much a resource prefers a node", "crm configure location l1 web 100: n1"),
     _statement("colocation", "Say which resource runs where another runs", "crm configure colocation c1 inf: web db",
                aliases=("collocation",)),
@@ -154,6 +196,19 @@ CONFIGURE = Level("configure", "The configuration: show it, load it, change it",
             (Parameter("ids", Takes.MANY, completes=Completes.OBJECT),),
             (Option("--cascade", "cascade", "and what uses them"),), aliases=("rm",), is_statement=True,
             examples=("crm configure delete l1", "crm configure delete web --cascade")),
+    Command("rename", "Give an object another id, everywhere", "configure.rename",
+            (Parameter("old", completes=Completes.OBJECT), Parameter("new")), is_statement=True,
+            examples=("crm configure rename web shop",)),
+    Command("modgroup", "Add a member to a group, or remove one", "configure.modgroup",
+            (Parameter("words", Takes.MANY, completes=Completes.RESOURCE),), is_statement=True,
+            examples=("crm configure modgroup site add log after web", "crm configure modgroup site remove log")),
+    Command("save", "Write the configuration into a new file, secrets included", "configure.show",
+            (Parameter("target", completes=Completes.FILE),), (_FORMAT,), fixed={"secrets": True},
+            examples=("crm configure save all.crm", "crm configure save all.yaml --format yaml")),
+    Command("edit", "Change objects, or the whole configuration, in $EDITOR", "configure.show",
+            (Parameter("ids", Takes.MANY, is_optional=True, completes=Completes.OBJECT),),
+            fixed={"secrets": True, "document": True},
+            examples=("crm configure edit", "crm configure edit web site")),
     Command("get_property", "Show cluster properties with their values", "configure.get_property",
             (Parameter("names", Takes.MANY, is_optional=True, completes=Completes.PROPERTY),),
             aliases=("get-property",), examples=("crm configure get_property node-timeout",)),
@@ -188,7 +243,23 @@ HISTORY = Level("history", "What happened", (
     ), examples=("crm history events --since 10min", "crm history events --resource web")),
 ))  # fmt: skip
 
-LEVELS: tuple[Level, ...] = (CLUSTER, CONFIGURE, FENCING, HISTORY, NODE, RESOURCE)
+TICKET = Level("ticket", "Tickets: what several clusters share, one at a time", (
+    Command("show", "Show tickets and what needs them", "ticket.show", (_ANY_TICKET,), aliases=("list", "status"),
+            examples=("crm ticket show",)),
+    *(
+        Command(action, help_, "ticket.change", (_TICKET,), fixed={"action": action},
+                examples=(f"crm ticket {action} paris",))
+        for action, help_ in (
+            ("grant", "Give this cluster a ticket; be sure that no other cluster holds it"),
+            ("revoke", "Take a ticket away; what needs it loses it"),
+            ("standby", "Stop what needs a ticket, and keep the ticket"),
+            ("activate", "End the standby of a ticket"),
+            ("delete", "Forget a ticket"),
+        )
+    ),
+), aliases=("site",))  # fmt: skip
+
+LEVELS: tuple[Level, ...] = (CLUSTER, CONFIGURE, FENCING, HISTORY, NODE, RESOURCE, TICKET)
 
 HINTS = {
     "corosync": "there is no corosync here: crm cluster members, crm cluster timing",
@@ -205,8 +276,6 @@ HINTS = {
 """Words of other tools and of later releases, with what to type instead."""
 
 NOT_YET = (
-    "acl_group", "acl_target", "alert", "bundle", "clone", "edit", "erase", "fencing_topology", "filter", "graph",
-    "master", "modgroup", "ms", "rename", "role", "rsc_template", "rsc_ticket", "save", "set", "simulate", "tag",
-    "user", "xml",
+    "acl_group", "acl_target", "alert", "erase", "filter", "graph", "role", "set", "simulate", "user",
 )  # fmt: skip
 """Commands of crmsh's `configure` that are for a later release."""

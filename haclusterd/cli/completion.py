@@ -20,7 +20,7 @@ complete -F _crm crm
 """
 
 _STATEMENT_WORDS = ("params", "meta", "op", "utilization")
-_OPERATION_WORDS = ("start", "stop", "monitor")
+_OPERATION_WORDS = ("start", "stop", "monitor", "promote", "demote", "notify", "migrate_to", "migrate_from")
 
 
 def candidates(words: Sequence[str], lookup: Lookup, level: Level = ROOT) -> list[str]:
@@ -93,7 +93,7 @@ def _keyword_before(command: Command) -> tuple[str, tuple[Parameter, ...]]:
 def _values(what: Parameter | Option, lookup: Lookup) -> Sequence[str]:
     if what.choices:
         return what.choices
-    if what.completes in (Completes.NODE, Completes.RESOURCE, Completes.OBJECT):
+    if what.completes in (Completes.NODE, Completes.RESOURCE, Completes.OBJECT, Completes.TICKET):
         return lookup(what.completes.value)
     if what.completes is Completes.PROPERTY:
         return _property_names()

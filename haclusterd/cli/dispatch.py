@@ -10,4 +10,8 @@ def carry_out(session: Session, invocation: Invocation) -> int:
         from haclusterd.cli.simulation import simulate
 
         return simulate(session, invocation.arguments)
+    if invocation.level == "configure" and invocation.command.name == "edit":
+        from haclusterd.cli.editing import edit
+
+        return edit(session, invocation)
     return session.run(invocation)

@@ -16,6 +16,7 @@ class Completes(StrEnum):
     OBJECT = "object"
     """Any id of the configuration."""
     PROPERTY = "property"
+    TICKET = "ticket"
     FILE = "file"
     CHOICE = "choice"
 

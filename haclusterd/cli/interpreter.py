@@ -114,9 +114,9 @@ class Interpreter:
                     return 0
                 case "diff":
                     return self._diff()
-                case "load":
+                case "load" | "edit":
                     status = self._commit_if_pending()
-                    return status or self.session.run(invocation)
+                    return status or carry_out(self.session, invocation)
                 case _:
                     return self.session.run(invocation)
         status = self._commit_if_pending()

@@ -22,11 +22,11 @@ class UsageError(Exception):
 
 
 def find_level(word: str) -> Level | None:
-    """Return the level of this name, alias or unique prefix."""
+    """Return the level of this name, alias or unique prefix of a name (of aliases, too many words would begin with)."""
     names = {name: level for level in LEVELS for name in (level.name, *level.aliases)}
     if word in names:
         return names[word]
-    found = {level.name: level for name, level in names.items() if name.startswith(word)}
+    found = {level.name: level for level in LEVELS if level.name.startswith(word)}
     return next(iter(found.values())) if len(found) == 1 else None
 
 
@@ -79,7 +79,7 @@ def _level_below(word: str) -> Level | None:
     if word in commands:
         return None
     if word not in levels:
-        known = {**commands, **levels}
+        known = {**commands, **{name: name for name in levels.values()}}
         found = {full for name, full in known.items() if word and name.startswith(word)}
         if len(found) > 1:
             names = ", ".join(sorted(found))

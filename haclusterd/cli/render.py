@@ -59,6 +59,8 @@ def renderer(schema: str) -> Renderer | None:
         "cleanup": render_tables.render_fence,
         "setup": render_tables.render_setup,
         "verdict": render_tables.render_verdict,
+        "setting": render_tables.render_setting,
+        "tickets": render_tables.render_tickets,
     }
     return table.get(name)
 

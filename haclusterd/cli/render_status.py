@@ -168,15 +168,19 @@ def resource_lines(screen: Screen, resources: list[Fields]) -> list[str]:
 
 def _add_resource(rows: list[list[Cell | str]], details: list[list[str]], resource: Fields, indent: str) -> None:
     name = indent + text(resource, "id")
-    if text(resource, "kind") == "group":
-        rows.append([Cell(name, Colour.BOLD), "group", ""])
+    kind = text(resource, "kind")
+    if kind in ("group", "clone", "bundle"):
+        rows.append([Cell(name, Colour.BOLD), f"{kind}, promotable" if flag(resource, "is_promotable") else kind, ""])
         details.append([])
         for member in listed(resource, "members"):
             _add_resource(rows, details, member, indent + "  ")
         return
     agent = text(resource, "agent").rpartition(":")[2]
     instances = listed(resource, "instances")
+    is_summed_up = flag(resource, "is_cloned") and bool(instances)
     state = _instance(instances[0]) if instances else _stopped(resource)
+    if is_summed_up:
+        state, instances = _of_clone(resource, instances)
     notes = []
     if not flag(resource, "is_managed"):
         notes.append("unmanaged")
@@ -187,7 +191,20 @@ def _add_resource(rows: list[list[Cell | str]], details: list[list[str]], resour
         row.append(Cell(f"({', '.join(notes)})", Colour.YELLOW))
     rows.append(row)
     below = [text(each, "detail") for each in instances if text(each, "state") in ("failed", "blocked")]
-    details.append([*(_also(each) for each in instances[1:]), *below])
+    others = instances if is_summed_up else instances[1:]
+    details.append([*(_also(each) for each in others), *below])
+
+
+def _of_clone(resource: Fields, instances: list[Fields]) -> tuple[Cell, list[Fields]]:
+    """Sum up where instances run, by role as `crm_mon` does; return also those that are in another state."""
+    by_role: dict[str, list[str]] = {}
+    for each in instances:
+        if text(each, "state") == "started":
+            by_role.setdefault(text(each, "role"), []).append(text(each, "node"))
+    order = ("Promoted", "Unpromoted") if flag(resource, "has_roles") else ("Started",)
+    words = [f"{role}: [ {' '.join(by_role[role])} ]" for role in order if role in by_role]
+    others = [each for each in instances if text(each, "state") != "started"]
+    return Cell("  ".join(words) or "started nowhere", Colour.GREEN if words else Colour.YELLOW), others
 
 
 def _instance(instance: Fields) -> Cell:

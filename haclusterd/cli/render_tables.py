@@ -178,3 +178,26 @@ def render_setup(_screen: Screen, data: Fields) -> list[str]:
 def render_verdict(_screen: Screen, data: Fields) -> list[str]:
     """Write the verdict on one line, as monitoring wants it."""
     return [f"{text(data, 'verdict')}: {text(data, 'text')}"]
+
+
+def render_setting(_: Screen, data: Fields) -> list[str]:
+    """Write settings of a resource or node, one a line."""
+    values = part(data, "values")
+    return [f"{name}={text(values, name)}" for name in values]
+
+
+def render_tickets(screen: Screen, data: Fields) -> list[str]:
+    """Write tickets and what needs them."""
+    now = number(data, "now")
+    lines: list[str] = []
+    for ticket in listed(data, "tickets"):
+        is_granted = flag(ticket, "is_granted")
+        words = screen.paint("granted" if is_granted else "revoked", Colour.GREEN if is_granted else Colour.YELLOW)
+        words += " (standby)" if flag(ticket, "is_standby") else ""
+        granted_at = maybe_number(ticket, "last_granted")
+        when = f", last granted {screen.clock(granted_at, now)}" if granted_at is not None else ""
+        lines.append(f"{screen.paint(text(ticket, 'ticket'), Colour.BOLD)}: {words}{when}")
+        for each in listed(ticket, "resources"):
+            role = f":{text(each, 'role')}" if text(each, "role") else ""
+            lines.append(f"  needed by {text(each, 'resource')}{role}, when lost: {text(each, 'loss_policy')}")
+    return lines or ["no tickets"]

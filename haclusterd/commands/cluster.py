@@ -7,6 +7,7 @@ from haclusterd.commands.context import Context, HeardFrom
 from haclusterd.commands.names import node_names
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status import node_data
+from haclusterd.commands.ticket import ticket_names
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.model import timing
 from haclusterd.model.cluster import Member
@@ -80,6 +81,7 @@ def names(context: Context, _arguments: Arguments) -> Outcome:
             "resource": list(configuration.resources),
             "object": list(ids_of(configuration)),
             "agent": sorted(context.agents or ()),
+            "ticket": list(ticket_names(context)),
         }
     )
 

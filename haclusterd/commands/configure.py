@@ -6,7 +6,7 @@ from haclusterd.cib.wire import shape_of
 from haclusterd.commands.adoption import adopt
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.change import change
-from haclusterd.commands.configure_script import Reading, read_file, read_script, read_words
+from haclusterd.commands.configure_script import Reading, edit, read_file, read_script, read_words
 from haclusterd.commands.configure_view import ids_of, masked, part_of
 from haclusterd.commands.context import Context
 from haclusterd.commands.deletion import delete as without_objects
@@ -14,6 +14,7 @@ from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.commands.verify import verify as verify_configuration
 from haclusterd.formats.cib_xml import write_configuration
+from haclusterd.formats.crm_syntax import Arrangement
 from haclusterd.formats.crm_syntax import show as show_crm
 from haclusterd.formats.policy_yaml import dump_policy
 from haclusterd.model.configuration import Configuration
@@ -32,6 +33,13 @@ _SOURCE = Argument("source", Kind.WORD, "what to call the text in messages")
 _PENDING = Argument("pending", Kind.TEXT, "statements that are not committed, to be applied first")
 _VARIABLES = Argument("variables", Kind.WORDS, "values for ${NAME} in a policy, as NAME=VALUE")
 _FORMAT = Argument("format", Kind.WORD, "in which language", choices=("crm", "yaml", "xml"))
+
+
+def show_document(configuration: Configuration) -> str:
+    """Write crm text in the configuration's own order, in which it can be loaded again."""
+    return show_crm(configuration, arrangement=Arrangement.DOCUMENT)
+
+
 _WRITERS: Mapping[str, Callable[[Configuration], str]] = {
     "crm": show_crm,
     "yaml": dump_policy,
@@ -62,7 +70,7 @@ def show(context: Context, arguments: Arguments) -> Outcome:
         "author": context.cib.version.author,
         "at": context.cib.version.at,
         "format": format_,
-        "text": _WRITERS[format_](shown),
+        "text": show_document(shown) if arguments.flag("document") else _WRITERS[format_](shown),
     }
     if arguments.flag("structured"):
         data["configuration"] = _CONFIGURATION.write(shown)
@@ -71,7 +79,9 @@ def show(context: Context, arguments: Arguments) -> Outcome:
 
 def load(context: Context, arguments: Arguments) -> Outcome:
     """Add and replace what a file names; with `replace`, remove everything else but nodes."""
-    base = context.cib.configuration
+    base, now = context.cib.configuration, context.cib.version
+    if arguments.integer("version", now.epoch) != now.epoch:
+        return refusal(report(Code.CONFLICT, author=now.author, version=now.epoch))
     if arguments.word("mode") == "replace":
         base = Configuration(nodes=base.nodes)
     made = _read(context, arguments, base)
@@ -127,6 +137,25 @@ def delete(context: Context, arguments: Arguments) -> Outcome:
     return change(context, new, done=f"deleted {', '.join(ids)}", reports=reports)
 
 
+def rename(context: Context, arguments: Arguments) -> Outcome:
+    """Give an object another id, everywhere."""
+    old, new = arguments.word("old"), arguments.word("new")
+    return _edited(context, ("rename", old, new), f"{old} is called {new} now")
+
+
+def modify_group(context: Context, arguments: Arguments) -> Outcome:
+    """Add a member to a group, or remove one."""
+    words = arguments.words("words")
+    return _edited(context, ("modgroup", *words), f"group {words[0]} changed")
+
+
+def _edited(context: Context, words: tuple[str, ...], done: str) -> Outcome:
+    made = edit(context, Reading(context.cib.configuration), words)
+    if has_errors(made.reports):
+        return Outcome(made.reports)
+    return change(context, made.configuration, done=done, reports=made.reports)
+
+
 def verify(context: Context, arguments: Arguments) -> Outcome:
     """Judge the configuration, or a file as if it were loaded (schema `haclusterd.verify/1`)."""
     made = Reading(context.cib.configuration)
@@ -180,11 +209,13 @@ VERBS = (
         _FORMAT,
         _PENDING,
         Argument("structured", Kind.FLAG, "add the configuration as data"),
+        Argument("document", Kind.FLAG, "in crm syntax, in the order on which plans depend"),
         Argument("secrets", Kind.FLAG, "do not hide secrets"),
     )),
     Verb("configure.load", load, Permission.ADMINISTER, "Load a file", (
         Argument("mode", Kind.WORD, "what to do with what the file does not name", is_required=True,
                  choices=("update", "replace")),
+        Argument("version", Kind.INTEGER, "only when the configuration is this version still"),
         _TEXT,
         _SOURCE,
         _FORMAT,
@@ -197,6 +228,13 @@ VERBS = (
     Verb("configure.delete", delete, Permission.ADMINISTER, "Delete objects", (
         Argument("ids", Kind.WORDS, "which objects", is_required=True),
         Argument("cascade", Kind.FLAG, "and what uses them"),
+    )),
+    Verb("configure.rename", rename, Permission.ADMINISTER, "Give an object another id, everywhere", (
+        Argument("old", Kind.WORD, "its id now", is_required=True),
+        Argument("new", Kind.WORD, "its new id", is_required=True),
+    )),
+    Verb("configure.modgroup", modify_group, Permission.ADMINISTER, "Add a member to a group, or remove one", (
+        Argument("words", Kind.WORDS, "GROUP add ID [after|before ID], or GROUP remove ID", is_required=True),
     )),
     Verb("configure.verify", verify, Permission.READ, "Judge the configuration or a file", (
         Argument("text", Kind.TEXT, "the text of a file; left out: what is configured"),

@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.deletion import delete
+from haclusterd.commands.rearrangement import modify_group, rename
 from haclusterd.formats.crm_syntax import Mode, Script, assemble, parse_script, parse_words
 from haclusterd.formats.policy_yaml import read_policy
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
-from haclusterd.model.ids import AgentReference
+from haclusterd.model.ids import AgentReference, NodeName
 from haclusterd.reports.items import Place, ReportItem, has_errors
 from haclusterd.reports.places import Places
 
-_DELETE = ("delete", "rm")
+_EDITS = ("delete", "rm", "rename", "modgroup")
 _FORCE = ("-f", "-F", "--force")
 
 
@@ -31,12 +32,13 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A run of statements, or one deletion, padded with empty lines so that places are right."""
+    """A run of statements, or one edit of what is there, padded with empty lines so that places are right."""
 
     text: str
-    deletes: tuple[str, ...] = ()
+    edit: tuple[str, ...] = ()
+    """Word by word."""
     line: int = 0
-    """Of a deletion."""
+    """Of an edit."""
 
 
 def known_agents(context: Context) -> tuple[AgentReference, ...]:
@@ -50,42 +52,54 @@ def read_file(
     """Read a policy or a crm file; what the base has of the same id is replaced. `variables` are a policy's."""
     agents = known_agents(context)
     if is_yaml:
-        return _assembled(read_policy(text, source, variables, known_agents=agents), base, Mode.UPDATE)
-    return _assembled(parse_script(text, source, known_agents=agents), base, Mode.UPDATE)
+        return _assembled(read_policy(text, source, variables, known_agents=agents), base, Mode.UPDATE, ())
+    return _assembled(parse_script(text, source, known_agents=agents), base, Mode.UPDATE, _members(context))
 
 
 def read_words(context: Context, words: Sequence[str]) -> Reading:
     """Read one statement that a shell has split; it must not redefine anything."""
     script = parse_words(words, known_agents=known_agents(context))
-    return _assembled(script, context.cib.configuration, Mode.ADD)
+    return _assembled(script, context.cib.configuration, Mode.ADD, _members(context))
 
 
 def read_script(context: Context, text: str, source: str) -> Reading:
-    """Read statements and deletions, in their order."""
+    """Read statements and edits of what is there, in their order."""
     made = Reading(context.cib.configuration)
     for piece in _pieces(text):
-        if piece.deletes:
-            made = _deleted(context, made, piece.deletes, Place(source, piece.line))
+        if piece.edit:
+            made = edit(context, made, piece.edit, Place(source, piece.line))
             continue
         script = parse_script(piece.text, source, known_agents=known_agents(context))
-        step = _assembled(script, made.configuration, Mode.ADD)
+        step = _assembled(script, made.configuration, Mode.ADD, _members(context))
         places = Places({**made.places.known, **step.places.known})
         made = Reading(step.configuration, (*made.reports, *step.reports), places)
     return made
 
 
-def _assembled(script: Script, base: Configuration, mode: Mode) -> Reading:
+def _members(context: Context) -> tuple[NodeName, ...]:
+    return tuple(name for name, member in context.cib.members.items() if not member.is_witness)
+
+
+def _assembled(script: Script, base: Configuration, mode: Mode, members: tuple[NodeName, ...]) -> Reading:
     if has_errors(script.reports):
         return Reading(base, script.reports)
-    made = assemble(script.statements, base=base, mode=mode)
+    made = assemble(script.statements, base=base, mode=mode, members=members)
     return Reading(made.configuration, (*script.reports, *made.reports), made.places)
 
 
-def _deleted(context: Context, made: Reading, words: tuple[str, ...], place: Place) -> Reading:
-    ids = [word for word in words if word not in (*_FORCE, "--cascade")]
+def edit(context: Context, made: Reading, words: Sequence[str], place: Place | None = None) -> Reading:
+    """Make one edit of what is there: `delete`, `rename` or `modgroup`, word by word."""
+    rest = [word for word in words[1:] if word not in (*_FORCE, "--cascade")]
     is_forced = context.is_forced or any(word in words for word in _FORCE)
     here = _over(context.cib, made.configuration)
-    configuration, reports = delete(here, ids, cascade="--cascade" in words, is_forced=is_forced)
+    match words[0].lower():
+        case "rename":
+            configuration, reports = rename(here, rest, is_forced=is_forced)
+        case "modgroup":
+            configuration, reports = modify_group(here, rest)
+        case _:
+            ids = rest or [""]
+            configuration, reports = delete(here, ids, cascade="--cascade" in words, is_forced=is_forced)
     placed = tuple(replace(each, place=place) for each in reports)
     return Reading(configuration, (*made.reports, *placed), made.places)
 
@@ -95,15 +109,15 @@ def _over(cib: Cib, configuration: Configuration) -> Cib:
 
 
 def _pieces(text: str) -> Iterator[_Piece]:
-    """Cut a script at its deletions."""
+    """Cut a script at its edits of what is there."""
     pending: list[str] = []
     is_continued = False
     for number, line in enumerate(text.split("\n"), 1):
         words = line.split()
-        if not is_continued and words and words[0].lower() in _DELETE:
+        if not is_continued and words and words[0].lower() in _EDITS:
             if any(each.strip() for each in pending):
                 yield _Piece("\n".join(pending))
-            yield _Piece("", tuple(words[1:]) or ("",), number)
+            yield _Piece("", tuple(words), number)
             pending = [""] * (len(pending) + 1)
             continue
         pending.append(line)

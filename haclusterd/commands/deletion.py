@@ -1,20 +1,27 @@
 """Deleting objects: nothing is changed silently (crmsh drops and re-points what depends on them).
 
-Without `cascade` an object that others use is not deleted. With it, constraints that name it go, and a group loses the
-member; a group without members goes too. The members of a deleted group stay, each on its own.
+Without `cascade` an object that others use is not deleted. With it, constraints that name it go (sets, tags and fencing
+levels only lose it, and go when nothing is left), a group loses the member, a clone of it goes, and what is made from a
+template becomes what the template says. The members of a deleted group stay, each on its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
+from haclusterd.commands.dependants import TOPOLOGY, dependants, named_by
 from haclusterd.commands.names import primitives_of
 from haclusterd.commands.resource_state import instances
 from haclusterd.model.cluster import Cib
-from haclusterd.model.configuration import Colocation, Configuration, Constraint, Group, Location, Ordering
-from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
+from haclusterd.model.configuration import Bundle, Clone, Configuration, Constraint, Group, Primitive, Resource, Tag
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import did_you_mean
+
+_Key = TypeVar("_Key", bound=str)
+_Value = TypeVar("_Value")
 
 
 @dataclass(slots=True)
@@ -40,48 +47,102 @@ def delete(
 def _delete_one(work: _Deletion, id_: str) -> None:
     configuration = work.cib.configuration
     if id_ in configuration.constraints:
-        _drop_constraints(work, [ConstraintId(id_)])
-    elif id_ in configuration.resources:
-        _delete_resource(work, ResourceId(id_))
+        work.configuration = replace(work.configuration, constraints=_without(work.configuration.constraints, id_))
+    elif id_ in configuration.resources or id_ in configuration.templates or id_ in configuration.tags:
+        _delete_named(work, id_)
+    elif id_ == TOPOLOGY and configuration.fencing_levels:
+        work.configuration = replace(work.configuration, fencing_levels=())
     elif id_ in configuration.nodes:
         _delete_node(work, NodeName(id_))
     elif not _delete_set(work, id_):
-        known = [*configuration.resources, *configuration.constraints, *configuration.nodes]
+        known = [*configuration.resources, *configuration.constraints, *configuration.nodes, *configuration.templates,
+                 *configuration.tags]  # fmt: skip
         work.reports.append(report(Code.UNKNOWN_OBJECT, id=repr(id_), remedy=did_you_mean(id_, known)))
 
 
-def _drop_constraints(work: _Deletion, gone: Sequence[ConstraintId]) -> None:
-    kept = {key: each for key, each in work.configuration.constraints.items() if key not in gone}
-    work.configuration = replace(work.configuration, constraints=kept)
+def _without(objects: Mapping[_Key, _Value], gone: str) -> dict[_Key, _Value]:
+    return {key: each for key, each in objects.items() if key != gone}
 
 
-def _delete_resource(work: _Deletion, id_: ResourceId) -> None:
-    constraints = [key for key, each in work.configuration.constraints.items() if id_ in named_by(each)]
-    groups = [group.id for group in work.configuration.groups() if id_ in group.members]
-    dependants = [each for each in (*groups, *constraints) if each not in work.named]
-    if dependants and not work.cascade:
-        work.reports.append(report(Code.HAS_DEPENDANTS, id=id_, dependants=", ".join(dependants)))
+def _delete_named(work: _Deletion, id_: str) -> None:
+    """Delete a resource, template or tag, which others can name."""
+    users = [each for each in dict.fromkeys(dependants(work.configuration, id_)) if each not in work.named]
+    if users and not work.cascade:
+        work.reports.append(report(Code.HAS_DEPENDANTS, id=id_, dependants=", ".join(users)))
         return
-    if not _may_stop(work, id_):
+    if id_ in work.cib.configuration.resources and not _may_stop(work, ResourceId(id_)):
         return
-    _drop_constraints(work, constraints)
-    resources = {key: each for key, each in work.configuration.resources.items() if key != id_}
-    for key in groups:
-        group = resources[key]
-        assert isinstance(group, Group)
-        resources[key] = replace(group, members=tuple(member for member in group.members if member != id_))
-    work.configuration = replace(work.configuration, resources=resources)
-    for key in groups:
-        _drop_empty_group(work, key)
+    gone = [id_]
+    while gone:
+        gone += _take_out(work, gone.pop())
 
 
-def _drop_empty_group(work: _Deletion, id_: ResourceId) -> None:
-    group = work.configuration.resources[id_]
-    if not isinstance(group, Group) or group.members:
-        return
-    _drop_constraints(work, [key for key, each in work.configuration.constraints.items() if id_ in named_by(each)])
-    resources = {key: each for key, each in work.configuration.resources.items() if key != id_}
-    work.configuration = replace(work.configuration, resources=resources)
+def _take_out(work: _Deletion, name: str) -> list[str]:
+    """Take an object out, and out of everything that names it; return what can be named and is left empty."""
+    before, gone = work.configuration, list[str]()
+
+    def less(resource: Resource) -> Resource | None:
+        return _less(before, resource, name)
+
+    levels = tuple(
+        replace(level, devices=tuple(device for device in level.devices if device != name))
+        for level in before.fencing_levels
+    )
+    work.configuration = replace(
+        before,
+        resources=_kept(_without(before.resources, name), less, gone),
+        templates=_without(before.templates, name),
+        tags=_kept(_without(before.tags, name), lambda each: _less_tag(each, name), gone),
+        constraints=_kept(before.constraints, lambda each: _less_constraint(each, name), []),
+        fencing_levels=tuple(level for level in levels if level.devices),
+    )
+    return gone
+
+
+def _kept(
+    objects: Mapping[_Key, _Value], change: Callable[[_Value], _Value | None], gone: list[str]
+) -> dict[_Key, _Value]:
+    kept: dict[_Key, _Value] = {}
+    for key, each in objects.items():
+        changed = change(each)
+        if changed is None:
+            gone.append(key)
+        else:
+            kept[key] = changed
+    return kept
+
+
+def _less(configuration: Configuration, resource: Resource, name: str) -> Resource | None:
+    """Return a resource that no longer names something; None: it makes no sense without."""
+    match resource:
+        case Group() if name in resource.members:
+            members = tuple(member for member in resource.members if member != name)
+            return replace(resource, members=members) if members else None
+        case Clone() if resource.child == name:
+            return None
+        case Bundle() if resource.primitive == name:
+            return replace(resource, primitive=None)
+        case Primitive() if resource.template == name:
+            return replace(expanded(resource, configuration), template=None)
+        case _:
+            return resource
+
+
+def _less_tag(tag: Tag, name: str) -> Tag | None:
+    references = tuple(reference for reference in tag.references if reference != name)
+    return replace(tag, references=references) if references else None
+
+
+def _less_constraint(constraint: Constraint, name: str) -> Constraint | None:
+    if name not in named_by(constraint):
+        return constraint
+    if not constraint.sets:
+        return None
+    sets = tuple(
+        replace(each, members=tuple(member for member in each.members if member != name)) for each in constraint.sets
+    )
+    kept = tuple(each for each in sets if each.members)
+    return replace(constraint, sets=kept) if kept else None
 
 
 def _may_stop(work: _Deletion, id_: ResourceId) -> bool:
@@ -93,7 +154,8 @@ def _may_stop(work: _Deletion, id_: ResourceId) -> bool:
     if not running:
         return True
     remedy = f"stop it first: crm resource stop {id_}; or --force, and the cluster stops it"
-    work.reports.append(report(Code.UNSAFE, problem=f"{id_} is running on {', '.join(running)}", remedy=remedy))
+    names = ", ".join(dict.fromkeys(running))
+    work.reports.append(report(Code.UNSAFE, problem=f"{id_} is running on {names}", remedy=remedy))
     return False
 
 
@@ -122,14 +184,3 @@ def _delete_set(work: _Deletion, id_: str) -> bool:
         operation_defaults=kept["operation_defaults"],
     )
     return True
-
-
-def named_by(constraint: Constraint) -> tuple[ResourceId, ...]:
-    """Return the resources that a constraint names."""
-    if isinstance(constraint, Location):
-        return (constraint.resource,)
-    if isinstance(constraint, Colocation):
-        return (constraint.dependent, constraint.primary)
-    if isinstance(constraint, Ordering):
-        return (constraint.first, constraint.then)
-    return (constraint.resource,)

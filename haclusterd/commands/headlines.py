@@ -191,7 +191,7 @@ def _resource(overview: Overview, primitive: Primitive) -> Iterator[Headline]:
     if in_motion and len(in_motion) == len(found) and _should_run(overview, primitive):
         text = f"{primitive.id} is {_IN_MOTION[in_motion[0].state]} on {in_motion[0].node}"
         yield Headline(Gravity.WARNING, "DEGRADED", text)
-    if len([each for each in found if each.state is InstanceState.STARTED]) > 1:
+    if len([each for each in found if each.state is InstanceState.STARTED]) > overview.most_copies(primitive.id):
         names = named([each.node for each in found])
         yield Headline(Gravity.CRITICAL, "DEGRADED", f"{primitive.id} is active on several nodes: {names}")
 

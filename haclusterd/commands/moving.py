@@ -17,15 +17,17 @@ from haclusterd.commands.planning import plan
 from haclusterd.commands.resource_state import (
     active_nodes,
     instances,
+    is_promotable,
     is_running_only_on,
     meta_of,
     why_not_wanted,
 )
 from haclusterd.commands.status import moves
 from haclusterd.model.cluster import Cib
-from haclusterd.model.configuration import Configuration, Location, Primitive
+from haclusterd.model.configuration import Bundle, Clone, Configuration, Location, Primitive
 from haclusterd.model.graph import Placement, Plan
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
+from haclusterd.model.ocf import Role
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
@@ -40,6 +42,8 @@ def move(context: Context, arguments: Arguments) -> Outcome:
     if objections or isinstance(found, ReportItem) or isinstance(node, ReportItem):
         return refusal(*objections)
     target = whole(context.cib.configuration, found)
+    if isinstance(context.cib.configuration.resources[target], Clone | Bundle):
+        return _move_promoted(context, target, node, keep=arguments.flag("constraint"))
     if node is None:
         return _move_away(context, target, keep=arguments.flag("constraint"))
     primitives = _wanted(context.cib.configuration, target)
@@ -59,6 +63,63 @@ def move(context: Context, arguments: Arguments) -> Outcome:
         waits_by_default=True,
     )
     return _with_end(context, outcome, target, location, keep=arguments.flag("constraint"), where=f"on {node}")
+
+
+def _move_promoted(context: Context, target: ResourceId, node: NodeName | None, *, keep: bool) -> Outcome:
+    """Move the promoted role of a clone that has one; other clones run on several nodes, and do not move."""
+    configuration = context.cib.configuration
+    primitives = primitives_of(configuration, target)
+    if not any(is_promotable(configuration, primitive) for primitive in primitives):
+        remedy = f"keep it away from a node: crm resource ban {target} NODE"
+        return refusal(report(Code.BAD_ARGUMENT, name="resource", problem=f"{target} runs on several nodes",
+                              remedy=remedy))  # fmt: skip
+    if node is None:
+        remedy = f"name the node where {target} is to be promoted"
+        return refusal(report(Code.MISSING_ARGUMENT, verb="move", name="NODE", meaning="where to", remedy=remedy))
+    if _is_promoted_only_on(context.cib, primitives, node):
+        return Outcome((report(Code.NOTHING_TO_DO, state=f"{target} is promoted on {node}"),))
+    location = Location(ConstraintId(f"cli-prefer-{target}"), target, node, INFINITY, role="Promoted")
+    new = _with_only(configuration, target, location)
+    objection = _objection_to_promotion(context, new, target, node)
+    if objection is not None and not context.is_forced:
+        return refusal(objection)
+    outcome = change(
+        context,
+        new,
+        done=f"{target} is to be promoted on {node}",
+        until=lambda cib, _live: _is_promoted_only_on(cib, primitives, node),
+        waiting_for=f"{target} to be promoted on {node}",
+        waits_by_default=True,
+    )
+    return _with_end(context, outcome, target, location, keep=keep, where=f"promoted on {node}")
+
+
+def _is_promoted_only_on(cib: Cib, primitives: tuple[ResourceId, ...], node: NodeName) -> bool:
+    promoted = [each.node for primitive in primitives for each in instances(cib, primitive) if each.is_promoted]
+    return bool(promoted) and set(promoted) == {node}
+
+
+def _objection_to_promotion(
+    context: Context, new: Configuration, target: ResourceId, node: NodeName
+) -> ReportItem | None:
+    """Say that no instance would be promoted on the node even with the preference."""
+    if _promoted_by_plan(replace(context.cib, configuration=new), context, target) in (None, (node,)):
+        return None
+    why = "no instance there is promoted by the scheduler"
+    return report(Code.MOVE_HAS_NO_EFFECT, resource=target, node=node, why=why, remedy=f"crm resource why {target}")
+
+
+def _promoted_by_plan(cib: Cib, context: Context, target: ResourceId) -> tuple[NodeName, ...] | None:
+    """Return where the next plan promotes; None: there is no plan."""
+    found = plan(cib, context.now)
+    if not isinstance(found, Plan):
+        return None
+    primitives = primitives_of(cib.configuration, target)
+    return tuple(
+        each.next_on
+        for each in found.placements.values()
+        if (each.base or each.resource) in primitives and each.next_role is Role.PROMOTED and each.next_on is not None
+    )
 
 
 def _move_away(context: Context, target: ResourceId, *, keep: bool) -> Outcome:
@@ -89,6 +150,9 @@ def ban(context: Context, arguments: Arguments) -> Outcome:
     if objections or isinstance(found, ReportItem) or isinstance(node, ReportItem):
         return refusal(*objections)
     target = whole(context.cib.configuration, found)
+    if node is None and isinstance(context.cib.configuration.resources[target], Clone | Bundle):
+        remedy = f"{target} runs on several nodes: name the one"
+        return refusal(report(Code.MISSING_ARGUMENT, verb="ban", name="NODE", meaning="which node", remedy=remedy))
     banned = node or _runs_on(context.cib, target)
     if banned is None:
         return refusal(report(Code.NOT_ACTIVE, resource=target, remedy="name the node to ban it from"))
@@ -234,20 +298,25 @@ def _end(
             withdrawn = report(Code.MOVE_WITHDRAWN, resource=target, where=where, constraint=location.id)
             outcome = change(later, new, done=f"removed {location.id}")
             return replace(outcome, reports=(withdrawn,), until=None)
-        back = _goes_back_to(later, new, target)
+        back = _goes_back_to(later, new, target, location)
         if back is not None:
             why = f"without it {target} would go back to {back}"
             return Outcome((report(Code.MOVE_KEPT, constraint=location.id, resource=target, why=why),))
         outcome = change(later, new, done="")
-        node = _runs_on(cib, target) or location.node
+        node = location.node if location.role is not None else _runs_on(cib, target) or location.node
         moved = report(Code.MOVED, resource=target, node=node, constraint=location.id)
         return replace(outcome, reports=(moved,), until=None)
 
     return end
 
 
-def _goes_back_to(context: Context, new: Configuration, target: ResourceId) -> NodeName | None:
+def _goes_back_to(
+    context: Context, new: Configuration, target: ResourceId, location: Location
+) -> NodeName | None:
     """Return where the resource would go if the constraint were taken away now; None: it stays."""
+    if location.role is not None:
+        promoted = _promoted_by_plan(replace(context.cib, configuration=new), context, target) or ()
+        return next((node for node in promoted if node != location.node), None)
     for placement in _placements(replace(context.cib, configuration=new), context, target) or ():
         if placement.next_on is not None and placement.next_on not in active_nodes(context.cib, placement.resource):
             return placement.next_on

@@ -2,7 +2,7 @@
 
 from haclusterd.commands.context import Context
 from haclusterd.model.cluster import Cib
-from haclusterd.model.configuration import Configuration, Group
+from haclusterd.model.configuration import Configuration, Primitive, contained
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
@@ -45,11 +45,24 @@ def find_resources(
 
 
 def whole(configuration: Configuration, resource: ResourceId) -> ResourceId:
-    """Return what moves when this resource moves: its group, or itself."""
-    return configuration.parents().get(resource, resource)
+    """Return what moves when this resource moves: the outermost resource that contains it, or itself."""
+    return configuration.top_of(resource)
 
 
 def primitives_of(configuration: Configuration, resource: ResourceId) -> tuple[ResourceId, ...]:
     """Return the primitives that a resource is made of, in their order."""
-    found = configuration.resources.get(resource)
-    return found.members if isinstance(found, Group) else (resource,)
+    return tuple(each for each in parts_of(configuration, resource)
+                 if isinstance(configuration.resources.get(each), Primitive))  # fmt: skip
+
+
+def parts_of(configuration: Configuration, resource: ResourceId) -> tuple[ResourceId, ...]:
+    """Return a resource and everything in it, containers before what they contain."""
+    found: dict[ResourceId, None] = {}
+    pending = [resource]
+    while pending:
+        step = pending.pop()
+        known = configuration.resources.get(step)
+        if step not in found and known is not None:
+            found[step] = None
+            pending += reversed(contained(known))
+    return tuple(found)

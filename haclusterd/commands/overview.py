@@ -6,11 +6,12 @@ that the status of ten thousand resources costs no more than reading them.
 
 from collections.abc import Mapping
 
-from haclusterd.commands.resource_state import Failure, Instance, failures, instances_on, why_not_wanted
+from haclusterd.commands.resource_state import Failure, Instance, base_of, failures, instances_on, why_not_wanted
 from haclusterd.model.cluster import Cib, NodeState
-from haclusterd.model.configuration import Primitive, effective
+from haclusterd.model.configuration import Bundle, Clone, Configuration, Primitive, contained, effective
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.templates import expanded
 
 
 class Overview:
@@ -24,15 +25,14 @@ class Overview:
         self._instances: dict[ResourceId, list[Instance]] = {}
         for _, status in sorted(cib.status.nodes.items()):
             for resource, instance in instances_on(status):
-                self._instances.setdefault(resource, []).append(instance)
+                self._instances.setdefault(base_of(resource), []).append(instance)
         self._defaults = effective(cib.configuration.resource_defaults)
-        self._inherited = {
-            member: effective(group.meta) for group in cib.configuration.groups() for member in group.members
-        }
+        self._inherited = _inherited(cib.configuration)
+        self._tops = _tops(cib.configuration)
         self._failed_on: dict[ResourceId, list[NodeName]] = {}
         for failure in self.failures:
             if failure.count is not None:
-                self._failed_on.setdefault(failure.resource, []).append(failure.node)
+                self._failed_on.setdefault(base_of(failure.resource), []).append(failure.node)
 
     def instances(self, resource: ResourceId) -> tuple[Instance, ...]:
         """Return where a primitive runs or may run, in order of nodes."""
@@ -40,12 +40,52 @@ class Overview:
 
     def meta(self, primitive: Primitive) -> Mapping[str, str]:
         """Return a primitive's effective meta-attributes, without defaults of the table."""
-        return {**self._defaults, **self._inherited.get(primitive.id, {}), **effective(primitive.meta)}
+        own = effective(expanded(primitive, self.cib.configuration).meta)
+        return {**self._defaults, **self._inherited.get(primitive.id, {}), **own}
 
     def not_wanted(self, primitive: Primitive) -> str:
         """Say by whose wish a primitive is not to run; empty when it is to."""
         return why_not_wanted(self.properties, primitive, self.meta(primitive))
 
+    def most_copies(self, resource: ResourceId) -> int:
+        """Return on how many nodes a primitive may run."""
+        top = self.cib.configuration.resources.get(self._tops.get(resource, resource))
+        if isinstance(top, Bundle):
+            return top.replicas or max(1, top.promoted_max or 1)
+        if not isinstance(top, Clone):
+            return 1
+        most = effective(top.meta).get("clone-max", "")
+        return int(most) if most.isascii() and most.isdigit() else max(1, len(self.cib.members))
+
     def failed_on(self, resource: ResourceId) -> tuple[NodeName, ...]:
         """Return the nodes on which a primitive has failures that are not forgotten."""
         return tuple(dict.fromkeys(self._failed_on.get(resource, ())))
+
+
+def _inherited(configuration: Configuration) -> Mapping[ResourceId, Mapping[str, str]]:
+    """Return for each contained resource the meta-attributes of what contains it; the innermost wins."""
+    parents = configuration.parents()
+    found: dict[ResourceId, Mapping[str, str]] = {}
+    pending = [resource for resource in configuration.resources.values() if resource.id not in parents]
+    while pending:
+        resource = pending.pop()
+        below = {**found.get(resource.id, {}), **effective(resource.meta)}
+        for child in contained(resource):
+            known = configuration.resources.get(child)
+            if known is not None and child not in found:
+                found[child] = below
+                pending.append(known)
+    return found
+
+
+def _tops(configuration: Configuration) -> Mapping[ResourceId, ResourceId]:
+    """Return for each contained resource the outermost that contains it."""
+    parents = configuration.parents()
+    found: dict[ResourceId, ResourceId] = {}
+    for resource in parents:
+        step, seen = resource, {resource}
+        while step in parents and parents[step] not in seen:
+            step = parents[step]
+            seen.add(step)
+        found[resource] = step
+    return found

@@ -5,7 +5,19 @@ Invariant: `run` is the only way in. It never raises for what a caller sends; it
 
 from collections.abc import Mapping
 
-from haclusterd.commands import cluster, configure, fencing, history, node, node_attributes, resource, simulate, status
+from haclusterd.commands import (
+    cluster,
+    configure,
+    fencing,
+    history,
+    node,
+    node_attributes,
+    resource,
+    resource_settings,
+    simulate,
+    status,
+    ticket,
+)
 from haclusterd.commands.arguments import MAX_SHOWN, check
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
@@ -18,7 +30,7 @@ from haclusterd.reports.suggestions import did_you_mean
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
     for level in (status.VERBS, configure.VERBS, node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS,
-                  history.VERBS, simulate.VERBS, node_attributes.VERBS)
+                  history.VERBS, simulate.VERBS, node_attributes.VERBS, resource_settings.VERBS, ticket.VERBS)
     for verb in level
 }
 

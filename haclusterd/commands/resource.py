@@ -9,20 +9,19 @@ from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.attribute_sets import with_value, without
 from haclusterd.commands.change import change
 from haclusterd.commands.context import Context
-from haclusterd.commands.names import find_node, find_resource, find_resources, primitives_of
+from haclusterd.commands.names import find_node, find_resource, find_resources, parts_of, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.overview import Overview
 from haclusterd.commands.planning import settled
-from haclusterd.commands.resource_state import active_nodes, failures, is_stopped
+from haclusterd.commands.resource_settings import TARGET_ROLE, with_meta
+from haclusterd.commands.resource_state import active_nodes, base_of, failures, is_stopped, recorded_names
 from haclusterd.commands.status import resource_data
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.model.cluster import Cib
-from haclusterd.model.configuration import Configuration, Group, effective
+from haclusterd.model.configuration import Configuration, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-
-TARGET_ROLE = "target-role"
 
 _RESOURCE = Argument("resource", Kind.WORD, "which resource", is_required=True)
 _RESOURCES = Argument("resources", Kind.WORDS, "which resources", is_required=True)
@@ -48,7 +47,7 @@ def start(context: Context, arguments: Arguments) -> Outcome:
     found, unknown = find_resources(context, arguments.words("resources"))
     if unknown:
         return refusal(*unknown)
-    new = _with_target_role(context.cib.configuration, found, "Started")
+    new = with_meta(context.cib.configuration, found, TARGET_ROLE, "Started")
     wanted = _primitives(new, found)
     return change(
         context,
@@ -64,7 +63,7 @@ def stop(context: Context, arguments: Arguments) -> Outcome:
     found, unknown = find_resources(context, arguments.words("resources"))
     if unknown:
         return refusal(*unknown)
-    new = _with_target_role(context.cib.configuration, found, "Stopped")
+    new = with_meta(context.cib.configuration, found, TARGET_ROLE, "Stopped")
     primitives = _primitives(new, found)
     return change(
         context,
@@ -91,7 +90,7 @@ def restart(context: Context, arguments: Arguments) -> Outcome:
         later = replace(context, cib=cib, reason=context.reason or f"restart of {found}")
         outcome = change(
             later,
-            _with_roles_of(cib.configuration, before, (found, *primitives)),
+            _with_roles_of(cib.configuration, before, parts_of(before, found)),
             done=f"{found} may run again",
             until=lambda cib, _live: all(active_nodes(cib, each) for each in primitives),
             waiting_for=f"{found} to run again",
@@ -104,7 +103,7 @@ def restart(context: Context, arguments: Arguments) -> Outcome:
 
     outcome = change(
         context,
-        _with_target_role(before, (found,), "Stopped"),
+        with_meta(before, (found,), TARGET_ROLE, "Stopped"),
         done=f"{found} restarts",
         until=lambda cib, _live: is_stopped(cib, primitives),
         waiting_for=f"{found} to be stopped",
@@ -115,23 +114,6 @@ def restart(context: Context, arguments: Arguments) -> Outcome:
 
 def _primitives(configuration: Configuration, resources: Iterable[ResourceId]) -> tuple[ResourceId, ...]:
     return tuple(dict.fromkeys(each for resource in resources for each in primitives_of(configuration, resource)))
-
-
-def _with_target_role(
-    configuration: Configuration, resources: Iterable[ResourceId], role: str
-) -> Configuration:
-    """Give resources a target role; members of a group that say otherwise no longer say it."""
-    changed = dict(configuration.resources)
-    for resource in resources:
-        found = changed[resource]
-        meta = with_value(found.meta, owner=resource, section="meta", name=TARGET_ROLE, value=role)
-        changed[resource] = replace(found, meta=meta)
-        if isinstance(found, Group):
-            for member in found.members:
-                said = effective(changed[member].meta).get(TARGET_ROLE, role)
-                if said.lower() != role.lower():
-                    changed[member] = replace(changed[member], meta=without(changed[member].meta, TARGET_ROLE))
-    return replace(configuration, resources=changed)
 
 
 def _with_roles_of(
@@ -165,13 +147,15 @@ def cleanup(context: Context, arguments: Arguments) -> Outcome:
     forgotten = [
         each
         for each in failures(context.cib)
-        if (named is None or each.resource in named) and node in (None, each.node)
+        if (named is None or base_of(each.resource) in named) and node in (None, each.node)
     ]
     if not forgotten and not reprobe:
         return Outcome((report(Code.NOTHING_TO_DO, state="no failures are remembered"),))
     commands: tuple[Command, ...] = (CleanUp(None, node, reprobe),)
     if named is not None:
-        commands = tuple(CleanUp(each, node, reprobe) for each in named)
+        recorded = (name for each in named for status in context.cib.status.nodes.values()
+                    for name in recorded_names(status, each))  # fmt: skip
+        commands = tuple(CleanUp(each, node, reprobe) for each in dict.fromkeys((*named, *recorded)))
     words = ", ".join(dict.fromkeys(f"{each.resource} on {each.node}" for each in forgotten))
     what = f"forgot the failures of {words}" if forgotten else "forgot the history; everything is probed again"
     return Outcome(

@@ -15,6 +15,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.model.properties import ClusterProperties, meta_default, meta_values, read_boolean
+from haclusterd.model.templates import expanded
 
 
 class InstanceState(StrEnum):
@@ -56,16 +57,29 @@ class Failure:
 
 
 def instances(cib: Cib, resource: ResourceId) -> tuple[Instance, ...]:
-    """Return where a primitive runs or may run, in order of nodes."""
-    found = (
-        _instance(status, resource, [order for order in status.orders.values() if order.resource == resource])
+    """Return where a primitive runs or may run, in order of nodes; of a unique clone's, all instances."""
+    return tuple(
+        instance
         for _, status in sorted(cib.status.nodes.items())
+        for name in recorded_names(status, resource)
+        if (instance := _instance(status, name, [o for o in status.orders.values() if o.resource == name])) is not None
     )
-    return tuple(instance for instance in found if instance is not None)
+
+
+def base_of(name: ResourceId) -> ResourceId:
+    """Return the primitive that something is recorded for: an instance of a unique clone has a number behind it."""
+    return ResourceId(name.partition(":")[0])
+
+
+def recorded_names(status: NodeStatus, resource: ResourceId) -> tuple[ResourceId, ...]:
+    """Return the names under which a node may have records of a primitive."""
+    known = {*status.histories, *status.unverified, *(order.resource for order in status.orders.values())}
+    numbered = sorted(name for name in known if name != resource and base_of(name) == resource)
+    return (resource, *numbered)
 
 
 def instances_on(status: NodeStatus) -> Iterator[tuple[ResourceId, Instance]]:
-    """Yield every primitive that runs or may run on a node."""
+    """Yield everything that runs or may run on a node, under the name by which it is recorded."""
     orders: dict[ResourceId, list[Order]] = {}
     for order in status.orders.values():
         orders.setdefault(order.resource, []).append(order)
@@ -153,7 +167,7 @@ def primitives_on(cib: Cib, node: NodeName) -> tuple[ResourceId, ...]:
     if status is None:
         return ()
     resources = cib.configuration.resources
-    found = {resource for resource, _ in instances_on(status)}
+    found = {base_of(name) for name, _ in instances_on(status)}
     return tuple(resource for resource in resources if resource in found and isinstance(resources[resource], Primitive))
 
 
@@ -185,9 +199,21 @@ def _is_negative_probe(record: OperationRecord) -> bool:
 def meta_of(configuration: Configuration, resource: ResourceId) -> Mapping[str, str]:
     """Return a resource's effective meta-attributes, without defaults of the table."""
     own = configuration.resources[resource]
-    parent = configuration.parents().get(resource)
-    inherited = {} if parent is None else effective(configuration.resources[parent].meta)
-    return meta_values(configuration, own=effective(own.meta), parent=inherited)
+    if isinstance(own, Primitive):
+        own = expanded(own, configuration)
+    return meta_values(configuration, own=effective(own.meta), parent=inherited_meta(configuration, resource))
+
+
+def inherited_meta(configuration: Configuration, resource: ResourceId) -> Mapping[str, str]:
+    """Return the meta-attributes that a resource has from what contains it; the innermost wins."""
+    parents, seen = configuration.parents(), {resource}
+    inherited: dict[str, str] = {}
+    step = parents.get(resource)
+    while step is not None and step not in seen:
+        seen.add(step)
+        inherited = {**effective(configuration.resources[step].meta), **inherited}
+        step = parents.get(step)
+    return inherited
 
 
 def meta_text(meta: Mapping[str, str], name: str) -> str:

@@ -10,7 +10,7 @@ from haclusterd.commands.overview import Overview
 from haclusterd.commands.resource_state import Failure, Instance, is_promotable, meta_flag, node_flag
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus
-from haclusterd.model.configuration import Bundle, Clone, Group, Location, Primitive, Resource
+from haclusterd.model.configuration import Group, Location, Primitive, Resource, contained
 from haclusterd.model.fencing import FenceOrder, FencingRecord
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
@@ -147,21 +147,17 @@ def _resources(overview: Overview) -> list[Json]:
 
 
 def resource_data(overview: Overview, resource: Resource) -> dict[str, Json]:
-    """Return how a resource is, a group with its members."""
-    if isinstance(resource, Group):
-        members = [overview.cib.configuration.resources[member] for member in resource.members]
-        return {
-            "id": resource.id, "kind": "group", "agent": "",
-            "members": [resource_data(overview, member) for member in members],
-        }  # fmt: skip
-    if isinstance(resource, Clone | Bundle):
-        child = resource.child if isinstance(resource, Clone) else resource.primitive
-        members = [overview.cib.configuration.resources[child]] if child is not None else []
-        return {
-            "id": resource.id, "kind": "clone" if isinstance(resource, Clone) else "bundle", "agent": "",
-            "members": [resource_data(overview, member) for member in members],
-        }  # fmt: skip
-    return {**_primitive(overview, resource), "members": []}
+    """Return how a resource is, what contains others with those."""
+    if isinstance(resource, Primitive):
+        return {**_primitive(overview, resource), "members": []}
+    known = overview.cib.configuration.resources
+    return {
+        "id": resource.id,
+        "kind": type(resource).__name__.lower(),
+        "agent": "",
+        "is_promotable": not isinstance(resource, Group) and is_promotable(overview.cib.configuration, resource.id),
+        "members": [resource_data(overview, known[child]) for child in contained(resource) if child in known],
+    }
 
 
 def _primitive(overview: Overview, primitive: Primitive) -> dict[str, Json]:
@@ -172,6 +168,8 @@ def _primitive(overview: Overview, primitive: Primitive) -> dict[str, Json]:
         "id": primitive.id,
         "kind": "fence device" if primitive.agent.standard == "stonith" else "primitive",
         "agent": str(primitive.agent),
+        "is_cloned": overview.most_copies(primitive.id) != 1,
+        "has_roles": has_roles,
         "instances": [_shown_instance(each, has_roles=has_roles) for each in found],
         "is_managed": meta_flag(meta, "is-managed"),
         "is_maintenance": meta_flag(meta, "maintenance"),

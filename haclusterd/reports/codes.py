@@ -93,6 +93,7 @@ class Code(StrEnum):
     NOT_OFFLINE = "NOT_OFFLINE"
     NO_SUCH_NODE = "NO_SUCH_NODE"
     NO_SUCH_RESOURCE = "NO_SUCH_RESOURCE"
+    NO_SUCH_TICKET = "NO_SUCH_TICKET"
     HAS_DEPENDANTS = "HAS_DEPENDANTS"
     NOT_ACTIVE = "NOT_ACTIVE"
     UNSAFE = "UNSAFE"
@@ -278,6 +279,7 @@ CODES: dict[Code, CodeRow] = {
     Code.NOT_OFFLINE: CodeRow("{what} needs a running cluster", ExitStatus.UNAVAILABLE, "leave out --cib-file"),
     Code.NO_SUCH_NODE: CodeRow("there is no node {node}", ExitStatus.UNKNOWN_NODE),
     Code.NO_SUCH_RESOURCE: CodeRow("there is no resource {resource}", ExitStatus.NO_SUCH_OBJECT),
+    Code.NO_SUCH_TICKET: CodeRow("there is no ticket {ticket}", ExitStatus.NO_SUCH_OBJECT),
     Code.HAS_DEPENDANTS: CodeRow("{id} is used by: {dependants}", ExitStatus.UNSAFE, "delete those too: --cascade"),
     Code.NOT_ACTIVE: CodeRow("{resource} is not running anywhere", ExitStatus.FAILED),
     Code.UNSAFE: CodeRow("{problem}", ExitStatus.UNSAFE, "if that is what you want: --force"),

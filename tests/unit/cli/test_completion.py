@@ -15,7 +15,7 @@ def lookup(kind: str) -> list[str]:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("", "cluster completion configure history node resource simulate status verify why"),
+        ("", "cluster completion configure fencing history node resource simulate status ticket verify why"),
         ("st", "status"),
         ("--re", "--reason"),
         ("resource s", "scores start status stop"),
@@ -38,7 +38,7 @@ def lookup(kind: str) -> list[str]:
         ("configure primitive w ocf", "ocf:x:web"),
         ("configure primitive w ocf:x:web ", "meta op params utilization"),
         ("configure primitive w ocf:x:web meta target", "target-role="),
-        ("configure primitive w ocf:x:web op ", "monitor start stop"),
+        ("configure primitive w ocf:x:web op ", "demote migrate_from migrate_to monitor notify promote start stop"),
         ("configure primitive w ocf:x:web op monitor in", "interval="),
         ("configure group g ", "db web"),
         ("configure location l ", "db web"),

@@ -1,0 +1,163 @@
+"""Who names whom in a configuration: what must be told, renamed or taken out when something goes or is renamed."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from haclusterd.model.configuration import (
+    AttributeSet,
+    Bundle,
+    Clone,
+    Colocation,
+    Configuration,
+    Constraint,
+    FencingLevel,
+    Group,
+    Location,
+    Operation,
+    Ordering,
+    Primitive,
+    Resource,
+    ResourceSet,
+    Tag,
+    TicketConstraint,
+    contained,
+)
+from haclusterd.model.ids import ConstraintId, ResourceId
+
+TOPOLOGY = "fencing_topology"
+
+
+def named_by(constraint: Constraint) -> tuple[ResourceId, ...]:
+    """Return what a constraint names: resources, templates, tags."""
+    in_sets = tuple(member for each in constraint.sets for member in each.members)
+    match constraint:
+        case Location(resource=resource) | TicketConstraint(resource=resource):
+            own: tuple[ResourceId, ...] = (resource,)
+        case Colocation(dependent=dependent, primary=primary):
+            own = (dependent, primary)
+        case _:
+            own = (constraint.first, constraint.then)
+    return tuple(name for name in (*own, *in_sets) if name)
+
+
+def dependants(configuration: Configuration, name: str) -> Iterator[str]:
+    """Yield what names an object: containers, what is made from a template, tags, constraints, fencing levels."""
+    for resource in configuration.resources.values():
+        is_made_from = isinstance(resource, Primitive) and resource.template == name
+        if name in contained(resource) or is_made_from:
+            yield resource.id
+    yield from (tag.id for tag in configuration.tags.values() if name in tag.references)
+    yield from (id_ for id_, each in configuration.constraints.items() if name in named_by(each))
+    if any(name in level.devices for level in configuration.fencing_levels):
+        yield TOPOLOGY
+
+
+def renamed(configuration: Configuration, old: str, new: str) -> Configuration:
+    """Return the configuration with one object under another id, and with what names it naming that.
+
+    Ids that were made from the old one are made from the new one.
+    """
+    swap = _Swap(old, new)
+    return replace(
+        configuration,
+        resources={swap.resource_id(key): swap.resource(each) for key, each in configuration.resources.items()},
+        templates={
+            swap.resource_id(key): replace(each, id=swap.resource_id(key), **swap.parts(each.id, each))
+            for key, each in configuration.templates.items()
+        },
+        constraints={
+            ConstraintId(swap.name(key)): swap.constraint(each) for key, each in configuration.constraints.items()
+        },
+        tags={
+            swap.name(key): Tag(swap.name(key), tuple(map(swap.name, each.references)))
+            for key, each in configuration.tags.items()
+        },
+        fencing_levels=tuple(swap.level(level) for level in configuration.fencing_levels),
+    )
+
+
+class _Swap:
+    """One id for another."""
+
+    def __init__(self, old: str, new: str) -> None:
+        self._old = old
+        self._new = new
+
+    def name(self, name: str) -> str:
+        return self._new if name == self._old else name
+
+    def resource_id(self, name: str) -> ResourceId:
+        return ResourceId(self.name(name))
+
+    def _made(self, owner: str, id_: str) -> str:
+        """Return the id of a part of the renamed object, made from the object's new id if it was from the old one."""
+        is_made = owner == self._old and id_.startswith(f"{self._old}-")
+        return self._new + id_[len(self._old) :] if is_made else id_
+
+    def _blocks(self, owner: str, blocks: tuple[AttributeSet, ...]) -> tuple[AttributeSet, ...]:
+        return tuple(
+            replace(
+                block,
+                id=self._made(owner, block.id),
+                rule=None if block.rule is None else replace(block.rule, id=self._made(owner, block.rule.id)),
+            )
+            for block in blocks
+        )
+
+    def _operation(self, owner: str, operation: Operation) -> Operation:
+        return replace(
+            operation,
+            id=self._made(owner, operation.id),
+            parameters=self._blocks(owner, operation.parameters),
+            meta=self._blocks(owner, operation.meta),
+        )
+
+    def parts(self, owner: str, resource: object) -> dict[str, Any]:
+        """Return the fields of blocks and operations of a resource or template."""
+        found: dict[str, Any] = {}
+        for field in ("parameters", "meta", "utilization"):
+            blocks = getattr(resource, field, None)
+            if blocks is not None:
+                found[field] = self._blocks(owner, blocks)
+        operations = getattr(resource, "operations", None)
+        if operations is not None:
+            found["operations"] = tuple(self._operation(owner, each) for each in operations)
+        return found
+
+    def resource(self, resource: Resource) -> Resource:
+        made = replace(resource, id=self.resource_id(resource.id), **self.parts(resource.id, resource))
+        match made:
+            case Primitive(template=template):
+                return replace(made, template=None if template is None else self.resource_id(template))
+            case Group(members=members):
+                return replace(made, members=tuple(map(self.resource_id, members)))
+            case Clone(child=child):
+                return replace(made, child=self.resource_id(child))
+            case Bundle(primitive=primitive):
+                return replace(made, primitive=None if primitive is None else self.resource_id(primitive))
+
+    def _sets(self, owner: str, sets: tuple[ResourceSet, ...]) -> tuple[ResourceSet, ...]:
+        return tuple(
+            replace(each, id=self._made(owner, each.id), members=tuple(map(self.resource_id, each.members)))
+            for each in sets
+        )
+
+    def constraint(self, constraint: Constraint) -> Constraint:
+        id_, sets = ConstraintId(self.name(constraint.id)), self._sets(constraint.id, constraint.sets)
+        match constraint:
+            case Location():
+                rules = tuple(replace(rule, id=self._made(constraint.id, rule.id)) for rule in constraint.rules)
+                resource = self.resource_id(constraint.resource)
+                return replace(constraint, id=id_, sets=sets, resource=resource, rules=rules)
+            case TicketConstraint():
+                return replace(constraint, id=id_, sets=sets, resource=self.resource_id(constraint.resource))
+            case Colocation():
+                dependent, primary = self.resource_id(constraint.dependent), self.resource_id(constraint.primary)
+                return replace(constraint, id=id_, sets=sets, dependent=dependent, primary=primary)
+            case Ordering():
+                first, then = self.resource_id(constraint.first), self.resource_id(constraint.then)
+                return replace(constraint, id=id_, sets=sets, first=first, then=then)
+
+    def level(self, level: FencingLevel) -> FencingLevel:
+        return replace(level, devices=tuple(map(self.resource_id, level.devices)))
