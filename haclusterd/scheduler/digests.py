@@ -47,9 +47,13 @@ def digest_of(parameters: Mapping[str, str], timeout: int | None = None) -> str:
     return hashlib.sha256(_encoder.encode(named).encode()).hexdigest()[:32]
 
 
-def restart_digest_of(parameters: Mapping[str, str], names: tuple[str, ...]) -> str:
-    """Return our digest of those parameters that cannot change without a restart."""
-    return digest_of({name: value for name, value in parameters.items() if name in names})
+def restart_digest_of(parameters: Mapping[str, str], names: tuple[str, ...] | None) -> str:
+    """Return our digest of those parameters that cannot change without a restart; without `names` of all."""
+    return digest_of(_among(parameters, names))
+
+
+def _among(parameters: Mapping[str, str], names: tuple[str, ...] | None) -> dict[str, str]:
+    return {name: value for name, value in parameters.items() if names is None or name in names}
 
 
 def pacemaker_digest(parameters: Mapping[str, str]) -> str:
@@ -70,21 +74,22 @@ class Digests:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._known: dict[tuple[str, str, int], str] = {}
-        self._foreign: dict[tuple[str, str, int], str] = {}
+        self._known = settings.cache.digests
+        self._foreign = settings.cache.foreign_digests
 
     def of(self, resource: Resource, name: str, interval_ms: int) -> str:
         """Return the digest that this action would be recorded with now."""
         key = (resource.id, name if interval_ms else "", interval_ms)
         found = self._known.get(key)
-        if found is None:
-            if interval_ms:
-                timeout = timeout_ms(resource, name, interval_ms, self._settings)
-                found = digest_of(parameters_for(resource, name, interval_ms, self._settings), timeout)
-            else:
-                found = digest_of(resource.parameters)
-            self._known[key] = found
+        if found is None or resource.is_removed:
+            found = self._known[key] = self._made(resource, name, interval_ms)
         return found
+
+    def _made(self, resource: Resource, name: str, interval_ms: int) -> str:
+        if not interval_ms:
+            return digest_of(resource.parameters)
+        timeout = timeout_ms(resource, name, interval_ms, self._settings)
+        return digest_of(parameters_for(resource, name, interval_ms, self._settings), timeout)
 
     def ran_with_others(self, resource: Resource, record: OperationRecord) -> bool:
         """Tell whether that action ran with other parameters than those of now, secret ones included."""
@@ -114,7 +119,7 @@ class Digests:
     def _judge_foreign(self, resource: Resource, record: OperationRecord) -> Verdict:
         key = (resource.id, record.operation, record.interval_ms)
         expected = self._foreign.get(key)
-        if expected is None:
+        if expected is None or resource.is_removed:
             parameters = self._foreign_parameters(resource, record)
             expected = self._foreign[key] = pacemaker_digest(parameters)
         is_same = record.digest == expected
@@ -143,8 +148,7 @@ class Digests:
 
 
 def _foreign_restart_digest(record: OperationRecord, now: Mapping[str, str]) -> str:
-    names = record.restart_parameters
-    return pacemaker_digest({name: value for name, value in now.items() if not names or name in names})
+    return pacemaker_digest(_among(now, record.restart_parameters))
 
 
 def _is_private_only(record: OperationRecord, now: Mapping[str, str]) -> bool:
