@@ -106,7 +106,7 @@ class HistoryReader:
             migrate_source=NodeName(source) if source else None,
             migrate_target=NodeName(target) if target else None,
             restart_digest=get("op-restart-digest") or "",
-            restart_parameters=_words(get("op-force-restart")),
+            restart_parameters=_words(get("op-force-restart")) if "op-force-restart" in element.attributes else None,
             pacemaker=PacemakerMark(
                 get("id") or "",
                 get("on_node") or "",

@@ -54,8 +54,8 @@ class OperationRecord:
     migrate_target: NodeName | None = None
     restart_digest: str = ""
     """Of the parameters that cannot change without a restart; only agents that can reload have one."""
-    restart_parameters: tuple[str, ...] = ()
-    """Their names; with a digest and without names all parameters are meant."""
+    restart_parameters: tuple[str, ...] | None = None
+    """Their names; None: all of them."""
     sequence: int = 0
     """Its place among the records of its history where call ids do not tell, as in CIB XML; the oldest has 1."""
     pacemaker: PacemakerMark | None = None

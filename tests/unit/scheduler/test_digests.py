@@ -23,7 +23,7 @@ def record(
     restart_digest: str = "",
     *,
     interval_ms: int = 0,
-    names: tuple[str, ...] = (),
+    names: tuple[str, ...] | None = None,
     mark: PacemakerMark | None = None,
 ) -> OperationRecord:
     return OperationRecord(
@@ -89,6 +89,7 @@ TIMED = {**NOW, "CRM_meta_timeout": "7000"}
         (record(pacemaker_digest(BEFORE), pacemaker_digest(BEFORE), mark=MARK), Verdict.RESTART),
         (record(pacemaker_digest(BEFORE), pacemaker_digest({"ip": "10.0.0.1"}), names=("ip",), mark=MARK),
          Verdict.RELOAD),
+        (record(pacemaker_digest(BEFORE), pacemaker_digest({}), names=(), mark=MARK), Verdict.RELOAD),
         (record(pacemaker_digest(NOW), "other", mark=MARK), Verdict.RESTART),
         (record(pacemaker_digest(TIMED), interval_ms=10_000, mark=MARK), Verdict.UNCHANGED),
         (record(pacemaker_digest(NOW), interval_ms=10_000, mark=MARK), Verdict.RESCHEDULE),
