@@ -1,10 +1,10 @@
 """Rules that can never be true, or that say something where it does not count (Pacemaker Explained, "Rules")."""
 
-import re
 from collections.abc import Iterator
 
 from haclusterd.commands.verify_judgement import Judgement
 from haclusterd.model.configuration import AttributeSet, Location, Primitive
+from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.rules import (
     AttributeExpression,
     Condition,
@@ -51,8 +51,8 @@ def _check_location(judgement: Judgement, location: Location) -> None:
     where, path = f"constraint {location.id}", ("constraint", location.id)
     if location.pattern:
         try:
-            re.compile(location.pattern.removeprefix("!"))
-        except re.error as error:
+            compile_pattern(location.pattern.removeprefix("!"))
+        except ValueError as error:
             problem = f"not a regular expression: {error}"
             judgement.note(Code.BAD_VALUE, (*path, "resource"), name=f"{where}: pattern", problem=problem)
     for rule in location.rules:

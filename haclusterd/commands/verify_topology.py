@@ -1,10 +1,10 @@
 """Fencing levels: devices that are there, targets that are there (Pacemaker Explained, "Fencing Topologies")."""
 
-import re
 
 from haclusterd.commands.verify_judgement import Judgement
 from haclusterd.formats.crm_topology import MAX_INDEX
 from haclusterd.model.configuration import FencingLevel, Primitive
+from haclusterd.model.patterns import compile_pattern
 from haclusterd.reports.codes import Code
 
 _Path = tuple[str, ...]
@@ -41,8 +41,8 @@ def _check_target(judgement: Judgement, level: FencingLevel, where: str, path: _
         judgement.note(Code.UNKNOWN_NODE, path, remedy=remedy, where=where, node=level.target)
     if level.target_pattern:
         try:
-            re.compile(level.target_pattern)
-        except re.error as error:
+            compile_pattern(level.target_pattern)
+        except ValueError as error:
             judgement.note(Code.BAD_VALUE, path, name=where, problem=f"not a regular expression: {error}")
 
 

@@ -119,8 +119,8 @@ class ConstraintReader:
         known = ("id", "rsc", "rsc-pattern", "node", "score", "role", "resource-discovery")
         notes.expect_only(element, known, ("rule", "lifetime", "resource_set"))
         sets = self._sets(element)
-        pattern = element.get("rsc-pattern") or ""
-        resource = None if sets or pattern else self._resource(element, "rsc")
+        pattern = notes.pattern(element, "rsc-pattern")
+        resource = None if sets or element.get("rsc-pattern") else self._resource(element, "rsc")
         written = list(element.all("rule"))
         rules = tuple(rule for each in written if (rule := self._rules.read(each)) is not None)
         node = None if written else notes.required(element, "node")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from haclusterd.formats.cib_xml_tree import Element
 from haclusterd.model import durations, scores
 from haclusterd.model.operations import read_role
+from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.properties import read_boolean
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import Place, ReportItem, report, report_with
@@ -98,6 +99,16 @@ class Notes:
             self.bad_value(element, name, f"{text[:40]!r} is not one of: {', '.join(choices)}")
             return None
         return text.lower()
+
+    def pattern(self, element: Element, name: str) -> str:
+        """Read a regular expression; the empty text when there is none, or none that can be read."""
+        text = element.get(name) or ""
+        try:
+            compile_pattern(text.removeprefix("!"))
+        except ValueError as error:
+            self.bad_value(element, name, f"{text[:40]!r} is no regular expression: {error}")
+            return ""
+        return text
 
     def role(self, element: Element, name: str) -> str | None:
         """Read the attribute that is a role, in its newest spelling."""

@@ -49,7 +49,7 @@ def _level(element: Element, notes: Notes) -> FencingLevel | None:
         index,
         tuple(ResourceId(name.strip()) for name in devices.split(",") if name.strip()),
         element.get("target") or "",
-        element.get("target-pattern") or "",
+        notes.pattern(element, "target-pattern"),
         element.get("target-attribute") or "",
         element.get("target-value") or "",
     )

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from haclusterd.model.configuration import Configuration, FencingLevel, Location, Primitive, effective
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.properties import meta_values
 from haclusterd.model.scores import INFINITY
 
@@ -76,8 +77,8 @@ def _is_for(level: FencingLevel, node: NodeName, attributes: Mapping[str, str]) 
         return level.target.lower() == node.lower()
     if level.target_pattern:
         try:
-            return re.search(level.target_pattern, node, re.IGNORECASE) is not None
-        except re.error:
+            return compile_pattern(level.target_pattern, is_case_ignored=True).search(node) is not None
+        except ValueError:
             return False
     return bool(level.target_attribute) and attributes.get(level.target_attribute) == level.target_value
 

@@ -5,13 +5,13 @@ one resource, all resources at the top whose ids fit a pattern, or sets of resou
 has rules. A rule counts on each node where it holds, with its score or with that of a node attribute.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from haclusterd.model.configuration import Configuration, Location
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
+from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.rules import Rule
 from haclusterd.model.scores import parse
 from haclusterd.scheduler.entities import Discovery, Inventory, Resource
@@ -67,14 +67,13 @@ def _meant(location: Location, inventory: Inventory, configuration: Configuratio
 def _fitting(location: Location, inventory: Inventory) -> Iterator[_Meant]:
     is_inverted = location.pattern.startswith("!")
     try:
-        pattern = re.compile(location.pattern[1:] if is_inverted else location.pattern)
-    except re.error:
+        pattern = compile_pattern(location.pattern[1:] if is_inverted else location.pattern)
+    except ValueError:
         return
     for top in inventory.tops:
         found = pattern.search(top.id)
         if (found is None) is is_inverted:
-            groups = (found[0], *(group or "" for group in found.groups())) if found is not None else ()
-            yield _Meant(top, location.role, location.score, groups)
+            yield _Meant(top, location.role, location.score, found or ())
 
 
 class _Reader:

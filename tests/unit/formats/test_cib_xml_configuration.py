@@ -235,6 +235,8 @@ def test_nodes_and_fencing_levels() -> None:
          "error cib.xml:6: <rsc_ticket loss-policy>: 'x' is not one of: stop, demote, freeze, fence"),
         (cib(constraints='<rsc_ticket id="t" rsc="gone" ticket="T"/>'),
          "warning cib.xml:6: constraint t: there is no resource gone"),
+        (cib(constraints='<rsc_location id="l" rsc-pattern="(" node="n1"/>'),
+         "error cib.xml:6: <rsc_location rsc-pattern>: '(' is no regular expression: a ( is not closed"),
         (cib(constraints='<rsc_advice id="t"/>'), "error cib.xml:6: <rsc_advice> is not supported yet"),
         (cib(more='<alerts><alert id="a" path="/p"/></alerts>'), "warning cib.xml:7: <alerts> is not supported yet"),
         (cib(more='<acls><acl_role id="a"/></acls>'), "warning cib.xml:7: <acls> is not supported yet"),
