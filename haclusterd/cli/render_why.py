@@ -1,6 +1,6 @@
 """`resource why` and `resource scores` as text: the answer first, then the sums it comes from, then what to do."""
 
-from haclusterd.cli.fields import Fields, flag, listed, text, texts
+from haclusterd.cli.fields import Fields, flag, listed, part, text, texts
 from haclusterd.cli.terminal import Cell, Colour, Screen, columns, folded
 
 
@@ -20,8 +20,21 @@ def _resource(screen: Screen, resource: Fields) -> list[str]:
             lines += folded(f"on {text(instance, 'node')}: {text(instance, 'detail')}", indent="  ", later="    ")
     lines += [f"  next: {each}" for each in texts(resource, "actions")]
     lines += _nodes(screen, resource)
+    lines += _promotion(screen, part(resource, "promotion"))
     for advice in texts(resource, "advice"):
         lines += folded(f"-> {advice}", indent="  ", later="     ")
+    return lines
+
+
+def _promotion(screen: Screen, promotion: Fields) -> list[str]:
+    """Write how much an instance is to be promoted."""
+    if not promotion:
+        return []
+    rows: list[list[Cell | str]] = [["promotion", text(promotion, "score"), ""]]
+    rows += [["", _signed(addend), text(addend, "source")] for addend in listed(promotion, "addends")]
+    lines = columns(screen, rows, indent=2)
+    for each in texts(promotion, "to_be_promoted"):
+        lines += folded(f"-> to be promoted: {each}", indent="  ", later="     ")
     return lines
 
 
@@ -30,13 +43,15 @@ def _answer(resource: Fields) -> str:
     group = f" (member of {text(resource, 'group')})" if text(resource, "group") else ""
     now = texts(resource, "now_on")
     where = f"runs on {', '.join(now)}" if now else "runs nowhere"
-    following = text(resource, "next_on")
+    following, role = text(resource, "next_on"), text(resource, "next_role")
     if text(resource, "not_wanted"):
         where += f" and is to be stopped: {text(resource, 'not_wanted')}"
     elif not following:
         where += " and can run nowhere"
     elif following not in now:
-        where += f" and is to run on {following}"
+        where += f" and is to run on {following}" + (f" as {role}" if role else "")
+    elif role:
+        where += f" as {role}"
     verdict = text(resource, "verdict")
     return f"{name}{group} {where}" + (f": {verdict}" if verdict else "")
 

@@ -9,10 +9,12 @@ from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.overview import Overview
 from haclusterd.commands.planning import plan
 from haclusterd.commands.resource_state import meta_flag
-from haclusterd.model.configuration import Primitive
+from haclusterd.model.configuration import Group, Primitive
 from haclusterd.model.graph import NodeScore, Placement, Plan
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
+from haclusterd.model.ocf import Role
+from haclusterd.model.scores import INFINITY
 from haclusterd.model.scores import render as render_score
 from haclusterd.reports.items import ReportItem
 
@@ -45,37 +47,72 @@ def _explained(
     primitives = dict.fromkeys(each for resource in resources for each in primitives_of(configuration, resource))
     overview = Overview(context.cib)
     parents = configuration.parents()
-    explained = [_primitive(overview, found, primitive, parents.get(primitive), node) for primitive in primitives]
+    explained: list[Json] = []
+    for primitive in primitives:
+        for placement in _placements(found, primitive, node):
+            explained.append(_explain(overview, found, placement, parents.get(primitive), node))
     return Outcome(data={"schema": schema, "now": context.now, "node": node, "resources": explained})
 
 
-def _primitive(
-    overview: Overview, found: Plan, resource: ResourceId, group: ResourceId | None, node: NodeName | None
+def _placements(found: Plan, primitive: ResourceId, node: NodeName | None) -> list[Placement]:
+    """Return what was decided for a primitive, or for its instances; of these, with a node, those that concern it."""
+    placements = [each for each in found.placements.values() if (each.base or each.resource) == primitive]
+    if not placements:
+        return [Placement(primitive, (), None, (), "the scheduler says nothing of it")]
+    if node is None or len(placements) == 1:
+        return placements
+    there = [each for each in placements if node == each.next_on or node in each.now_on]
+    nowhere = [each for each in placements if each.next_on is None]
+    return there or nowhere[:1] or placements[:1]
+
+
+def _explain(
+    overview: Overview,
+    found: Plan,
+    placement: Placement,
+    parent: ResourceId | None,
+    node: NodeName | None,
 ) -> Json:
-    placement = found.placements.get(resource, Placement(resource, (), None, (), "the scheduler says nothing of it"))
-    primitive = overview.cib.configuration.resources[resource]
+    primitive_id = placement.base or placement.resource
+    primitive = overview.cib.configuration.resources[primitive_id]
     assert isinstance(primitive, Primitive)
     meta = overview.meta(primitive)
     not_wanted = overview.not_wanted(primitive)
     shown = [each for each in placement.scores if node in (None, each.node)]
+    container = overview.cib.configuration.resources.get(parent) if parent is not None else None
+    is_promotable = placement.promotion is not None or placement.next_role is Role.PROMOTED
     return {
-        "resource": resource,
-        "group": group,
+        "resource": placement.resource,
+        "group": parent if isinstance(container, Group) else None,
         "now_on": list(placement.now_on),
         "next_on": placement.next_on,
+        "next_role": str(placement.next_role) if is_promotable and placement.next_on is not None else "",
+        "promotion": _promotion(placement),
         "verdict": placement.verdict,
         "not_wanted": not_wanted,
         "instances": [
             {"node": each.node, "state": str(each.state), "detail": each.detail}
-            for each in overview.instances(resource)
+            for each in overview.instances(primitive_id)
+            if placement.base is None or each.node in placement.now_on
         ],
         "nodes": [_score(each, placement) for each in sorted(shown, key=lambda each: (-each.score, each.node))],
         "actions": [
             f"{action.name} on {action.node}" + (f": {action.reason}" if action.reason else "")
             for _, action in sorted(found.graph.actions.items())
-            if action.resource == resource and action.interval_ms == 0
+            if placement.resource in (action.resource, action.instance) and action.interval_ms == 0
         ],
         "advice": list(_advice(overview, placement, not_wanted, node, is_managed=meta_flag(meta, "is-managed"))),
+    }
+
+
+def _promotion(placement: Placement) -> Json:
+    promotion = placement.promotion
+    if promotion is None:
+        return None
+    return {
+        "score": render_score(promotion.score),
+        "addends": [{"score": render_score(each.score), "source": each.source} for each in promotion.addends],
+        "to_be_promoted": list(promotion.to_be_promoted),
     }
 
 
@@ -88,6 +125,7 @@ def _score(score: NodeScore, placement: Placement) -> Json:
         "is_now": score.node in placement.now_on,
         "is_next": score.node == placement.next_on,
         "addends": [{"score": render_score(each.score), "source": each.source} for each in score.addends],
+        "to_win": list(score.to_win),
     }
 
 
@@ -95,7 +133,7 @@ def _advice(
     overview: Overview, placement: Placement, not_wanted: str, node: NodeName | None, *, is_managed: bool
 ) -> Iterator[str]:
     """Say what would have to change for the answer to be another."""
-    resource = placement.resource
+    resource = placement.base or placement.resource
     if not_wanted == "target-role=Stopped":
         yield f"crm resource start {resource}"
     elif not_wanted:
@@ -105,22 +143,17 @@ def _advice(
     for name in overview.failed_on(resource):
         if node in (None, name):
             yield f"it failed on {name}; when the cause is gone: crm resource cleanup {resource} {name}"
-    if node is not None and placement.next_on not in (None, node):
-        yield from _lift(placement, node)
+    if node is not None and placement.next_on != node:
+        yield from _to_win(placement, node)
 
 
-def _lift(placement: Placement, node: NodeName) -> Iterator[str]:
-    """Say how much is missing for a node to win."""
-    by_node = {each.node: each for each in placement.scores}
-    here = by_node.get(node)
-    winner = by_node.get(placement.next_on) if placement.next_on is not None else None
-    if here is None or winner is None:
+def _to_win(placement: Placement, node: NodeName) -> Iterator[str]:
+    """Say what would have to change for a node to be chosen."""
+    score = next((each for each in placement.scores if each.node == node), None)
+    if score is None:
         return
-    if not here.is_eligible:
-        yield f"{node} cannot run it now" + (f": {here.objection}" if here.objection else "")
-        return
-    missing = winner.score - here.score
-    yield (
-        f"{node} has {render_score(here.score)}, {winner.node} has {render_score(winner.score)}: a location with more "
-        f"than {missing} for {node} would move it, or once: crm resource move {placement.resource} {node}"
-    )
+    for each in score.to_win:
+        yield f"for {node}: {each}"
+    can_be_moved = score.is_eligible and score.score > -INFINITY and placement.base is None
+    if can_be_moved and placement.next_on is not None:
+        yield f"or once: crm resource move {placement.resource} {node}"
