@@ -196,7 +196,9 @@ def name_order(name: str) -> tuple[tuple[object, ...], str]:
 def unpack_nodes(cib: Cib, settings: Settings) -> tuple[Node, ...]:
     """Return the nodes that run resources, in the order of their names; witnesses run none (safety.md §5)."""
     names = sorted((name for name, member in cib.members.items() if not member.is_witness), key=name_order)
-    devices = usable_devices_by_node(cib.configuration, names)
+    devices = settings.cache.devices
+    if not devices.keys() >= set(names):
+        devices.update(usable_devices_by_node(cib.configuration, names))
     nodes: dict[NodeName, Node] = {}
     power = fencing_power(settings, nodes)
     for name in names:

@@ -16,6 +16,7 @@ from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.templates import expanded
 from haclusterd.scheduler.entities import Inventory, Resource, Variant
 from haclusterd.scheduler.meta_attributes import apply_meta, is_remote_agent, resolve_meta
+from haclusterd.scheduler.plan_cache import Said
 from haclusterd.scheduler.readings import at_least, boolean, duration_ms, integer
 from haclusterd.scheduler.rules import RuleContext, by_strength, looks_at_nodes, merge
 from haclusterd.scheduler.settings import Settings
@@ -40,17 +41,6 @@ class Around:
 TOP = Around()
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """What is the same for all instances of one primitive."""
-
-    item: Primitive
-    parameters: dict[str, str]
-    parameter_sets: tuple[AttributeSet, ...]
-    meta: Mapping[str, str]
-    utilization: dict[str, int]
-
-
 class ResourceBuilder:
     """Builds resources and registers them in the inventory."""
 
@@ -61,7 +51,7 @@ class ResourceBuilder:
         self.settings = settings
         self._context = RuleContext(settings.time)
         self._parents = self._claims()
-        self._said: dict[ResourceId, _Said] = {}
+        self._said: dict[ResourceId, Said] = {}
         self._clones: dict[ResourceId, tuple[Clone, Around]] = {}
         self._reached: set[ResourceId] = set()
         self._scores: dict[NodeName, int] = {}
@@ -110,11 +100,9 @@ class ResourceBuilder:
 
     def primitive(self, item: Primitive, around: Around = TOP) -> Resource | None:
         """Make a primitive; None when the template that it is made from is missing."""
-        said = self._said.get(item.id)
+        said = self._said.get(item.id) or self._kept(item) or self._read(item, around)
         if said is None:
-            said = self._read(item, around)
-            if said is None:
-                return None
+            return None
         resource = self.new(item.id, Variant.PRIMITIVE, around)
         agent = said.item.agent
         resource.agent = agent
@@ -139,7 +127,7 @@ class ResourceBuilder:
             self._said[item.id] = known
         return made
 
-    def _read(self, item: Primitive, around: Around) -> _Said | None:
+    def _read(self, item: Primitive, around: Around) -> Said | None:
         """Work out what a primitive says, its template's words and those of what it is in included."""
         if item.template is not None:
             if item.template not in self.configuration.templates:
@@ -151,13 +139,24 @@ class ResourceBuilder:
         blocks = tuple(block for level in levels for block in level)
         depends_on_node = any(block.rule is not None and looks_at_nodes(block.rule) for block in blocks)
         utilization = merge(by_strength(whole.utilization), self._context) if whole.utilization else {}
-        said = _Said(
+        said = Said(
+            item,
             whole,
             merge(blocks, self._context),
             blocks if depends_on_node else (),
             resolve_meta(whole.meta, around.meta, around.parent, whole.agent, self.settings),
             {name: integer(value, 0) for name, value in utilization.items()},
         )
+        self._said[item.id] = said
+        if item.template is None and self.configuration.resources.get(item.id) is item:
+            self.settings.cache.said[item.id] = said
+        return said
+
+    def _kept(self, item: Primitive) -> Said | None:
+        """Return what an earlier plan for this very configuration worked out."""
+        said = self.settings.cache.said.get(item.id)
+        if said is None or said.configured is not item:
+            return None
         self._said[item.id] = said
         return said
 

@@ -47,6 +47,7 @@ from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
 from haclusterd.scheduler.order_expansion import relate_templates
 from haclusterd.scheduler.ordering import apart_templates
 from haclusterd.scheduler.ordering_sets import user_templates
+from haclusterd.scheduler.plan_cache import PlanCache
 from haclusterd.scheduler.probe_ordering import order_others_after_probes, order_own_after_probes
 from haclusterd.scheduler.probes import create_probes
 from haclusterd.scheduler.propagate import Propagation
@@ -63,15 +64,18 @@ from haclusterd.scheduler.unfencing import create_unfencing, unfencing_templates
 from haclusterd.scheduler.unpack_history import unpack_history
 
 
-def schedule(cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTIONS) -> Plan:
+def schedule(
+    cib: Cib, now: WallTime, *, options: ScheduleOptions = DEFAULT_OPTIONS, cache: PlanCache | None = None
+) -> Plan:
     """Decide where every resource belongs and make the transition graph that leads there.
 
-    `now` only decides which failures have expired. Equal arguments give equal plans, on every node.
+    `now` only decides which failures have expired and which rules are true. Equal arguments give equal plans, on every
+    node; a `cache` that is handed from plan to plan makes them cheaper and changes none.
     """
     configuration = cib.configuration
 
     # what is configured, what is known
-    settings = unpack_settings(configuration, now, options)
+    settings = unpack_settings(configuration, now, options, cache)
     nodes = unpack_nodes(cib, settings)
     inventory = unpack_resources(cib, nodes, settings)
     digests = Digests(settings)

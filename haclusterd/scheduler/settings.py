@@ -9,6 +9,7 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.scheduler.dates import EffectiveTime
 from haclusterd.scheduler.defaults import OperationDefaults, ResourceDefaults
 from haclusterd.scheduler.options import ScheduleOptions
+from haclusterd.scheduler.plan_cache import PlanCache
 from haclusterd.scheduler.rules import RuleContext, evaluate
 
 
@@ -55,9 +56,13 @@ class Settings:
     cluster_name: str
     resource_defaults: ResourceDefaults
     operation_defaults: OperationDefaults
+    cache: PlanCache
+    """What this plan may take over from the one before, and leaves to the next."""
 
 
-def unpack_settings(configuration: Configuration, now: WallTime, options: ScheduleOptions) -> Settings:
+def unpack_settings(
+    configuration: Configuration, now: WallTime, options: ScheduleOptions, cache: PlanCache | None = None
+) -> Settings:
     """Read the properties; an invalid value counts as unset."""
     time = EffectiveTime(now)
     context = RuleContext(time)
@@ -95,6 +100,7 @@ def unpack_settings(configuration: Configuration, now: WallTime, options: Schedu
         placement_strategy=properties.text("placement-strategy"),
         resource_defaults=ResourceDefaults(configuration.resource_defaults, time),
         operation_defaults=OperationDefaults(configuration.operation_defaults, time),
+        cache=(cache or PlanCache()).fit(configuration, options),
     )
 
 
