@@ -190,8 +190,8 @@ class Propagation:
             relation.flags = relation.flags & ~FIRST_IMPLIES_SAME_NODE_THEN | FIRST_IMPLIES_THEN
             node = first.node
         flags = relation.flags
-        first_flags = _seen(first, then.node)
-        then_flags = _seen(then, first.node)
+        first_flags = _seen(first, _node_of(then))
+        then_flags = _seen(then, _node_of(first))
         if flags & _WORKING:
             changed = self._work(relation, first_flags, node)
         if flags & FIRST_IMPLIES_THEN_GRAPHED and first_flags & RUNNABLE and not first_flags & OPTIONAL:
