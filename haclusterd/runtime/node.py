@@ -39,11 +39,12 @@ from haclusterd.model.timing import Timing, derive
 from haclusterd.ports.clock import Timer
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.event_log import Priority
-from haclusterd.ports.history import HistoryRow
 from haclusterd.ports.store import Applied, LeadershipChanged, Restored, StoreEvent, VoterLinks
+from haclusterd.runtime.history_rows import rows_of, version_of
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.proposer import EntryTooLarge, Proposer
 from haclusterd.runtime.settings import NodeSettings
+from haclusterd.scheduler.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule
 
 CATCH_UP_MS = 3_000
@@ -70,7 +71,7 @@ class NodeRuntime:
         ports: NodePorts,
         *,
         left: Callable[[], None] = lambda: None,
-        scheduler: Scheduler = schedule,
+        scheduler: Scheduler | None = None,
     ) -> None:
         """`left` is called when this node has left the cluster, after `drain`."""
         self._settings = settings
@@ -95,7 +96,8 @@ class NodeRuntime:
             rules=rules,
         )
         self._fencer = FencerMachine(node, self._incarnation)
-        self._controller = ControllerMachine(node, self._incarnation, self._timing, scheduler, form, rules=rules)
+        planner = scheduler or partial(schedule, cache=PlanCache())
+        self._controller = ControllerMachine(node, self._incarnation, self._timing, planner, form, rules=rules)
         self._cib = Cib()
         self._changes: list[Change] = []
         self.recent: deque[tuple[int, WallTime, Change]] = deque(maxlen=REMEMBERED_CHANGES)
@@ -275,7 +277,7 @@ class NodeRuntime:
                 self._log("store.restored", index=index)
                 self._cib = outcome
                 self._is_cib_new = True
-                self._ports.history.restored(index)
+                self._ports.history.restored(index, version_of(outcome))
                 self._retime()
             case LeadershipChanged():
                 self._leader_changed(event)
@@ -288,14 +290,14 @@ class NodeRuntime:
         self._cib = outcome.cib
         self._is_cib_new = True
         at = outcome.envelope.at if outcome.envelope is not None else WallTime(0)
-        rows: list[HistoryRow] = []
-        for n, change in enumerate(outcome.changes):
+        for change in outcome.changes:
             self._changes.append(change)
             self.recent.append((index, at, change))
-            rows.append(HistoryRow(index, n, at, str(change.kind), change.node, change.resource, change.text))
             self._log_change(index, change)
-        self._ports.history.record(index, tuple(rows))
-        if any(change.kind is ChangeKind.CONFIGURATION_CHANGED for change in outcome.changes):
+        is_new_version = any(change.kind is ChangeKind.CONFIGURATION_CHANGED for change in outcome.changes)
+        version = version_of(outcome.cib) if is_new_version else None
+        self._ports.history.record(index, rows_of(index, outcome), version)
+        if is_new_version:
             self._retime()
         self._proposer.applied(outcome)
 
