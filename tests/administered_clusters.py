@@ -45,6 +45,25 @@ rsc_defaults resource-stickiness=100
 """
 
 
+CLONES = """
+primitive power stonith:fence_local params pcmk_host_list="n1 n2 n3" nodes_dir=/nodes op monitor interval=60s
+rsc_template worker ocf:haclusterd:dummy op monitor interval=10s timeout=20s
+primitive db ocf:haclusterd:stateful op monitor interval=10s role=Promoted op monitor interval=11s role=Unpromoted
+primitive cache @worker
+primitive web @worker utilization memory=2000
+primitive log @worker
+clone db-clone db meta promotable=true notify=true
+clone cache-clone cache meta interleave=true
+group site web log
+tag front: site
+colocation site-with-db inf: site db-clone:Promoted
+order db-then-site Mandatory: db-clone:promote site:start
+location cache-prefers cache-clone rule 50: defined fast or #uname eq n2
+rsc_ticket site-needs-paris paris: site loss-policy=stop
+fencing_topology n1: power n2: power n3: power
+"""
+
+
 def configured(text: str, base: Configuration | None = None) -> Configuration:
     """Read crm text that must be right."""
     script = parse_script(text, "test")
@@ -340,6 +359,29 @@ def _rejoining() -> Cluster:
     return cluster
 
 
+def _clones() -> Cluster:
+    """The db is promoted on n1, where the site runs; its third instance, and that of the cache, are missing on n3."""
+    cluster = formed()
+    cluster.configure(CLONES)
+    version = replace(cluster.cib.version, epoch=7, author="root@n1", at=WallTime(NOW - 300_000), reason="first site")
+    cluster.cib = replace(cluster.cib, version=version)
+    cluster.run("power", "n3")
+    for node in ("n1", "n2"):
+        for resource in ("db", "cache"):
+            cluster.record(resource, node, "start")
+            cluster.record(resource, node, "monitor", interval_ms=11_000 if resource == "db" else 10_000)
+    cluster.record("db", "n1", "promote")
+    for resource in ("web", "log"):
+        cluster.run(resource, "n1")
+    n3 = cluster.node("n3")
+    cluster.put(replace(n3, probed=n3.probed | {ResourceId("db"), ResourceId("cache")}))
+    cluster.do(commands.SetTicket("paris", commands.TicketChange.GRANT, "root@n1"))
+    for node in ("n1", "n2", "n3"):
+        cluster.do(commands.SetTransientAttribute(NodeName(node), "master-db", "10" if node == "n1" else "5"))
+        cluster.prove(node)
+    return cluster
+
+
 def _empty() -> Cluster:
     return Cluster(live=live_view(connected_voters=(NodeName("n1"),)))
 
@@ -361,6 +403,7 @@ SITUATIONS: Mapping[str, Callable[[], Cluster]] = {
     "moved-and-standby": _moved_and_standby,
     "stopped-and-unmanaged": _stopped_and_unmanaged,
     "rejoining": _rejoining,
+    "clones": _clones,
     "not-formed": _empty,
 }
 

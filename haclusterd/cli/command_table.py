@@ -33,7 +33,8 @@ ROOT = Level("", "", (
     Command("verify", "Judge the configuration", "configure.verify",
             options=(Option("--strict", "strict", "fail on warnings"),), examples=("crm verify --strict",)),
     Command("why", "Say why a resource runs where it runs, or why not on a node", "resource.why",
-            (_RESOURCE, _ANY_NODE), aliases=("explain",), examples=("crm why web", "crm why web n2")),
+            (_RESOURCE, _ANY_NODE), (Option("--on", "node", "why not on this node", OptionValue.TEXT, Completes.NODE),),
+            aliases=("explain",), examples=("crm why web", "crm why web n2")),
     Command("simulate", "Show what the cluster would do, changing nothing",
             "simulate", (), (
                 Option("--cib", "cib", "plan for this CIB of Pacemaker (XML)", OptionValue.TEXT,

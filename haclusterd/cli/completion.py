@@ -120,7 +120,7 @@ def _of_statement(command: Command, given: list[str], lookup: Lookup) -> Sequenc
         return [f"{name}=" for name in _meta_names()]
     if command.name == "primitive":
         return _of_primitive(given, lookup)
-    if command.name in ("group", "colocation", "order", "monitor"):
+    if command.name in ("group", "colocation", "order", "monitor", "clone", "ms", "tag", "rsc_ticket"):
         return lookup("resource") if given or command.name == "monitor" else []
     if command.name == "location":
         return lookup("resource") if len(given) == 1 else lookup("node") if len(given) > 2 else []

@@ -142,6 +142,9 @@ def _node_details(node: Fields) -> list[str]:
 
 # Resources
 
+MOST_NAMES = 8
+"""Nodes that are named in one pair of brackets."""
+
 _INSTANCES = {
     "started": ("started on", Colour.GREEN),
     "starting": ("starting on", Colour.CYAN),
@@ -202,9 +205,16 @@ def _of_clone(resource: Fields, instances: list[Fields]) -> tuple[Cell, list[Fie
         if text(each, "state") == "started":
             by_role.setdefault(text(each, "role"), []).append(text(each, "node"))
     order = ("Promoted", "Unpromoted") if flag(resource, "has_roles") else ("Started",)
-    words = [f"{role}: [ {' '.join(by_role[role])} ]" for role in order if role in by_role]
+    by_role["Stopped"] = list(texts(resource, "stopped_on"))
+    words = [f"{role}: [ {_names(by_role[role])} ]" for role in (*order, "Stopped") if by_role.get(role)]
     others = [each for each in instances if text(each, "state") != "started"]
     return Cell("  ".join(words) or "started nowhere", Colour.GREEN if words else Colour.YELLOW), others
+
+
+def _names(nodes: list[str]) -> str:
+    if len(nodes) <= MOST_NAMES:
+        return " ".join(nodes)
+    return f"{' '.join(nodes[: MOST_NAMES - 1])} and {len(nodes) - MOST_NAMES + 1} more"
 
 
 def _instance(instance: Fields) -> Cell:

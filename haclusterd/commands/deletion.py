@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from haclusterd.commands.dependants import TOPOLOGY, dependants, named_by
+from haclusterd.commands.dependants import TOPOLOGY, as_own, dependants, named_by
 from haclusterd.commands.names import primitives_of
 from haclusterd.commands.resource_state import instances
 from haclusterd.model.cluster import Cib
@@ -68,7 +68,10 @@ def _delete_named(work: _Deletion, id_: str) -> None:
     """Delete a resource, template or tag, which others can name."""
     users = [each for each in dict.fromkeys(dependants(work.configuration, id_)) if each not in work.named]
     if users and not work.cascade:
-        work.reports.append(report(Code.HAS_DEPENDANTS, id=id_, dependants=", ".join(users)))
+        remedy = None
+        if id_ in work.configuration.templates:
+            remedy = "with --cascade they keep what it says as their own"
+        work.reports.append(report(Code.HAS_DEPENDANTS, remedy=remedy, id=id_, dependants=", ".join(users)))
         return
     if id_ in work.cib.configuration.resources and not _may_stop(work, ResourceId(id_)):
         return
@@ -123,7 +126,7 @@ def _less(configuration: Configuration, resource: Resource, name: str) -> Resour
         case Bundle() if resource.primitive == name:
             return replace(resource, primitive=None)
         case Primitive() if resource.template == name:
-            return replace(expanded(resource, configuration), template=None)
+            return as_own(replace(expanded(resource, configuration), template=None), ResourceId(name))
         case _:
             return resource
 

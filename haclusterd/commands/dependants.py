@@ -77,6 +77,17 @@ def renamed(configuration: Configuration, old: str, new: str) -> Configuration:
     )
 
 
+def as_own(primitive: Primitive, template: ResourceId) -> Primitive:
+    """Return a primitive whose parts that came from a template have ids of its own."""
+    taken = {block.id for block in primitive.parameters + primitive.meta + primitive.utilization}
+    taken |= {operation.id for operation in primitive.operations}
+    made = replace(primitive, **_Swap(template, primitive.id).parts(template, primitive))
+    ids = [block.id for block in made.parameters + made.meta + made.utilization]
+    ids += [operation.id for operation in made.operations]
+    has_doubles = len(set(ids)) < len(ids) or len(set(ids)) < len(taken)
+    return primitive if has_doubles else made
+
+
 class _Swap:
     """One id for another."""
 

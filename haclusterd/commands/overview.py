@@ -55,7 +55,12 @@ class Overview:
         if not isinstance(top, Clone):
             return 1
         most = effective(top.meta).get("clone-max", "")
-        return int(most) if most.isascii() and most.isdigit() else max(1, len(self.cib.members))
+        nodes = sum(not member.is_witness for member in self.cib.members.values())
+        return int(most) if most.isascii() and most.isdigit() else max(1, nodes)
+
+    def is_witness(self, node: NodeName) -> bool:
+        """Tell whether a node votes and runs nothing."""
+        return node in self.cib.members and self.cib.members[node].is_witness
 
     def failed_on(self, resource: ResourceId) -> tuple[NodeName, ...]:
         """Return the nodes on which a primitive has failures that are not forgotten."""

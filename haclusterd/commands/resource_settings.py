@@ -59,7 +59,8 @@ def _with_role(context: Context, arguments: Arguments, role: str, words: str) ->
     configuration = context.cib.configuration
     primitives = primitives_of(configuration, found)
     if not any(is_promotable(configuration, primitive) for primitive in primitives):
-        return refusal(report(Code.NOT_PROMOTABLE, where=found, id=found, word=role))
+        where = "promote" if role == "Promoted" else "demote"
+        return refusal(report(Code.NOT_PROMOTABLE, where=where, id=found, word=role))
     top = configuration.top_of(found)
     is_wanted = role == "Promoted"
 

@@ -170,12 +170,20 @@ def _primitive(overview: Overview, primitive: Primitive) -> dict[str, Json]:
         "agent": str(primitive.agent),
         "is_cloned": overview.most_copies(primitive.id) != 1,
         "has_roles": has_roles,
+        "stopped_on": _stopped_on(overview, primitive, [each.node for each in found]),
         "instances": [_shown_instance(each, has_roles=has_roles) for each in found],
         "is_managed": meta_flag(meta, "is-managed"),
         "is_maintenance": meta_flag(meta, "maintenance"),
         "not_wanted": overview.not_wanted(primitive),
         "why_stopped": "" if found else why_stopped(overview, primitive.id),
     }
+
+
+def _stopped_on(overview: Overview, primitive: Primitive, running: list[NodeName]) -> list[Json]:
+    """Return the nodes where an instance of a clone is missing; none when as many run as may."""
+    if len(running) >= overview.most_copies(primitive.id) or not running:
+        return []
+    return [name for name in overview.online if name not in running and not overview.is_witness(name)]
 
 
 def _shown_instance(instance: Instance, *, has_roles: bool) -> Json:

@@ -75,9 +75,7 @@ def _condition(condition: Condition, *, with_id: bool) -> str:
 
 
 def _comparison(expression: AttributeExpression) -> str:
-    attribute = quote(expression.attribute, keywords=_WORDS)
-    if expression.attribute.endswith(":"):
-        attribute = quoted(expression.attribute)
+    attribute = _attribute(expression.attribute)
     if expression.operation in PRESENCE:
         return f"{expression.operation} {attribute}"
     type_ = f"{expression.type}:" if expression.type is not None else ""
@@ -86,6 +84,13 @@ def _comparison(expression: AttributeExpression) -> str:
         return f"{attribute} {type_}{expression.operation} {expression.value_source}{{{quote_value(value)}}}"
     is_safe = value and "{" not in value and "=" not in value
     return f"{attribute} {type_}{expression.operation} {quote(value, keywords=_WORDS) if is_safe else quoted(value)}"
+
+
+def _attribute(name: str) -> str:
+    """Write the name of a node attribute; in the middle of a line `#uname` is no comment."""
+    if name.endswith(":"):
+        return quoted(name)
+    return name if name.startswith("#") and quote(name[1:]) == name[1:] else quote(name, keywords=_WORDS)
 
 
 def _date(expression: DateExpression) -> list[str]:

@@ -94,6 +94,10 @@ class Code(StrEnum):
     NO_SUCH_NODE = "NO_SUCH_NODE"
     NO_SUCH_RESOURCE = "NO_SUCH_RESOURCE"
     NO_SUCH_TICKET = "NO_SUCH_TICKET"
+    NO_SUCH_VERSION = "NO_SUCH_VERSION"
+    VERSION_NOT_KEPT = "VERSION_NOT_KEPT"
+    NO_SUCH_TRANSITION = "NO_SUCH_TRANSITION"
+    HISTORY_INCOMPLETE = "HISTORY_INCOMPLETE"
     HAS_DEPENDANTS = "HAS_DEPENDANTS"
     NOT_ACTIVE = "NOT_ACTIVE"
     UNSAFE = "UNSAFE"
@@ -258,7 +262,7 @@ CODES: dict[Code, CodeRow] = {
         "take promotable=true away, or use an agent that can be promoted",
     ),
     Code.NOT_PROMOTABLE: CodeRow(
-        "{where}: {id} has no {word}: it is not promotable", _CONFIGURATION,
+        "{where}: {id} is not promotable, so that {word} means nothing", _CONFIGURATION,
         "make it a clone with meta promotable=true, and name the clone",
     ),
     Code.POLICY_NEEDS_FENCING: CodeRow(
@@ -280,6 +284,19 @@ CODES: dict[Code, CodeRow] = {
     Code.NO_SUCH_NODE: CodeRow("there is no node {node}", ExitStatus.UNKNOWN_NODE),
     Code.NO_SUCH_RESOURCE: CodeRow("there is no resource {resource}", ExitStatus.NO_SUCH_OBJECT),
     Code.NO_SUCH_TICKET: CodeRow("there is no ticket {ticket}", ExitStatus.NO_SUCH_OBJECT),
+    Code.NO_SUCH_VERSION: CodeRow(
+        "there is no configuration version {number}", ExitStatus.NO_SUCH_OBJECT, "see: crm history config"
+    ),
+    Code.VERSION_NOT_KEPT: CodeRow(
+        "configuration version {number} is not in the history of {node}", ExitStatus.NO_SUCH_OBJECT,
+        "another node may have it: run this there",
+    ),
+    Code.NO_SUCH_TRANSITION: CodeRow(
+        "transition {transition} is not in the history of this node", ExitStatus.NO_SUCH_OBJECT,
+        "see: crm history events",
+    ),
+    Code.HISTORY_INCOMPLETE: CodeRow("the history of this node is not whole: {problem}", ExitStatus.OK,
+                                     severity=_WARNING),
     Code.HAS_DEPENDANTS: CodeRow("{id} is used by: {dependants}", ExitStatus.UNSAFE, "delete those too: --cascade"),
     Code.NOT_ACTIVE: CodeRow("{resource} is not running anywhere", ExitStatus.FAILED),
     Code.UNSAFE: CodeRow("{problem}", ExitStatus.UNSAFE, "if that is what you want: --force"),
