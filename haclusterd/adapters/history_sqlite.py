@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from haclusterd.adapters.history_tables import HistoryTables, Item, Jumped, Missed, Recorded
-from haclusterd.ports.history import HistoryAnswer, HistoryQuery, HistoryRow
+from haclusterd.ports.history import (
+    HistoryAnswer,
+    HistoryQuery,
+    HistoryRow,
+    NewVersion,
+    VersionAnswer,
+    VersionQuery,
+)
 
 ITEMS_QUEUED_MAX: Final = 20_000
 QUERIES_QUEUED_MAX: Final = 100
@@ -27,8 +34,9 @@ Deliver = Callable[[Callable[[], None]], None]
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    query: HistoryQuery
-    done: Callable[[HistoryAnswer], None]
+    read: Callable[[HistoryTables], Callable[[], None]]
+    """Look it up; return the call that delivers the answer."""
+    fail: Callable[[str], None]
 
 
 class SqliteHistory:
@@ -52,14 +60,14 @@ class SqliteHistory:
         self._failed = failed
         self._thread.start()
 
-    def record(self, index: int, rows: tuple[HistoryRow, ...]) -> None:
+    def record(self, index: int, rows: tuple[HistoryRow, ...], version: NewVersion | None = None) -> None:
         """Keep what one applied entry did."""
         assert all(row.index == index for row in rows), "rows of another index"
-        self._enqueue(Recorded(index, rows))
+        self._enqueue(Recorded(index, rows, version))
 
-    def restored(self, index: int) -> None:
+    def restored(self, index: int, version: NewVersion | None = None) -> None:
         """Learn that the state at `index` came as a whole."""
-        self._enqueue(Jumped(index))
+        self._enqueue(Jumped(index, version))
 
     def _enqueue(self, item: Recorded | Jumped) -> None:
         with self._changed:
@@ -72,12 +80,31 @@ class SqliteHistory:
 
     def query(self, query: HistoryQuery, done: Callable[[HistoryAnswer], None]) -> None:
         """Look up, after everything recorded so far; deliver the answer on the main loop."""
+
+        def read(tables: HistoryTables) -> Callable[[], None]:
+            answer = HistoryAnswer(tables.read(query), self._problem)
+            return lambda: done(answer)
+
+        self._ask(_Question(read, lambda problem: done(HistoryAnswer((), problem))))
+
+    def versions(self, query: VersionQuery, done: Callable[[VersionAnswer], None]) -> None:
+        """Look up versions of the configuration, after everything recorded so far."""
+
+        def read(tables: HistoryTables) -> Callable[[], None]:
+            found = {number: tables.content(number) for number in query.contents}
+            contents = {number: content for number, content in found.items() if content is not None}
+            answer = VersionAnswer(tables.versions(), contents, self._problem)
+            return lambda: done(answer)
+
+        self._ask(_Question(read, lambda problem: done(VersionAnswer((), {}, problem))))
+
+    def _ask(self, question: _Question) -> None:
         with self._changed:
             if len(self._questions) < QUERIES_QUEUED_MAX:
-                self._questions.append(_Question(query, done))
+                self._questions.append(question)
                 self._changed.notify_all()
                 return
-        self._deliver(lambda: done(HistoryAnswer((), "too many questions are waiting")))
+        self._deliver(lambda: question.fail("too many questions are waiting"))
 
     def problem(self) -> str:
         """Return what keeps the history from being written; empty when nothing does."""
@@ -150,10 +177,12 @@ class SqliteHistory:
 
     def _answer(self, question: _Question) -> None:
         try:
-            answer = HistoryAnswer(self._open().read(question.query), self._problem)
+            answer = question.read(self._open())
         except (sqlite3.Error, OSError) as error:
-            answer = HistoryAnswer((), f"{self._path}: {error}")
-        self._tell(lambda: question.done(answer))
+            problem = f"{self._path}: {error}"
+            self._tell(lambda: question.fail(problem))
+        else:
+            self._tell(answer)
 
     def _note(self, problem: str) -> None:
         is_new = problem != self._problem

@@ -1,10 +1,12 @@
 """The tables of the history, and the statements on them; every call may raise sqlite3.Error.
 
 `event` has one row for each thing that happened, `gap` the ranges of log indices of which this node does not know what
-they did, `progress` the last index. What one call writes, it writes in one transaction.
+they did, `version` the versions of the configuration with their content, `progress` the last index. What one call writes, it writes in one transaction.
 """
 
+import hashlib
 import sqlite3
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +14,13 @@ from typing import Final
 
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.ports.history import GAP, HistoryQuery, HistoryRow
+from haclusterd.ports.history import GAP, HistoryQuery, HistoryRow, KeptVersion, NewVersion
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""2 added `version`; a file of format 1 is taken on."""
+VERSIONS_KEPT: Final = 1_000
+VERSION_BYTES_KEPT: Final = 64 * 1024 * 1024
+"""Of compressed contents; the oldest go first, the newest stays whatever its size."""
 BUSY_TIMEOUT_S: Final = 5.0
 
 _SCHEMA: Final = """
@@ -26,6 +32,10 @@ CREATE TABLE IF NOT EXISTS event (
 CREATE INDEX IF NOT EXISTS event_node ON event (node, log_index);
 CREATE INDEX IF NOT EXISTS event_resource ON event (resource, log_index);
 CREATE TABLE IF NOT EXISTS gap (first INTEGER PRIMARY KEY, last INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS version (
+    number INTEGER PRIMARY KEY, at INTEGER NOT NULL, author TEXT NOT NULL, reason TEXT NOT NULL,
+    digest TEXT NOT NULL, content BLOB NOT NULL
+);
 CREATE TABLE IF NOT EXISTS progress (only_row INTEGER PRIMARY KEY CHECK (only_row = 0), last_index INTEGER NOT NULL);
 """
 
@@ -35,6 +45,7 @@ class Recorded:
 
     index: int
     rows: tuple[HistoryRow, ...]
+    version: NewVersion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,7 @@ class Jumped:
     """The state at this index came as a whole; whatever lies between the last recorded index and it is not known."""
 
     index: int
+    version: NewVersion | None = None
 
 
 Item = Recorded | Missed | Jumped
@@ -70,7 +82,7 @@ class HistoryTables:
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=NORMAL")
         (found,) = self._database.execute("PRAGMA user_version").fetchone()
-        if found not in (0, FORMAT):
+        if not 0 <= found <= FORMAT:
             raise sqlite3.DatabaseError(f"history of format {found}; this version writes format {FORMAT}")
         self._database.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;")
 
@@ -90,6 +102,7 @@ class HistoryTables:
             for item in items:
                 self._write_item(item)
             self._forget_beyond(rows_kept)
+            self._forget_versions()
             self._database.execute("COMMIT")
         except sqlite3.Error:
             if self._database.in_transaction:
@@ -98,15 +111,55 @@ class HistoryTables:
 
     def _write_item(self, item: Item) -> None:
         match item:
-            case Recorded(index, rows):
+            case Recorded(index, rows, version):
                 self._close_gap(index)
                 self._database.execute("DELETE FROM event WHERE log_index = ?", (index,))
                 self._database.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?)", map(_to_columns, rows))
                 self._advance(index)
+                self._keep(version, "REPLACE")
             case Missed(first, last):
                 self._open_gap(first, last)
-            case Jumped(index):
+            case Jumped(index, version):
                 self._open_gap(self.last_index() + 1, index)
+                self._keep(version, "IGNORE")
+
+    def _keep(self, version: NewVersion | None, otherwise: str) -> None:
+        """Write a version; `otherwise` says what becomes of one that has the number already."""
+        if version is None:
+            return
+        content = version.encode()
+        columns = (
+            version.number, version.at, _unicode(version.author), _unicode(version.reason),
+            hashlib.sha256(content).hexdigest(), zlib.compress(content, 1),
+        )  # fmt: skip
+        self._database.execute(f"INSERT OR {otherwise} INTO version VALUES (?, ?, ?, ?, ?, ?)", columns)
+
+    def _forget_versions(self) -> None:
+        sizes = self._database.execute("SELECT number, length(content) FROM version ORDER BY number DESC").fetchall()
+        total = 0
+        for position, (number, size) in enumerate(sizes):
+            total += size
+            if position and (position >= VERSIONS_KEPT or total > VERSION_BYTES_KEPT):
+                self._database.execute("DELETE FROM version WHERE number <= ?", (number,))
+                return
+
+    def versions(self) -> tuple[KeptVersion, ...]:
+        """Return every version that is known, oldest first."""
+        found = self._database.execute("SELECT number, at, author, reason, digest FROM version ORDER BY number")
+        return tuple(KeptVersion(number, WallTime(at), *texts) for number, at, *texts in found.fetchall())
+
+    def content(self, number: int) -> bytes | None:
+        """Return the content of a version; raise sqlite3.DatabaseError when it is damaged."""
+        found = self._database.execute("SELECT digest, content FROM version WHERE number = ?", (number,)).fetchone()
+        if found is None:
+            return None
+        try:
+            content = zlib.decompress(found[1])
+        except zlib.error as error:
+            raise sqlite3.DatabaseError(f"version {number}: {error}") from None
+        if hashlib.sha256(content).hexdigest() != found[0]:
+            raise sqlite3.DatabaseError(f"version {number}: checksum mismatch")
+        return content
 
     def _advance(self, index: int) -> None:
         if index > self.last_index():

@@ -5,10 +5,12 @@ Invariant: a verb sees nothing but its context and its arguments. Offline there 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from haclusterd.cib.changes import Change
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.cluster import Cib
+from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import WallTime
 
@@ -25,6 +27,8 @@ class Event:
     change: Change
     reason: str = ""
     """Why, when the command or order carried a reason."""
+    order: str = ""
+    """The key of the order that it is about, `TERM.TRANSITION.ACTION`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,34 @@ class LiveView:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedVersion:
+    """One version of the configuration, without its content."""
+
+    number: int
+    at: WallTime
+    author: str
+    reason: str
+    digest: str
+    """Of the content; equal on all nodes."""
+
+
+class Versions(Protocol):
+    """The versions of the configuration that the answering node's history has."""
+
+    def listed(self) -> tuple[ListedVersion, ...]:
+        """Return them all, oldest first."""
+        ...
+
+    def configuration(self, number: int) -> Configuration | None:
+        """Return a version's content; None when this node does not have it."""
+        ...
+
+    def problem(self) -> str:
+        """Return what keeps the history from being whole; empty when nothing does."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """Everything a verb decides from."""
 
@@ -95,5 +127,7 @@ class Context:
     """None: offline, on a state file."""
     agents: Mapping[str, AgentFacts] | None = None
     """By `str(AgentReference)`, every agent installed here; None: not known."""
+    versions: Versions | None = None
+    """None: offline."""
     is_forced: bool = False
     """Warnings that refuse are accepted; safety rules are not touched by this."""

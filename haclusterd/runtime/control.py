@@ -23,15 +23,17 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.ports.clock import Timer
-from haclusterd.ports.history import HistoryAnswer, HistoryQuery
+from haclusterd.ports.history import HistoryAnswer, HistoryQuery, HistoryRow
 from haclusterd.ports.store import MAX_ENTRY_BYTES
 from haclusterd.protocol.control import told
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, exit_status, report
 from haclusterd.runtime.agent_catalogue import AgentCatalogue
 from haclusterd.runtime.dampened_attributes import DampenedAttributes
+from haclusterd.runtime.history_rows import read_detail
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.proposer import EntryTooLarge
+from haclusterd.runtime.version_catalogue import VersionCatalogue
 
 COMMIT_WAIT_MS = 15_000
 """How long a command may take to be applied before its outcome is called unknown."""
@@ -104,7 +106,12 @@ class ControlService:
         return self._runtime
 
     def context(
-        self, request: Request, caller: Caller, agents: AgentCatalogue, events: tuple[Event, ...]
+        self,
+        request: Request,
+        caller: Caller,
+        agents: AgentCatalogue,
+        events: tuple[Event, ...],
+        versions: VersionCatalogue,
     ) -> Context:
         """Return what a verb may look at now."""
         runtime = self._runtime
@@ -115,6 +122,7 @@ class ControlService:
             reason=request.options.reason,
             live=replace(live_view(runtime), events=events, pending_attributes=self.dampened.values()),
             agents=agents,
+            versions=versions,
             is_forced=request.options.force,
         )
 
@@ -132,6 +140,7 @@ class _Dialogue:
         self._began_at = self._runtime.ports.clock.now()
         self._attempts = 0
         self._agents = AgentCatalogue(self._runtime.ports.agents)
+        self._versions = VersionCatalogue(self._runtime.ports.history)
         self._events = tuple(Event(index, at, change) for index, at, change in self._runtime.recent)
         self._reports: tuple[ReportItem, ...] = ()
         self._timer: Timer | None = None
@@ -163,19 +172,20 @@ class _Dialogue:
             self._run()
 
     def _history_read(self, answer: HistoryAnswer) -> None:
-        self._events = tuple(
-            Event(row.index, row.at, Change(_kind(row.kind), row.node, row.resource, row.text))
-            for row in answer.rows
-        )
+        self._events = tuple(map(_event, answer.rows))
         self._run()
 
     def _run(self) -> None:
         self._attempts += 1
-        context = self._service.context(self._request, self._caller, self._agents, self._events)
+        context = self._service.context(self._request, self._caller, self._agents, self._events, self._versions)
         outcome = registry.run(self._request.verb, self._request.arguments, context)
         if not self._agents.is_complete:
             self._attempts -= 1
             self._agents.read(self._run)
+            return
+        if not self._versions.is_complete:
+            self._attempts -= 1
+            self._versions.read(self._run)
             return
         if self._request.options.dry_run:
             outcome = preview(context, outcome)
@@ -309,6 +319,12 @@ class _Dialogue:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _event(row: HistoryRow) -> Event:
+    detail = read_detail(row.detail_json)
+    change = Change(_kind(row.kind), row.node, row.resource, row.text)
+    return Event(row.index, row.at, change, order=detail.get("order", ""))
 
 
 def _kind(text: str) -> ChangeKind:

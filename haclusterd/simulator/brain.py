@@ -18,7 +18,7 @@ from haclusterd.model.timing import Timing
 from haclusterd.ports import store as store_port
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.event_log import FieldValue, Priority
-from haclusterd.ports.history import HistoryAnswer, HistoryQuery, HistoryRow
+from haclusterd.ports.history import HistoryAnswer, HistoryQuery, HistoryRow, NewVersion, VersionAnswer, VersionQuery
 from haclusterd.ports.store import StoreDamaged, StoreEvent, StoreRefused
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.ports import NodePorts
@@ -109,15 +109,19 @@ class NoHistory:
     def start(self, failed: Callable[[str], None]) -> None:
         """See `History.start`."""
 
-    def record(self, index: int, rows: tuple[HistoryRow, ...]) -> None:
+    def record(self, index: int, rows: tuple[HistoryRow, ...], version: NewVersion | None = None) -> None:
         """See `History.record`."""
 
-    def restored(self, index: int) -> None:
+    def restored(self, index: int, version: NewVersion | None = None) -> None:
         """See `History.restored`."""
 
     def query(self, query: HistoryQuery, done: Callable[[HistoryAnswer], None]) -> None:  # noqa: ARG002
         """See `History.query`."""
         done(HistoryAnswer((), self.problem()))
+
+    def versions(self, query: VersionQuery, done: Callable[[VersionAnswer], None]) -> None:  # noqa: ARG002
+        """See `History.versions`."""
+        done(VersionAnswer((), {}, self.problem()))
 
     def problem(self) -> str:
         """See `History.problem`."""

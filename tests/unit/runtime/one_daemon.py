@@ -18,7 +18,15 @@ from haclusterd.ports.agents import AgentMetadata
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.event_log import FieldValue, Priority
 from haclusterd.ports.fencing import FenceMetadata
-from haclusterd.ports.history import HistoryAnswer, HistoryQuery, HistoryRow
+from haclusterd.ports.history import (
+    HistoryAnswer,
+    HistoryQuery,
+    HistoryRow,
+    KeptVersion,
+    NewVersion,
+    VersionAnswer,
+    VersionQuery,
+)
 from haclusterd.ports.store import Applied, LeadershipChanged, StoreEvent, VoterLinks
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.ports import NodePorts
@@ -277,16 +285,26 @@ class ListHistory:
 
     def __init__(self) -> None:
         self.rows: list[HistoryRow] = []
+        self.kept: dict[int, tuple[NewVersion, bytes]] = {}
 
     def start(self, failed: Callable[[str], None]) -> None:
         del failed
 
-    def record(self, index: int, rows: tuple[HistoryRow, ...]) -> None:
+    def record(self, index: int, rows: tuple[HistoryRow, ...], version: NewVersion | None = None) -> None:
         del index
         self.rows.extend(rows)
+        if version is not None:
+            self.kept[version.number] = (version, version.encode())
 
-    def restored(self, index: int) -> None:
+    def restored(self, index: int, version: NewVersion | None = None) -> None:
         del index
+        if version is not None:
+            self.kept.setdefault(version.number, (version, version.encode()))
+
+    def versions(self, query: VersionQuery, done: Callable[[VersionAnswer], None]) -> None:
+        listed = (KeptVersion(each.number, each.at, each.author, each.reason, "") for each, _ in self.kept.values())
+        contents = {number: self.kept[number][1] for number in query.contents if number in self.kept}
+        done(VersionAnswer(tuple(listed), contents))
 
     def query(self, query: HistoryQuery, done: Callable[[HistoryAnswer], None]) -> None:
         done(HistoryAnswer(tuple(self.rows[-query.limit :])))
