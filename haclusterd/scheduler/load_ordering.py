@@ -35,4 +35,5 @@ def load_templates(resource: Resource, inventory: Inventory, table: ActionTable)
 def _mark(node: Node, table: ActionTable) -> Action:
     mark = table.make_mark(f"{LOAD_MARK}{node.name}", node)
     mark.is_optional = False
+    mark.why = f"what leaves {node.name} has left"
     return mark

@@ -85,6 +85,7 @@ def inverse_flags(kind: OrderingKind) -> int:
 def at_least(mark: Action, count: int, firsts: Iterable[Resource], task: str, identifier: str) -> Iterator[Template]:
     """Let a mark stand for `count` of several resources having done a task."""
     mark.required_runnable_before = count
+    mark.why = f"{count} of what comes first {'is' if count == 1 else 'are'} enough"
     for first in firsts:
         yield Template(
             first, task, None, "", MIN_RUNNABLE | FIRST_IMPLIES_THEN_GRAPHED, identifier, then_action=mark

@@ -2,7 +2,8 @@
 
 Only what must be done, can be done and is not being done already is selected. Whatever comes after an action that is in
 flight (an open order, an open fence order) is left for the next plan, which follows its result; so nothing is ordered
-twice and nothing overtakes (safety.md §1). Actions that wait for each other in a circle are left out and named.
+twice and nothing overtakes (safety.md §1). Actions that wait for each other in a circle are left out and named, and
+what could not start again because of that goes on.
 """
 
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from haclusterd.scheduler.entities import (
     MIGRATE_TO,
     MONITOR,
     ORDERED,
+    START,
     STOP,
     Action,
     Relation,
@@ -52,10 +54,11 @@ def select_actions(table: ActionTable, fence_orders: Mapping[FenceKey, FenceOrde
     inputs = {action.id: _inputs(action) for action in candidates}
     _break_load_loops(candidates, inputs)
     in_order, in_circles = _sort(candidates, inputs)
-    held: set[int] = set()
+    held = {stop.id for start in in_circles for stop in _restarting_stops(start)}
     chosen: list[Action] = []
     for action in in_order:
-        if any(before.id in held for before in inputs[action.id]) or _is_in_flight(action, being_fenced):
+        is_behind = any(before.id in held for before in inputs[action.id])
+        if action.id in held or is_behind or _is_in_flight(action, being_fenced):
             held.add(action.id)
         else:
             chosen.append(action)
@@ -65,6 +68,15 @@ def select_actions(table: ActionTable, fence_orders: Mapping[FenceKey, FenceOrde
         action.id: sorted({before.id for before in inputs[action.id] if before.id in present}) for action in chosen
     }
     return Selected(chosen, numbers, _circle_warnings(in_circles))
+
+
+def _restarting_stops(start: Action) -> list[Action]:
+    """Return the stops after which nothing would start again where it runs; they are not done either."""
+    resource = start.resource
+    if resource is None or start.task != START or resource.variant is not Variant.PRIMITIVE:
+        return []
+    stops = resource.actions.get((STOP, 0), ())
+    return [stop for stop in stops if stop.node is start.node and not stop.is_pseudo]
 
 
 def _without_idle_pseudo(chosen: list[Action], inputs: dict[int, list[Action]]) -> list[Action]:
