@@ -26,7 +26,7 @@ from haclusterd.scheduler.nodes import Node
 
 BEGUN = {RUNNING: START, STOPPED: STOP, PROMOTED: PROMOTE, DEMOTED: DEMOTE}
 """The action of a primitive that ends with each of the marks of a collective."""
-
+_ENDED = {task: mark for mark, task in BEGUN.items()}
 _ROLE_CHANGING = frozenset({*BEGUN, *BEGUN.values()})
 _OF_THE_INSIDE = frozenset({PROMOTE, PROMOTED, DEMOTE, DEMOTED})
 
@@ -38,12 +38,18 @@ def collective_flags(action: Action, node: Node | None) -> tuple[bool, bool]:
     impossible, when it is; of any other action they are as they stand.
     """
     owner = action.resource
-    task = action.notification.partition("-")[2] or action.task
+    task = _told_of(action.notification) if action.notification else action.task
     if owner is None or owner.variant is Variant.PRIMITIVE or task not in _ROLE_CHANGING:
         return action.is_optional, action.is_runnable
     if owner.variant is Variant.GROUP:
         return _of_group(action, owner, node)
     return _of_instances(action, task, owner, node)
+
+
+def _told_of(notification: str) -> str:
+    """Return the action whose worth a mark of a notification has: before it the action itself, afterwards its end."""
+    when, _, task = notification.partition("-")
+    return _ENDED[task] if when == "post" else task
 
 
 def refresh_clones(tops: Iterable[Resource]) -> None:

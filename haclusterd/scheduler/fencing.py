@@ -45,26 +45,24 @@ class _Fencing:
         """What happens to the controller's own node."""
 
     def run(self) -> None:
-        """Create everything."""
-        has_managed = any(resource.is_managed for resource in self._inventory.primitives())
+        """Create everything; while nothing is managed, nothing is gained by fencing."""
+        is_fencing = any(resource.is_managed for resource in self._inventory.primitives())
         for node in self._inventory.nodes:
             if node.is_guest:
-                if has_managed and node.must_be_reset and node.can_be_fenced:
+                if is_fencing and node.must_be_reset and node.can_be_fenced:
                     self._fence_guest(node)
-            elif node.is_unclean and node.can_be_fenced:
-                if has_managed or node.fence_reason:
-                    self._fence(node, has_managed=has_managed)
+            elif is_fencing and node.is_unclean and node.can_be_fenced:
+                self._fence(node)
             elif node.is_online and node.is_shutting_down and not node.is_remote:
                 self._shut_down(node)
         self._order()
 
-    def _fence(self, node: Node, *, has_managed: bool) -> None:
+    def _fence(self, node: Node) -> None:
         fence = self._table.make_fence(node, self._settings.fencing_action)
         fence.reason = fence.why = node.fence_reason or "node is unclean"
         if self._settings.priority_fencing_delay_ms:
             fence.meta[PRIORITY_DELAY] = str(self._delay_s(node))
-        if has_managed:
-            order_fencing(fence, node, self._inventory, self._table, self._settings)
+        order_fencing(fence, node, self._inventory, self._table, self._settings)
         if node.is_controller:
             self._last = fence
             return
