@@ -7,7 +7,7 @@ records on either node outdate what it says. Source: Pacemaker Explained, "Migra
 from collections.abc import Iterable
 
 from haclusterd.model.history import OperationRecord
-from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import ExecutionStatus, ExitCode, Role
 from haclusterd.model.operation_age import compare_age
 from haclusterd.scheduler.entities import MIGRATE_FROM, MIGRATE_TO, MONITOR, START, STOP, Inventory, Resource
@@ -20,10 +20,9 @@ _MOVING = frozenset({START, STOP, MIGRATE_TO, MIGRATE_FROM})
 class MigrationHistory:
     """Judges migrations of one resource by what is recorded on all nodes; each answer is its role on this node."""
 
-    def __init__(self, resource: Resource, node: Node, name: ResourceId, inventory: Inventory) -> None:
+    def __init__(self, resource: Resource, node: Node, inventory: Inventory) -> None:
         self._resource = resource
         self._node = node
-        self._name = name
         self._inventory = inventory
 
     def succeeded_to(self, sent: OperationRecord) -> Role | None:
@@ -89,7 +88,7 @@ class MigrationHistory:
 
     def _records(self, node: NodeName) -> Iterable[OperationRecord]:
         known = self._inventory.nodes_by_name.get(node)
-        history = known.status.histories.get(self._name) if known is not None else None
+        history = known.status.histories.get(self._resource.id) if known is not None else None
         return history.records.values() if history is not None else ()
 
     def _received(self, source: NodeName, target: NodeName) -> OperationRecord | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import NodeEntry
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
+from haclusterd.model.instants import WallTime
 from haclusterd.scheduler.fencing_capability import usable_devices_by_node
 from haclusterd.scheduler.readings import boolean, integer
 from haclusterd.scheduler.rules import RuleContext, by_strength, merge
@@ -92,8 +93,9 @@ class Node:
         """Whether it can act; of a remote or guest node that is known once its connection is."""
         self.is_pending = kind is NodeKind.MEMBER and (status.state is NodeState.UNSEEN or status.is_joining)
         self.is_shutting_down = self.is_online and status.is_leaving
-        self.is_standby = status.is_joining or boolean(attributes.get("standby"), default=False)
-        self.is_maintenance = boolean(attributes.get("maintenance"), default=False)
+        is_known = kind is NodeKind.MEMBER
+        self.is_standby = is_known and (status.is_joining or boolean(attributes.get("standby"), default=False))
+        self.is_maintenance = is_known and boolean(attributes.get("maintenance"), default=False)
         self.is_fail_standby = False
         self.is_unclean = False
         self.is_never_seen = False
@@ -213,6 +215,8 @@ def unpack_nodes(cib: Cib, settings: Settings) -> tuple[Node, ...]:
         node.is_never_seen = status.state is NodeState.UNSEEN and settings.is_startup_fencing
         if settings.is_fencing_enabled:
             _judge_membership(node, settings)
+        elif settings.options.is_pacemaker_compatible and status.state is NodeState.LOST:
+            node.demand_fencing(status.detail)
         nodes[name] = node
     return tuple(nodes.values())
 
@@ -278,4 +282,7 @@ def _is_unfenced(status: NodeStatus) -> bool:
 def _has_joined_too_slowly(status: NodeStatus, settings: Settings) -> bool:
     """Apply `node-pending-timeout` to a node that is a member and whose controller has not answered yet."""
     timeout = settings.node_pending_timeout_ms
-    return status.is_joining and timeout > 0 and status.since > 0 and settings.now >= status.since + timeout
+    if not (status.is_joining and timeout > 0 and status.since > 0):
+        return False
+    settings.time.look_again(WallTime(status.since + timeout))
+    return settings.now >= status.since + timeout

@@ -80,7 +80,8 @@ class Replay:
             if record.operation not in _RELEVANT or record.status is ExecutionStatus.CANCELLED:
                 continue
             if record.status is ExecutionStatus.PENDING:
-                self._pending(record)
+                if not self._is_forgotten(record):
+                    self._pending(record)
             elif record.status is ExecutionStatus.UNKNOWN:
                 self._undecided(record)
             else:
@@ -122,16 +123,26 @@ class Replay:
         if status in _JUDGED_BY_CODE:
             status = self._judge_by_code(record, code, is_expired=is_expired)
         is_expected = code is record.target_exit_code and status is ExecutionStatus.DONE
-        if is_expired and not is_expected:
-            if not record.interval_ms:
-                return
-            if self._node.is_online and not self._node.is_unclean:
-                self.expired_recurring.add(record.interval_ms)
-                return
+        if is_expired and not is_expected and self._forget(record):
+            return
         if status is ExecutionStatus.DONE:
             self._succeeded(record, code)
         else:
             self._failed(record, code, status)
+
+    def _is_forgotten(self, record: OperationRecord) -> bool:
+        """Tell whether an operation began so long ago that nobody waits for its end any more."""
+        is_expired = self._failures.is_expired(self._resource, self._node, self._history, record)
+        return is_expired and self._forget(record)
+
+    def _forget(self, record: OperationRecord) -> bool:
+        """Let an expired record count no more, if it need not; a monitor is ordered anew where that can be done."""
+        if not record.interval_ms:
+            return True
+        if self._node.is_online and not self._node.is_unclean:
+            self.expired_recurring.add(record.interval_ms)
+            return True
+        return False
 
     def _is_maskable(self, record: OperationRecord, code: ExitCode) -> bool:
         """A probe that cannot run here, because the agent or the service is not installed."""
@@ -312,7 +323,7 @@ class Replay:
                 banned.add_score(node.name, -INFINITY, words)
 
     def _migrations(self) -> MigrationHistory:
-        return MigrationHistory(self._resource, self._node, self._history.resource, self._inventory)
+        return MigrationHistory(self._resource, self._node, self._inventory)
 
     def _take_migration(self, role: Role | None) -> None:
         if role is not None:
