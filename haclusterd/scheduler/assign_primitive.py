@@ -60,7 +60,7 @@ class PrimitiveAssignment:
     def _heed_roles(self, resource: Resource) -> None:
         """A resource that is to be stopped goes nowhere; without quorum a frozen one does not rise."""
         if resource.next_role is Role.STOPPED:
-            resource.ban_everywhere(_stopped_words(resource))
+            resource.ban_everywhere(_stopped_words(resource), self._placing.nodes)
         elif resource.next_role.value > resource.original_role.value:
             is_frozen = self._settings.no_quorum_policy is NoQuorumPolicy.FREEZE
             if is_frozen and not self._settings.options.has_quorum:

@@ -5,7 +5,7 @@ They are mutable, live for one plan and never leave this room. Nothing here deci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
@@ -361,9 +361,9 @@ class Resource:
         if self.addends is not None:
             self.addends.setdefault(node, []).append((value, source))
 
-    def ban_everywhere(self, source: str) -> None:
-        """Give all nodes -INFINITY."""
-        for node in self.allowed:
+    def ban_everywhere(self, source: str, nodes: Iterable[NodeName] = ()) -> None:
+        """Give all nodes -INFINITY; also those that have no score yet, as far as they are given."""
+        for node in {**self.allowed, **dict.fromkeys(nodes)}:
             self.add_score(node, -INFINITY, source)
 
 

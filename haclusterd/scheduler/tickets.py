@@ -5,11 +5,11 @@ lost is the constraint's `loss-policy`; a ticket in standby lets nothing new com
 without a ticket for its promoted role is enforced when roles are chosen (`promotion`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from haclusterd.model.cluster import TicketState
 from haclusterd.model.configuration import Configuration, TicketConstraint
-from haclusterd.model.ids import ResourceId
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.entities import Inventory, Resource, TicketUse
 from haclusterd.scheduler.references import expanded_set, named_group
@@ -39,7 +39,7 @@ def apply_tickets(
                     resource.ticket_uses.append(use)
                     if not use.is_held:
                         for leaf in list(resource.leaves()):
-                            _obey(leaf, use, state)
+                            _obey(leaf, use, state, inventory.nodes_by_name)
 
 
 def _bound(
@@ -62,28 +62,28 @@ def _use(constraint: TicketConstraint, role: str | None, state: TicketState, set
     return TicketUse(constraint.id, state.id, found, policy, state.is_granted and not state.is_standby)
 
 
-def _obey(resource: Resource, use: TicketUse, state: TicketState) -> None:
+def _obey(resource: Resource, use: TicketUse, state: TicketState, nodes: Iterable[NodeName]) -> None:
     if state.is_granted:
-        _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is in standby")
+        _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is in standby", nodes)
     elif not resource.active_nodes:
-        _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is not granted")
+        _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is not granted", nodes)
     else:
-        _lose(resource, use)
+        _lose(resource, use, nodes)
 
 
-def _keep_away(resource: Resource, use: TicketUse, source: str) -> None:
+def _keep_away(resource: Resource, use: TicketUse, source: str, nodes: Iterable[NodeName]) -> None:
     if use.role is not Role.PROMOTED or use.loss_policy == "stop":
-        resource.ban_everywhere(source)
+        resource.ban_everywhere(source, nodes)
 
 
-def _lose(resource: Resource, use: TicketUse) -> None:
+def _lose(resource: Resource, use: TicketUse, nodes: Iterable[NodeName]) -> None:
     """A resource is active and its ticket is not granted (any more)."""
     source = f"{use.id}: ticket {use.ticket} is not granted"
     is_its_role = use.role in (Role.UNKNOWN, resource.original_role)
     if use.loss_policy == "stop" or (use.loss_policy == "demote" and use.role is not Role.PROMOTED):
-        resource.ban_everywhere(source)
+        resource.ban_everywhere(source, nodes)
     elif use.loss_policy == "fence" and is_its_role:
-        resource.ban_everywhere(source)
+        resource.ban_everywhere(source, nodes)
         for node in resource.active_nodes:
             node.demand_fencing("deadman ticket was lost")
     elif use.loss_policy == "freeze" and is_its_role:
