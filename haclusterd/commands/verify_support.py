@@ -28,7 +28,7 @@ def check_support(judgement: Judgement) -> None:
 
 def _check_primitive(judgement: Judgement, primitive: Primitive) -> None:
     path, agent = ("resource", primitive.id), primitive.agent
-    if primitive.template is None and agent.standard not in _STANDARDS:
+    if agent.standard not in _STANDARDS:
         judgement.note(Code.NOT_YET, (*path, "agent"), construct=f"an agent of class {agent.standard}")
     if (agent.standard, agent.provider, agent.type) == ("ocf", "pacemaker", "remote"):
         judgement.note(Code.NOT_YET, (*path, "agent"), construct="a connection to a Pacemaker Remote node")
