@@ -78,7 +78,7 @@ class SimulationDocument:
         return shown
 
     def _node_words(self, status: NodeStatus) -> str:
-        if status.state is NodeState.LOST:
+        if status.state is NodeState.LOST or status.is_condemned:
             return "unclean"
         if status.state is not NodeState.ONLINE:
             return "offline"
@@ -153,6 +153,8 @@ def _rows(
     flags: list[Json] = [word for holds, word in ((placement.is_failed, "failed"),
                                                   (not placement.is_managed, "unmanaged")) if holds]  # fmt: skip
     name = str(placement.resource)
+    if placement.part is BundlePart.BARE_CONTAINER:
+        name = placement.replica
     if placement.part is BundlePart.CHILD:
         name = placement.replica
         role = next(iter(nodes.values()), Role.STOPPED)

@@ -37,7 +37,7 @@ class StatusReader:
         self._root = root
         self._configuration = configuration
         self._names = names
-        self._remote_names = _RemoteNames(configuration)
+        self._remote_names = _RemoteNames(configuration, root)
         self._notes = notes
         self._sets = SetReader(root, notes)
         self._histories = HistoryReader(notes)
@@ -137,9 +137,12 @@ class StatusReader:
 
 
 class _RemoteNames:
-    """Names of remote and guest nodes, which resources make and the section `nodes` need not name."""
+    """Names of remote and guest nodes, which resources make and the section `nodes` need not name.
 
-    def __init__(self, configuration: Configuration) -> None:
+    A connection that is no longer configured, but recorded, still leads to its node.
+    """
+
+    def __init__(self, configuration: Configuration, root: Element) -> None:
         self._named: set[str] = set()
         self._bundles: set[str] = set()
         for resource in configuration.resources.values():
@@ -148,6 +151,9 @@ class _RemoteNames:
                 self._named.add(resource.id)
             elif isinstance(resource, Bundle):
                 self._bundles.add(resource.id)
+        for section in root.all("status"):
+            recorded = (each for each in section.every() if each.tag == "lrm_resource")
+            self._named.update(each.get("id") or "" for each in recorded if each.get("type") == "remote")
 
     def __contains__(self, name: str) -> bool:
         bundle, _dash, number = name.rpartition("-")

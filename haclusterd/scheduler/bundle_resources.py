@@ -174,7 +174,9 @@ class _Contents:
         builder.take_nodes()
         address = replica.address or "#uname"
         parameters = [("addr", address), ("port", self._network.control_port or REMOTE_PORT)]
-        item = connection_primitive(ResourceId(name), [], parameters)
+        item = connection_primitive(
+            ResourceId(name), [("internal_rsc", "true"), ("container", replica.container.id)], parameters
+        )
         connection = self._add(item)
         connection.is_nesting_allowed = True
         for each in builder.inventory.nodes:

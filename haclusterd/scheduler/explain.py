@@ -23,11 +23,11 @@ def bundle_parts(inventory: Inventory) -> dict[ResourceId, tuple[str, BundlePart
     parts: dict[ResourceId, tuple[str, BundlePart]] = {}
     for bundle in inventory.tops:
         for replica in bundle.replicas:
-            name = f"{bundle.id}-{replica.number}"
-            if replica.address:
-                name += f" ({replica.address})"
-            is_bare = replica.child is None
-            parts[replica.container.id] = name, BundlePart.BARE_CONTAINER if is_bare else BundlePart.CONTAINER
+            address = f" ({replica.address})" if replica.address else ""
+            name = f"{bundle.id}-{replica.number}{address}"
+            parts[replica.container.id] = name, BundlePart.CONTAINER
+            if replica.child is None:
+                parts[replica.container.id] = f"{replica.container.id}{address}", BundlePart.BARE_CONTAINER
             for part, inside in (
                 (BundlePart.ADDRESS, replica.ip),
                 (BundlePart.CONNECTION, replica.connection),

@@ -16,8 +16,10 @@ from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.templates import expanded
 from haclusterd.scheduler.entities import Inventory, Resource, Variant
 from haclusterd.scheduler.meta_attributes import apply_meta, is_remote_agent, resolve_meta
+from haclusterd.scheduler.nodes import NodeKind
 from haclusterd.scheduler.plan_cache import Said
 from haclusterd.scheduler.readings import at_least, boolean, duration_ms, integer
+from haclusterd.scheduler.remote_nodes import add_remote_node
 from haclusterd.scheduler.rules import RuleContext, by_strength, looks_at_nodes, merge
 from haclusterd.scheduler.settings import Settings
 
@@ -119,8 +121,15 @@ class ResourceBuilder:
         return resource
 
     def removed(self, item: Primitive) -> Resource | None:
-        """Make a resource at the top of something that is not configured, or not there; its name may be known."""
+        """Make a resource at the top of something that is not configured, or not there; its name may be known.
+
+        A removed connection leads to a node that is on its way out.
+        """
         known = self._said.pop(item.id, None)
+        name = NodeName(item.id)
+        if is_remote_agent(item.agent) and name not in self.inventory.nodes_by_name:
+            node = add_remote_node(self.cib, self.inventory, name, NodeKind.REMOTE, self.settings)
+            node.is_shutting_down = True
         made = self.primitive(item)
         self._said.pop(item.id, None)
         if known is not None:
