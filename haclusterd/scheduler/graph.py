@@ -35,11 +35,11 @@ def _made(action: Action, claims: Claims, digests: Digests, settings: Settings) 
     if action.is_fence and not action.is_pseudo:
         return _fence(action, settings)
     if action.is_pseudo or action.is_cluster or action.resource is None:
-        return _common(action, ActionKind.CLUSTER if action.is_cluster else ActionKind.PSEUDO)
+        return _of_any(action, ActionKind.CLUSTER if action.is_cluster else ActionKind.PSEUDO)
     return _of_resource(action, action.resource, claims, digests, settings)
 
 
-def _common(action: Action, kind: ActionKind) -> dict[str, object]:
+def _of_any(action: Action, kind: ActionKind) -> dict[str, object]:
     """What all actions have that are no fencing; a guest's fencing is a mark, with the guest as its node."""
     resource = action.resource
     return {
@@ -103,7 +103,7 @@ def _of_resource(
     is_compared = is_start or action.task == MONITOR
     assert action.node is not None
     return {
-        **_common(action, ActionKind.RESOURCE),
+        **_of_any(action, ActionKind.RESOURCE),
         "agent": agent,
         "parameters": parameters,
         "meta": _meta(action, resource, operation, timeout),

@@ -86,9 +86,9 @@ def test_several_files_are_answered_at_once(loss: str, tmp_path: Path) -> None:
     (tmp_path / "cloned.xml").write_text(CLONED)
     cloned = str(tmp_path / "cloned.xml")
     status, out, errors = crm("--cib", loss, "--cib", cloned, "--cib", loss, "--format", "json")
-    assert status == 65
+    assert status == 2
     assert [each["source"] for each in json.loads(out)["simulations"]] == [loss, loss]
-    assert json.loads(errors)["error"]["code"] == "NOT_YET"
+    assert json.loads(errors)["error"]["code"] == "BAD_VALUE"
     status, out, errors = crm("--cib", loss, "--cib", cloned, "--force")
     assert status == 0
     assert [line for line in out.splitlines() if line.startswith("==")] == [f"== {loss}", f"== {cloned}"]

@@ -126,7 +126,7 @@ CLONED = cib(properties=NO_FENCING, resources=f'{WEB}<clone id="c"/>', status=on
 
 def test_what_cannot_be_held_refuses_the_plan() -> None:
     outcome = registry.run("simulate", {"text": CLONED, "source": "cib.xml"}, Context(Cib(), NOW, "tests"))
-    assert [(item.code, item.severity) for item in outcome.reports] == [("NOT_YET", "error")]
+    assert [(item.code, item.severity) for item in outcome.reports] == [("BAD_VALUE", "error")]
     assert outcome.data is None
 
 

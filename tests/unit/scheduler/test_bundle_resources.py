@@ -65,11 +65,11 @@ def run_options(inventory: Inventory, name: str) -> str:
 
 
 STORAGE = (
-    '<storage><storage-mapping id="s1" source-dir-root="/root" target-dir="/t"/>'
+    '<storage><storage-mapping id="s1" source-dir-root="/data" target-dir="/t"/>'
     '<storage-mapping id="s2" source-dir="/a" target-dir="/b" options="rw"/></storage>'
 )
 LOGS = "/var/log/pacemaker/bundles/b-0"
-MOUNTS = " -v /root/b-0:/t -v /a:/b:rw"
+MOUNTS = " -v /data/b-0:/t -v /a:/b:rw"
 OWN_MOUNTS = " -v /etc/pacemaker/authkey:/etc/pacemaker/authkey -v /var/log/pacemaker/bundles/b-0:/var/log"
 
 
