@@ -7,7 +7,7 @@ from haclusterd.cib import commands
 from haclusterd.cib.apply import apply
 from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.commands import registry
-from haclusterd.commands.context import Context, Event, HeardFrom, LiveView, TransitionProgress
+from haclusterd.commands.context import Context, Event, HeardFrom, ListedVersion, LiveView, TransitionProgress
 from haclusterd.commands.preview import preview
 from haclusterd.formats.crm_syntax import assemble, parse_script
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus
@@ -415,10 +415,54 @@ def with_events(cluster: Cluster) -> Cluster:
     events = (
         Event(40, WallTime(NOW - 90_000_000), Change(ChangeKind.CLUSTER_FORMED, None, None, "cluster demo formed")),
         Event(51, WallTime(NOW - 60_000), Change(ChangeKind.OPERATION_FAILED, n2, db, "monitor of db failed on n2")),
-        Event(52, WallTime(NOW - 59_000), Change(ChangeKind.ORDER_ISSUED, n2, db, "stop db on n2"), "monitor failed"),
-    )
+        Event(52, WallTime(NOW - 59_000), Change(ChangeKind.ORDER_ISSUED, n2, db, "stop db on n2"), "monitor failed",
+              "4.2.7"),
+        Event(53, WallTime(NOW - 58_900), Change(ChangeKind.OPERATION_SUCCEEDED, n2, db, "stop of db on n2 succeeded"),
+              order="4.2.7"),
+        Event(53, WallTime(NOW - 58_900), Change(ChangeKind.ORDER_ISSUED, n2, db, "start db on n2"), order="4.2.8"),
+        Event(54, WallTime(NOW - 50_000), Change(ChangeKind.OPERATION_FAILED, n2, db, "start of db on n2 failed"),
+              order="4.2.8"),
+        Event(55, WallTime(NOW - 50_000), Change(ChangeKind.ORDER_ISSUED, n2, db, "stop db on n2"), order="4.3.2"),
+    )  # fmt: skip
     cluster.live = replace(cluster.live, events=events)
     return cluster
+
+
+@dataclass(slots=True)
+class KeptVersions:
+    """A history of the configuration, with what each version holds."""
+
+    versions: tuple[ListedVersion, ...] = ()
+    contents: Mapping[int, Configuration] = field(default_factory=dict)
+    trouble: str = ""
+
+    def listed(self) -> tuple[ListedVersion, ...]:
+        return self.versions
+
+    def configuration(self, number: int) -> Configuration | None:
+        return self.contents.get(number)
+
+    def problem(self) -> str:
+        return self.trouble
+
+
+def with_versions(cluster: Cluster) -> KeptVersions:
+    """Return a history in which versions 1 and 3 are missing, and 7 is what is configured."""
+    now = cluster.cib.configuration
+    named = (
+        (2, "alice@n1", "", configured("primitive db ocf:haclusterd:dummy params state=/a op monitor interval=10s")),
+        (4, "alice@n1", "more memory", configured("property batch-limit=5", now)),
+        (5, "bob@n2", "", configured("property batch-limit=5\nlocation web-n1 web 5: n1", now)),
+        (6, "alice@n1", "less at once", configured("property batch-limit=3\nlocation web-n1 web 5: n1", now)),
+        (7, "root@n1", "first site", now),
+    )
+    return KeptVersions(
+        tuple(
+            ListedVersion(number, WallTime(NOW - (10 - number) * 100_000), author, reason, f"{number:064x}")
+            for number, author, reason, _ in named
+        ),
+        {number: configuration for number, _, _, configuration in named},
+    )
 
 
 @dataclass(slots=True)
@@ -427,6 +471,7 @@ class ClusterClient:
 
     cluster: Cluster
     requests: list[Request] = field(default_factory=list)
+    versions: KeptVersions = field(default_factory=KeptVersions)
 
     def describe(self) -> str:
         """Return what a daemon's client returns."""
@@ -436,8 +481,9 @@ class ClusterClient:
         """Carry out a request."""
         self.requests.append(request)
         context = Context(
-            self.cluster.cib, NOW, "root@n1", request.options.reason, self.cluster.live, is_forced=request.options.force
-        )
+            self.cluster.cib, NOW, "root@n1", request.options.reason, self.cluster.live,
+            versions=self.versions, is_forced=request.options.force,
+        )  # fmt: skip
         outcome = registry.run(request.verb, request.arguments, context)
         if request.options.dry_run:
             outcome = preview(context, outcome)

@@ -1,7 +1,8 @@
 """The tables of the history, and the statements on them; every call may raise sqlite3.Error.
 
 `event` has one row for each thing that happened, `gap` the ranges of log indices of which this node does not know what
-they did, `version` the versions of the configuration with their content, `progress` the last index. What one call writes, it writes in one transaction.
+they did, `version` the versions of the configuration with their content, `progress` the last index. What one call
+writes, it writes in one transaction.
 """
 
 import hashlib

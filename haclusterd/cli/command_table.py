@@ -210,6 +210,9 @@ CONFIGURE = Level("configure", "The configuration: show it, load it, change it",
             (Parameter("ids", Takes.MANY, is_optional=True, completes=Completes.OBJECT),),
             fixed={"secrets": True, "document": True},
             examples=("crm configure edit", "crm configure edit web site")),
+    Command("rollback", "Make the configuration what it was in a version", "configure.rollback",
+            (Parameter("version", is_number=True),),
+            examples=("crm configure rollback 12 --dry-run", "crm configure rollback 12")),
     Command("get_property", "Show cluster properties with their values", "configure.get_property",
             (Parameter("names", Takes.MANY, is_optional=True, completes=Completes.PROPERTY),),
             aliases=("get-property",), examples=("crm configure get_property node-timeout",)),
@@ -235,13 +238,35 @@ CLUSTER = Level("cluster", "The cluster as a whole: members, timers, set-up", (
                  "--node n3=10.0.0.3:7400 --output ./web",)),
 ))  # fmt: skip
 
+_PAST = (
+    Option("--since", "since", "how far back, as in 10min", OptionValue.TEXT),
+    Option("--kind", "kinds", "only this kind, as node-lost", OptionValue.TEXT, repeats=True),
+    Option("--limit", "limit", "how many", OptionValue.INTEGER),
+)
+_VERSION = Parameter("version", is_number=True)
+
 HISTORY = Level("history", "What happened", (
     Command("events", "Show what happened, newest last", "history.events", (), (
         Option("--node", "node", "only of this node", OptionValue.TEXT, Completes.NODE),
         Option("--resource", "resource", "only of this resource", OptionValue.TEXT, Completes.RESOURCE),
-        Option("--since", "since", "how far back, as in 10min", OptionValue.TEXT),
-        Option("--limit", "limit", "how many", OptionValue.INTEGER),
+        *_PAST,
     ), examples=("crm history events --since 10min", "crm history events --resource web")),
+    Command("resource", "Show what happened to a resource and to what is in it", "history.events", (_RESOURCE,), _PAST,
+            examples=("crm history resource web", "crm history resource web --kind operation-failed")),
+    Command("node", "Show what happened on a node", "history.events", (_NODE,), _PAST,
+            examples=("crm history node n2 --since 1h",)),
+    Command("transition", "Show what a transition did, and why", "history.transition",
+            (Parameter("transition", is_optional=True),),
+            examples=("crm history transition", "crm history transition 4.17")),
+    Command("config", "List the versions of the configuration", "history.config", (), (
+        Option("--author", "author", "only by this author", OptionValue.TEXT),
+        Option("--limit", "limit", "how many", OptionValue.INTEGER),
+    ), examples=("crm history config", "crm history config --author root@n1 --limit 5")),
+    Command("show", "Show a version of the configuration", "history.show", (_VERSION,),
+            (Option("--show-secrets", "secrets", "do not hide secrets"),), examples=("crm history show 12",)),
+    Command("diff", "Show what differs between two versions, or since one", "history.diff",
+            (Parameter("old", is_number=True), Parameter("new", is_optional=True, is_number=True)),
+            examples=("crm history diff 12 13", "crm history diff 12")),
 ))  # fmt: skip
 
 TICKET = Level("ticket", "Tickets: what several clusters share, one at a time", (

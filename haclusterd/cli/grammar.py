@@ -41,6 +41,7 @@ class Parameter:
     is_optional: bool = False
     completes: Completes = Completes.NOTHING
     choices: tuple[str, ...] = ()
+    is_number: bool = False
 
     @property
     def usage(self) -> str:

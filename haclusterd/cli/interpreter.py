@@ -114,7 +114,7 @@ class Interpreter:
                     return 0
                 case "diff":
                     return self._diff()
-                case "load" | "edit":
+                case "load" | "edit" | "rollback":
                     status = self._commit_if_pending()
                     return status or carry_out(self.session, invocation)
                 case _:

@@ -164,7 +164,11 @@ def _put(arguments: dict[str, Json], option: Option, text: str) -> None:
     arguments[option.argument] = [*(before if isinstance(before, list) else []), value]
 
 
-def _chosen(parameter: Parameter, word: str) -> str:
+def _chosen(parameter: Parameter, word: str) -> str | int:
+    if parameter.is_number:
+        if not (word.isascii() and word.isdecimal()):
+            raise UsageError(f"{parameter.name}: {word!r} is no number", status=ExitStatus.BAD_VALUE)
+        return int(word)
     if not parameter.choices or word in parameter.choices:
         return word
     found = [choice for choice in parameter.choices if choice.startswith(word)]

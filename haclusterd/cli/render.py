@@ -41,6 +41,15 @@ def renderer(schema: str) -> Renderer | None:
             "fencing_plan": render_fencing.render_plan,
         }
         return fencing.get(name)
+    if name in ("versions", "difference", "transition"):
+        from haclusterd.cli import render_history
+
+        past: dict[str, Renderer] = {
+            "versions": render_history.render_versions,
+            "difference": render_history.render_difference,
+            "transition": render_history.render_transition,
+        }
+        return past.get(name)
     from haclusterd.cli import render_tables
 
     table: dict[str, Renderer] = {

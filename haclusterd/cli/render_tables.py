@@ -3,6 +3,7 @@
 from collections import Counter
 
 from haclusterd.cli.fields import Fields, flag, listed, maybe_number, number, part, text, texts
+from haclusterd.cli.render_history import difference_lines
 from haclusterd.cli.render_status import node_lines, resource_lines
 from haclusterd.cli.terminal import Cell, Colour, Screen, columns, counted, folded, span
 
@@ -121,7 +122,8 @@ _EDIT_COLOURS = {"+": Colour.GREEN, "~": Colour.YELLOW, "-": Colour.RED}
 
 def render_change(screen: Screen, data: Fields) -> list[str]:
     """Write what a change did to the configuration."""
-    lines = [screen.paint(edit, _EDIT_COLOURS.get(edit[:1])) for edit in texts(data, "edits")]
+    lines = difference_lines(screen, text(data, "difference"))
+    lines = lines or [screen.paint(edit, _EDIT_COLOURS.get(edit[:1])) for edit in texts(data, "edits")]
     if number(data, "from_version") != number(data, "to_version"):
         lines.append(f"version {number(data, 'from_version')} -> {number(data, 'to_version')}")
     return lines

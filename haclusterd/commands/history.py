@@ -2,10 +2,11 @@
 
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context, Event
-from haclusterd.commands.names import find_node, find_resource
+from haclusterd.commands.names import find_node, find_resource, parts_of
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.model import durations
+from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
@@ -28,11 +29,14 @@ def events(context: Context, arguments: Arguments) -> Outcome:
         unknown = find_resource(context, resource)
         if isinstance(unknown, ReportItem):
             return refusal(unknown)
+    parts = {resource, *parts_of(context.cib.configuration, ResourceId(resource))}
+    kinds = frozenset(arguments.words("kinds"))
     chosen = [
         event
         for event in context.live.events
         if (node is None or event.change.node == node)
-        and (not resource or event.change.resource == resource)
+        and (not resource or event.change.resource in parts)
+        and (not kinds or event.change.kind in kinds)
         and (since_ms is None or context.now - event.at <= since_ms)
     ]
     limit = arguments.integer("limit", DEFAULT_LIMIT)
@@ -60,14 +64,15 @@ def _span_ms(text: str) -> int | ReportItem | None:
 def _event(event: Event) -> Json:
     return {
         "index": event.index, "at": event.at, "kind": str(event.change.kind), "node": event.change.node,
-        "resource": event.change.resource, "text": event.change.text, "reason": event.reason,
+        "resource": event.change.resource, "text": event.change.text, "reason": event.reason, "order": event.order,
     }  # fmt: skip
 
 
 VERBS = (
     Verb("history.events", events, Permission.READ, "Show what happened, newest last", (
         Argument("node", Kind.WORD, "only of this node"),
-        Argument("resource", Kind.WORD, "only of this resource"),
+        Argument("resource", Kind.WORD, "only of this resource and what is in it"),
+        Argument("kinds", Kind.WORDS, "only of these kinds, as `kind` says in the answer"),
         Argument("since", Kind.WORD, "how far back, as in 10min"),
         Argument("limit", Kind.INTEGER, "how many, newest first", minimum=1, maximum=MAX_LIMIT),
     )),

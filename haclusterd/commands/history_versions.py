@@ -34,17 +34,18 @@ def listed(context: Context, arguments: Arguments) -> Outcome:
     known = versions.listed()
     author = arguments.word("author")
     chosen = [each for each in known if not author or author in each.author]
-    shown = chosen[-arguments.integer("limit", DEFAULT_LIMIT) :]
+    newest = chosen[-arguments.integer("limit", DEFAULT_LIMIT) :]
     now = context.cib.version.epoch
+    first = newest[0].number if newest and len(newest) < len(known) else 1
     return Outcome(
         reports=_incomplete(versions),
         data={
             "schema": "haclusterd.versions/1",
             "now": context.now,
             "version": now,
-            "left_out": len(chosen) - len(shown),
-            "gaps": _gaps([each.number for each in known], shown[0].number if shown else 1, now),
-            "versions": [_as_data(each) for each in shown],
+            "left_out": len(chosen) - len(newest),
+            "gaps": _gaps([each.number for each in known], first, now),
+            "versions": [_as_data(each) for each in newest],
         },
     )
 
@@ -114,8 +115,7 @@ def compared(context: Context, arguments: Arguments) -> Outcome:
 def difference(context: Context, contents: Mapping[int, Configuration], old: int, new: int) -> list[str]:
     """Return the unified difference of two versions, with secrets hidden; a changed secret alone shows no line."""
     texts = [_text(masked(contents[number], context.agents)).splitlines() for number in (old, new)]
-    names = [f"version {number}" for number in (old, new)]
-    return list(unified_diff(texts[0], texts[1], *names, lineterm="", n=2))
+    return list(unified_diff(texts[0], texts[1], f"version {old}", f"version {new}", lineterm="", n=2))
 
 
 def _heading(context: Context, number: int) -> Json:

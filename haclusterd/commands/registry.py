@@ -10,6 +10,8 @@ from haclusterd.commands import (
     configure,
     fencing,
     history,
+    history_transitions,
+    history_versions,
     node,
     node_attributes,
     resource,
@@ -30,7 +32,8 @@ from haclusterd.reports.suggestions import did_you_mean
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
     for level in (status.VERBS, configure.VERBS, node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS,
-                  history.VERBS, simulate.VERBS, node_attributes.VERBS, resource_settings.VERBS, ticket.VERBS)
+                  history.VERBS, history_versions.VERBS, history_transitions.VERBS,
+                  simulate.VERBS, node_attributes.VERBS, resource_settings.VERBS, ticket.VERBS)
     for verb in level
 }
 

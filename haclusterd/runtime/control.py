@@ -39,8 +39,8 @@ COMMIT_WAIT_MS = 15_000
 """How long a command may take to be applied before its outcome is called unknown."""
 NO_LEADER_WAIT_MS = 5_000
 DEFAULT_WAIT_MS = 60_000
-HISTORY_LEVEL = "history."
-"""Verbs of this level see this node's whole history, others the newest events only."""
+HISTORY_VERBS = frozenset({"history.events", "history.transition"})
+"""These verbs see the events of this node's history, others the newest events only."""
 HISTORY_ROWS = 10_000
 CATCH_UP_WAIT_MS = 3_000
 """How long a request waits for a daemon that still reads what was decided while it was away."""
@@ -166,7 +166,7 @@ class _Dialogue:
 
     def _fetch(self) -> None:
         """Fetch what the verb may look at, then run it."""
-        if self._request.verb.startswith(HISTORY_LEVEL):
+        if self._request.verb in HISTORY_VERBS:
             self._runtime.ports.history.query(HistoryQuery(limit=HISTORY_ROWS), self._history_read)
         else:
             self._run()

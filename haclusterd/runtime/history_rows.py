@@ -63,7 +63,7 @@ def _written(detail: Detail) -> str:
 def _details(command: Command | None, changes: tuple[Change, ...]) -> Iterator[Detail]:
     """Yield the detail of each change."""
     if isinstance(command, IssueOrders) and len(command.orders) == len(changes):
-        yield from ({"order": order.key} for order in command.orders)
+        yield from ({"order": str(order.key)} for order in command.orders)
         return
     ended: dict[ResourceId, list[OrderKey]] = {}
     if isinstance(command, RecordResults):
@@ -73,7 +73,7 @@ def _details(command: Command | None, changes: tuple[Change, ...]) -> Iterator[D
     for change in changes:
         keys = ended.get(change.resource, []) if change.resource is not None else []
         is_about_an_order = bool(keys) and change.kind in _ENDS
-        yield {"order": keys.pop(0)} if is_about_an_order else {}
+        yield {"order": str(keys.pop(0))} if is_about_an_order else {}
 
 
 _ENDS = frozenset(

@@ -19,7 +19,7 @@ from haclusterd.cli.offline import OfflineClient
 from haclusterd.cli.session import Streams
 from haclusterd.model.requests import Response
 from haclusterd.ports.control import CommandClient
-from tests.administered_clusters import NOW, SITUATIONS, ClusterClient, with_events
+from tests.administered_clusters import NOW, SITUATIONS, ClusterClient, with_events, with_versions
 
 FILES = sorted(Path(__file__).parent.joinpath("crm").glob("*.txt"))
 
@@ -68,7 +68,7 @@ def test_a_session(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     head = [line for line in text.splitlines() if line.startswith("#")]
     situation, where = head[0].removeprefix("# situation: ").partition(", ")[::2]
     cluster = with_events(SITUATIONS[situation]())
-    client: CommandClient = ClusterClient(cluster)
+    client: CommandClient = ClusterClient(cluster, versions=with_versions(cluster))
     if where == "offline":
         state = tmp_path / "state.cib"
         state.write_bytes(encode_cib(cluster.cib))

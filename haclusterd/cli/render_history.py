@@ -1,0 +1,56 @@
+"""Answers about the past as text: versions of the configuration, what differs between them, transitions."""
+
+from haclusterd.cli.fields import Fields, flag, listed, maybe_number, number, part, text, texts
+from haclusterd.cli.terminal import Cell, Colour, Screen, columns, folded, span
+
+_LINE_COLOURS = {"+": Colour.GREEN, "-": Colour.RED, "@": Colour.CYAN}
+
+
+def render_versions(screen: Screen, data: Fields) -> list[str]:
+    """Write versions, newest last, each on a line; missing ones in their place."""
+    now = number(data, "now")
+    rows: list[tuple[int, list[Cell | str]]] = []
+    for version in listed(data, "versions"):
+        is_present = number(version, "number") == number(data, "version")
+        rows.append((number(version, "number"), [
+            Cell(text(version, "number"), Colour.BOLD if is_present else None),
+            screen.clock(number(version, "at"), now), text(version, "author"), text(version, "reason"),
+        ]))  # fmt: skip
+    for gap in listed(data, "gaps"):
+        first, last = number(gap, "first"), number(gap, "last")
+        name = f"{first}" if first == last else f"{first}-{last}"
+        rows.append((first, [Cell(name, Colour.DIM), Cell("not in this node's history", Colour.YELLOW)]))
+    left_out = number(data, "left_out")
+    lines = [screen.paint(f"({left_out} earlier ones left out: --limit)", Colour.DIM)] if left_out else []
+    table = columns(screen, [row for _, row in sorted(rows, key=lambda each: each[0])])
+    return [*lines, *table] or ["nothing is configured yet"]
+
+
+def render_difference(screen: Screen, data: Fields) -> list[str]:
+    """Write what differs between two versions, with who made the newer one."""
+    if not text(data, "text"):
+        old, new = text(part(data, "old"), "number"), text(part(data, "new"), "number")
+        return [f"versions {old} and {new} do not differ"]
+    return difference_lines(screen, text(data, "text"))
+
+
+def difference_lines(screen: Screen, difference: str) -> list[str]:
+    """Return the lines of a unified difference in their colours."""
+    return [screen.paint(line, _LINE_COLOURS.get(line[:1])) for line in difference.splitlines()]
+
+
+def render_transition(screen: Screen, data: Fields) -> list[str]:
+    """Write what a transition ordered, with how each order ended, and what led to it."""
+    now = number(data, "now")
+    name = screen.paint(text(data, "transition"), Colour.BOLD)
+    lines = [f"Transition {name}, {screen.clock(number(data, 'at'), now)}"]
+    lines += [f"because: {text(event, 'text')}" for event in listed(data, "because")]
+    for action in listed(data, "actions"):
+        ended_at = maybe_number(action, "ended_at")
+        end = "not ended, as far as is known"
+        if ended_at is not None:
+            end = f"{text(action, 'end')} (after {span(ended_at - number(action, 'at'))})"
+        colour = Colour.RED if flag(action, "is_failed") else None
+        lines += folded(text(action, "text"), indent="  ", later="    ")
+        lines += [screen.paint(line, colour) for line in folded(end, indent="    -> ", later="       ")]
+    return [*lines, f"others: {', '.join(texts(data, 'others'))}"]

@@ -1,0 +1,126 @@
+"""What one transition did and why, read from the events of its orders.
+
+An order's key begins with its DC's term and the number of the transition in that term; its end names the order.
+"""
+
+from collections.abc import Sequence
+
+from haclusterd.cib.changes import ChangeKind
+from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.context import Context, Event
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.verb import Permission, Verb
+from haclusterd.model.json_value import Json
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+
+CAUSES_SHOWN = 3
+
+CAUSES = frozenset(
+    {
+        ChangeKind.CLUSTER_FORMED,
+        ChangeKind.DC_ELECTED,
+        ChangeKind.NODE_JOINED,
+        ChangeKind.NODE_LEAVING,
+        ChangeKind.NODE_LEFT,
+        ChangeKind.NODE_LOST,
+        ChangeKind.NODE_FENCED,
+        ChangeKind.OPERATION_FAILED,
+        ChangeKind.OUTCOME_UNKNOWN,
+        ChangeKind.ORDER_NOT_BEGUN,
+        ChangeKind.CONFIGURATION_CHANGED,
+        ChangeKind.FAILURES_FORGOTTEN,
+        ChangeKind.ATTRIBUTE_CHANGED,
+        ChangeKind.TICKET_CHANGED,
+    }
+)
+"""Changes that make a DC plan anew."""
+
+
+def transition(context: Context, arguments: Arguments) -> Outcome:
+    """Answer what a transition ordered, how it ended, and what led to it (schema `haclusterd.transition/1`)."""
+    if context.live is None:
+        return refusal(report(Code.NOT_OFFLINE, what="the history of transitions"))
+    events = context.live.events
+    name = _find(events, arguments.word("transition"))
+    if isinstance(name, ReportItem):
+        return refusal(name)
+    orders = [event for event in events if _is_order_of(event, name)]
+    ends = {event.order: event for event in events if event.order and not _is_order(event)}
+    first = orders[0].index
+    return Outcome(
+        data={
+            "schema": "haclusterd.transition/1",
+            "now": context.now,
+            "transition": name,
+            "at": orders[0].at,
+            "because": [_as_data(event) for event in _causes(events, name, first)],
+            "actions": [_action(event, ends.get(event.order)) for event in orders],
+            "others": _others(events),
+        }
+    )
+
+
+def transition_of(order: str) -> str:
+    """Return `TERM.NUMBER` of an order's key; empty when the key has another form."""
+    parts = order.split(".")
+    return ".".join(parts[:2]) if len(parts) >= 3 else ""
+
+
+def _is_order(event: Event) -> bool:
+    return event.change.kind is ChangeKind.ORDER_ISSUED
+
+
+def _is_order_of(event: Event, name: str) -> bool:
+    return _is_order(event) and transition_of(event.order) == name
+
+
+def _names(events: Sequence[Event]) -> list[str]:
+    """Return the transitions that ordered something, oldest first."""
+    return list(dict.fromkeys(name for event in events if _is_order(event) and (name := transition_of(event.order))))
+
+
+def _others(events: Sequence[Event]) -> list[Json]:
+    return list(_names(events)[-20:])
+
+
+def _find(events: Sequence[Event], word: str) -> str | ReportItem:
+    """Look up `TERM.NUMBER`, or the newest with a NUMBER; an empty word means the newest of all."""
+    names = _names(events)
+    fitting = [name for name in names if not word or name == word or name.partition(".")[2] == word]
+    if fitting:
+        return fitting[-1]
+    known = ", ".join(names[-5:])
+    remedy = f"the newest are: {known}" if known else "nothing was ordered, as far as this node knows"
+    return report(Code.NO_SUCH_TRANSITION, transition=word or "of any number", remedy=remedy)
+
+
+def _causes(events: Sequence[Event], name: str, first: int) -> list[Event]:
+    """Return the newest causes between the orders before this transition and its own."""
+    before = [event for event in events if event.index < first]
+    since = max((event.index for event in before if _is_order(event) and transition_of(event.order) != name), default=0)
+    return [event for event in before if event.index >= since and event.change.kind in CAUSES][-CAUSES_SHOWN:]
+
+
+def _as_data(event: Event) -> Json:
+    return {"index": event.index, "at": event.at, "kind": str(event.change.kind), "text": event.change.text}
+
+
+def _action(event: Event, end: Event | None) -> Json:
+    return {
+        "order": event.order,
+        "at": event.at,
+        "node": event.change.node,
+        "resource": event.change.resource,
+        "text": event.change.text,
+        "ended_at": None if end is None else end.at,
+        "end": "" if end is None else end.change.text,
+        "is_failed": end is not None and end.change.kind is not ChangeKind.OPERATION_SUCCEEDED,
+    }
+
+
+VERBS = (
+    Verb("history.transition", transition, Permission.READ, "Show what a transition did, and why", (
+        Argument("transition", Kind.WORD, "TERM.NUMBER, or the newest of that NUMBER; left out: the newest"),
+    )),
+)  # fmt: skip
