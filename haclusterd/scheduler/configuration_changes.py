@@ -165,7 +165,7 @@ class _Finder:
             if self._settings.cancels_removed:
                 self._cancel(resource, node, record, "this monitor is no longer configured")
             return True
-        verdict = self._digests.judge(resource, record)
+        verdict = self._digests.judge(resource, node, record)
         if verdict in _DEVICE_CHANGES:
             self._unfence(resource, node, _DEVICE_CHANGES[verdict])
         if verdict is Verdict.RESCHEDULE:

@@ -13,7 +13,8 @@ from xml.sax.saxutils import escape
 
 from haclusterd.model.history import OperationRecord
 from haclusterd.scheduler.entities import UNAME, Resource
-from haclusterd.scheduler.operation_settings import find_operation, parameters_for, timeout_ms
+from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.operation_settings import find_operation, parameters_for, resource_parameters, timeout_ms
 from haclusterd.scheduler.settings import Settings
 
 _encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
@@ -77,55 +78,58 @@ class Digests:
         self._known = settings.cache.digests
         self._foreign = settings.cache.foreign_digests
 
-    def of(self, resource: Resource, name: str, interval_ms: int) -> str:
+    def of(self, resource: Resource, name: str, interval_ms: int, node: Node) -> str:
         """Return the digest that this action would be recorded with now."""
+        if resource.parameter_sets:
+            return self._made(resource, name, interval_ms, node)
         key = (resource.id, name if interval_ms else "", interval_ms)
         found = self._known.get(key)
         if found is None or resource.is_removed:
-            found = self._known[key] = self._made(resource, name, interval_ms)
+            found = self._known[key] = self._made(resource, name, interval_ms, node)
         return found
 
-    def _made(self, resource: Resource, name: str, interval_ms: int) -> str:
+    def _made(self, resource: Resource, name: str, interval_ms: int, node: Node) -> str:
         if not interval_ms:
-            return digest_of(resource.parameters)
+            return digest_of(resource_parameters(resource, node, self._settings))
         timeout = timeout_ms(resource, name, interval_ms, self._settings)
-        return digest_of(parameters_for(resource, name, interval_ms, self._settings), timeout)
+        return digest_of(parameters_for(resource, name, interval_ms, self._settings, node), timeout)
 
-    def ran_with_others(self, resource: Resource, record: OperationRecord) -> bool:
+    def ran_with_others(self, resource: Resource, node: Node, record: OperationRecord) -> bool:
         """Tell whether that action ran with other parameters than those of now, secret ones included."""
         if not record.digest:
             return False
         if record.pacemaker is None:
-            return record.digest != self.of(resource, record.operation, record.interval_ms)
-        now = self._foreign_parameters(resource, record)
+            return record.digest != self.of(resource, record.operation, record.interval_ms, node)
+        now = self._foreign_parameters(resource, node, record)
         restart_digest = record.restart_digest
         if restart_digest and restart_digest != _foreign_restart_digest(record, now):
             return True
         return record.digest != pacemaker_digest(now)
 
-    def judge(self, resource: Resource, record: OperationRecord) -> Verdict:
+    def judge(self, resource: Resource, node: Node, record: OperationRecord) -> Verdict:
         """Tell what has to be done because of what has changed since that record."""
         if record.pacemaker is not None:
-            return self._judge_foreign(resource, record)
-        if not record.digest or record.digest == self.of(resource, record.operation, record.interval_ms):
+            return self._judge_foreign(resource, node, record)
+        if not record.digest or record.digest == self.of(resource, record.operation, record.interval_ms, node):
             return Verdict.UNCHANGED
         if record.interval_ms:
             return Verdict.RESCHEDULE
         if not record.restart_digest:
             return Verdict.RESTART
-        now = restart_digest_of(resource.parameters, record.restart_parameters)
+        parameters = resource_parameters(resource, node, self._settings)
+        now = restart_digest_of(parameters, record.restart_parameters)
         return Verdict.RELOAD if record.restart_digest == now else Verdict.RESTART
 
-    def _judge_foreign(self, resource: Resource, record: OperationRecord) -> Verdict:
+    def _judge_foreign(self, resource: Resource, node: Node, record: OperationRecord) -> Verdict:
         key = (resource.id, record.operation, record.interval_ms)
         expected = self._foreign.get(key)
-        if expected is None or resource.is_removed:
-            parameters = self._foreign_parameters(resource, record)
+        if expected is None or resource.is_removed or resource.parameter_sets:
+            parameters = self._foreign_parameters(resource, node, record)
             expected = self._foreign[key] = pacemaker_digest(parameters)
         is_same = record.digest == expected
         if is_same and not record.restart_digest:
             return Verdict.UNCHANGED
-        now = self._foreign_parameters(resource, record)
+        now = self._foreign_parameters(resource, node, record)
         if not is_same and _is_private_only(record, now):
             return Verdict.UNCHANGED
         if record.restart_digest and record.restart_digest != _foreign_restart_digest(record, now):
@@ -138,8 +142,8 @@ class Digests:
         has_own_parameters = operation is not None and bool(operation.parameters)
         return Verdict.RELOAD if record.restart_digest and not has_own_parameters else Verdict.RESTART
 
-    def _foreign_parameters(self, resource: Resource, record: OperationRecord) -> dict[str, str]:
-        named = dict(parameters_for(resource, record.operation, record.interval_ms, self._settings))
+    def _foreign_parameters(self, resource: Resource, node: Node, record: OperationRecord) -> dict[str, str]:
+        named = dict(parameters_for(resource, record.operation, record.interval_ms, self._settings, node))
         named.pop(_TIMEOUT, None)
         if record.interval_ms:
             timeout = timeout_ms(resource, record.operation, record.interval_ms, self._settings)

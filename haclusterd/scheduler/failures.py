@@ -113,7 +113,7 @@ class Failures:
     def judge_late(self) -> None:
         """Judge failures of what is reached at the node that it is placed on, once that is known."""
         for resource, node, record in self._late:
-            if self._digests.ran_with_others(resource, record):
+            if self._digests.ran_with_others(resource, node, record):
                 self.forget(node, resource, _OUTDATED)
 
     def forget(self, node: Node, resource: Resource, why: str) -> None:
@@ -145,7 +145,7 @@ class Failures:
             return
         if depends_on_placement(resource):
             self._late.append((resource, node, record))
-        elif self._digests.ran_with_others(resource, record):
+        elif self._digests.ran_with_others(resource, node, record):
             self.forget(node, resource, _OUTDATED)
 
 

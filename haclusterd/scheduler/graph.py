@@ -110,7 +110,7 @@ def _of_resource(
         "timeout_ms": timeout,
         "start_delay_ms": start_delay_ms(resource, operation, action.interval_ms, settings),
         "target_exit_code": action.expected,
-        "digest": digests.of(resource, operation, action.interval_ms) if is_compared else "",
+        "digest": digests.of(resource, operation, action.interval_ms, action.node) if is_compared else "",
         "devices": claims.get((resource.id, action.node.name), ()) if is_start else (),
         "is_probe": action.is_probe,
     }

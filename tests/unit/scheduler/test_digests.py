@@ -44,7 +44,7 @@ def record(
 
 def judged(written: OperationRecord) -> Verdict:
     inventory, settings = unpacked(read(cib(resources=WEB)).cib)
-    return Digests(settings).judge(found(inventory, "web"), written)
+    return Digests(settings).judge(found(inventory, "web"), inventory.nodes[0], written)
 
 
 def test_the_digest_of_nothing_is_pacemakers() -> None:
@@ -101,7 +101,7 @@ def test_records_of_pacemaker(written: OperationRecord, expected: Verdict) -> No
 
 def test_secrets_count_when_a_failure_is_judged() -> None:
     inventory, settings = unpacked(read(cib(resources=WEB)).cib)
-    web, digests = found(inventory, "web"), Digests(settings)
-    assert digests.ran_with_others(web, record(pacemaker_digest(BEFORE), mark=SECRET))
-    assert not digests.ran_with_others(web, record(pacemaker_digest(NOW), mark=SECRET))
-    assert not digests.ran_with_others(web, record("", mark=MARK))
+    web, n1, digests = found(inventory, "web"), inventory.nodes[0], Digests(settings)
+    assert digests.ran_with_others(web, n1, record(pacemaker_digest(BEFORE), mark=SECRET))
+    assert not digests.ran_with_others(web, n1, record(pacemaker_digest(NOW), mark=SECRET))
+    assert not digests.ran_with_others(web, n1, record("", mark=MARK))
