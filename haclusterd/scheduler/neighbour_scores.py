@@ -21,6 +21,8 @@ from haclusterd.scheduler.influence import has_influence
 from haclusterd.scheduler.node_values import folded, is_bundled, value_on
 from haclusterd.scheduler.placing import Placing, Table
 
+PREFERS = " prefers"
+"""How the words for what a neighbour adds to a score end."""
 _FLOAT = Struct("f")
 _LOST = -100 * INFINITY
 """A score that was positive, and that a pull which may not make scores negative would have made so; in the end 1."""
@@ -41,6 +43,7 @@ class Pull:
     """Walk to what the neighbours want to run with, instead of to what wants to run with them."""
     changes: list[tuple[NodeName, int, Together]] = field(default_factory=list)
     """What was added and for which colocation; only when the target explains its scores."""
+    _steps_left: int = field(init=False, default=0)
     _live: list[NodeName] = field(init=False)
     """The nodes that can still be gained: -INFINITY stays what it is."""
     _leaps: list[Resource] = field(default_factory=list)
@@ -53,8 +56,10 @@ class Pull:
         """Let one neighbour, and whoever is behind it, pull.
 
         A walk with a list instead of calls: chains of colocations are as long as groups are. A resource on the way to
-        the present one does not pull again.
+        the present one does not pull again. One that is reached on several ways pulls on each; there may be more ways
+        than anybody can walk, and those that are left when the plan's detours are used up do not count.
         """
+        self._steps_left = self.placing.walk_length
         waiting = [_Step(source, together, _narrowed(together.score / INFINITY))]
         is_first = True
         while waiting:
@@ -68,7 +73,7 @@ class Pull:
                 continue
             if here.variant is Variant.GROUP:
                 here = here.children[0]
-            if here.updating_scores or (self._leaps and self._is_leapt_over(here)):
+            if here.updating_scores or (self._leaps and self._is_leapt_over(here)) or self._is_tired():
                 continue
             end = self._leapt(here, step)
             is_leap = end is not None
@@ -84,6 +89,14 @@ class Pull:
             end.updating_scores = True
             waiting.append(_Step(end, step.together, step.factor, is_done=True, is_leap=is_leap))
             waiting.extend(reversed(list(self._further(end, step.factor))))
+
+    def _is_tired(self) -> bool:
+        """Count a step; tell whether this walk, and all of the plan together, have taken as many as they may."""
+        self._steps_left -= 1
+        if self._steps_left >= 0:
+            return False
+        self.placing.detours_left -= 1
+        return self.placing.detours_left < 0
 
     def _pull(self, here: Resource, step: _Step, *, is_kept: bool) -> bool:
         """Add what one neighbour prefers; tell whether a node is left, without which nobody behind it pulls."""
@@ -220,7 +233,7 @@ def _told(pull: Pull, together: Together, before: Table) -> Iterable[tuple[NodeN
 
 
 def _words(together: Together) -> str:
-    return f"{together.id}: what {together.dependent.id} prefers"
+    return f"{together.id}: what {together.dependent.id}{PREFERS}"
 
 
 def all_scores(source: Resource, placing: Placing) -> Table:

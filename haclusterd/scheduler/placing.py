@@ -21,6 +21,9 @@ from haclusterd.scheduler.utilization import compare_capacities, consume, give_b
 
 Table = dict[NodeName, int]
 
+DETOURS_MAX = 300_000
+"""How often, in one plan, walks along colocations may come again to a resource where they have been."""
+
 
 class Placing:
     """The nodes of one plan while resources are given to them."""
@@ -31,6 +34,10 @@ class Placing:
         self.available: set[NodeName] = {node.name for node in inventory.nodes if node.is_available}
         """Nodes that can run resources now, scores aside."""
         self.chains = DependentChains()
+        self.walk_length = len(inventory.by_id)
+        """How many steps any walk along colocations may take."""
+        self.detours_left = DETOURS_MAX
+        """How many steps all walks together may take beyond that."""
         self._strategy = settings.placement_strategy
 
     def node_changed(self, node: Node) -> None:
