@@ -120,7 +120,8 @@ class Instances:
         if collective.allowed.get(name, -INFINITY) < 0:
             return f"{collective.id} must not run there"
         if collective.counts.get(name, 0) >= self._most_per_node:
-            return f"{collective.id} has no more than {self._most_per_node} instances on a node"
+            already = "an instance" if self._most_per_node == 1 else f"{self._most_per_node} instances"
+            return f"{collective.id} has {already} there already"
         return ""
 
 

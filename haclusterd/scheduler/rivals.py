@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add, render
 from haclusterd.scheduler.entities import Resource, Together
+from haclusterd.scheduler.neighbour_scores import PREFERS
 from haclusterd.scheduler.nodes import Node
 
 _MOST_WORDS = 4
@@ -34,7 +35,8 @@ def _changes(resource: Resource, node: Node) -> Iterator[str]:
         return
     addends = (resource.addends or {}).get(node.name, [])
     for source in dict.fromkeys(source for value, source in addends if value <= -INFINITY):
-        yield _without(resource, node, source)
+        if not (objection and source.endswith(PREFERS)):
+            yield _without(resource, node, source)
     rest = 0
     for value, _ in addends:
         if value > -INFINITY:
@@ -81,7 +83,11 @@ def _points(resource: Resource, node: Node, score: int) -> Iterator[str]:
     if wanted >= INFINITY:
         yield f"{rival}: no number of points wins against INFINITY"
     else:
-        yield f"{wanted - score} points more: {node.name} has {render(score)}{_made_of(resource, node)}, {rival}"
+        yield f"{_points_more(wanted - score)}: {node.name} has {render(score)}{_made_of(resource, node)}, {rival}"
+
+
+def _points_more(number: int) -> str:
+    return f"{number} point{'' if number == 1 else 's'} more"
 
 
 def _made_of(resource: Resource, node: Node) -> str:
@@ -113,4 +119,4 @@ def to_be_promoted(instance: Resource, clone: Resource) -> tuple[str, ...]:
     if last.promotion_priority >= INFINITY:
         return (f"{last.id} has INFINITY: no number of points wins against it",)
     lacking = last.promotion_priority - score + 1
-    return (f"{lacking} points more: it has {render(score)}, {last.id} has {render(last.promotion_priority)}",)
+    return (f"{_points_more(lacking)}: it has {render(score)}, {last.id} has {render(last.promotion_priority)}",)

@@ -4,7 +4,8 @@ cluster n1 n2 n3 [witness=w] [joined=n1,n2]   form it; nodes join
 configure                                     crm text; replaces the configuration
 settle                                        carry out plans until nothing is left; shows what was done
 plan [at=+60s]                                the graph, the verdicts, the warnings
-explain web                                   one primitive's scores
+explain web                                   one primitive's scores, and of its promotion
+win web n1                                    what would have to change for that node to be chosen
 lose n1 | fence n1 | join n1 [same-boot] | leave n1 | standby n1 [off] | attribute n1 name=value
 fail web n1 monitor/10s 7 "why"               a recurring monitor fails
 order start web n1 | end 0 ["why"] | unknown  the first action of that name is ordered; then it ends
@@ -62,7 +63,17 @@ class Scenario:
             parts = ", ".join(f"{scores.render(part.score)} {part.source}" for part in score.addends)
             objection = f" NOT: {score.objection}" if not score.is_eligible else ""
             lines.append(f"  {score.node} {scores.render(score.score)} = {parts or '0'}{objection}")
+        promotion = placement.promotion
+        if promotion is not None:
+            parts = ", ".join(f"{scores.render(part.score)} {part.source}" for part in promotion.addends)
+            lines.append(f"  {str(placement.next_role).lower()} {scores.render(promotion.score)} = {parts or '0'}")
+            lines += [f"    to be promoted: {each}" for each in promotion.to_be_promoted]
         return "\n".join(lines)
+
+    def do_win(self, _: Directive, resource: str, node: str) -> str:
+        placement = self.cluster.plan(is_explaining=True).placements[ResourceId(resource)]
+        score = next(each for each in placement.scores if each.node == node)
+        return "\n".join(score.to_win) or f"{node} is chosen"
 
     def do_lose(self, _: Directive, node: str) -> None:
         self.cluster.lose(node)
