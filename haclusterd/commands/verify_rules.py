@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from haclusterd.commands.verify_judgement import Judgement
+from haclusterd.formats.rule_words import COMPARISONS, DATE_OPERATIONS, PRESENCE
 from haclusterd.model.configuration import AttributeSet, Location, Primitive
 from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.rules import (
@@ -86,6 +87,8 @@ def _check_rule(judgement: Judgement, rule: Rule, where: str, path: _Path) -> No
 
 
 def _objection_to_date(condition: DateExpression) -> str | None:
+    if condition.operation not in DATE_OPERATIONS:
+        return f"{condition.operation!r} is not one of: {', '.join(DATE_OPERATIONS)}"
     for name, text in (("start", condition.start), ("end", condition.end)):
         if text is not None and parse_date(text) is None:
             return f"{name}={text!r} is not a date (write it like 2030-01-31 or 2030-01-31T12:00:00Z)"
@@ -104,6 +107,8 @@ def _objection_to_date(condition: DateExpression) -> str | None:
 
 
 def _objection_to_comparison(condition: AttributeExpression) -> str | None:
+    if condition.operation not in (*COMPARISONS, *PRESENCE):
+        return f"{condition.operation!r} is not one of: {', '.join((*COMPARISONS, *PRESENCE))}"
     is_literal = condition.value_source in (None, "literal")
     if condition.type in ("integer", "number") and is_literal and condition.value is not None:
         read = int if condition.type == "integer" else float

@@ -117,20 +117,24 @@ class _Pieces:
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
         self._waiting: list[Token] = []
+        self._is_inside = False
+        """Whether a bracket is open."""
 
     def __iter__(self) -> "_Pieces":
         return self
 
     def __next__(self) -> Token:
-        if self._waiting:
-            return self._waiting.pop(0)
-        if self._cursor.is_at_end:
-            raise StopIteration
-        self._waiting = _apart(self._cursor.take("a resource"))
-        return self._waiting.pop(0)
+        if not self._waiting:
+            if self._cursor.is_at_end:
+                raise StopIteration
+            self._waiting = _apart(self._cursor.take("a resource"), is_inside=self._is_inside)
+        token = self._waiting.pop(0)
+        if not token.is_quoted and token.text in _BRACKETS:
+            self._is_inside = token.text in _CLOSING
+        return token
 
 
-def _apart(token: Token) -> list[Token]:
+def _apart(token: Token, *, is_inside: bool) -> list[Token]:
     text = token.text
     if token.is_quoted or len(text) == 1:
         return [token]
@@ -138,7 +142,7 @@ def _apart(token: Token) -> list[Token]:
     while text[:1] in _CLOSING:
         before.append(Token(text[0], token.place))
         text = text[1:]
-    while text[-1:] in _CLOSING.values() and "=" not in text:
+    while text[-1:] in _CLOSING.values() and (is_inside or before or "=" not in text):
         after.append(Token(text[-1], token.place))
         text = text[:-1]
     return [*before, *([Token(text, token.place)] if text else []), *reversed(after)]
