@@ -18,7 +18,7 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.preview import preview
-from haclusterd.formats.cib_xml import read_cib
+from haclusterd.formats.cib_xml import CibReading, read_cib
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
@@ -27,6 +27,7 @@ from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.protocol.control import told
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, exit_status, report
+from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
 
 PROPOSER = NodeName("offline")
 
@@ -43,7 +44,8 @@ class OfflineClient:
         self._path = Path(path)
         self._author = author
         self._clock = clock
-        self._is_of_pacemaker = False
+        self._foreign: CibReading | None = None
+        """What was read, when the file is Pacemaker's."""
 
     def describe(self) -> str:
         """Return the file's name."""
@@ -54,32 +56,44 @@ class OfflineClient:
         cib = self._read()
         if isinstance(cib, ReportItem):
             return _answer(request, Outcome((cib,)))
-        context = Context(
-            cib, self._clock(), self._author, request.options.reason, is_forced=request.options.force
-        )
+        context = self._context(cib, request)
         outcome = registry.run(request.verb, request.arguments, context)
         if request.options.dry_run:
             outcome = preview(context, outcome)
         if outcome.is_refused or not outcome.commands:
             return _answer(request, outcome)
-        if self._is_of_pacemaker:
+        if self._foreign is not None:
             objection = "Pacemaker's is only read; a cluster takes it with: crm configure load xml replace FILE"
             return _answer(request, Outcome((report(Code.INPUT_OUTPUT, what=self._path, problem=objection),)))
         problem = self._change(cib, outcome.commands, context.now)
         return _answer(request, outcome if problem is None else Outcome((problem,)))
 
+    def _context(self, cib: Cib, request: Request) -> Context:
+        """A saved CIB of Pacemaker is judged as Pacemaker would, at the time at which it was saved."""
+        reading, now, options = self._foreign, self._clock(), DEFAULT_OPTIONS
+        if reading is not None:
+            now = reading.execution_date or now
+            options = ScheduleOptions(has_quorum=reading.has_quorum, is_pacemaker_compatible=True)
+        return Context(
+            cib,
+            now,
+            self._author,
+            request.options.reason,
+            is_forced=request.options.force,
+            schedule_options=options,
+        )
+
     def _read(self) -> Cib | ReportItem:
         try:
             data = self._path.read_bytes()
-            self._is_of_pacemaker = data.lstrip()[:1] == b"<"
-            return self._read_xml(data) if self._is_of_pacemaker else decode_cib(data)
+            return self._read_xml(data) if data.lstrip()[:1] == b"<" else decode_cib(data)
         except OSError as error:
             return report(Code.NO_INPUT, file=self._path, problem=error.strerror or "unreadable")
         except CodecError as error:
             return report(Code.UNREADABLE, what=self._path, problem=error)
 
     def _read_xml(self, data: bytes) -> Cib | ReportItem:
-        reading = read_cib(data.decode(errors="replace"), self._path.name)
+        reading = self._foreign = read_cib(data.decode(errors="replace"), self._path.name)
         objection = next((each for each in reading.reports if each.severity is Severity.ERROR), None)
         return objection or reading.cib
 

@@ -13,6 +13,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
 
 NO_TERM = Term(0)
 UNKNOWN_TIME = WallTime(0)
@@ -131,3 +132,5 @@ class Context:
     """None: offline."""
     is_forced: bool = False
     """Warnings that refuse are accepted; safety rules are not touched by this."""
+    schedule_options: ScheduleOptions = DEFAULT_OPTIONS
+    """How questions about plans are answered."""

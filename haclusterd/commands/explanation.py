@@ -40,7 +40,7 @@ def scores(context: Context, arguments: Arguments) -> Outcome:
 def _explained(
     context: Context, schema: str, resources: tuple[ResourceId, ...], node: NodeName | None
 ) -> Outcome:
-    found = plan(context.cib, context.now, is_explaining=True)
+    found = plan(context.cib, context.now, is_explaining=True, options=context.schedule_options)
     if isinstance(found, ReportItem):
         return refusal(found)
     configuration = context.cib.configuration
