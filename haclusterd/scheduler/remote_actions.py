@@ -58,7 +58,7 @@ def _of_action(action: Action, node: Node, connection: Resource) -> Iterator[Tem
     if action.task == START:
         for stop in resource.actions.get((STOP, 0), ()):
             if stop.node is not node:
-                yield _after_start(connection, stop, 0)
+                yield Template(connection, START, stop.resource, STOP, ORDERED | GUEST_ALLOWED, then_action=stop)
     if connection.launcher is not None and node.is_guest:
         yield from _on_guest(action, connection, connection.launcher)
     else:
