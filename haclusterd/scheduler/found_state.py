@@ -96,7 +96,7 @@ class FoundStates:
                 resource.next_role = Role.STOPPED
             case OnFail.RESTART if is_active:
                 resource.is_failed = resource.must_stop_when_failed = True
-                resource.required_stops.add(node.name)
+                self._demand_stop(resource, node)
             case OnFail.RESTART_CONTAINER:
                 self._restart_container(resource, node, is_active=is_active)
             case OnFail.RESET_REMOTE:
@@ -104,15 +104,22 @@ class FoundStates:
             case _:
                 pass
 
+    def _demand_stop(self, resource: Resource, node: Node) -> None:
+        """What cannot be stopped where it is makes its node unclean, whether anybody can fence that or not."""
+        resource.required_stops.add(node.name)
+        is_compatible = self._settings.options.is_pacemaker_compatible
+        if is_compatible and resource.is_managed and not (node.is_online or node.is_unclean or node.is_remote):
+            node.demand_fencing("stop is unrunnable")
+
     def _restart_container(self, resource: Resource, node: Node, *, is_active: bool) -> None:
         resource.is_failed = resource.must_stop_when_failed = True
         launcher = resource.launcher
         if launcher is not None and launcher.is_replica_container:
             self._containers.append(launcher)
         elif launcher is not None:
-            launcher.required_stops.add(node.name)
+            self._demand_stop(launcher, node)
         elif is_active:
-            resource.required_stops.add(node.name)
+            self._demand_stop(resource, node)
 
     def _reset_remote(self, resource: Resource, node: Node, *, is_active: bool) -> None:
         """A connection that cannot be mended: the remote node is fenced, unless that was done before."""
@@ -121,7 +128,7 @@ class FoundStates:
         if self._settings.is_fencing_enabled and connected is not None and not connected.is_remote_fenced:
             connected.demand_fencing("remote connection is unrecoverable")
         if is_active:
-            resource.required_stops.add(node.name)
+            self._demand_stop(resource, node)
         if resource.reconnect_interval_ms:
             resource.next_role = Role.STOPPED
 

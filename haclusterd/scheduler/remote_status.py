@@ -5,6 +5,7 @@ lost its connection may run on, and is fenced when that cannot be mended.
 """
 
 from haclusterd.model.ocf import Role
+from haclusterd.scheduler.entities import Resource
 from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.readings import boolean
 from haclusterd.scheduler.settings import Settings
@@ -42,16 +43,19 @@ def judge_online(node: Node) -> None:
         node.must_be_reset = True
     elif connection.is_failed:
         node.is_online = False
-    elif connection.original_role is Role.STOPPED or (
-        launcher is not None and launcher.original_role is Role.STOPPED
-    ):
+    elif _is_stopped(connection) or (launcher is not None and _is_stopped(launcher)):
         node.is_online = False
         node.must_be_reset = False
-    elif launcher is not None and len(launcher.active_nodes) == 1:
-        host = launcher.active_nodes[0]
+    elif launcher is not None and len(connection.active_nodes) == 1:
+        host = connection.active_nodes[0]
         if not host.is_online and host.is_unclean:
             node.is_online = False
             node.must_be_reset = True
+
+
+def _is_stopped(resource: Resource) -> bool:
+    """Tell whether it runs nowhere, as far as anybody knows."""
+    return resource.original_role.value <= Role.STOPPED.value
 
 
 def take_status(node: Node, settings: Settings) -> None:
