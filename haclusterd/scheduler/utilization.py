@@ -48,20 +48,28 @@ def make_room(resource: Resource, nodes: Mapping[NodeName, Node], available: set
     usable = [name for name, score in resource.allowed.items() if score >= 0 and name in available]
     holding = {name for name in usable if _fits(nodes[name], wanted)}
     if holding:
-        _forbid(resource, usable, holding, "with what must run beside it")
+        _forbid(resource, nodes, [name for name in usable if name not in holding], wanted, "with its company ")
         return None
     most_free: Node | None = None
     for name in usable:
         if most_free is None or compare_capacities(nodes[name], most_free) < 0:
             most_free = nodes[name]
-    _forbid(resource, usable, {name for name in usable if _fits(nodes[name], resource.utilization)}, "alone")
+    too_small = [name for name in usable if not _fits(nodes[name], resource.utilization)]
+    _forbid(resource, nodes, too_small, resource.utilization, "")
     return most_free
 
 
-def _forbid(resource: Resource, usable: list[NodeName], holding: set[NodeName], words: str) -> None:
-    for name in usable:
-        if name not in holding:
-            resource.add_score(name, -INFINITY, f"utilization: too little is left for it {words}")
+def _forbid(
+    resource: Resource, nodes: Mapping[NodeName, Node], names: list[NodeName], wanted: Mapping[str, int], company: str
+) -> None:
+    for name in names:
+        left = nodes[name].utilization
+        short = [
+            f"{amount} {each}, {left.get(each, 0)} left"
+            for each, amount in sorted(wanted.items())
+            if left.get(each, 0) < amount
+        ]
+        resource.add_score(name, -INFINITY, f"utilization: {company}it takes {'; '.join(short)}")
 
 
 def _fits(node: Node, wanted: Amounts) -> bool:
