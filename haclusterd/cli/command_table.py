@@ -72,6 +72,10 @@ NODE = Level("node", "Nodes: look at them, empty them, let them run, fence them"
             examples=("crm node standby n1 --wait", "crm node standby n1 reboot")),
     Command("online", "Let a node on standby run resources again", "node.online", (_ANY_NODE,),
             examples=("crm node online n1",)),
+    Command("maintenance", "Leave everything on a node wholly alone", "node.maintenance", (_ANY_NODE,),
+            examples=("crm node maintenance n1",)),
+    Command("ready", "End the maintenance of a node", "node.maintenance", (_ANY_NODE,), fixed={"ready": True},
+            examples=("crm node ready n1",)),
     Command("fence", "Power-cycle a node, whatever it says", "node.fence", (_NODE,),
             examples=('crm node fence n3 --reason "does not answer"',)),
     Command("attribute", "Set, delete or show an attribute of a node, for ever", "node.attribute", _ATTRIBUTE,
@@ -203,6 +207,8 @@ CONFIGURE = Level("configure", "The configuration: show it, load it, change it",
     Command("modgroup", "Add a member to a group, or remove one", "configure.modgroup",
             (Parameter("words", Takes.MANY, completes=Completes.RESOURCE),), is_statement=True,
             examples=("crm configure modgroup site add log after web", "crm configure modgroup site remove log")),
+    Command("set", "Change one value", "configure.set", (Parameter("path"), Parameter("value")), is_statement=True,
+            examples=("crm configure set web.port 8081", "crm configure set web.monitor.timeout 30s")),
     Command("save", "Write the configuration into a new file, secrets included", "configure.show",
             (Parameter("target", completes=Completes.FILE),), (_FORMAT,), fixed={"secrets": True},
             examples=("crm configure save all.crm", "crm configure save all.yaml --format yaml")),
@@ -302,6 +308,6 @@ HINTS = {
 """Words of other tools and of later releases, with what to type instead."""
 
 NOT_YET = (
-    "acl_group", "acl_target", "alert", "erase", "filter", "graph", "role", "set", "simulate", "user",
+    "acl_group", "acl_target", "alert", "erase", "filter", "graph", "role", "simulate", "user",
 )  # fmt: skip
 """Commands of crmsh's `configure` that are for a later release."""

@@ -149,6 +149,12 @@ def modify_group(context: Context, arguments: Arguments) -> Outcome:
     return _edited(context, ("modgroup", *words), f"group {words[0]} changed")
 
 
+def set_one(context: Context, arguments: Arguments) -> Outcome:
+    """Change one value of what is configured."""
+    path, value = arguments.word("path"), arguments.word("value")
+    return _edited(context, ("set", path, value), f"{path} is {value} now")
+
+
 def _edited(context: Context, words: tuple[str, ...], done: str) -> Outcome:
     made = edit(context, Reading(context.cib.configuration), words)
     if has_errors(made.reports):
@@ -235,6 +241,10 @@ VERBS = (
     )),
     Verb("configure.modgroup", modify_group, Permission.ADMINISTER, "Add a member to a group, or remove one", (
         Argument("words", Kind.WORDS, "GROUP add ID [after|before ID], or GROUP remove ID", is_required=True),
+    )),
+    Verb("configure.set", set_one, Permission.ADMINISTER, "Change one value", (
+        Argument("path", Kind.WORD, "ID.NAME or ID.OPERATION[.INTERVAL].NAME", is_required=True),
+        Argument("value", Kind.WORD, "its new value"),
     )),
     Verb("configure.verify", verify, Permission.READ, "Judge the configuration or a file", (
         Argument("text", Kind.TEXT, "the text of a file; left out: what is configured"),

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from haclusterd.commands.context import Context
 from haclusterd.commands.deletion import delete
 from haclusterd.commands.rearrangement import modify_group, rename
+from haclusterd.commands.value_setting import set_value
 from haclusterd.formats.crm_syntax import Mode, Script, assemble, parse_script, parse_words
+from haclusterd.formats.crm_tokens import read_lines
 from haclusterd.formats.policy_yaml import read_policy
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
@@ -17,7 +19,7 @@ from haclusterd.model.ids import AgentReference, NodeName
 from haclusterd.reports.items import Place, ReportItem, has_errors
 from haclusterd.reports.places import Places
 
-_EDITS = ("delete", "rm", "rename", "modgroup")
+_EDITS = ("delete", "rm", "rename", "modgroup", "set")
 _FORCE = ("-f", "-F", "--force")
 
 
@@ -97,6 +99,8 @@ def edit(context: Context, made: Reading, words: Sequence[str], place: Place | N
             configuration, reports = rename(here, rest, is_forced=is_forced)
         case "modgroup":
             configuration, reports = modify_group(here, rest)
+        case "set":
+            configuration, reports = set_value(made.configuration, words[1:])
         case _:
             ids = rest or [""]
             configuration, reports = delete(here, ids, cascade="--cascade" in words, is_forced=is_forced)
@@ -108,6 +112,12 @@ def _over(cib: Cib, configuration: Configuration) -> Cib:
     return replace(cib, configuration=configuration)
 
 
+def _split(line: str) -> tuple[str, ...]:
+    """Split an edit into words, with quotes where the language has them."""
+    read, _ = read_lines(line, "edit")
+    return tuple(token.text for token in read[0].tokens) if read else tuple(line.split())
+
+
 def _pieces(text: str) -> Iterator[_Piece]:
     """Cut a script at its edits of what is there."""
     pending: list[str] = []
@@ -117,7 +127,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
         if not is_continued and words and words[0].lower() in _EDITS:
             if any(each.strip() for each in pending):
                 yield _Piece("\n".join(pending))
-            yield _Piece("", tuple(words), number)
+            yield _Piece("", _split(line), number)
             pending = [""] * (len(pending) + 1)
             continue
         pending.append(line)

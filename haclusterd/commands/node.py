@@ -113,6 +113,19 @@ def online(context: Context, arguments: Arguments) -> Outcome:
     return outcome if outcome.is_refused else replace(outcome, commands=(*commands, *outcome.commands))
 
 
+def maintenance(context: Context, arguments: Arguments) -> Outcome:
+    """Leave everything on a node wholly alone, monitors too, or no longer."""
+    node = find_node(context, arguments.word("node"))
+    if isinstance(node, ReportItem):
+        return refusal(node)
+    value = "false" if arguments.flag("ready") else "true"
+    entry = context.cib.configuration.nodes.get(node, NodeEntry(node))
+    sets = with_value(entry.attributes, owner=f"nodes-{node}", section="attributes", name="maintenance", value=value)
+    new = _with_entry(context.cib.configuration, replace(entry, attributes=sets))
+    words = "is managed again" if value == "false" else "is left alone: nothing on it is started, stopped or watched"
+    return change(context, new, done=f"{node} {words}")
+
+
 def _with_entry(configuration: Configuration, entry: NodeEntry) -> Configuration:
     return replace(configuration, nodes={**configuration.nodes, entry.name: entry})
 
@@ -174,6 +187,10 @@ VERBS = (
         Argument("lifetime", Kind.WORD, "until when", choices=("reboot", "forever")),
     )),
     Verb("node.online", online, Permission.OPERATE, "Let a node on standby run resources again", (_NODE,)),
+    Verb("node.maintenance", maintenance, Permission.OPERATE, "Leave everything on a node alone, or no longer", (
+        _NODE,
+        Argument("ready", Kind.FLAG, "no longer"),
+    )),
     Verb("node.fence", fence, Permission.ADMINISTER, "Power-cycle a node, whatever it says", (
         Argument("node", Kind.WORD, "which node", is_required=True),
     )),

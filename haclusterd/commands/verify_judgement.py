@@ -8,7 +8,7 @@ from haclusterd.model.cluster import Member
 from haclusterd.model.configuration import AttributeSet, Configuration
 from haclusterd.model.ids import NodeName
 from haclusterd.model.properties import Row, live_objection
-from haclusterd.reports.codes import Code
+from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report_with
 from haclusterd.reports.places import Places
 from haclusterd.reports.suggestions import nearest
@@ -27,9 +27,19 @@ class Judgement:
     places: Places
     reports: list[ReportItem] = field(default_factory=list)
 
-    def note(self, code: Code, path: tuple[str, ...], /, *, remedy: str | None = None, **parameters: object) -> None:
+    def note(
+        self,
+        code: Code,
+        path: tuple[str, ...],
+        /,
+        *,
+        remedy: str | None = None,
+        severity: Severity | None = None,
+        **parameters: object,
+    ) -> None:
         """Report a fault of what stands at `path`."""
-        self.reports.append(report_with(code, parameters, place=self.places.find(*path), remedy=remedy))
+        place = self.places.find(*path)
+        self.reports.append(report_with(code, parameters, place=place, remedy=remedy, severity=severity))
 
     def check_value(self, row: Row, value: str, name: str, path: tuple[str, ...]) -> None:
         """Report a value that does not fit its row in a table, or that a running cluster does not obey."""

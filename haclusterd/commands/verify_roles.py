@@ -20,7 +20,7 @@ from haclusterd.model.configuration import (
 )
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.properties import ClusterProperties, read_boolean
-from haclusterd.reports.codes import Code
+from haclusterd.reports.codes import Code, Severity
 
 OF_PROMOTABLES = frozenset({"Promoted", "Unpromoted", "promote", "demote"})
 NEEDED_ACTIONS = ("promote", "demote")
@@ -113,11 +113,12 @@ class _Roles:
             self._report(resource, word or "", ("constraint", constraint.id, part), f"constraint {constraint.id}")
 
     def check_primitive(self, primitive: Primitive) -> None:
-        """Report operations and wishes for roles that the resource cannot have."""
+        """Warn of operations for roles that the resource cannot have: they never run, unless it is cloned later."""
         for index, operation in enumerate(primitive.operations):
             if operation.role == "Promoted":
                 path = ("resource", primitive.id, "operation", str(index), "role")
-                self._report(primitive.id, operation.role, path, f"{primitive.id}: {operation.name}")
+                where = f"{primitive.id}: {operation.name}"
+                self._report(primitive.id, operation.role, path, where, Severity.WARNING)
 
     def check_ticket(self, constraint: TicketConstraint) -> None:
         """Report loss policies that nothing follows from."""
@@ -143,6 +144,8 @@ class _Roles:
             step = self._parents.get(step)
         return False
 
-    def _report(self, resource: ResourceId, word: str, path: tuple[str, ...], where: str) -> None:
+    def _report(
+        self, resource: ResourceId, word: str, path: tuple[str, ...], where: str, severity: Severity = Severity.ERROR
+    ) -> None:
         if not self._can(resource):
-            self._judgement.note(Code.NOT_PROMOTABLE, path, where=where, id=resource, word=word)
+            self._judgement.note(Code.NOT_PROMOTABLE, path, severity=severity, where=where, id=resource, word=word)

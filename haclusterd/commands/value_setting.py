@@ -1,0 +1,146 @@
+"""One value of what is configured: `set ID.NAME VALUE`, `set ID.OPERATION[.INTERVAL].NAME VALUE`.
+
+A name stands for the parameter or meta-attribute that has it; one that is new is a meta-attribute when it is known as
+one, and else a parameter. What is no attribute of an operation is a parameter of it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from haclusterd.commands.attribute_sets import with_value
+from haclusterd.model import durations
+from haclusterd.model.configuration import (
+    AttributeSet,
+    Bundle,
+    Clone,
+    Configuration,
+    Group,
+    Operation,
+    Primitive,
+    Template,
+)
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.operations import read_role
+from haclusterd.model.properties import meta_row, read_boolean
+from haclusterd.model.words import ATTRIBUTE_NAME
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+from haclusterd.reports.suggestions import did_you_mean
+
+_Owner = TypeVar("_Owner", bound=Primitive | Group | Clone | Bundle | Template)
+_SECTIONS = ("properties", "resource_defaults", "operation_defaults")
+
+_OPERATION_FIELDS: Mapping[str, tuple[str, Callable[[str], object]]] = {
+    "interval": ("interval_ms", durations.parse),
+    "timeout": ("timeout_ms", durations.parse),
+    "start-delay": ("start_delay_ms", durations.parse),
+    "role": ("role", read_role),
+    "on-fail": ("on_fail", str),
+    "enabled": ("is_enabled", read_boolean),
+    "requires": ("requires", str),
+    "interval-origin": ("interval_origin", str),
+    "record-pending": ("record_pending", read_boolean),
+}
+
+
+def set_value(configuration: Configuration, words: Sequence[str]) -> tuple[Configuration, tuple[ReportItem, ...]]:
+    """Return the configuration with one value changed, not to be used when there are errors."""
+    if len(words) != 2:
+        return configuration, (report(Code.USAGE, problem="set needs a path and a value: set ID.NAME VALUE"),)
+    path, value = words
+    found = _owner(configuration, path)
+    if found is None:
+        known = [*configuration.resources, *configuration.templates, *configuration.nodes]
+        remedy = did_you_mean(path.partition(".")[0], known)
+        return configuration, (report(Code.UNKNOWN_OBJECT, id=repr(path.partition(".")[0]), remedy=remedy),)
+    rest = path[len(found) + 1 :].split(".")
+    if not all(map(ATTRIBUTE_NAME.match, rest)) or len(rest) > 3:
+        return configuration, (report(Code.USAGE, problem=f"{path} is not ID.NAME or ID.OPERATION[.INTERVAL].NAME"),)
+    try:
+        return _changed(configuration, found, rest, value), ()
+    except ValueError as error:
+        return configuration, (report(Code.BAD_VALUE, name=path, problem=error),)
+
+
+def _owner(configuration: Configuration, path: str) -> str | None:
+    """Return the longest id that the path begins with: ids may hold dots."""
+    sets = [block.id for name in _SECTIONS for block in getattr(configuration, name)]
+    known = [*configuration.resources, *configuration.templates, *configuration.nodes, *sets]
+    return max((id_ for id_ in known if path.startswith(f"{id_}.")), key=len, default=None)
+
+
+def _changed(configuration: Configuration, owner: str, rest: list[str], value: str) -> Configuration:
+    resource, template = configuration.resources.get(ResourceId(owner)), configuration.templates.get(ResourceId(owner))
+    if resource is not None:
+        changed = _with_value(resource, rest, value)
+        return replace(configuration, resources={**configuration.resources, resource.id: changed})
+    if template is not None:
+        made = _with_value(template, rest, value)
+        return replace(configuration, templates={**configuration.templates, template.id: made})
+    if len(rest) > 1:
+        raise ValueError("only primitives have operations")
+    node = configuration.nodes.get(NodeName(owner))
+    if node is not None:
+        sets = with_value(node.attributes, owner=owner, section="attributes", name=rest[0], value=value)
+        return replace(configuration, nodes={**configuration.nodes, node.name: replace(node, attributes=sets)})
+    properties, resource_defaults, operation_defaults = (
+        _in_section(configuration, section, owner, rest[0], value) for section in _SECTIONS
+    )
+    return replace(
+        configuration,
+        properties=properties,
+        resource_defaults=resource_defaults,
+        operation_defaults=operation_defaults,
+    )
+
+
+def _in_section(
+    configuration: Configuration, section: str, block_id: str, name: str, value: str
+) -> tuple[AttributeSet, ...]:
+    blocks: tuple[AttributeSet, ...] = getattr(configuration, section)
+    return tuple(
+        with_value((block,), owner=block_id, section="meta", name=name, value=value)[0]
+        if block.id == block_id
+        else block
+        for block in blocks
+    )
+
+
+def _with_value(owner: _Owner, rest: list[str], value: str) -> _Owner:
+    if len(rest) > 1:
+        if not isinstance(owner, Primitive | Template):
+            raise ValueError("only primitives have operations")
+        return replace(owner, operations=_operations(owner.operations, rest, value))
+    name = rest[0]
+    is_parameter = any(block.get(name) is not None for block in owner.parameters)
+    is_meta = any(block.get(name) is not None for block in owner.meta) or meta_row(name) is not None
+    if is_meta and not is_parameter:
+        return replace(owner, meta=with_value(owner.meta, owner=owner.id, section="meta", name=name, value=value))
+    parameters = with_value(owner.parameters, owner=owner.id, section="params", name=name, value=value)
+    return replace(owner, parameters=parameters)
+
+
+def _operations(operations: tuple[Operation, ...], rest: list[str], value: str) -> tuple[Operation, ...]:
+    action, name = rest[0], rest[-1]
+    interval_ms = durations.parse(rest[1]) if len(rest) == 3 else None
+    chosen = [
+        operation.id
+        for operation in operations
+        if operation.name == action and interval_ms in (None, operation.interval_ms)
+    ]
+    if len(chosen) != 1:
+        which = f"{action} {rest[1]}" if len(rest) == 3 else action
+        problem = f"several operations are {which}: add .INTERVAL" if chosen else f"there is no operation {which}"
+        raise ValueError(problem)
+    return tuple(_with(each, name, value) if each.id == chosen[0] else each for each in operations)
+
+
+def _with(operation: Operation, name: str, value: str) -> Operation:
+    known = _OPERATION_FIELDS.get(name)
+    if known is None:
+        owner, blocks = operation.id, operation.parameters
+        return replace(operation, parameters=with_value(blocks, owner=owner, section="params", name=name, value=value))
+    field, read = known
+    changes: dict[str, Any] = {field: read(value)}
+    return replace(operation, **changes)
