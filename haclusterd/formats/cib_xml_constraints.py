@@ -28,6 +28,8 @@ _ACTIONS = ("start", "stop", "promote", "demote")
 _DISCOVERIES = ("always", "never", "exclusive")
 _LOSS_POLICIES = ("stop", "demote", "freeze", "fence")
 _REFERENCES = ("rsc", "with-rsc", "first", "then")
+_ONE_BY_ONE = ("rsc_location", "rsc_ticket")
+"""Constraints that do not relate resources with each other."""
 
 MAX_MEMBERS = 1000
 """Resources in one constraint: each may be related with each."""
@@ -85,7 +87,7 @@ class ConstraintReader:
             each = self._references.target(written)
             named += [member.get("id") or "" for member in each.all("resource_ref")] if each is not None else []
         count = sum(self._sizes.get(name, 1) for name in named)
-        self._pairs_left -= count * count // 4
+        self._pairs_left -= count if element.tag in _ONE_BY_ONE else count * count // 4
         if count <= MAX_MEMBERS and self._pairs_left >= 0:
             return True
         what = f"<{element.tag}>" if count > MAX_MEMBERS else "what all constraints relate"

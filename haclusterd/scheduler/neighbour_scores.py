@@ -43,7 +43,6 @@ class Pull:
     """Walk to what the neighbours want to run with, instead of to what wants to run with them."""
     changes: list[tuple[NodeName, int, Together]] = field(default_factory=list)
     """What was added and for which colocation; only when the target explains its scores."""
-    _steps_left: int = field(init=False, default=0)
     _live: list[NodeName] = field(init=False)
     """The nodes that can still be gained: -INFINITY stays what it is."""
     _leaps: list[Resource] = field(default_factory=list)
@@ -57,9 +56,8 @@ class Pull:
 
         A walk with a list instead of calls: chains of colocations are as long as groups are. A resource on the way to
         the present one does not pull again. One that is reached on several ways pulls on each; there may be more ways
-        than anybody can walk, and those that are left when the plan's detours are used up do not count.
+        than anybody can walk, and those that are left when the plan's steps are used up do not count.
         """
-        self._steps_left = self.placing.walk_length
         waiting = [_Step(source, together, _narrowed(together.score / INFINITY))]
         is_first = True
         while waiting:
@@ -91,12 +89,9 @@ class Pull:
             waiting.extend(reversed(list(self._further(end, step.factor))))
 
     def _is_tired(self) -> bool:
-        """Count a step; tell whether this walk, and all of the plan together, have taken as many as they may."""
-        self._steps_left -= 1
-        if self._steps_left >= 0:
-            return False
-        self.placing.detours_left -= 1
-        return self.placing.detours_left < 0
+        """Count a step; tell whether all walks of the plan together have taken as many as they may."""
+        self.placing.steps_left -= 1
+        return self.placing.steps_left < 0
 
     def _pull(self, here: Resource, step: _Step, *, is_kept: bool) -> bool:
         """Add what one neighbour prefers; tell whether a node is left, without which nobody behind it pulls."""

@@ -21,8 +21,9 @@ from haclusterd.scheduler.utilization import compare_capacities, consume, give_b
 
 Table = dict[NodeName, int]
 
-DETOURS_MAX = 300_000
-"""How often, in one plan, walks along colocations may come again to a resource where they have been."""
+STEPS_MAX = 1_000_000
+STEPS_PER_RESOURCE = 100
+"""How many steps all walks along colocations take in one plan, at most: so many, and so many for each resource."""
 
 
 class Placing:
@@ -34,10 +35,8 @@ class Placing:
         self.available: set[NodeName] = {node.name for node in inventory.nodes if node.is_available}
         """Nodes that can run resources now, scores aside."""
         self.chains = DependentChains()
-        self.walk_length = len(inventory.by_id)
-        """How many steps any walk along colocations may take."""
-        self.detours_left = DETOURS_MAX
-        """How many steps all walks together may take beyond that."""
+        self.steps_left = STEPS_MAX + STEPS_PER_RESOURCE * len(inventory.by_id)
+        """How far the walks along colocations may still go."""
         self._strategy = settings.placement_strategy
 
     def node_changed(self, node: Node) -> None:

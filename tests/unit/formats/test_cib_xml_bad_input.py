@@ -78,7 +78,7 @@ def crowd(count: int) -> str:
         (cib(constraints=crowd(1001)), "<rsc_colocation> is larger than 1000 resources"),
         (
             cib(
-                constraints="".join(f'<rsc_location id="l{n}" rsc="t" node="n1"/>' for n in range(20)),
+                constraints="".join(f'<rsc_order id="o{n}" first="t" then="web"/>' for n in range(20)),
                 more='<tags><tag id="t">' + '<obj_ref id="web"/>' * 900 + "</tag></tags>",
             ),
             "what all constraints relate is larger than 2000000 pairs of resources",
