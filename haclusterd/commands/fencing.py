@@ -21,6 +21,7 @@ from haclusterd.model.fencing import FenceOrder, FenceOutcome, FencingRecord, Pr
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.scheduler.fencing_capability import executors_of, fencing_levels
@@ -177,7 +178,9 @@ def _as_fields(value: Json) -> dict[str, Json]:
 
 def _delays(cib: Cib, device: ResourceId, name: NodeName) -> dict[str, Json]:
     found = cib.configuration.resources.get(device)
-    least, most = delay_bounds_ms(effective(found.parameters), name) if isinstance(found, Primitive) else (0, 0)
+    least = most = 0
+    if isinstance(found, Primitive):
+        least, most = delay_bounds_ms(effective(expanded(found, cib.configuration).parameters), name)
     return {"delay_min_ms": least, "delay_max_ms": most}
 
 

@@ -20,6 +20,7 @@ from haclusterd.model.configuration import Primitive, effective
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.templates import expanded
 
 ATTEMPTS_DEFAULT = 2
 """`pcmk_<action>_retries`: how often the agent is called at most."""
@@ -232,7 +233,9 @@ class FencerMachine:
 
     def _device(self, name: ResourceId) -> Primitive | None:
         device = self._cib.configuration.resources.get(name)
-        return device if isinstance(device, Primitive) and device.agent.standard == "stonith" else None
+        if not isinstance(device, Primitive) or device.agent.standard != "stonith":
+            return None
+        return expanded(device, self._cib.configuration)
 
     def _parameters(self, name: ResourceId) -> Mapping[str, str]:
         device = self._device(name)

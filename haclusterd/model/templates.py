@@ -1,5 +1,6 @@
 """Templates: a primitive made from one is what the template says, then what it says itself (Pacemaker Explained)."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from haclusterd.model.configuration import Configuration, Operation, Primitive
@@ -26,6 +27,11 @@ def expanded(primitive: Primitive, configuration: Configuration) -> Primitive:
         utilization=template.utilization + primitive.utilization,
         operations=inherited + primitive.operations,
     )
+
+
+def fence_devices(configuration: Configuration) -> Iterator[Primitive]:
+    """Yield the primitives that are fence devices, with their templates' words."""
+    return (expanded(device, configuration) for device in configuration.fence_devices())
 
 
 def _operation_key(operation: Operation) -> tuple[str, str]:

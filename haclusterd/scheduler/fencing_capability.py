@@ -13,6 +13,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.properties import meta_values
 from haclusterd.model.scores import INFINITY
+from haclusterd.model.templates import fence_devices
 
 _SEPARATORS = re.compile(r"[\s,;]+")
 
@@ -47,7 +48,7 @@ def fencing_levels(
 
 
 def _enabled_devices(configuration: Configuration) -> list[Primitive]:
-    devices = list(configuration.fence_devices())
+    devices = list(fence_devices(configuration))
     if not devices:
         return []
     parents = configuration.parents()

@@ -9,8 +9,9 @@ from haclusterd.cib import commands
 from haclusterd.machines.effects import CallFenceAgent, Effect
 from haclusterd.machines.fencer import RETRY_PAUSE_MS, FencerMachine, delay_ms, fence_parameters, host_map
 from haclusterd.model.agent_calls import FenceCall, FenceCallResult
+from haclusterd.model.configuration import AttributeSet, Template
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
-from haclusterd.model.ids import FenceKey, ResourceId
+from haclusterd.model.ids import AgentReference, FenceKey, ResourceId
 from haclusterd.model.instants import NEVER, WallTime
 from tests.unit.machines.situations import (
     N1,
@@ -293,3 +294,14 @@ def test_a_device_does_one_thing_at_a_time() -> None:
     assert len(executor.calls) == 1
     assert executor.ended(0) == [FenceOutcome.FENCED]
     assert [call.host for call in executor.calls] == ["n2", "n3"]
+
+
+def test_a_device_made_from_a_template_is_called_with_its_words() -> None:
+    executor = Executor({"port": "7"})
+    said = AttributeSet("t-params", (("ip", "10.0.0.9"), ("port", "1")))
+    agent = AgentReference("stonith", None, "fence_test")
+    executor.cluster.configure(commands.PutTemplate(Template(ResourceId("t"), agent, (said,))))
+    power = replace(primitive("power", "stonith:fence_test", {"port": "7"}), template=ResourceId("t"))
+    executor.cluster.configure(commands.PutResource(power))
+    executor.ordered()
+    assert {**executor.calls[-1].parameters, "ip": "10.0.0.9", "port": "7"} == executor.calls[-1].parameters

@@ -70,3 +70,11 @@ def test_levels_of_a_topology(topology: str, expected: dict[str, str]) -> None:
 def test_a_level_by_attribute_is_for_the_nodes_that_have_it() -> None:
     configuration = configured(f"{LEVELS}fencing_topology attr:rack=7 power2\n")
     assert fencing_levels(configuration, NodeName("n1"), {"rack": "7"}) == ((ResourceId("power2"),),)
+
+
+def test_a_template_speaks_for_a_device() -> None:
+    template = 'rsc_template t stonith:fence_local params pcmk_host_list="n1"\nprimitive power @t\n'
+    configuration = configured(template)
+    assert usable_devices(configuration, NodeName("n1")) == ("power",)
+    assert usable_devices(configuration, NodeName("n2")) == ()
+    assert usable_devices(configured(f"{template}rsc_defaults target-role=Stopped\n"), NodeName("n1")) == ()
