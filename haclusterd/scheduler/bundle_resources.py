@@ -181,7 +181,7 @@ class _Contents:
         connection.is_nesting_allowed = True
         for each in builder.inventory.nodes:
             if each.is_remote and each.name in connection.allowed:
-                connection.allowed[each.name] = -INFINITY
+                _forbid(connection, each.name, f"{each.name} is a remote node")
                 connection.discovery[each.name] = Discovery.NEVER
         connection.launcher = replica.container
         replica.container.launched.append(connection)
@@ -190,7 +190,7 @@ class _Contents:
         assert child is not None, "a connection leads to a child"
         child.allowed = {name: _CHILD_SCORE}
         child.discovery = {name: Discovery.EXCLUSIVE}
-        clone.allowed[name] = -INFINITY
+        _forbid(clone, name, f"{name} is a container")
         replica.container.utilization, child.utilization = child.utilization, {}
 
     def _ban_others(self, node: NodeName) -> None:
@@ -199,8 +199,15 @@ class _Contents:
             return
         for resource in self._builder.inventory.by_id.values():
             if node in resource.allowed:
-                resource.allowed[node] = -INFINITY
+                _forbid(resource, node, f"{node} is a container")
                 resource.discovery[node] = Discovery.NEVER
+
+
+def _forbid(resource: Resource, node: NodeName, source: str) -> None:
+    """Give a node -INFINITY, whatever it had."""
+    resource.allowed[node] = -INFINITY
+    if resource.addends is not None:
+        resource.addends[node] = [(-INFINITY, source)]
 
 
 def _monitor(name: str) -> Operation:

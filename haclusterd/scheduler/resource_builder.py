@@ -302,7 +302,9 @@ class ResourceBuilder:
         """Let every node have the score that it has for everybody; connections of guests need an entry for all."""
         if self.settings.is_symmetric or (resource.is_remote_connection and "container" in resource.meta):
             resource.allowed = dict(self._scores)
-        resource.addends = {} if self.settings.options.is_explaining else None
+        if self.settings.options.is_explaining:
+            named = {name: [(score, f"score of {name}")] for name, score in resource.allowed.items() if score}
+            resource.addends = named
 
 
 def _mark_removed(resource: Resource) -> None:
