@@ -6,12 +6,19 @@ that the status of ten thousand resources costs no more than reading them.
 
 from collections.abc import Mapping
 
-from haclusterd.commands.resource_state import Failure, Instance, base_of, failures, instances_on, why_not_wanted
+from haclusterd.commands.resource_state import (
+    Failure,
+    Instance,
+    base_of,
+    can_be_promoted,
+    failures,
+    instances_on,
+    why_not_wanted,
+)
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import Bundle, Clone, Configuration, Primitive, contained, effective
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
-from haclusterd.model.templates import expanded
 
 
 class Overview:
@@ -28,6 +35,7 @@ class Overview:
                 self._instances.setdefault(base_of(resource), []).append(instance)
         self._defaults = effective(cib.configuration.resource_defaults)
         self._inherited = _inherited(cib.configuration)
+        self._meta: dict[ResourceId, Mapping[str, str]] = {}
         self._tops = _tops(cib.configuration)
         self._failed_on: dict[ResourceId, list[NodeName]] = {}
         for failure in self.failures:
@@ -40,8 +48,13 @@ class Overview:
 
     def meta(self, primitive: Primitive) -> Mapping[str, str]:
         """Return a primitive's effective meta-attributes, without defaults of the table."""
-        own = effective(expanded(primitive, self.cib.configuration).meta)
-        return {**self._defaults, **self._inherited.get(primitive.id, {}), **own}
+        known = self._meta.get(primitive.id)
+        if known is None:
+            template = self.cib.configuration.templates.get(primitive.template) if primitive.template else None
+            own = effective(primitive.meta if template is None else template.meta + primitive.meta)
+            known = {**self._defaults, **self._inherited.get(primitive.id, {}), **own}
+            self._meta[primitive.id] = known
+        return known
 
     def not_wanted(self, primitive: Primitive) -> str:
         """Say by whose wish a primitive is not to run; empty when it is to."""
@@ -57,6 +70,11 @@ class Overview:
         most = effective(top.meta).get("clone-max", "")
         nodes = sum(not member.is_witness for member in self.cib.members.values())
         return int(most) if most.isascii() and most.isdigit() else max(1, nodes)
+
+    def is_promotable(self, resource: ResourceId) -> bool:
+        """Tell whether instances of a resource can have roles."""
+        top = self.cib.configuration.resources.get(self._tops.get(resource, resource))
+        return top is not None and can_be_promoted(top)
 
     def is_witness(self, node: NodeName) -> bool:
         """Tell whether a node votes and runs nothing."""

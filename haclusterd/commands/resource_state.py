@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from haclusterd.cib.activity import history_says_active, history_says_promoted
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.configuration import Bundle, Clone, Configuration, Primitive, effective
+from haclusterd.model.configuration import Bundle, Clone, Configuration, Primitive, Resource, effective
 from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key, ordered_records
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
@@ -241,6 +241,11 @@ def why_not_wanted(properties: ClusterProperties, primitive: Primitive, meta: Ma
 def is_promotable(configuration: Configuration, resource: ResourceId) -> bool:
     """Tell whether a primitive's instances have the roles of a promotable clone."""
     top = configuration.resources.get(configuration.top_of(resource))
+    return top is not None and can_be_promoted(top)
+
+
+def can_be_promoted(top: Resource) -> bool:
+    """Tell whether a resource that nothing contains is a promotable clone, or a bundle whose replicas are promoted."""
     if isinstance(top, Bundle):
         return bool(top.promoted_max)
     if not isinstance(top, Clone):

@@ -7,7 +7,7 @@ from haclusterd.commands.headlines import Headline, headlines, missing_voters, r
 from haclusterd.commands.node_health import votes
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.overview import Overview
-from haclusterd.commands.resource_state import Failure, Instance, is_promotable, meta_flag, node_flag
+from haclusterd.commands.resource_state import Failure, Instance, meta_flag, node_flag
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus
 from haclusterd.model.configuration import Group, Location, Primitive, Resource, contained
@@ -155,7 +155,7 @@ def resource_data(overview: Overview, resource: Resource) -> dict[str, Json]:
         "id": resource.id,
         "kind": type(resource).__name__.lower(),
         "agent": "",
-        "is_promotable": not isinstance(resource, Group) and is_promotable(overview.cib.configuration, resource.id),
+        "is_promotable": not isinstance(resource, Group) and overview.is_promotable(resource.id),
         "members": [resource_data(overview, known[child]) for child in contained(resource) if child in known],
     }
 
@@ -163,7 +163,7 @@ def resource_data(overview: Overview, resource: Resource) -> dict[str, Json]:
 def _primitive(overview: Overview, primitive: Primitive) -> dict[str, Json]:
     meta = overview.meta(primitive)
     found = overview.instances(primitive.id)
-    has_roles = is_promotable(overview.cib.configuration, primitive.id)
+    has_roles = overview.is_promotable(primitive.id)
     return {
         "id": primitive.id,
         "kind": "fence device" if primitive.agent.standard == "stonith" else "primitive",
