@@ -1,0 +1,156 @@
+"""What is done on remote and guest nodes and in bundles, and what clones are told; `crm_simulate` 2.1.5 agrees."""
+
+import pytest
+
+from tests.pacemaker_plans import (
+    FENCE,
+    FENCE_KNOWN,
+    FENCE_RUNS,
+    LOST,
+    Case,
+    actions_of,
+    member,
+    missing_orders,
+    planned,
+    ran,
+    remote,
+)
+from tests.unpacked_cibs import meta, primitive
+from tests.written_cibs import cib, pair
+
+REMOTE = 'class="ocf" provider="pacemaker" type="remote"'
+NODES = '<node id="1" uname="n1"/><node id="2" uname="n2"/>'
+CONNECTION = primitive(
+    "r1", '<operations><op id="r1-m" name="monitor" interval="30s"/></operations>', agent="ocf:pacemaker:remote"
+)
+ON_R1 = '<rsc_location id="l" rsc="a" node="r1" score="100"/>'
+NOTHING_THERE = ran("a", "monitor=7")
+
+CASES = (
+    Case(
+        "a remote node whose connection failed is fenced, and what it ran starts elsewhere",
+        cib(
+            nodes=NODES,
+            resources=CONNECTION + primitive("a") + FENCE,
+            constraints=ON_R1,
+            status=member(1, ran("r1", "start", "monitor/30000=1", agent=REMOTE), FENCE_KNOWN, NOTHING_THERE)
+            + member(2, ran("r1", "monitor=7", agent=REMOTE), FENCE_RUNS, NOTHING_THERE)
+            + remote("r1", ran("a", "start")),
+        ),
+        ("fence reboot@r1", "~stop a@r1", "start a@n2", "stop r1@n1", "start r1@n1", "monitor/30000 r1@n1"),
+        ("fence reboot@r1 < start a@n2", "~stop a@r1 < stop r1@n1", "stop r1@n1 < start r1@n1"),
+    ),
+    Case(
+        "when the host of a connection is lost, the remote node goes on, connected to from elsewhere",
+        cib(
+            nodes=NODES,
+            resources=CONNECTION + primitive("a") + FENCE,
+            constraints=ON_R1,
+            status=member(1, ran("r1", "start", agent=REMOTE), FENCE_KNOWN, state=LOST)
+            + member(2, ran("r1", "monitor=7", agent=REMOTE), FENCE_RUNS, NOTHING_THERE)
+            + remote("r1", ran("a", "start")),
+        ),
+        ("fence reboot@n1", "~stop r1@n1", "start r1@n2", "monitor/30000 r1@n2"),
+        ("~stop r1@n1 < start r1@n2",),
+    ),
+    Case(
+        "a guest node is fenced by restarting what launches it",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            nodes='<node id="1" uname="n1"/>',
+            resources=primitive(
+                "vm",
+                meta("vm", **{"remote-node": "g1"})
+                + '<operations><op id="vm-m" name="monitor" interval="10s"/></operations>',
+            )
+            + primitive("a"),
+            constraints='<rsc_location id="l" rsc="a" node="g1" score="100"/>',
+            status=member(1, ran("vm", "start", "monitor/10000=7"), ran("g1", "start", agent=REMOTE), NOTHING_THERE)
+            + remote("g1", ran("a", "start")),
+        ),
+        (
+            "~reboot@g1",
+            "~stop a@g1",
+            "start a@g1",
+            "stop vm@n1",
+            "start vm@n1",
+            "monitor/10000 vm@n1",
+            "stop g1@n1",
+            "start g1@n1",
+            "monitor/30000 g1@n1",
+        ),
+        (
+            "stop g1@n1 < stop vm@n1",
+            "stop vm@n1 < ~reboot@g1",
+            "~reboot@g1 < start a@g1",
+            "start vm@n1 < start g1@n1",
+            "start g1@n1 < start a@g1",
+        ),
+    ),
+    Case(
+        "a container is started, then connected to; then what runs inside is asked for, and started",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            nodes='<node id="1" uname="n1"/>',
+            resources='<bundle id="b"><podman image="i" replicas="1"/><network control-port="3121"/>'
+            f"{primitive('a')}</bundle>",
+            status=member(1),
+        ),
+        (
+            "monitor b-podman-0@n1",
+            "monitor b-0@n1",
+            "~start b@",
+            "~running b@",
+            "~start b-clone@",
+            "~running b-clone@",
+            "start b-podman-0@n1",
+            "monitor/60000 b-podman-0@n1",
+            "start b-0@n1",
+            "monitor/30000 b-0@n1",
+            "start a@b-0",
+        ),
+        (
+            "monitor b-podman-0@n1 < start b-podman-0@n1",
+            "start b-podman-0@n1 < monitor b-0@n1",
+            "start b-0@n1 < start a@b-0",
+        ),
+    ),
+    Case(
+        "instances are told that fencing stopped one of them",
+        cib(
+            nodes=NODES,
+            resources='<clone id="c">' + meta("c", notify="true") + primitive("a") + "</clone>" + FENCE,
+            status=member(1, ran("a", "start"), FENCE_KNOWN, state=LOST) + member(2, ran("a", "start"), FENCE_RUNS),
+        ),
+        (
+            "fence reboot@n1",
+            "~pre_notify_stop c@",
+            "notify a@n2",
+            "~confirmed-pre_notify_stop c@",
+            "~stop c@",
+            "~stop a@n1",
+            "~stopped c@",
+            "~post_notify_stopped c@",
+            "notify a@n2",
+            "~confirmed-post_notify_stopped c@",
+            "~post_notify_stop a@",
+            "~notified a@",
+        ),
+        ("fence reboot@n1 < ~stop a@n1", "~stop a@n1 < ~stopped c@", "fence reboot@n1 < notify a@n2"),
+    ),
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_actions_and_their_order(case: Case) -> None:
+    assert actions_of(case) == sorted(case.actions)
+    assert missing_orders(case) == []
+
+
+def test_a_member_carries_out_what_is_done_on_a_remote_node() -> None:
+    graph = planned(CASES[1].text)
+    connecting = next(action for action in graph.actions.values() if action.name == "start")
+    assert connecting.router_node is None
+    inside = planned(CASES[2].text)
+    started = next(action for action in inside.actions.values() if action.name == "start" and action.node == "g1")
+    assert started.router_node == "n1"
