@@ -11,6 +11,8 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.formats.cib_xml import read_cib, write_configuration
 from haclusterd.model.cluster import Cib
+from haclusterd.reports.items import has_errors
+from tests.administered_clusters import NOW, running
 from tests.written_cibs import EVERYTHING, told
 
 _relaxed = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
@@ -81,3 +83,14 @@ def test_what_is_left_of_a_document_can_be_written_and_read(seed: int) -> None:
     again = read_cib(write_configuration(held), "again").cib.configuration
     assert set(again.resources) == set(held.resources)
     assert set(again.constraints) == set(held.constraints)
+
+
+@settings(_relaxed, max_examples=200)
+@given(seed=st.integers(0, 2**32), mode=st.sampled_from(["update", "replace"]))
+def test_a_damaged_document_is_taken_over_whole_or_not_at_all(seed: int, mode: str) -> None:
+    cluster = running()
+    context = Context(cluster.cib, NOW, "root@n1", live=cluster.live)
+    outcome = registry.run("configure.load", {"text": rearranged(seed), "source": "cib.xml", "mode": mode}, context)
+    assert not outcome.commands or not has_errors(outcome.reports)
+    for command in outcome.commands:
+        cluster.do(command)
