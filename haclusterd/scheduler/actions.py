@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
-from haclusterd.scheduler.entities import LRM_DELETE, MONITOR, NOTIFY, STOP, Action, Needs, Relation, Resource
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import LRM_DELETE, MONITOR, NOTIFY, STOP, Action, Needs, Node, Relation, Resource
 from haclusterd.scheduler.settings import NoQuorumPolicy, Settings
 
 _MANY = 16

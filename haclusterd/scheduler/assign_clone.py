@@ -12,10 +12,9 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.colocation_effects import ColocationEffects
 from haclusterd.scheduler.colocation_lists import this_with, with_this
-from haclusterd.scheduler.entities import Resource
+from haclusterd.scheduler.entities import Node, Resource
 from haclusterd.scheduler.instance_order import InstanceOrder
 from haclusterd.scheduler.neighbour_scores import pull_by_dependents
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.placing import Placing, Trial
 from haclusterd.scheduler.promotion import choose_roles
 from haclusterd.scheduler.promotion_scores import add_promotion_scores

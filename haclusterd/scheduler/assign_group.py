@@ -4,8 +4,7 @@ Source: Pacemaker Explained, "Groups". Where the first member goes is decided by
 """
 
 from haclusterd.model.ocf import Role
-from haclusterd.scheduler.entities import Resource
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import Node, Resource
 from haclusterd.scheduler.steps import Steps, Wanted, remember_scores
 
 

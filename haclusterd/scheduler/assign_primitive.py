@@ -8,9 +8,8 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.colocation_effects import ColocationEffects
 from haclusterd.scheduler.colocation_lists import this_with, with_this
-from haclusterd.scheduler.entities import Resource, Together
+from haclusterd.scheduler.entities import Node, Resource, Together
 from haclusterd.scheduler.neighbour_scores import pull_by_dependents
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.placing import Placing, Trial
 from haclusterd.scheduler.settings import NoQuorumPolicy
 from haclusterd.scheduler.steps import Steps, Wanted, remember_scores

@@ -5,8 +5,7 @@ from haclusterd.scheduler.assign_clone import assign_clone
 from haclusterd.scheduler.assign_group import assign_group
 from haclusterd.scheduler.assign_primitive import PrimitiveAssignment
 from haclusterd.scheduler.colocation_effects import ColocationEffects
-from haclusterd.scheduler.entities import Inventory, Resource, Variant
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import Inventory, Node, Resource, Variant
 from haclusterd.scheduler.placing import Placing
 from haclusterd.scheduler.settings import Settings
 from haclusterd.scheduler.steps import Steps, Wanted

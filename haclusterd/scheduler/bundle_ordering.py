@@ -10,24 +10,26 @@ from haclusterd.scheduler.clone_ordering import promotion_templates
 from haclusterd.scheduler.entities import (
     DEMOTE,
     DEMOTED,
-    FIRST_IMPLIES_THEN,
-    FIRST_IMPLIES_THEN_GRAPHED,
-    GUEST_ALLOWED,
     MONITOR,
-    ORDERED,
     PROMOTE,
     PROMOTED,
     RUNNING,
     START,
     STOP,
     STOPPED,
-    THEN_IMPLIES_FIRST,
-    THEN_IMPLIES_FIRST_GRAPHED,
-    UNRUNNABLE_FIRST_BLOCKS,
     Replica,
     Resource,
 )
 from haclusterd.scheduler.ordering import Template
+from haclusterd.scheduler.relation_flags import (
+    FIRST_IMPLIES_THEN,
+    FIRST_IMPLIES_THEN_GRAPHED,
+    GUEST_ALLOWED,
+    ORDERED,
+    THEN_IMPLIES_FIRST,
+    THEN_IMPLIES_FIRST_GRAPHED,
+    UNRUNNABLE_FIRST_BLOCKS,
+)
 
 _DOWN = THEN_IMPLIES_FIRST_GRAPHED
 _UP = FIRST_IMPLIES_THEN_GRAPHED

@@ -11,9 +11,8 @@ from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.container_options import REMOTE_PORT, container_parameters
-from haclusterd.scheduler.entities import Discovery, Replica, Resource, Variant
+from haclusterd.scheduler.entities import Discovery, NodeKind, Replica, Resource, Variant
 from haclusterd.scheduler.meta_attributes import apply_meta, resolve_meta
-from haclusterd.scheduler.nodes import NodeKind
 from haclusterd.scheduler.readings import boolean
 from haclusterd.scheduler.remote_nodes import add_remote_node, connection_primitive
 from haclusterd.scheduler.resource_builder import MOST_INSTANCES, Around, ResourceBuilder

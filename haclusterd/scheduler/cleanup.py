@@ -14,18 +14,17 @@ from haclusterd.scheduler.entities import (
     DEMOTE,
     LRM_DELETE,
     MONITOR,
-    ORDERED,
     RELOAD_AGENT,
     START,
     STOP,
-    THEN_CANCELS_FIRST,
     Action,
     Inventory,
+    Node,
     Resource,
 )
 from haclusterd.scheduler.failures import Clearing
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.recurring import cancel_monitors
+from haclusterd.scheduler.relation_flags import ORDERED, THEN_CANCELS_FIRST
 
 DEFINITION_CHANGE = "resource definition change"
 

@@ -6,22 +6,14 @@ Source: Pacemaker Explained, "Clones" and "Promotable clones".
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
-from haclusterd.scheduler.entities import (
-    DEMOTE,
-    DEMOTED,
+from haclusterd.scheduler.entities import DEMOTE, DEMOTED, PROMOTE, PROMOTED, RUNNING, START, STOP, STOPPED, Resource
+from haclusterd.scheduler.ordering import Template
+from haclusterd.scheduler.relation_flags import (
     FIRST_IMPLIES_THEN_GRAPHED,
     ORDERED,
-    PROMOTE,
-    PROMOTED,
-    RUNNING,
-    START,
-    STOP,
-    STOPPED,
     THEN_IMPLIES_FIRST_GRAPHED,
     UNRUNNABLE_FIRST_BLOCKS,
-    Resource,
 )
-from haclusterd.scheduler.ordering import Template
 
 _BETWEEN_ROLES = (
     (STOPPED, START),

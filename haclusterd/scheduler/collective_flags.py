@@ -19,10 +19,10 @@ from haclusterd.scheduler.entities import (
     STOP,
     STOPPED,
     Action,
+    Node,
     Resource,
     Variant,
 )
-from haclusterd.scheduler.nodes import Node
 
 BEGUN = {RUNNING: START, STOPPED: STOP, PROMOTED: PROMOTE, DEMOTED: DEMOTE}
 """The action of a primitive that ends with each of the marks of a collective."""

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.scheduler.digests import Digests, Verdict, depends_on_placement
-from haclusterd.scheduler.entities import MIGRATE_FROM, MONITOR, PROMOTE, START, Inventory, Resource
+from haclusterd.scheduler.entities import MIGRATE_FROM, MONITOR, PROMOTE, START, Inventory, Node, Resource
 from haclusterd.scheduler.failures import Failures
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.operation_settings import configured_recurring
 from haclusterd.scheduler.replay import records_in_order
 from haclusterd.scheduler.settings import Settings

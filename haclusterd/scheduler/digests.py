@@ -12,8 +12,7 @@ from enum import Enum
 from xml.sax.saxutils import escape
 
 from haclusterd.model.history import OperationRecord
-from haclusterd.scheduler.entities import UNAME, Resource
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import UNAME, Node, Resource
 from haclusterd.scheduler.operation_settings import find_operation, parameters_for, resource_parameters, timeout_ms
 from haclusterd.scheduler.settings import Settings
 

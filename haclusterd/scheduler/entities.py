@@ -5,17 +5,19 @@ They are mutable, live for one plan and never leave this room. Nothing here deci
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
+from haclusterd.model.cluster import NodeState, NodeStatus
 from haclusterd.model.configuration import AttributeSet, Operation, Primitive
 from haclusterd.model.history import ResourceHistory
-from haclusterd.model.ids import AgentReference, NodeName, ResourceId
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExitCode, Role
 from haclusterd.model.scores import INFINITY, add
-from haclusterd.scheduler.nodes import Node, name_order
+from haclusterd.scheduler.readings import boolean
 
 UNAME = "#uname"
 START = ActionName.START.value
@@ -37,43 +39,7 @@ CLEAR_FAILCOUNT = "clear_failcount"
 LRM_DELETE = "lrm_delete"
 DO_SHUTDOWN = "do_shutdown"
 _ACTIVATING = frozenset({START, PROMOTE})
-
-ORDERED = 1 << 0
-"""Sequence only."""
-FIRST_IMPLIES_THEN = 1 << 1
-"""A required first (that does not migrate) makes the other required."""
-THEN_IMPLIES_FIRST = 1 << 2
-"""A required second brings the first into the graph, if that is required too; a first of a second that cannot migrate
-cannot migrate either."""
-UNRUNNABLE_FIRST_BLOCKS = 1 << 3
-INTERMEDIATE_STOP = 1 << 4
-"""A resource's stop before its start: a required start that follows makes the stop required."""
-ASYMMETRIC = 1 << 5
-"""A mandatory ordering of a user that is not undone in reverse."""
-IF_REQUIRED_ON_SAME_NODE = 1 << 6
-"""Two resources that must be apart: only when the first really leaves the node that the second comes to."""
-THEN_IMPLIES_FIRST_GRAPHED = 1 << 7
-FIRST_IMPLIES_THEN_GRAPHED = 1 << 8
-SERIALIZE = 1 << 9
-AFTER_FENCING = 1 << 10
-"""A stop that fencing does: never without it."""
-PROMOTED_THEN_IMPLIES_FIRST = 1 << 11
-"""As THEN_IMPLIES_FIRST, only if the second's resource is promoted now."""
-UNMIGRATABLE_THEN_BLOCKS = 1 << 12
-"""The first can be done only while the second can migrate."""
-FIRST_ELSE_THEN = 1 << 13
-"""If the first cannot be done, the second cannot migrate and is done for real."""
-FIRST_IMPLIES_SAME_NODE_THEN = 1 << 14
-MIN_RUNNABLE = 1 << 15
-"""The first, if it can be done, counts towards how many the second needs."""
-IF_ON_SAME_NODE = 1 << 16
-IF_ON_SAME_NODE_OR_TARGET = 1 << 17
-"""Of load: what comes to a node waits for what leaves it."""
-IF_FIRST_UNMIGRATABLE = 1 << 18
-THEN_CANCELS_FIRST = 1 << 19
-NESTED_REMOTE_PROBE = 1 << 20
-GUEST_ALLOWED = 1 << 21
-"""Also between a guest node's launcher and what runs on the guest."""
+_DIGITS = re.compile(r"(\d+)")
 
 
 class Variant(IntEnum):
@@ -108,6 +74,174 @@ class MultipleActive(Enum):
     STOP_ONLY = "stop_only"
     BLOCK = "block"
     STOP_UNEXPECTED = "stop_unexpected"
+
+
+class NodeKind(Enum):
+    """How a node belongs to the cluster."""
+
+    MEMBER = "cluster"
+    REMOTE = "remote"
+    GUEST = "container"
+
+
+@dataclass(frozen=True, slots=True)
+class FencingPower:
+    """What decides for all nodes alike whether they can be fenced."""
+
+    is_enabled: bool = False
+    has_any_device: bool | None = None
+    """Whether one device is taken for all nodes, as Pacemaker does; None: each node needs one of its own."""
+    has_quorum: bool = True
+    """Or acts as if it had one."""
+    reaches_remote_without_quorum: bool = False
+    members: Mapping[NodeName, Node] = field(default_factory=dict)
+
+
+NO_POWER = FencingPower()
+
+
+class Node:
+    """One node that can run resources, and what the plan makes of it."""
+
+    __slots__ = (
+        "are_probes_allowed", "assigned", "attributes", "base_score", "connection", "devices",
+        "fence_reason", "health", "incarnation", "is_bundle_node", "is_controller", "is_expected_up", "is_fail_standby",
+        "is_fence_delayed", "is_maintenance", "is_never_seen", "is_online", "is_pending", "is_remote_fenced",
+        "is_seen", "is_shutting_down", "is_standby", "is_unclean", "kind", "must_be_reset", "name", "power", "priority",
+        "resources_assigned", "running", "status", "utilization", "was_told_maintenance",
+    )  # fmt: skip
+
+    def __init__(
+        self, name: NodeName, status: NodeStatus, attributes: dict[str, str], kind: NodeKind = NodeKind.MEMBER
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.connection: Resource | None = None
+        """Of a remote or guest node: the resource that connects to it; a guest's has a launcher."""
+        self.base_score = 0
+        self.priority = 0
+        """The sum of the priorities of what runs there."""
+        self.health = 0
+        self.utilization: dict[str, int] = {}
+        """What is left of its capacity."""
+        self.running: list[Resource] = []
+        self.assigned: list[Resource] = []
+        self.are_probes_allowed = True
+        self.is_seen = kind is NodeKind.MEMBER and status.state is not NodeState.UNSEEN
+        self.is_expected_up = False
+        self.is_fence_delayed = False
+        """Its fencing may wait for `priority-fencing-delay`: it was lost, not condemned."""
+        self.must_be_reset = False
+        """A remote or guest node that has to be fenced (of a guest: its launcher restarted)."""
+        self.is_remote_fenced = status.is_remote_fenced
+        self.was_told_maintenance = status.is_remote_maintenance
+        self.status = status
+        self.attributes = attributes
+        self.incarnation: Incarnation | None = status.incarnation
+        self.is_online = kind is NodeKind.MEMBER and status.state is NodeState.ONLINE
+        """Whether it can act; of a remote or guest node that is known once its connection is."""
+        self.is_pending = kind is NodeKind.MEMBER and (status.state is NodeState.UNSEEN or status.is_joining)
+        self.is_shutting_down = self.is_online and status.is_leaving
+        is_known = kind is NodeKind.MEMBER
+        self.is_standby = is_known and (status.is_joining or boolean(attributes.get("standby"), default=False))
+        self.is_maintenance = is_known and boolean(attributes.get("maintenance"), default=False)
+        self.is_fail_standby = False
+        self.is_unclean = False
+        self.is_never_seen = False
+        self.is_bundle_node = False
+        """A container of a bundle: nothing but what is in the bundle may run there."""
+        self.is_controller = False
+        self.fence_reason = ""
+        self.devices: tuple[ResourceId, ...] = ()
+        self.power = NO_POWER
+        self.resources_assigned = 0
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is a remote or guest node."""
+        return self.kind is not NodeKind.MEMBER
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether it is a guest node."""
+        return self.kind is NodeKind.GUEST
+
+    @property
+    def is_available(self) -> bool:
+        """Whether a resource may be placed here, scores aside."""
+        return not (
+            not self.is_online
+            or self.is_shutting_down
+            or self.is_unclean
+            or self.is_standby
+            or self.is_maintenance
+            or self.is_pending
+        )
+
+    def objection(self) -> str:
+        """Say why nothing may be placed here; empty when it may."""
+        reasons = (
+            (self.is_unclean, f"{self.name} is lost" if not self.is_online else f"{self.name} must be fenced"),
+            (self.is_pending, f"{self.name} has not been seen yet"),
+            (not self.is_online, f"{self.name} is offline"),
+            (self.is_shutting_down, f"{self.name} is leaving"),
+            (self.is_fail_standby, f"{self.name} is in standby after a failure"),
+            (self.is_standby, f"{self.name} is in standby"),
+            (self.is_maintenance, f"{self.name} is in maintenance"),
+        )
+        return next((text for holds, text in reasons if holds), "")
+
+    @property
+    def can_be_fenced(self) -> bool:
+        """Whether there is a way to fence it: of a guest node, to stop its launcher wherever that may run."""
+        connection = self.connection
+        if self.is_guest and connection is not None and connection.launcher is not None:
+            return all(host.is_online or host.can_be_fenced for host in connection.launcher.active_nodes)
+        power = self.power
+        if not power.is_enabled:
+            return False
+        if power.has_any_device is None:
+            return bool(self.devices) and power.has_quorum
+        return power.has_any_device and (power.has_quorum or self._is_fenceable_without_quorum())
+
+    def _is_fenceable_without_quorum(self) -> bool:
+        """A node that takes part here cannot be in another partition; a remote one may be connected to another."""
+        if not self.is_online:
+            return False
+        if self.connection is None or self.power.reaches_remote_without_quorum:
+            return True
+        members = self.power.members
+        return all(members[name].is_online for name in self.connection.allowed if name in members)
+
+    def demand_fencing(self, reason: str, *, is_delayed: bool = False) -> None:
+        """Require that this node is fenced; the first reason stays.
+
+        A guest node is fenced by restarting its launcher: the node itself stays clean.
+        """
+        connection = self.connection
+        if connection is not None and self.is_guest:
+            self._reset_guest(connection)
+            return
+        if connection is not None and connection.is_managed:
+            self.must_be_reset = True
+        if not self.is_unclean or (self.is_remote and not self.fence_reason):
+            self.is_unclean = True
+            self.is_fence_delayed = is_delayed
+            self.fence_reason = reason
+
+    def _reset_guest(self, connection: Resource) -> None:
+        launcher = connection.launcher
+        if launcher is None or connection.is_removed_launched:
+            connection.is_failed = connection.must_stop_when_failed = True
+        elif launcher.is_managed and not launcher.is_failed:
+            self.must_be_reset = True
+            launcher.is_failed = launcher.must_stop_when_failed = True
+
+
+def name_order(name: str) -> tuple[tuple[object, ...], str]:
+    """Sort names with their numbers as numbers: n2 before n10."""
+    parts = _DIGITS.split(name.lower())
+    return tuple((int(part), len(part)) if index % 2 else part for index, part in enumerate(parts)), name
 
 
 class Replica:

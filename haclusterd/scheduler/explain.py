@@ -6,8 +6,7 @@ from haclusterd.model.graph import BundlePart, NodeScore, Placement, Promotion, 
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.entities import START, Inventory, Resource, Variant
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import START, Inventory, Node, Resource, Variant
 from haclusterd.scheduler.reasons import why_nowhere
 from haclusterd.scheduler.rivals import to_be_promoted, to_win
 

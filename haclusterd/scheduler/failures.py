@@ -13,8 +13,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.scores import INFINITY, add, render
 from haclusterd.scheduler.digests import Digests, depends_on_placement
-from haclusterd.scheduler.entities import MONITOR, START, Inventory, Resource, Variant
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import MONITOR, START, Inventory, Node, Resource, Variant
 from haclusterd.scheduler.settings import Settings
 
 _CONCLUSIVE = frozenset(

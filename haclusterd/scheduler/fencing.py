@@ -9,18 +9,9 @@ from __future__ import annotations
 
 from haclusterd.model.cluster import NodeState
 from haclusterd.scheduler.actions import ActionTable
-from haclusterd.scheduler.entities import (
-    DO_SHUTDOWN,
-    FIRST_IMPLIES_THEN,
-    ORDERED,
-    START,
-    STOP,
-    UNRUNNABLE_FIRST_BLOCKS,
-    Action,
-    Inventory,
-)
+from haclusterd.scheduler.entities import DO_SHUTDOWN, START, STOP, Action, Inventory, Node
 from haclusterd.scheduler.fencing_order import order_fencing
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.relation_flags import FIRST_IMPLIES_THEN, ORDERED, UNRUNNABLE_FIRST_BLOCKS
 from haclusterd.scheduler.settings import Settings
 
 PRIORITY_DELAY = "priority-fencing-delay"

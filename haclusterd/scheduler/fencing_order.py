@@ -8,24 +8,21 @@ from __future__ import annotations
 
 from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.entities import (
-    AFTER_FENCING,
     DEMOTE,
-    GUEST_ALLOWED,
     MIGRATE_FROM,
     MIGRATE_TO,
-    ORDERED,
     PROMOTE,
     START,
     STOP,
-    UNRUNNABLE_FIRST_BLOCKS,
     Action,
     Inventory,
     Needs,
+    Node,
     Resource,
     Variant,
 )
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.notifications import notify_after_fencing
+from haclusterd.scheduler.relation_flags import AFTER_FENCING, GUEST_ALLOWED, ORDERED, UNRUNNABLE_FIRST_BLOCKS
 from haclusterd.scheduler.settings import Settings
 
 _WAITING = (START, PROMOTE, MIGRATE_TO, MIGRATE_FROM)

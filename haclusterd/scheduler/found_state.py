@@ -6,8 +6,7 @@ restart, as the operation that failed says. Source: Pacemaker Explained, "Operat
 
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.entities import Resource
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import Node, Resource
 from haclusterd.scheduler.operation_settings import OnFail
 from haclusterd.scheduler.replay import Replay
 from haclusterd.scheduler.running import mark_running

@@ -6,25 +6,17 @@ and those behind it.
 
 from collections.abc import Iterator
 
-from haclusterd.scheduler.entities import (
-    DEMOTE,
-    DEMOTED,
+from haclusterd.scheduler.entities import DEMOTE, DEMOTED, PROMOTE, PROMOTED, RUNNING, START, STOP, STOPPED, Resource
+from haclusterd.scheduler.ordering import Template
+from haclusterd.scheduler.relation_flags import (
     FIRST_IMPLIES_THEN,
     FIRST_IMPLIES_THEN_GRAPHED,
     INTERMEDIATE_STOP,
     ORDERED,
-    PROMOTE,
-    PROMOTED,
-    RUNNING,
-    START,
-    STOP,
-    STOPPED,
     THEN_IMPLIES_FIRST,
     THEN_IMPLIES_FIRST_GRAPHED,
     UNRUNNABLE_FIRST_BLOCKS,
-    Resource,
 )
-from haclusterd.scheduler.ordering import Template
 
 
 def group_templates(group: Resource) -> Iterator[Template]:

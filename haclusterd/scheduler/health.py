@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.scores import INFINITY, add, parse
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import Node
 from haclusterd.scheduler.readings import score as read_score
 
 PREFIX = "#health"

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from haclusterd.model.configuration import Primitive
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.entities import Inventory, Needs, Resource, Variant
+from haclusterd.scheduler.entities import Inventory, Needs, Node, Resource, Variant
 from haclusterd.scheduler.failures import bare_name
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.settings import Settings
 
 

@@ -7,10 +7,9 @@ from functools import cmp_to_key
 
 from haclusterd.model.ids import NodeName
 from haclusterd.scheduler.colocation_lists import this_with, with_this
-from haclusterd.scheduler.entities import Resource
+from haclusterd.scheduler.entities import Node, Resource
 from haclusterd.scheduler.influence import has_influence
 from haclusterd.scheduler.neighbour_scores import Pull
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.placing import Placing
 
 

@@ -5,8 +5,7 @@ own node only, else for all of them.
 """
 
 from haclusterd.scheduler.collective_flags import BEGUN, action_of, instances_of
-from haclusterd.scheduler.entities import DEMOTE, DEMOTED, STOP, STOPPED, Action, Resource, Variant
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import DEMOTE, DEMOTED, STOP, STOPPED, Action, Node, Resource, Variant
 
 _ENDING = frozenset({STOP, STOPPED, DEMOTE, DEMOTED})
 _ENDED = frozenset({STOPPED, DEMOTED})

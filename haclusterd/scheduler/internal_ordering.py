@@ -9,27 +9,19 @@ from haclusterd.model.ocf import Role
 from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.bundle_ordering import bundle_templates, launcher_templates
 from haclusterd.scheduler.clone_ordering import clone_templates
-from haclusterd.scheduler.entities import (
-    DELETE,
-    DEMOTE,
-    FIRST_IMPLIES_THEN,
-    IF_ON_SAME_NODE,
-    INTERMEDIATE_STOP,
-    MONITOR,
-    ORDERED,
-    PROMOTE,
-    PROMOTED_THEN_IMPLIES_FIRST,
-    START,
-    STOP,
-    THEN_CANCELS_FIRST,
-    UNRUNNABLE_FIRST_BLOCKS,
-    Inventory,
-    Resource,
-    Variant,
-)
+from haclusterd.scheduler.entities import DELETE, DEMOTE, MONITOR, PROMOTE, START, STOP, Inventory, Resource, Variant
 from haclusterd.scheduler.group_ordering import group_templates
 from haclusterd.scheduler.load_ordering import load_templates
 from haclusterd.scheduler.ordering import Template
+from haclusterd.scheduler.relation_flags import (
+    FIRST_IMPLIES_THEN,
+    IF_ON_SAME_NODE,
+    INTERMEDIATE_STOP,
+    ORDERED,
+    PROMOTED_THEN_IMPLIES_FIRST,
+    THEN_CANCELS_FIRST,
+    UNRUNNABLE_FIRST_BLOCKS,
+)
 from haclusterd.scheduler.settings import Settings
 
 

@@ -6,17 +6,9 @@ Source: Pacemaker Explained, "Utilization and Placement Strategy".
 from collections.abc import Iterator
 
 from haclusterd.scheduler.actions import ActionTable
-from haclusterd.scheduler.entities import (
-    IF_ON_SAME_NODE_OR_TARGET,
-    MIGRATE_TO,
-    START,
-    STOP,
-    Action,
-    Inventory,
-    Resource,
-)
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import MIGRATE_TO, START, STOP, Action, Inventory, Node, Resource
 from haclusterd.scheduler.ordering import Template
+from haclusterd.scheduler.relation_flags import IF_ON_SAME_NODE_OR_TARGET
 
 LOAD_MARK = "load_stopped_"
 

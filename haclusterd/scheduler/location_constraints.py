@@ -14,10 +14,9 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.rules import Rule
 from haclusterd.model.scores import parse
-from haclusterd.scheduler.entities import Discovery, Inventory, Resource
+from haclusterd.scheduler.entities import Discovery, Inventory, Node, Resource
 from haclusterd.scheduler.location import Preference
 from haclusterd.scheduler.node_values import attributes_on
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.operation_settings import resource_parameters
 from haclusterd.scheduler.references import expanded_set, named_group
 from haclusterd.scheduler.rules import RuleContext, evaluate, substituted

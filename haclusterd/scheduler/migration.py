@@ -8,18 +8,8 @@ pseudo-action. Propagation takes all this back where something it depends on sta
 from __future__ import annotations
 
 from haclusterd.scheduler.actions import ActionTable
-from haclusterd.scheduler.entities import (
-    FIRST_ELSE_THEN,
-    MIGRATE_FROM,
-    MIGRATE_TO,
-    MONITOR,
-    ORDERED,
-    START,
-    STOP,
-    UNMIGRATABLE_THEN_BLOCKS,
-    Action,
-    Resource,
-)
+from haclusterd.scheduler.entities import MIGRATE_FROM, MIGRATE_TO, MONITOR, START, STOP, Action, Resource
+from haclusterd.scheduler.relation_flags import FIRST_ELSE_THEN, ORDERED, UNMIGRATABLE_THEN_BLOCKS
 
 
 def can_migrate(resource: Resource) -> bool:

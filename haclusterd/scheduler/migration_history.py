@@ -10,8 +10,7 @@ from haclusterd.model.history import OperationRecord
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import ExecutionStatus, ExitCode, Role
 from haclusterd.model.operation_age import compare_age
-from haclusterd.scheduler.entities import MIGRATE_FROM, MIGRATE_TO, MONITOR, START, STOP, Inventory, Resource
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import MIGRATE_FROM, MIGRATE_TO, MONITOR, START, STOP, Inventory, Node, Resource
 from haclusterd.scheduler.running import mark_running
 
 _MOVING = frozenset({START, STOP, MIGRATE_TO, MIGRATE_FROM})

@@ -6,18 +6,9 @@ before the migration begins.
 
 from collections.abc import Iterable, Iterator
 
-from haclusterd.scheduler.entities import (
-    DEMOTE,
-    IF_FIRST_UNMIGRATABLE,
-    MIGRATE_FROM,
-    MIGRATE_TO,
-    ORDERED,
-    PROMOTE,
-    START,
-    STOP,
-    Resource,
-)
+from haclusterd.scheduler.entities import DEMOTE, MIGRATE_FROM, MIGRATE_TO, PROMOTE, START, STOP, Resource
 from haclusterd.scheduler.ordering import Template
+from haclusterd.scheduler.relation_flags import IF_FIRST_UNMIGRATABLE, ORDERED
 
 
 def with_migrations(templates: Iterable[Template]) -> Iterator[Template]:

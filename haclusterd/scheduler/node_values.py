@@ -5,8 +5,7 @@ Source: Pacemaker Explained, "Bundles", "container-attribute-target".
 
 from collections.abc import Mapping
 
-from haclusterd.scheduler.entities import UNAME, Resource, Variant
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import UNAME, Node, Resource, Variant
 
 
 def is_bundled(resource: Resource) -> bool:

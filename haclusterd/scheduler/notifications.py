@@ -18,8 +18,6 @@ from haclusterd.scheduler.collective_flags import collective_flags
 from haclusterd.scheduler.entities import (
     DEMOTE,
     DEMOTED,
-    FIRST_IMPLIES_THEN,
-    ORDERED,
     PROMOTE,
     PROMOTED,
     RUNNING,
@@ -28,10 +26,12 @@ from haclusterd.scheduler.entities import (
     STOPPED,
     Action,
     Inventory,
+    Node,
+    NodeKind,
     Resource,
     Variant,
 )
-from haclusterd.scheduler.nodes import Node, NodeKind
+from haclusterd.scheduler.relation_flags import FIRST_IMPLIES_THEN, ORDERED
 
 _DONE = {START: RUNNING, STOP: STOPPED, PROMOTE: PROMOTED, DEMOTE: DEMOTED}
 _ACTIVITIES = (START, STOP, PROMOTE, DEMOTE)

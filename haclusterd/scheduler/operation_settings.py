@@ -10,8 +10,7 @@ from enum import IntEnum
 from haclusterd.model.configuration import AttributeSet, Operation
 from haclusterd.model.ocf import ActionName
 from haclusterd.scheduler.dates import parse_date
-from haclusterd.scheduler.entities import DEMOTE, LRM_DELETE, MONITOR, PROMOTE, START, STOP, UNAME, Resource
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import DEMOTE, LRM_DELETE, MONITOR, PROMOTE, START, STOP, UNAME, Node, Resource
 from haclusterd.scheduler.readings import boolean, duration_ms
 from haclusterd.scheduler.rules import RuleContext, by_strength, merge
 from haclusterd.scheduler.settings import Settings

@@ -5,20 +5,16 @@ the relation's flag may change. Changes go one way: optional to required, runnab
 """
 
 from haclusterd.model.ocf import Role
-from haclusterd.scheduler.entities import (
+from haclusterd.scheduler.entities import RUNNING, START, STOP, STOPPED, Action
+from haclusterd.scheduler.relation_flags import (
     ASYMMETRIC,
     FIRST_ELSE_THEN,
     FIRST_IMPLIES_THEN,
     INTERMEDIATE_STOP,
     PROMOTED_THEN_IMPLIES_FIRST,
-    RUNNING,
-    START,
-    STOP,
-    STOPPED,
     THEN_IMPLIES_FIRST,
     UNMIGRATABLE_THEN_BLOCKS,
     UNRUNNABLE_FIRST_BLOCKS,
-    Action,
 )
 
 OPTIONAL = 1

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.actions import ActionTable
-from haclusterd.scheduler.entities import DEMOTE, FIRST_IMPLIES_THEN, STOP, Action, Resource
+from haclusterd.scheduler.entities import DEMOTE, STOP, Action, Resource
 from haclusterd.scheduler.ordering import Template
+from haclusterd.scheduler.relation_flags import FIRST_IMPLIES_THEN
 
 
 def relate_templates(templates: Iterable[Template], table: ActionTable) -> None:

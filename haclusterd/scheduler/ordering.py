@@ -14,29 +14,31 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.entities import (
-    ASYMMETRIC,
     DEMOTE,
     DEMOTED,
-    FIRST_IMPLIES_THEN,
-    FIRST_IMPLIES_THEN_GRAPHED,
-    IF_REQUIRED_ON_SAME_NODE,
     MIGRATE_FROM,
-    MIN_RUNNABLE,
-    ORDERED,
     PROMOTE,
     PROMOTED,
     RUNNING,
-    SERIALIZE,
     START,
     STOP,
     STOPPED,
-    THEN_IMPLIES_FIRST,
-    UNRUNNABLE_FIRST_BLOCKS,
     Action,
     Inventory,
     Resource,
     Together,
     Variant,
+)
+from haclusterd.scheduler.relation_flags import (
+    ASYMMETRIC,
+    FIRST_IMPLIES_THEN,
+    FIRST_IMPLIES_THEN_GRAPHED,
+    IF_REQUIRED_ON_SAME_NODE,
+    MIN_RUNNABLE,
+    ORDERED,
+    SERIALIZE,
+    THEN_IMPLIES_FIRST,
+    UNRUNNABLE_FIRST_BLOCKS,
 )
 
 INVERSE = {

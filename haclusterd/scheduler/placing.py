@@ -14,8 +14,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.dependent_chains import DependentChains
-from haclusterd.scheduler.entities import START, STOP, Inventory, Resource, Variant
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import START, STOP, Inventory, Node, Resource, Variant
 from haclusterd.scheduler.settings import Settings
 from haclusterd.scheduler.utilization import compare_capacities, consume, give_back, make_room
 

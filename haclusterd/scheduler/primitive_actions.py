@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.actions import ActionTable
-from haclusterd.scheduler.entities import DEMOTE, PROMOTE, START, STOP, MultipleActive, Needs, Resource
+from haclusterd.scheduler.entities import DEMOTE, PROMOTE, START, STOP, MultipleActive, Needs, Node, Resource
 from haclusterd.scheduler.migration import can_migrate, create_migration
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.settings import Settings
 
 _DOWN_TO_STOPPED: Mapping[Role, Role] = {

@@ -9,27 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from haclusterd.scheduler.actions import ActionTable
-from haclusterd.scheduler.entities import (
-    DEMOTE,
-    DO_SHUTDOWN,
+from haclusterd.scheduler.entities import DEMOTE, DO_SHUTDOWN, MONITOR, PROMOTE, START, STOP, Action, Resource, Variant
+from haclusterd.scheduler.ordering import Template
+from haclusterd.scheduler.probes import Probes
+from haclusterd.scheduler.relation_flags import (
     FIRST_IMPLIES_THEN,
     IF_FIRST_UNMIGRATABLE,
     IF_ON_SAME_NODE,
     IF_ON_SAME_NODE_OR_TARGET,
     IF_REQUIRED_ON_SAME_NODE,
-    MONITOR,
     ORDERED,
-    PROMOTE,
-    START,
-    STOP,
     UNRUNNABLE_FIRST_BLOCKS,
-    Action,
-    Resource,
-    Variant,
 )
-from haclusterd.scheduler.interleave import matching_instance
-from haclusterd.scheduler.ordering import Template
-from haclusterd.scheduler.probes import Probes
 
 _UNDOING = {START: STOP, PROMOTE: DEMOTE}
 _KEPT = IF_FIRST_UNMIGRATABLE | IF_ON_SAME_NODE

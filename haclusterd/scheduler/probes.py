@@ -14,21 +14,20 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import ExitCode, Role
 from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.entities import (
-    IF_ON_SAME_NODE,
     MONITOR,
-    NESTED_REMOTE_PROBE,
-    ORDERED,
     START,
     STOP,
     Action,
     Discovery,
     Inventory,
+    Node,
+    NodeKind,
     Replica,
     Resource,
     Variant,
 )
-from haclusterd.scheduler.nodes import Node, NodeKind
 from haclusterd.scheduler.ordering import Template
+from haclusterd.scheduler.relation_flags import IF_ON_SAME_NODE, NESTED_REMOTE_PROBE, ORDERED
 from haclusterd.scheduler.remote_states import RemoteState, remote_state
 from haclusterd.scheduler.settings import Settings
 

@@ -13,10 +13,9 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.colocation_effects import ColocationEffects, add_to_promotion
 from haclusterd.scheduler.colocation_lists import this_with, with_this
-from haclusterd.scheduler.entities import Resource
+from haclusterd.scheduler.entities import Node, Resource
 from haclusterd.scheduler.instance_order import InstanceOrder
 from haclusterd.scheduler.neighbour_scores import pull_by_dependents
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.placing import Placing
 from haclusterd.scheduler.promotion_scores import promotion_score
 from haclusterd.scheduler.settings import NoQuorumPolicy

@@ -6,9 +6,8 @@ or where no instance is and one was looked for.
 """
 
 from haclusterd.model.scores import add
-from haclusterd.scheduler.entities import Resource, Variant
+from haclusterd.scheduler.entities import Node, Resource, Variant
 from haclusterd.scheduler.node_values import attributes_of_place
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.placing import Placing
 from haclusterd.scheduler.readings import score as read_score
 

@@ -14,6 +14,36 @@ from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.collective_flags import BEGUN, action_of, collective_flags
 from haclusterd.scheduler.colocation_lists import with_this
 from haclusterd.scheduler.entities import (
+    PROMOTE,
+    RELOAD_AGENT,
+    START,
+    STOP,
+    Action,
+    Node,
+    Relation,
+    Resource,
+    Together,
+    Variant,
+)
+from haclusterd.scheduler.interleave import (
+    action_of_instance,
+    instance_list,
+    is_about_present,
+    is_interleaved,
+    matching_instance,
+    place_of,
+)
+from haclusterd.scheduler.order_effects import (
+    FIRST_CHANGED,
+    MIGRATABLE,
+    OPTIONAL,
+    RUNNABLE,
+    THEN_CHANGED,
+    apply_flag,
+    forbid,
+    require,
+)
+from haclusterd.scheduler.relation_flags import (
     AFTER_FENCING,
     ASYMMETRIC,
     FIRST_ELSE_THEN,
@@ -29,41 +59,13 @@ from haclusterd.scheduler.entities import (
     MIN_RUNNABLE,
     NESTED_REMOTE_PROBE,
     ORDERED,
-    PROMOTE,
     PROMOTED_THEN_IMPLIES_FIRST,
-    RELOAD_AGENT,
     SERIALIZE,
-    START,
-    STOP,
     THEN_CANCELS_FIRST,
     THEN_IMPLIES_FIRST,
     THEN_IMPLIES_FIRST_GRAPHED,
     UNMIGRATABLE_THEN_BLOCKS,
     UNRUNNABLE_FIRST_BLOCKS,
-    Action,
-    Relation,
-    Resource,
-    Together,
-    Variant,
-)
-from haclusterd.scheduler.interleave import (
-    action_of_instance,
-    instance_list,
-    is_about_present,
-    is_interleaved,
-    matching_instance,
-    place_of,
-)
-from haclusterd.scheduler.nodes import Node
-from haclusterd.scheduler.order_effects import (
-    FIRST_CHANGED,
-    MIGRATABLE,
-    OPTIONAL,
-    RUNNABLE,
-    THEN_CHANGED,
-    apply_flag,
-    forbid,
-    require,
 )
 from haclusterd.scheduler.unassign import unassign
 

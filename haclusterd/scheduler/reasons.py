@@ -19,12 +19,12 @@ from haclusterd.scheduler.entities import (
     START,
     STOP,
     STOPPED,
-    UNRUNNABLE_FIRST_BLOCKS,
     Action,
+    Node,
     Resource,
     Variant,
 )
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.relation_flags import UNRUNNABLE_FIRST_BLOCKS
 
 _TOO_FEW = re.compile(r"unrunnable (?:clone-)?one-or-more:(\S+)\Z")
 _CAUSED = re.compile(r"(required|unrunnable) (\S+) (\S+)\Z")

@@ -16,19 +16,17 @@ from haclusterd.scheduler.configuration_changes import Cancellation
 from haclusterd.scheduler.entities import (
     CANCEL,
     DEMOTE,
-    FIRST_IMPLIES_THEN,
     MONITOR,
-    ORDERED,
     PROMOTE,
     RELOAD_AGENT,
     START,
     STOP,
-    UNRUNNABLE_FIRST_BLOCKS,
     Action,
+    Node,
     Resource,
 )
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.operation_settings import recurring_operations
+from haclusterd.scheduler.relation_flags import FIRST_IMPLIES_THEN, ORDERED, UNRUNNABLE_FIRST_BLOCKS
 from haclusterd.scheduler.settings import Settings
 
 _ROLES: Mapping[str, Role] = {

@@ -14,21 +14,23 @@ from haclusterd.scheduler.entities import (
     CANCEL,
     CLEAR_FAILCOUNT,
     DEMOTE,
-    FIRST_IMPLIES_THEN,
-    GUEST_ALLOWED,
     MIGRATE_FROM,
     MIGRATE_TO,
-    ORDERED,
     PROMOTE,
     START,
     STOP,
-    THEN_IMPLIES_FIRST,
-    UNRUNNABLE_FIRST_BLOCKS,
     Action,
+    Node,
     Resource,
 )
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.ordering import Template
+from haclusterd.scheduler.relation_flags import (
+    FIRST_IMPLIES_THEN,
+    GUEST_ALLOWED,
+    ORDERED,
+    THEN_IMPLIES_FIRST,
+    UNRUNNABLE_FIRST_BLOCKS,
+)
 from haclusterd.scheduler.remote_states import RemoteState, remote_state
 
 _UP = frozenset({START, PROMOTE})

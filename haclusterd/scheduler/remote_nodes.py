@@ -11,9 +11,9 @@ from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.configuration import AttributeSet, Configuration, Group, Operation, Primitive, effective
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.templates import expanded
-from haclusterd.scheduler.entities import Inventory
+from haclusterd.scheduler.entities import NO_POWER, Inventory, Node, NodeKind
 from haclusterd.scheduler.meta_attributes import is_remote_agent
-from haclusterd.scheduler.nodes import NO_POWER, Node, NodeKind, node_attributes, node_capacity
+from haclusterd.scheduler.nodes import node_attributes, node_capacity
 from haclusterd.scheduler.readings import duration_ms
 from haclusterd.scheduler.settings import Settings
 

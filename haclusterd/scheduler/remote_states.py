@@ -8,8 +8,7 @@ from __future__ import annotations
 from enum import Enum
 
 from haclusterd.model.ocf import Role
-from haclusterd.scheduler.entities import Resource
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import Node, Resource
 
 
 class RemoteState(Enum):

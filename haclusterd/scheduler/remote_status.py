@@ -5,8 +5,7 @@ lost its connection may run on, and is fenced when that cannot be mended.
 """
 
 from haclusterd.model.ocf import Role
-from haclusterd.scheduler.entities import Resource
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import Node, Resource
 from haclusterd.scheduler.readings import boolean
 from haclusterd.scheduler.settings import Settings
 

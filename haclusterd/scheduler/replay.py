@@ -8,10 +8,9 @@ is the business of `migration_history`.
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode, Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.entities import Inventory, Resource
+from haclusterd.scheduler.entities import Inventory, Node, Resource
 from haclusterd.scheduler.failures import Failures, to_ban
 from haclusterd.scheduler.migration_history import MigrationHistory
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.operation_settings import OnFail, resolve_on_fail
 from haclusterd.scheduler.settings import Settings
 

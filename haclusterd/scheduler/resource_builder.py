@@ -14,9 +14,8 @@ from haclusterd.model.configuration import AttributeSet, Clone, Group, Primitive
 from haclusterd.model.configuration import Resource as Configured
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.templates import expanded
-from haclusterd.scheduler.entities import Inventory, Resource, Variant
+from haclusterd.scheduler.entities import Inventory, NodeKind, Resource, Variant
 from haclusterd.scheduler.meta_attributes import apply_meta, is_remote_agent, resolve_meta
-from haclusterd.scheduler.nodes import NodeKind
 from haclusterd.scheduler.plan_cache import Said
 from haclusterd.scheduler.readings import at_least, boolean, duration_ms, integer
 from haclusterd.scheduler.remote_nodes import add_remote_node

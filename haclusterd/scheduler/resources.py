@@ -8,8 +8,7 @@ Explained, "Resources", "Advanced Resource Types".
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Bundle, Clone, Group
 from haclusterd.scheduler.bundle_resources import build_bundle
-from haclusterd.scheduler.entities import Inventory, Resource
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import Inventory, Node, Resource
 from haclusterd.scheduler.remote_nodes import discover_remote_nodes
 from haclusterd.scheduler.resource_builder import ResourceBuilder
 from haclusterd.scheduler.settings import Settings

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add, render
-from haclusterd.scheduler.entities import Resource, Together
+from haclusterd.scheduler.entities import Node, Resource, Together
 from haclusterd.scheduler.neighbour_scores import PREFERS
-from haclusterd.scheduler.nodes import Node
 
 _MOST_WORDS = 4
 

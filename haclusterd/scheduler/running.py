@@ -6,8 +6,7 @@ Source: Pacemaker Explained, "Resource Meta-Attributes" (`multiple-active`, `is-
 
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.entities import MultipleActive, Needs, Resource, Variant
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import MultipleActive, Needs, Node, Resource, Variant
 
 
 def mark_running(resource: Resource, node: Node, *, is_failed: bool = False) -> None:

@@ -14,14 +14,9 @@ from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.entities import (
     CANCEL,
     DO_SHUTDOWN,
-    GUEST_ALLOWED,
-    IF_FIRST_UNMIGRATABLE,
-    IF_ON_SAME_NODE_OR_TARGET,
-    IF_REQUIRED_ON_SAME_NODE,
     LRM_DELETE,
     MIGRATE_TO,
     MONITOR,
-    ORDERED,
     START,
     STOP,
     Action,
@@ -30,6 +25,13 @@ from haclusterd.scheduler.entities import (
     Variant,
 )
 from haclusterd.scheduler.load_ordering import LOAD_MARK
+from haclusterd.scheduler.relation_flags import (
+    GUEST_ALLOWED,
+    IF_FIRST_UNMIGRATABLE,
+    IF_ON_SAME_NODE_OR_TARGET,
+    IF_REQUIRED_ON_SAME_NODE,
+    ORDERED,
+)
 
 _BUSY_EXEMPT = frozenset({CANCEL, MONITOR})
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 
 from haclusterd.model.instants import WallTime
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.entities import Inventory, Resource, Variant
+from haclusterd.scheduler.entities import Inventory, Node, Resource, Variant
 from haclusterd.scheduler.location import Preference
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.settings import Settings
 
 

@@ -6,8 +6,7 @@ Chains of dependencies may be as long as a group, so they stand in a list (`Assi
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from haclusterd.scheduler.entities import Resource
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import Node, Resource
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from haclusterd.scheduler.entities import (
     STOP,
     Action,
     Inventory,
+    Node,
     Resource,
 )
-from haclusterd.scheduler.nodes import Node
 from haclusterd.scheduler.reasons import reason_of
 
 

@@ -8,19 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from haclusterd.scheduler.actions import ActionTable
-from haclusterd.scheduler.entities import (
-    FIRST_IMPLIES_SAME_NODE_THEN,
-    IF_ON_SAME_NODE,
-    MONITOR,
-    ORDERED,
-    START,
-    STOP,
-    Action,
-    Inventory,
-    Resource,
-)
-from haclusterd.scheduler.nodes import Node, NodeKind
+from haclusterd.scheduler.entities import MONITOR, START, STOP, Action, Inventory, Node, NodeKind, Resource
 from haclusterd.scheduler.ordering import Template
+from haclusterd.scheduler.relation_flags import FIRST_IMPLIES_SAME_NODE_THEN, IF_ON_SAME_NODE, ORDERED
 from haclusterd.scheduler.settings import Settings
 
 UNFENCE = "on"

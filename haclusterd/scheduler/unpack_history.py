@@ -13,11 +13,11 @@ from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode, Role
 from haclusterd.model.orders import Order
-from haclusterd.scheduler.entities import MIGRATE_FROM, MONITOR, START, STOP, Inventory, Resource
+from haclusterd.scheduler.entities import MIGRATE_FROM, MONITOR, START, STOP, Inventory, Node, NodeKind, Resource
 from haclusterd.scheduler.failures import Failures
 from haclusterd.scheduler.found_state import FoundStates, note_probed
 from haclusterd.scheduler.history_owners import HistoryOwners
-from haclusterd.scheduler.nodes import Node, NodeKind, fencing_power
+from haclusterd.scheduler.nodes import fencing_power
 from haclusterd.scheduler.operation_settings import OnFail
 from haclusterd.scheduler.remote_status import finish_status, is_history_readable, take_status
 from haclusterd.scheduler.replay import Replay, records_in_order

@@ -10,8 +10,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.colocation_lists import this_with, with_this
-from haclusterd.scheduler.entities import Resource, Together, Variant
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import Node, Resource, Together, Variant
 
 Amounts = Mapping[str, int]
 

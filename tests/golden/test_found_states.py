@@ -26,9 +26,9 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode, Role
 from haclusterd.scheduler.configuration_changes import find_configuration_changes
 from haclusterd.scheduler.digests import Digests
-from haclusterd.scheduler.entities import Inventory, Resource
+from haclusterd.scheduler.entities import Inventory, Node, Resource
 from haclusterd.scheduler.failures import Failures, ban_after_failures
-from haclusterd.scheduler.nodes import Node, unpack_nodes
+from haclusterd.scheduler.nodes import unpack_nodes
 from haclusterd.scheduler.options import ScheduleOptions
 from haclusterd.scheduler.resources import unpack_resources
 from haclusterd.scheduler.settings import unpack_settings

@@ -3,8 +3,7 @@
 import pytest
 
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.entities import Discovery, Inventory, Resource
-from haclusterd.scheduler.nodes import NodeKind
+from haclusterd.scheduler.entities import Discovery, Inventory, NodeKind, Resource
 from tests.unpacked_cibs import block, found, inventory_of, meta, primitive, unpacked
 from tests.written_cibs import cib, read
 

@@ -5,8 +5,7 @@ import pytest
 from haclusterd.model.configuration import Operation
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
-from haclusterd.scheduler.entities import Resource
-from haclusterd.scheduler.nodes import Node
+from haclusterd.scheduler.entities import Node, Resource
 from haclusterd.scheduler.operation_settings import (
     OnFail,
     parameters_for,

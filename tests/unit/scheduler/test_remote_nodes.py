@@ -3,8 +3,7 @@
 import pytest
 
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.scheduler.entities import Inventory, Needs
-from haclusterd.scheduler.nodes import Node, NodeKind
+from haclusterd.scheduler.entities import Inventory, Needs, Node, NodeKind
 from tests.unpacked_cibs import block, found, inventory_of, meta, primitive
 from tests.written_cibs import pair
 
