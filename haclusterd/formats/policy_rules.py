@@ -66,11 +66,11 @@ def _rule(fields: Fields, id_: str, depth: int) -> Rule:
     is_any = fields.tree("any") is not None
     if is_any and fields.tree("all") is not None:
         fields.findings.note(Code.SYNTAX, fields.map.place, problem=f"{fields.where}: write all or any, not both")
-    if depth > MAX_DEPTH:
-        fields.findings.note(Code.TOO_LARGE, fields.map.place, what="a rule", limit=f"{MAX_DEPTH} rules in each other")
-        return Rule(id_)
     items = fields.items("any" if is_any else "all")
     nested = [_nested(fields, item) for item in items]
+    if depth == MAX_DEPTH and any(each is not None for each in nested):
+        fields.findings.note(Code.TOO_LARGE, fields.map.place, what="a rule", limit=f"{MAX_DEPTH} rules in each other")
+        return Rule(id_)
     ids = iter(allocate([(each.value("id", read_id), rule_base(id_)) for each in nested if each is not None]))
     conditions = [
         _rule(own, next(ids), depth + 1) if own is not None else _condition(fields.findings, item, fields.where)

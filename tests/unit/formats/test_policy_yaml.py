@@ -346,3 +346,13 @@ def test_the_reference_shows_what_can_be_read() -> None:
 def test_the_pages_of_agents_show_what_can_be_read(path: Path) -> None:
     for text in re.findall(r"```yaml\n(resources:.*?)```", path.read_text(), re.DOTALL):
         assert load_policy(text, path.name).reports == ()
+
+
+@pytest.mark.parametrize(("levels", "is_too_deep"), [(15, False), (16, True), (17, True)])
+def test_rules_are_nested_so_deep_and_no_deeper(levels: int, is_too_deep: bool) -> None:
+    rule = "{attribute: x, is: defined}"
+    for _ in range(levels):
+        rule = "{rule: {all: [" + rule + "]}}"
+    text = f"constraints:\n  - location: l\n    resource: a\n    rules:\n      - score: 5\n        all: [{rule}]\n"
+    messages = [item.message for item in read_policy(text, "policy", {}).reports]
+    assert messages == (["a rule is larger than 16 rules in each other"] if is_too_deep else [])
