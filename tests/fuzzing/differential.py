@@ -4,8 +4,8 @@
 
 For each seed: a configuration, its plan carried out by `crm_simulate`, something happens, and both plan. They must
 agree on where everything is active afterwards, what is fenced, what an administrator would call the change, and the
-actions with their order (levels L1-L4). Differences that are known to be a matter of Pacemaker's version, or decided,
-stand in known.txt by what the smallest CIB that shows them consists of. The last line is for machines:
+actions with their order (levels L1-L4). Those that are a matter of Pacemaker's version stand in known_differences.py.
+The last line is for machines:
 RESULT name=value ...
 """
 
@@ -34,12 +34,12 @@ from haclusterd.commands.context import Context
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
 from tests.conformance.public_cases import HARNESS, harness
+from tests.fuzzing.known_differences import cause_of
 from tests.fuzzing.random_cibs import disturb, generate
 
 PEER = "crm_simulate"
 DATE = "2023-11-14 22:13:20Z"
 LEVELS = ("L1", "L2", "L3", "L4")
-KNOWN = Path(__file__).parent / "known.txt"
 TELLING = frozenset(
     {
         "group",
@@ -111,7 +111,7 @@ class Difference:
 
     @property
     def signature(self) -> str:
-        """What the smallest CIB consists of, by which known differences are recognized."""
+        """What the smallest CIB consists of, in short."""
         root = ET.fromstring(self.xml)
         words = {each.tag for each in root.iter() if each.tag in TELLING}
         words |= {f"{each.get('name')}={each.get('value')}" for each in root.iterfind("configuration//nvpair")}
@@ -254,22 +254,6 @@ def _worked(work: tuple[int, bool]) -> tuple[int, Difference | None | str]:
     return seed, examine(seed, is_shrunk=is_shrunk)
 
 
-def known_differences() -> list[tuple[frozenset[str], str]]:
-    """Return for each known difference the words that its smallest CIB has, and its cause."""
-    found = []
-    for line in KNOWN.read_text().splitlines():
-        if line.strip() and not line.startswith("#"):
-            words, _, cause = line.partition(" : ")
-            found.append((frozenset(words.split()), cause.strip()))
-    return found
-
-
-def cause_of(difference: Difference) -> str:
-    """Return why a difference is known; empty when it is not."""
-    words = set(difference.signature.split())
-    return next((cause for needed, cause in known_differences() if needed <= words), "")
-
-
 def main() -> int:
     """Compare many seeds; exit 1 when a difference is not known."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -293,7 +277,7 @@ def main() -> int:
             if isinstance(found, str):
                 skipped += 1
             elif found is not None:
-                cause = cause_of(found)
+                cause = cause_of(found.xml, found.details)
                 known += bool(cause)
                 differences.append(found)
                 words = f"known: {cause}" if cause else found.signature

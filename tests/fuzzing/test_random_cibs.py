@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzzing.differential import absence, cause_of, evolved, examine, our_plan, shrink
+from tests.fuzzing.differential import absence, evolved, examine, our_plan, shrink
+from tests.fuzzing.known_differences import cause_of
 from tests.fuzzing.random_cibs import disturb, generate
 
 SAMPLE = range(90_001, 90_031)
@@ -30,7 +31,7 @@ def test_a_sample_is_decided_as_pacemaker_decides(seed: int) -> None:
     found = examine(seed)
     if isinstance(found, str):
         pytest.skip("Pacemaker does not plan this CIB")
-    assert found is None or cause_of(found), (found.details, found.xml)
+    assert found is None or cause_of(found.xml, found.details), (found.details, found.xml)
 
 
 @pytest.mark.skipif(bool(absence()), reason=absence() or "both are there")
