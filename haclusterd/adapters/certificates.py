@@ -43,10 +43,15 @@ class Credentials:
         return "Credentials(...)"
 
 
+def authority_name(cluster: str) -> str:
+    """Return the common name of a cluster's authority."""
+    return f"haclusterd {cluster}"
+
+
 def create_authority(cluster: str, *, now: dt.datetime) -> Credentials:
     """Make the authority of a cluster (its uuid as text); `now` is an aware time."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"haclusterd {cluster}")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, authority_name(cluster))])
     certificate = (
         _builder(name, name, key.public_key(), now)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -116,6 +121,15 @@ def node_name_of(certificate: Mapping[str, object]) -> NodeName | None:
         return None
     names = [value for relative in subject for key, value in relative if key == "commonName"]
     return NodeName(names[0]) if len(names) == 1 else None
+
+
+def issuer_name_of(certificate: bytes) -> str:
+    """Return the common name of whoever issued a certificate (DER), unproven; empty when there is none."""
+    try:
+        names = x509.load_der_x509_certificate(certificate).issuer.get_attributes_for_oid(NameOID.COMMON_NAME)
+    except ValueError:
+        return ""
+    return str(names[0].value) if names else ""
 
 
 def heartbeat_keys(

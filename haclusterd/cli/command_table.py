@@ -234,6 +234,22 @@ CLUSTER = Level("cluster", "The cluster as a whole: members, timers, set-up", (
     Command("timing", "Show every timer and what it follows from", "cluster.timing", examples=("crm cluster timing",)),
     Command("export", "Write the whole state into a file, for --cib-file; secrets included", "cluster.export",
             (Parameter("target", completes=Completes.FILE),), examples=("crm cluster export state.cib",)),
+    Command("backup", "Write what another cluster can be made of into a new file", "cluster.backup",
+            (Parameter("target", completes=Completes.FILE),),
+            (Option("--show-secrets", "secrets", "secrets too"),), examples=("crm cluster backup web.backup",)),
+    Command("restore", "Make the files of a new cluster from a backup", "",
+            (Parameter("backup", completes=Completes.FILE),), (
+        Option("--into", "into", "the directory to make", OptionValue.TEXT, Completes.FILE),
+        Option("--name", "name", "another name", OptionValue.TEXT),
+        Option("--node", "node", "a node, as NAME=HOST:PORT; left out: those of the backup", OptionValue.TEXT,
+               repeats=True),
+        Option("--witness", "witness", "a node that votes and runs nothing, as NAME=HOST:PORT", OptionValue.TEXT,
+               repeats=True),
+    ), examples=("crm cluster restore web.backup --into ./web2",)),
+    Command("recover", "After the loss of a majority: go on with this node alone", "", (), (
+        Option("--i-have-checked", "has_checked", "the other nodes are off, and stay so"),
+        Option("--configuration", "configuration", "the node's haclusterd.yaml", OptionValue.TEXT, Completes.FILE),
+    ), examples=("crm cluster recover --i-have-checked",)),
     Command("setup", "Make the files with which the nodes of a new cluster start", "", (), (
         Option("--name", "name", "the cluster's name", OptionValue.TEXT),
         Option("--node", "node", "a node, as NAME=HOST:PORT; once for each", OptionValue.TEXT, repeats=True),

@@ -163,10 +163,12 @@ def _write_output(name: str, response: Response) -> Response:
         handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(handle, "w", encoding="utf-8") as file:
             file.write(text(fields(response.data), "text"))
+            file.flush()
+            os.fsync(handle)
     except OSError as error:
         problem = error.strerror or "it cannot be written"
         return Response(response.id, 74, (Told("error", "INPUT_OUTPUT", f"{name}: {problem}"),))
-    return Response(response.id, 0, (Told("info", "REQUESTED", f"wrote {name}"),))
+    return Response(response.id, 0, (*response.reports, Told("info", "REQUESTED", f"wrote {name}")))
 
 
 def _read_input(session: Session, arguments: dict[str, Json]) -> Response | None:

@@ -6,6 +6,7 @@ Invariant: `run` is the only way in. It never raises for what a caller sends; it
 from collections.abc import Mapping
 
 from haclusterd.commands import (
+    backup,
     cluster,
     configure,
     fencing,
@@ -31,7 +32,7 @@ from haclusterd.reports.suggestions import did_you_mean
 
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
-    for level in (status.VERBS, configure.VERBS, node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS,
+    for level in (status.VERBS, configure.VERBS, node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS, backup.VERBS,
                   history.VERBS, history_versions.VERBS, history_transitions.VERBS,
                   simulate.VERBS, node_attributes.VERBS, resource_settings.VERBS, ticket.VERBS)
     for verb in level

@@ -22,6 +22,7 @@ from haclusterd.adapters.certificates import (
 )
 from haclusterd.adapters.files_directory import FilesDirectory
 from haclusterd.adapters.raft_identity import create_identity
+from haclusterd.entry_points.initial_state import install_initial_state
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName
 from haclusterd.runtime.settings import BOOT_ID_FILE, CONFIGURATION_FILE, Installation, render
@@ -87,6 +88,8 @@ def make_bundles(
 def initialize(installation: Installation) -> Path:
     """Prepare the empty state directory of a new member, once; raises StoreRefused when it belongs to a node."""
     files = FilesDirectory(installation.state_directory)
+    # The identity comes last: without it no daemon starts on a directory that is half prepared.
+    install_initial_state(installation, files)
     create_identity(files, installation.cluster_uuid, installation.node)
     return installation.state_directory
 

@@ -21,6 +21,7 @@ def main() -> int:
         open_file=_open_file,
         setup=_setup,
         version=_version,
+        tools={"restore": _restore, "recover": _recover},
     )
     try:
         return run(sys.argv[1:], world)
@@ -67,6 +68,18 @@ def _setup(arguments: Mapping[str, Json]) -> Response:
     from haclusterd.entry_points.crm_setup import set_up
 
     return set_up(arguments)
+
+
+def _restore(arguments: Mapping[str, Json]) -> Response:
+    from haclusterd.entry_points.crm_restore import restore
+
+    return restore(arguments, author())
+
+
+def _recover(arguments: Mapping[str, Json]) -> Response:
+    from haclusterd.entry_points.crm_recover import recover
+
+    return recover(arguments, author())
 
 
 if __name__ == "__main__":

@@ -17,22 +17,22 @@ _EXAMPLE = "write it as n1=10.0.0.1:7400"
 
 def set_up(arguments: Mapping[str, Json]) -> Response:
     """Make one directory for each node; everything wrong with what was typed is told at once."""
-    members, objections = _members(arguments)
-    name = _text(arguments, "name")
-    output = _text(arguments, "output")
+    members, objections = read_members(arguments)
+    name = read_text(arguments, "name")
+    output = read_text(arguments, "output")
     for value, option in ((name, "--name"), (output, "--output")):
         if not value:
             objections.append(report(Code.MISSING_ARGUMENT, verb="cluster setup", name=option, meaning="it is needed"))
     if objections:
-        return _answer(objections)
+        return answer(objections)
     directory = Path(output)
     try:
         bundles = make_bundles(name, members, directory)
     except SetupRefused as error:
-        return _answer([report(Code.UNSAFE, problem=str(error), remedy="")])
+        return answer([report(Code.UNSAFE, problem=str(error), remedy="")])
     except OSError as error:
         problem = error.strerror or str(error)
-        return _answer([report(Code.INPUT_OUTPUT, what=error.filename or output, problem=problem)])
+        return answer([report(Code.INPUT_OUTPUT, what=error.filename or output, problem=problem)])
     data: Json = {
         "schema": "haclusterd.setup/1",
         "name": name,
@@ -47,10 +47,11 @@ def set_up(arguments: Mapping[str, Json]) -> Response:
             "Then look: crm status",
         ],
     }
-    return _answer(_advice(members), data)
+    return answer(advice(members), data)
 
 
-def _text(arguments: Mapping[str, Json], name: str) -> str:
+def read_text(arguments: Mapping[str, Json], name: str) -> str:
+    """Return an option's text; empty when it was not given."""
     value = arguments.get(name)
     return value if isinstance(value, str) else ""
 
@@ -62,7 +63,10 @@ def _texts(arguments: Mapping[str, Json], name: str) -> list[str]:
     return [str(each) for each in value] if isinstance(value, Sequence) else []
 
 
-def _members(arguments: Mapping[str, Json]) -> tuple[list[Member], list[ReportItem]]:
+def read_members(
+    arguments: Mapping[str, Json], verb: str = "cluster setup", known: Sequence[Member] = ()
+) -> tuple[list[Member], list[ReportItem]]:
+    """Read `--node` and `--witness`, with everything that is wrong with them; none given: those that are known."""
     members: list[Member] = []
     objections: list[ReportItem] = []
     for option, is_witness in (("node", False), ("witness", True)):
@@ -77,9 +81,11 @@ def _members(arguments: Mapping[str, Json]) -> tuple[list[Member], list[ReportIt
             if any(set(member.addresses) & set(other.addresses) for other in members):
                 objections.append(report(Code.BAD_ARGUMENT, name=f"--{option} {text}", problem="the address is taken"))
             members.append(member)
+    if not members and not objections and known:
+        return list(known), []
     if not members and not objections:
         objections.append(
-            report(Code.MISSING_ARGUMENT, verb="cluster setup", name="--node", meaning=f"a node; {_EXAMPLE}")
+            report(Code.MISSING_ARGUMENT, verb=verb, name="--node", meaning=f"a node; {_EXAMPLE}")
         )
     return members, objections
 
@@ -102,10 +108,12 @@ def _address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _advice(members: Sequence[Member]) -> list[ReportItem]:
+def advice(members: Sequence[Member]) -> list[ReportItem]:
+    """Return what is to be said of these members."""
     count = sum(member.is_voter for member in members)
     return [report(Code.EVEN_VOTERS, count=count)] if count % 2 == 0 else []
 
 
-def _answer(reports: Sequence[ReportItem], data: Json = None) -> Response:
+def answer(reports: Sequence[ReportItem], data: Json = None) -> Response:
+    """Return the answer of a command that asks no daemon."""
     return Response("", int(exit_status(reports)), tuple(map(told, reports)), data)

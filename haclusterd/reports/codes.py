@@ -98,6 +98,11 @@ class Code(StrEnum):
     VERSION_NOT_KEPT = "VERSION_NOT_KEPT"
     NO_SUCH_TRANSITION = "NO_SUCH_TRANSITION"
     HISTORY_INCOMPLETE = "HISTORY_INCOMPLETE"
+    SECRET_LEFT_OUT = "SECRET_LEFT_OUT"
+    SECRET_MISSING = "SECRET_MISSING"
+    DAMAGED = "DAMAGED"
+    OLD_NODE_UNSURE = "OLD_NODE_UNSURE"
+    RECOVERED = "RECOVERED"
     HAS_DEPENDANTS = "HAS_DEPENDANTS"
     NOT_ACTIVE = "NOT_ACTIVE"
     UNSAFE = "UNSAFE"
@@ -297,6 +302,21 @@ CODES: dict[Code, CodeRow] = {
     ),
     Code.HISTORY_INCOMPLETE: CodeRow("the history of this node is not whole: {problem}", ExitStatus.OK,
                                      severity=_WARNING),
+    Code.SECRET_LEFT_OUT: CodeRow(
+        "left out, because it is secret: {what}", ExitStatus.OK, "with --show-secrets it is written too",
+        severity=_WARNING,
+    ),
+    Code.SECRET_MISSING: CodeRow(
+        "the backup does not hold the secret {what}", ExitStatus.OK, "set it before it is needed: crm configure edit",
+        severity=_WARNING,
+    ),
+    Code.DAMAGED: CodeRow("{where}: {problem}", _DATA, "use another backup; nothing of this one was used"),
+    Code.OLD_NODE_UNSURE: CodeRow(
+        "something listens at {address}, where {node} was, and does not say what it is", ExitStatus.OK,
+        "make sure that it is not a stopped daemon of the old cluster", severity=_WARNING,
+    ),
+    Code.RECOVERED: CodeRow("{node} begins a new cluster by itself", ExitStatus.OK,
+                            "no node of the old cluster may be switched on with its old files", severity=_WARNING),
     Code.HAS_DEPENDANTS: CodeRow("{id} is used by: {dependants}", ExitStatus.UNSAFE, "delete those too: --cascade"),
     Code.NOT_ACTIVE: CodeRow("{resource} is not running anywhere", ExitStatus.FAILED),
     Code.UNSAFE: CodeRow("{problem}", ExitStatus.UNSAFE, "if that is what you want: --force"),

@@ -1,0 +1,143 @@
+"""A backup of a cluster as text: who it is, its configuration, and earlier versions of that.
+
+Each line is the SHA-256 of a JSON document, a space, and that document: a head, one `state`, any number of `version`s,
+and an `end` that counts the lines before it. So damage has a line number, and a file that was cut off is known as one.
+States and contents are what `cib.codec` writes, compressed.
+
+Invariant: a backup holds no key, no certificate and nothing of the cluster's status: what ran where is not true of any
+other cluster. Reading trusts nothing; its only exception is BackupDamaged.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from haclusterd.cib.codec import CodecError, decode_cib, encode_cib
+from haclusterd.model.cluster import Cib, ConfigurationVersion
+from haclusterd.model.configuration import Configuration
+from haclusterd.model.instants import WallTime
+
+FORMAT: Final = 1
+STATE_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Of one uncompressed state: more is not read."""
+
+
+class BackupDamaged(ValueError):  # noqa: N818 (a finding, named as people say it)
+    """This text is no whole backup: `line` says where (from 1), `problem` why."""
+
+    def __init__(self, line: int, problem: str) -> None:
+        super().__init__(f"line {line}: {problem}")
+        self.line = line
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What a backup holds."""
+
+    at: WallTime
+    """When it was made."""
+    state: Cib
+    """Identity, members, configuration and its version; no status."""
+    earlier: tuple[tuple[ConfigurationVersion, Configuration], ...] = ()
+    """Older versions, oldest first; some may be missing."""
+    hidden: tuple[str, ...] = ()
+    """Parameters whose values were left out because they are secret, as `RESOURCE NAME`."""
+
+
+def state_of(cib: Cib, configuration: Configuration) -> Cib:
+    """Return what of a CIB goes into a backup, with this configuration in the place of its own."""
+    return Cib(
+        cluster_uuid=cib.cluster_uuid,
+        cluster_name=cib.cluster_name,
+        members=cib.members,
+        configuration=configuration,
+        version=cib.version,
+        index=cib.index,
+    )
+
+
+def write_backup(backup: Backup, bytes_max: int) -> str:
+    """Return the text; the oldest versions are left out until it has at most `bytes_max` characters."""
+    state = backup.state
+    head = {
+        "part": "haclusterd backup", "format": FORMAT, "at": backup.at, "cluster": state.cluster_name,
+        "uuid": state.cluster_uuid, "hidden": list(backup.hidden),
+    }  # fmt: skip
+    first = [_line(head), _line({"part": "state", "data": _packed(state)})]
+    room = bytes_max - sum(map(len, first)) - 200
+    versions: list[str] = []
+    for version, configuration in reversed(backup.earlier):
+        part = Cib(configuration=configuration, version=version)
+        line = _line({"part": "version", "number": version.epoch, "data": _packed(part)})
+        room -= len(line)
+        if room < 0:
+            break
+        versions.insert(0, line)
+    lines = [*first, *versions]
+    return "".join([*lines, _line({"part": "end", "lines": len(lines)})])
+
+
+def read_backup(text: str) -> Backup:
+    """Read what `write_backup` wrote; raise BackupDamaged for everything else."""
+    documents = list(_documents(text))
+    if not documents:
+        raise BackupDamaged(1, "the file is empty")
+    head = documents[0]
+    if head.get("part") != "haclusterd backup":
+        raise BackupDamaged(1, "this is no backup of a cluster")
+    if head.get("format") != FORMAT:
+        raise BackupDamaged(1, f"format {head.get('format')}; this version reads format {FORMAT}")
+    end = documents[-1]
+    if end.get("part") != "end":
+        raise BackupDamaged(len(documents) + 1, "the end of the file is missing")
+    if end.get("lines") != len(documents) - 1:
+        raise BackupDamaged(len(documents), f"{end.get('lines')} lines expected before the end")
+    parts = [(number, document) for number, document in enumerate(documents[1:-1], start=2)]
+    states = [_unpacked(number, document) for number, document in parts if document.get("part") == "state"]
+    if len(states) != 1:
+        raise BackupDamaged(2, "there must be one state")
+    earlier = [_unpacked(number, document) for number, document in parts if document.get("part") == "version"]
+    at, hidden = head.get("at"), head.get("hidden")
+    return Backup(
+        at=WallTime(at if isinstance(at, int) else 0),
+        state=states[0],
+        earlier=tuple((each.version, each.configuration) for each in earlier),
+        hidden=tuple(str(each) for each in hidden) if isinstance(hidden, list) else (),
+    )
+
+
+def _documents(text: str) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        digest, _, body = line.partition(" ")
+        if hashlib.sha256(body.encode(errors="replace")).hexdigest() != digest:
+            raise BackupDamaged(number, "checksum mismatch")
+        document = json.loads(body)
+        if not isinstance(document, dict):
+            raise BackupDamaged(number, "no object")
+        yield document
+
+
+def _line(document: dict[str, Any]) -> str:
+    body = json.dumps(document, separators=(",", ":"), ensure_ascii=True)
+    return f"{hashlib.sha256(body.encode()).hexdigest()} {body}\n"
+
+
+def _packed(cib: Cib) -> str:
+    return base64.b64encode(zlib.compress(encode_cib(cib), 6)).decode()
+
+
+def _unpacked(number: int, document: dict[str, Any]) -> Cib:
+    try:
+        unpacker = zlib.decompressobj()
+        data = unpacker.decompress(base64.b64decode(str(document.get("data")), validate=True), STATE_BYTES_MAX)
+        if not unpacker.eof:
+            raise BackupDamaged(number, f"more than {STATE_BYTES_MAX} bytes, or cut off")
+        return decode_cib(data)
+    except (binascii.Error, zlib.error, CodecError) as error:
+        raise BackupDamaged(number, str(error)) from None

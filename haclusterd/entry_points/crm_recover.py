@@ -1,0 +1,228 @@
+"""`crm cluster recover`: one node's data becomes a new cluster of that node alone, when the majority is lost for ever.
+
+Every entry that this node's log holds is kept, committed or not: what was acknowledged by the lost majority may be
+among them, and what was not is no lie either. What only the others had is gone. The new cluster has another uuid, other
+keys and another authority, so that no lost node can come back into it.
+
+It must never run while another node of the old cluster is heard or may be running, which no program can know: hence the
+person's word. Nothing is deleted: the old directories are set aside.
+"""
+
+import shutil
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from haclusterd.adapters.cluster_probe import Presence, probe
+from haclusterd.adapters.files_directory import FilesDirectory
+from haclusterd.adapters.history_tables import HistoryTables
+from haclusterd.adapters.raft_frames import NO_OP
+from haclusterd.adapters.raft_identity import require_identity
+from haclusterd.adapters.raft_journal import open_journal
+from haclusterd.adapters.raft_snapshot import load_snapshot
+from haclusterd.cib.apply import apply, unreadable
+from haclusterd.cib.backup import Backup, state_of
+from haclusterd.cib.codec import CodecError, decode_cib, decode_envelope
+from haclusterd.entry_points.cluster_setup import AUTHORITY_DIRECTORY, NodePlaces, initialize, make_bundles
+from haclusterd.entry_points.crm_restore import fork_objections, now
+from haclusterd.entry_points.crm_setup import answer, read_text
+from haclusterd.entry_points.initial_state import successor, write_initial_state
+from haclusterd.model.cluster import Cib, ConfigurationVersion, Member
+from haclusterd.model.configuration import Configuration
+from haclusterd.model.ids import Term
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Response
+from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+from haclusterd.runtime.history_rows import read_version
+from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, SettingsError, load
+
+DEFAULT_CONFIGURATION = Path("/etc/haclusterd") / CONFIGURATION_FILE
+HISTORY = "history.sqlite"
+NOT_SAID = (
+    "the services of the lost nodes are started here; where one of them still runs, they run twice and destroy data"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one node's data directory holds."""
+
+    cib: Cib
+    earlier: tuple[tuple[ConfigurationVersion, Configuration], ...]
+    uncommitted: int
+    """Entries behind the newest of which this node knows that it was committed."""
+
+
+def recover(arguments: Mapping[str, Json], author: str) -> Response:
+    """Make this node the only voter of a new cluster; it must be stopped."""
+    path = Path(read_text(arguments, "configuration") or DEFAULT_CONFIGURATION)
+    try:
+        installation = load(path)
+    except SettingsError as error:
+        return answer([report(Code.UNREADABLE, what=path, problem=error)])
+    try:
+        objections = _objections(arguments, installation)
+        if objections:
+            return answer(objections)
+        return _recover(installation, author)
+    except StoreRefused as error:
+        return answer([report(Code.REFUSED, problem=error)])
+    except StoreDamaged as error:
+        problem = f"{error} Recover on another node, or restore a backup."
+        return answer([report(Code.UNREADABLE, what=installation.state_directory, problem=problem)])
+    except OSError as error:
+        return answer([report(Code.INPUT_OUTPUT, what=error.filename or path, problem=error.strerror or str(error))])
+
+
+def _objections(arguments: Mapping[str, Json], installation: Installation) -> list[ReportItem]:
+    me = installation.node
+    others = {each.name: each.addresses for each in installation.members if each.name != me}
+    heard = probe(installation.cluster_uuid, others)
+    objections = fork_objections(heard, installation.cluster_uuid)
+    unsure = sorted({str(each.node) for each in heard if each.presence is Presence.UNSURE})
+    if unsure:
+        problem = f"something listens where {', '.join(unsure)} did, and does not say what it is"
+        objections.append(report(Code.REFUSED, problem=problem, remedy="power it off, or end what listens there"))
+    if not objections and arguments.get("has_checked") is not True:
+        names = ", ".join(sorted(map(str, others))) or "no other node"
+        problem = f"{NOT_SAID}. Nothing was changed"
+        remedy = f"power off {names} for good, look at each of them, then repeat with --i-have-checked"
+        objections.append(report(Code.UNSAFE, problem=problem, remedy=remedy))
+    return objections
+
+
+def read_data(installation: Installation, files: FilesDirectory) -> Found:
+    """Fold everything that a stopped node's data directory holds; raises StoreRefused, StoreDamaged, OSError."""
+    cluster, node = installation.cluster_uuid, installation.node
+    try:
+        files.lock()
+    except BlockingIOError:
+        raise StoreRefused(f"{files.describe('lock')}: the daemon runs: stop it first") from None
+    require_identity(files, cluster, node)
+    if files.read("journal") is None:
+        raise StoreRefused(f"{files.describe('journal')} is missing: this node never took part in the cluster")
+    snapshot = load_snapshot(files, cluster)
+    cib = Cib()
+    if snapshot is not None:
+        try:
+            cib = decode_cib(snapshot.payload)
+        except CodecError as error:
+            raise StoreDamaged(f"{files.describe('snapshot')}: {error}.") from None
+    journal = open_journal(files, cluster, node, None if snapshot is None else (snapshot.index, int(snapshot.term)))
+    first = 1 if snapshot is None else snapshot.index + 1
+    for command, index, term in journal.entries_from(first):
+        if command[0] != NO_OP:
+            cib = _folded(cib, command[1:], index, Term(term))
+    uncommitted = max(0, journal.last_index - journal.getRaftCommitIndex())
+    return Found(cib, _earlier(installation.state_directory / HISTORY, cib.version.epoch), uncommitted)
+
+
+def _folded(cib: Cib, entry: bytes, index: int, term: Term) -> Cib:
+    try:
+        envelope = decode_envelope(entry)
+    except CodecError as error:
+        return unreadable(cib, index=index, detail=str(error)).cib
+    return apply(cib, envelope, index=index, term=term).cib
+
+
+def _earlier(path: Path, present: int) -> tuple[tuple[ConfigurationVersion, Configuration], ...]:
+    """Read the older versions; a history that cannot be read hinders nobody."""
+    if not path.exists():
+        return ()
+    found = []
+    try:
+        tables = HistoryTables(path)
+        try:
+            for each in tables.versions():
+                content = tables.content(each.number)
+                if content is not None and each.number < present:
+                    version = ConfigurationVersion(each.number, each.author, each.at, each.reason)
+                    found.append((version, read_version(content)))
+        finally:
+            tables.close()
+    except (OSError, ValueError, sqlite3.Error):
+        return tuple(found)
+    return tuple(found)
+
+
+def _recover(installation: Installation, author: str) -> Response:
+    files = FilesDirectory(installation.state_directory)
+    found = read_data(installation, files)
+    if not found.cib.cluster_uuid:
+        raise StoreRefused(f"{installation.state_directory} holds no cluster yet")
+    me = next(each for each in installation.members if each.name == installation.node)
+    made = _prepare(installation, found, me, author)
+    aside = _put_in_place(installation, made)
+    files.close()
+    initialize(load(installation.directory / CONFIGURATION_FILE))
+    shutil.rmtree(made, ignore_errors=True)
+    return _told(installation, found, aside)
+
+
+def _prepare(installation: Installation, found: Found, me: Member, author: str) -> Path:
+    """Make the new node's files beside the old ones; nothing is in use yet."""
+    made = _free_name(installation.directory, "recovering")
+    place = NodePlaces(
+        installation.state_directory, installation.runtime_directory, installation.boot_id_file,
+        installation.is_development,
+    )  # fmt: skip
+    alone = replace(me, is_voter=True)
+    bundles = make_bundles(installation.cluster_name, [alone], made, places={me.name: place})
+    old = found.cib.version
+    reason = f"recovered from {me.name} alone, entry {found.cib.index}"
+    version = ConfigurationVersion(old.epoch + 1, author, now(), reason)
+    state = state_of(found.cib, found.cib.configuration)
+    backup = Backup(version.at, state, found.earlier)
+    write_initial_state(bundles[me.name], successor(backup, state.configuration, version))
+    return made
+
+
+def _put_in_place(installation: Installation, made: Path) -> tuple[Path, Path, Path]:
+    """Set the old directories aside and let the new ones take their places."""
+    directory, state = installation.directory, installation.state_directory
+    old_state, old_directory = _free_name(state, "before-recovery"), _free_name(directory, "before-recovery")
+    authority = _free_name(directory, "authority")
+    state.rename(old_state)
+    try:
+        directory.rename(old_directory)
+    except OSError:
+        old_state.rename(state)
+        raise
+    (made / str(installation.node)).rename(directory)
+    (made / AUTHORITY_DIRECTORY).rename(authority)
+    return old_directory, old_state, authority
+
+
+def _free_name(path: Path, what: str) -> Path:
+    path, number = path.absolute(), 1
+    while (free := path.with_name(f"{path.name}.{what}-{number}")).exists():
+        number += 1
+    return free
+
+
+def _told(installation: Installation, found: Found, aside: tuple[Path, Path, Path]) -> Response:
+    directory, state, authority = aside
+    lost = ", ".join(str(each.name) for each in installation.members if each.name != installation.node)
+    data: Json = {
+        "schema": "haclusterd.setup/1",
+        "name": installation.cluster_name,
+        "nodes": [installation.node],
+        "directory": str(installation.directory),
+        "index": found.cib.index,
+        "version": found.cib.version.epoch,
+        "uncommitted": found.uncommitted,
+        "files": [f"old configuration: {directory}", f"old state: {state}", f"new authority: {authority}"],
+        "next_steps": [
+            f"{installation.node} is the only voter of a new cluster; it begins with version"
+            f" {found.cib.version.epoch} of the old one, as of log entry {found.cib.index}.",
+            f"{found.uncommitted} entries were kept that may never have been acknowledged to anybody.",
+            f"Gone is what only these knew: {lost or 'nobody'}. They cannot come back under their old identity.",
+            "Start it: systemctl restart haclusterd-pacer haclusterd",
+            "Then look: crm status; crm history config",
+            "To have three voters again: crm cluster backup FILE, stop this node, crm cluster restore FILE --into DIR",
+        ],
+    }
+    return answer([report(Code.RECOVERED, node=installation.node)], data)

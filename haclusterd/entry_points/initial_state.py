@@ -1,0 +1,99 @@
+"""The state with which all nodes of a new cluster begin, when it is made from a backup or from a lost cluster's data.
+
+It is a file beside the node's certificates, in the form of a backup, the same for every node. Set-up turns it into the
+snapshot of a log that begins behind it: every node begins with it, or, where the file is missing, is sent it.
+
+Invariant: the state knows nothing of what ran anywhere; everything is probed. It must never be put into a directory
+that belongs to a node already.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from haclusterd.adapters.files_directory import FilesDirectory
+from haclusterd.adapters.history_sqlite import ROWS_KEPT
+from haclusterd.adapters.history_tables import HistoryTables, Recorded
+from haclusterd.adapters.raft_identity import IDENTITY_NAME
+from haclusterd.adapters.raft_journal import FIRST_INDEX, create_journal
+from haclusterd.adapters.raft_snapshot import Snapshot, write_snapshot
+from haclusterd.cib.backup import Backup, BackupDamaged, read_backup, write_backup
+from haclusterd.cib.changes import ChangeKind
+from haclusterd.cib.codec import encode_cib
+from haclusterd.model.cluster import Cib, ConfigurationVersion
+from haclusterd.model.configuration import Configuration
+from haclusterd.model.ids import Term
+from haclusterd.ports.history import HistoryRow
+from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.runtime.history_rows import version_of
+from haclusterd.runtime.settings import Installation
+
+INITIAL_STATE: Final = "initial-state"
+"""The file's name."""
+INITIAL_INDEX: Final = FIRST_INDEX + 1
+"""Behind the base of an empty log: a node that begins without the state lacks an entry, and is sent the snapshot."""
+BYTES_MAX: Final = 16 * 1024 * 1024
+
+
+def successor(
+    backup: Backup, configuration: Configuration, version: ConfigurationVersion, hidden: tuple[str, ...] = ()
+) -> Backup:
+    """Return the initial state of a cluster that begins with this configuration, as the version after the backup's."""
+    old = backup.state
+    state = Cib(
+        cluster_uuid=old.cluster_uuid,
+        cluster_name=old.cluster_name,
+        members=old.members,
+        configuration=configuration,
+        version=version,
+        index=INITIAL_INDEX,
+    )
+    earlier = (*backup.earlier, (old.version, old.configuration)) if old.version.epoch else backup.earlier
+    return Backup(version.at, state, earlier, hidden)
+
+
+def write_initial_state(bundle: Path, backup: Backup) -> None:
+    """Put the state into a node's directory, readable by its owner only; raises OSError."""
+    handle = os.open(bundle / INITIAL_STATE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(handle, "w", encoding="utf-8") as file:
+        file.write(write_backup(backup, BYTES_MAX))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def install_initial_state(installation: Installation, files: FilesDirectory) -> bool:
+    """Let the empty state directory begin with the initial state; return whether there is one.
+
+    Raises StoreRefused when the directory belongs to a node, StoreDamaged when the file is not whole, OSError.
+    """
+    path = installation.directory / INITIAL_STATE
+    if not path.exists():
+        return False
+    if files.read(IDENTITY_NAME) is not None:
+        raise StoreRefused(f"{files.describe(IDENTITY_NAME)} exists: this data directory belongs to a node already")
+    try:
+        backup = read_backup(path.read_text(encoding="utf-8", errors="replace"))
+    except BackupDamaged as error:
+        problem = f"{path}:{error.line}: {error.problem}"
+        raise StoreDamaged(f"{problem}. Copy it from another node's directory, or restore the backup again.") from None
+    state = Cib(configuration=backup.state.configuration, version=backup.state.version, index=INITIAL_INDEX)
+    _write_history(installation.state_directory / "history.sqlite", backup)
+    create_journal(files, installation.cluster_uuid, installation.node)
+    write_snapshot(files, Snapshot(INITIAL_INDEX, Term(0), encode_cib(state)), installation.cluster_uuid)
+    return True
+
+
+def _write_history(path: Path, backup: Backup) -> None:
+    old = backup.state
+    text = f"this cluster continues {old.cluster_name} ({old.cluster_uuid}): {old.version.reason}"
+    row = HistoryRow(INITIAL_INDEX, 0, old.version.at, str(ChangeKind.CLUSTER_FORMED), None, None, text)
+    # Their log indices belong to another log.
+    parts = [Cib(configuration=configuration, version=version) for version, configuration in backup.earlier]
+    earlier = [Recorded(0, (), version_of(part)) for part in parts]
+    tables = HistoryTables(path)
+    try:
+        tables.write(
+            [*earlier, Recorded(FIRST_INDEX, ()), Recorded(INITIAL_INDEX, (row,), version_of(old))], rows_kept=ROWS_KEPT
+        )
+    finally:
+        tables.close()
