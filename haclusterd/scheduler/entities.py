@@ -105,10 +105,10 @@ class Node:
 
     __slots__ = (
         "are_probes_allowed", "assigned", "attributes", "base_score", "connection", "devices",
-        "fence_reason", "health", "incarnation", "is_bundle_node", "is_controller", "is_expected_up", "is_fail_standby",
+        "fence_reason", "health", "incarnation", "is_bundle_node", "is_controller", "is_fail_standby",
         "is_fence_delayed", "is_maintenance", "is_never_seen", "is_online", "is_pending", "is_remote_fenced",
         "is_seen", "is_shutting_down", "is_standby", "is_unclean", "kind", "must_be_reset", "name", "power", "priority",
-        "resources_assigned", "running", "status", "utilization", "was_told_maintenance",
+        "resources_assigned", "running", "status", "utilization",
     )  # fmt: skip
 
     def __init__(
@@ -128,13 +128,11 @@ class Node:
         self.assigned: list[Resource] = []
         self.are_probes_allowed = True
         self.is_seen = kind is NodeKind.MEMBER and status.state is not NodeState.UNSEEN
-        self.is_expected_up = False
         self.is_fence_delayed = False
         """Its fencing may wait for `priority-fencing-delay`: it was lost, not condemned."""
         self.must_be_reset = False
         """A remote or guest node that has to be fenced (of a guest: its launcher restarted)."""
         self.is_remote_fenced = status.is_remote_fenced
-        self.was_told_maintenance = status.is_remote_maintenance
         self.status = status
         self.attributes = attributes
         self.incarnation: Incarnation | None = status.incarnation
@@ -687,9 +685,11 @@ class Action:
 class Relation:
     """`first` comes before `then`; the flags say what else it means, 0 that it no longer counts."""
 
-    __slots__ = ("first", "flags", "then")
+    __slots__ = ("first", "flags", "is_waiting", "then")
 
     def __init__(self, first: Action, then: Action, flags: int) -> None:
         self.first = first
         self.then = then
         self.flags = flags
+        self.is_waiting = False
+        """Whether it is to be looked at again."""

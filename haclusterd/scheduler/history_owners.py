@@ -112,6 +112,8 @@ class HistoryOwners:
 
 def _place(child: Resource) -> Node | None:
     """Return where an instance is, or is about to be."""
+    if child.variant is Variant.PRIMITIVE:
+        return child.active_nodes[0] if child.active_nodes else child.pending_node
     for leaf in child.leaves():
         if leaf.active_nodes:
             return leaf.active_nodes[0]
