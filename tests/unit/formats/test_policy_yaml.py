@@ -308,9 +308,109 @@ constraints:
     assert dump_policy(read(text)) == text
 
 
+NOUNS = """\
+nodes:
+  n1:
+    id: 1
+    type: remote
+    score: 5
+resource-defaults:
+  - id: business
+    rule:
+      score: INFINITY
+      all:
+        - {date: date_spec, spec: {hours: 9-17}}
+    values:
+      resource-stickiness: INFINITY
+templates:
+  - template: t
+    agent: ocf:heartbeat:Dummy
+    operations:
+      - monitor: {interval: 10s, record-pending: true}
+resources:
+  - primitive: a
+    template: t
+  - clone: c
+    resource: a
+    meta:
+      promotable: true
+  - bundle: b
+    engine: podman
+    image: i:1
+    replicas: 2
+    network:
+      ip-range-start: 10.0.0.1
+      add-host: false
+      ports:
+        - {port: 80}
+    storage:
+      - {target-dir: /t, source-dir: /s}
+tags:
+  both: [a, b]
+constraints:
+  - location: l
+    pattern: web.*
+    rules:
+      - score: 100
+        any:
+          - {attribute: '#uname', is: eq, value: n1}
+          - rule:
+              all:
+                - {attribute: pingd, is: defined}
+                - {date: gt, start: 2030-01-01}
+    resource-discovery: never
+  - colocation: k
+    score: 5
+    sets:
+      - {resources: [a, b], sequential: false}
+      - {resources: [c], role: Promoted}
+  - ticket-constraint: t1
+    ticket: paris
+    resource: both
+    loss-policy: freeze
+fencing-topology:
+  - {target: n1, index: 1, devices: [f1, f2]}
+  - {attribute: rack, value: '', index: 2, devices: [f1]}
+"""
+
+
+def test_all_nouns_are_read_and_written_as_they_are() -> None:
+    policy = load_policy(NOUNS, "f")
+    assert policy.reports == ()
+    assert policy.configuration is not None
+    assert dump_policy(policy.configuration) == NOUNS
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "place"),
+    [
+        ("templates: [{template: t}]", "MISSING_KEY", "f:1:13"),
+        ("resources: [{primitive: p}]", "MISSING_KEY", "f:1:13"),
+        ("resources: [{primitive: p, template: t}]", "UNKNOWN_TEMPLATE", "f:1:38"),
+        ("resources: [{clone: c}]", "MISSING_KEY", "f:1:13"),
+        ("resources: [{bundle: b, engine: rocket, image: i}]", "BAD_VALUE", "f:1:33"),
+        ("resources: [{bundle: b, engine: podman, image: i, replicas: -1}]", "BAD_VALUE", "f:1:61"),
+        ("tags: {t: []}", "SYNTAX", "f:1:8"),
+        ("constraints: [{location: l, resource: a, node: n}]", "MISSING_KEY", "f:1:15"),
+        ("constraints: [{location: l, resource: a, rules: [{all: [{x: 1}]}]}]", "SYNTAX", "f:1:57"),
+        ("constraints: [{location: l, resource: a, rules: [{all: [{attribute: x, is: eq}]}]}]",
+         "MISSING_KEY", "f:1:57"),
+        ("constraints: [{location: l, resource: a, rules: [{all: [], any: []}]}]", "SYNTAX", "f:1:50"),
+        ("constraints: [{order: o, sets: [{resources: []}]}]", "SYNTAX", "f:1:45"),
+        ("constraints: [{ticket-constraint: t, ticket: p}]", "MISSING_KEY", "f:1:15"),
+        ("fencing-topology: [{index: 1, devices: [f]}]", "SYNTAX", "f:1:20"),
+        ("fencing-topology: [{target: n, index: one, devices: [f]}]", "BAD_VALUE", "f:1:39"),
+    ],
+)  # fmt: skip
+def test_nouns_refused(text: str, code: str, place: str) -> None:
+    assert faults(text) == [(code, place)]
+
+
 # -- shipped files ----------------------------------------------------------------------------------------------------
 
-VARIABLES = {"COMMAND": "/bin/true", "READY_URL": "http://127.0.0.1:1/", "NODES_DIR": "/run/nodes"}
+VARIABLES = {
+    "COMMAND": "/bin/true", "READY_URL": "http://127.0.0.1:1/", "NODES_DIR": "/run/nodes", "SCORES": "n1:10 n2:5",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "policies").glob("*.yaml")), ids=lambda path: path.name)
