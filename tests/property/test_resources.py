@@ -1,25 +1,34 @@
 """Whatever contains whatever: the inventory is a forest of what makes sense, and of the rest it tells."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haclusterd.model.cluster import Cib, Member
+from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, Status
 from haclusterd.model.configuration import (
     AttributeSet,
     Bundle,
     BundleNetwork,
     Clone,
+    Colocation,
     Configuration,
+    Constraint,
     Group,
+    Location,
     NodeEntry,
+    Ordering,
     Primitive,
     Resource,
     Template,
     contained,
 )
-from haclusterd.model.ids import AgentReference, NodeName, ResourceId
+from haclusterd.model.ids import AgentReference, ConstraintId, NodeName, ResourceId
+from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.entities import Variant
-from tests.unpacked_cibs import unpacked
+from haclusterd.scheduler.options import ScheduleOptions
+from haclusterd.scheduler.schedule import schedule
+from tests.unpacked_cibs import NOW, unpacked
 
 NAMES = tuple(map(ResourceId, ("a", "b", "c", "d", "e", "r")))
 names = st.sampled_from(NAMES)
@@ -50,13 +59,33 @@ def resources(draw: st.DrawFn, name: ResourceId) -> Resource:
 
 
 @st.composite
+def constraints(draw: st.DrawFn) -> Constraint:
+    one, other = (ResourceId(draw(st.sampled_from([*NAMES, "t", "a:0", "r-docker-0", "r-0", "none"]))) for _ in "12")
+    score = draw(st.sampled_from([INFINITY, -INFINITY, 100, -5]))
+    kind = draw(st.sampled_from(["location", "colocation", "ordering"]))
+    if kind == "location":
+        return Location(ConstraintId(""), one, NodeName(draw(st.sampled_from(["n1", "r", "guest", "r-0"]))), score)
+    if kind == "colocation":
+        return Colocation(ConstraintId(""), score, one, other)
+    return Ordering(ConstraintId(""), one, other)
+
+
+@st.composite
 def cibs(draw: st.DrawFn) -> Cib:
     order = draw(st.permutations(NAMES))
     made = {name: draw(resources(name)) for name in order}
     template = Template(ResourceId("t"), draw(agents), meta=draw(metas))
     members = {NodeName(name): Member(NodeName(name), ()) for name in ("n1", "n2")}
+    states = {name: NodeStatus(name, draw(st.sampled_from([NodeState.ONLINE, NodeState.UNSEEN]))) for name in members}
+    rules = draw(st.lists(constraints(), max_size=4))
     entries = {NodeName(name): NodeEntry(NodeName(name), is_remote=True) for name in draw(st.sets(names, max_size=2))}
-    return Cib(members=members, configuration=Configuration(entries, made, templates={template.id: template}))
+    configuration = Configuration(
+        entries,
+        made,
+        {ConstraintId(f"k{index}"): replace(each, id=ConstraintId(f"k{index}")) for index, each in enumerate(rules)},
+        templates={template.id: template},
+    )
+    return Cib(members=members, configuration=configuration, status=Status(nodes=states))
 
 
 @given(cibs())
@@ -70,6 +99,12 @@ def test_the_inventory_is_a_forest(cib: Cib) -> None:
     assert len({resource.id for resource in reached}) == len(reached) == len(inventory.by_id)
     assert all(top.parent is None for top in inventory.tops)
     assert all(resource.variant is Variant.PRIMITIVE or resource.children for resource in reached)
+
+
+@given(cibs(), st.booleans())
+def test_a_plan_is_made_of_it(cib: Cib, is_compatible: bool) -> None:
+    plan = schedule(cib, NOW, options=ScheduleOptions(is_pacemaker_compatible=is_compatible))
+    assert schedule(cib, NOW, options=ScheduleOptions(is_pacemaker_compatible=is_compatible)) == plan
 
 
 @given(cibs())
