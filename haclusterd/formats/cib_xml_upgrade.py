@@ -125,7 +125,7 @@ def _upgraded_primitive(made: _Made) -> _Made:
     """Move what operations require to the resource; give parameters of fence devices their names of today."""
     required = [each.requires for each in made.operations if each.name in _WITH_NEEDS and each.requires is not None]
     if required:
-        moved = _first(made.meta, f"upgraded-{made.id}-meta_attributes", [("requires", required[0])])
+        moved = _first(made.meta, f"upgraded-{made.id}-meta_attributes", [("requires", required[-1])])
         made = replace(made, meta=moved, operations=tuple(map(_without_needs, made.operations)))
     if made.agent.standard != "stonith":
         return made
