@@ -154,7 +154,8 @@ class _Finder:
             self._failures.forget(node, resource, "action definition changed")
 
     def _cancel(self, resource: Resource, node: Node, record: OperationRecord, why: str) -> None:
-        self.changes.cancellations.append(Cancellation(resource, node, record.interval_ms, why))
+        if node.is_online or (node.is_guest and not node.must_be_reset):
+            self.changes.cancellations.append(Cancellation(resource, node, record.interval_ms, why))
 
     def _has_changed(
         self, resource: Resource, node: Node, record: OperationRecord, wanted: set[tuple[str, int]]

@@ -233,7 +233,7 @@ class _Telling:
         stops = instance.actions.get((STOP, 0), ())
         stop = stops[-1] if stops else None
         for node in instance.active_nodes:
-            if stop is not None and stop.is_pseudo and node.is_unclean:
+            if stop is not None and stop.is_pseudo and (node.is_unclean or node.must_be_reset):
                 continue
             self._before(instance, node)
             if self.occasion.task == DEMOTE or stop is None or stop.is_optional:

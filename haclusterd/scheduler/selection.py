@@ -84,7 +84,7 @@ def _restarting_stops(start: Action) -> list[Action]:
 def _without_idle_pseudo(chosen: list[Action], inputs: dict[int, list[Action]]) -> list[Action]:
     """Leave out pseudo-actions that no real action comes before or after: nothing would happen."""
     present = {action.id for action in chosen}
-    is_led = {action.id: not action.is_pseudo for action in chosen}
+    is_led = {action.id: action.is_fence or not action.is_pseudo for action in chosen}
     leads = dict(is_led)
     for action in chosen:
         if any(is_led.get(before.id) for before in inputs[action.id]):
