@@ -13,7 +13,7 @@ from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.colocation_effects import ColocationEffects
 from haclusterd.scheduler.colocation_lists import this_with, with_this
 from haclusterd.scheduler.entities import Node, Resource
-from haclusterd.scheduler.instance_order import InstanceOrder
+from haclusterd.scheduler.instance_order import CANNOT_RUN, InstanceOrder
 from haclusterd.scheduler.neighbour_scores import pull_by_dependents
 from haclusterd.scheduler.placing import Placing, Trial
 from haclusterd.scheduler.promotion import choose_roles
@@ -115,7 +115,7 @@ class Instances:
         if instance.is_removed:
             return "it is an instance too many"
         if name not in self._placing.available:
-            return f"{name} cannot run resources now"
+            return f"{name}{CANNOT_RUN}"
         if collective.allowed.get(name, -INFINITY) < 0:
             return f"{collective.id} must not run there"
         if collective.counts.get(name, 0) >= self._most_per_node:

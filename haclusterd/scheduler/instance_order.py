@@ -12,6 +12,9 @@ from haclusterd.scheduler.influence import has_influence
 from haclusterd.scheduler.neighbour_scores import Pull
 from haclusterd.scheduler.placing import Placing
 
+CANNOT_RUN = " cannot run resources now"
+"""How the words end for a node that no instance is given to."""
+
 
 class InstanceOrder:
     """Compares instances of one collective resource, as they are now."""

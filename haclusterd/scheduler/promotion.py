@@ -17,7 +17,7 @@ from haclusterd.scheduler.entities import Node, Resource
 from haclusterd.scheduler.instance_order import InstanceOrder
 from haclusterd.scheduler.neighbour_scores import pull_by_dependents
 from haclusterd.scheduler.placing import Placing
-from haclusterd.scheduler.promotion_scores import promotion_score
+from haclusterd.scheduler.promotion_scores import PROMOTION_SCORE, promotion_score
 from haclusterd.scheduler.settings import NoQuorumPolicy
 
 
@@ -68,7 +68,7 @@ def _begin(instance: Resource, node: Node) -> None:
 
 
 def _score_words(score: int | None, node: Node) -> str:
-    return f"no promotion score on {node.name}" if score is None else f"promotion score on {node.name}"
+    return f"no {PROMOTION_SCORE}{node.name}" if score is None else f"{PROMOTION_SCORE}{node.name}"
 
 
 def _take_as_unpromoted(instance: Resource) -> None:

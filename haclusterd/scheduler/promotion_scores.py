@@ -11,6 +11,9 @@ from haclusterd.scheduler.node_values import attributes_of_place
 from haclusterd.scheduler.placing import Placing
 from haclusterd.scheduler.readings import score as read_score
 
+PROMOTION_SCORE = "promotion score on "
+"""How the words for a promotion score begin."""
+
 
 def add_promotion_scores(clone: Resource, placing: Placing) -> None:
     """Let each instance prefer nodes where it would be promoted, and be as important as its best score."""
@@ -20,7 +23,7 @@ def add_promotion_scores(clone: Resource, placing: Placing) -> None:
                 continue
             found = promotion_score(instance, placing.nodes[name])
             if found is not None and found > 0:
-                instance.add_score(name, found, f"promotion score on {name}")
+                instance.add_score(name, found, f"{PROMOTION_SCORE}{name}")
                 instance.priority = max(instance.priority, found)
 
 

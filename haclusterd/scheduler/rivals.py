@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add, render
 from haclusterd.scheduler.entities import Node, Resource, Together
+from haclusterd.scheduler.instance_order import CANNOT_RUN
 from haclusterd.scheduler.neighbour_scores import PREFERS
+from haclusterd.scheduler.promotion_scores import PROMOTION_SCORE
 
 _MOST_WORDS = 4
 
@@ -34,7 +36,7 @@ def _changes(resource: Resource, node: Node) -> Iterator[str]:
         return
     addends = (resource.addends or {}).get(node.name, [])
     for source in dict.fromkeys(source for value, source in addends if value <= -INFINITY):
-        if not (objection and source.endswith(PREFERS)):
+        if not (objection and source.endswith((PREFERS, CANNOT_RUN))):
             yield _without(resource, node, source)
     rest = 0
     for value, _ in addends:
@@ -82,7 +84,15 @@ def _points(resource: Resource, node: Node, score: int) -> Iterator[str]:
     if wanted >= INFINITY:
         yield f"{rival}: no number of points wins against INFINITY"
     else:
-        yield f"{_points_more(wanted - score)}: {node.name} has {render(score)}{_made_of(resource, node)}, {rival}"
+        points = _points_more(wanted - score)
+        tie = _tie(resource, winner) if score == resource.allowed.get(winner.name) else ""
+        yield f"{points}: {node.name} has {render(score)}{_made_of(resource, node)}, {rival}{tie}"
+
+
+def _tie(resource: Resource, winner: Node) -> str:
+    if winner in resource.active_nodes and resource.allowed.get(winner.name, 0) > 0:
+        return "; with equal scores it stays"
+    return "; of equal scores the node with fewer resources wins, then the name"
 
 
 def _points_more(number: int) -> str:
@@ -107,8 +117,9 @@ def to_be_promoted(instance: Resource, clone: Resource) -> tuple[str, ...]:
         return (f"{instance.id} would have to run somewhere",)
     score = instance.promotion_priority
     bans = [source for value, source in instance.promotion_addends if value <= -INFINITY]
-    if bans:
-        return tuple(f"no longer so: {source}" for source in dict.fromkeys(bans))
+    other_bans = dict.fromkeys(source for source in bans if not source.startswith(PROMOTION_SCORE))
+    if other_bans:
+        return tuple(f"no longer so: {source}" for source in other_bans)
     if score < 0:
         return (f"its promotion score, {render(score)}, would have to be 0 or more",)
     promoted = [each for each in clone.children if each.next_role is Role.PROMOTED]
