@@ -14,6 +14,7 @@ def render(screen: Screen, data: Fields) -> list[str]:
     for title, found in (
         ("Nodes", node_lines(screen, data)),
         ("Resources", resource_lines(screen, listed(data, "resources"))),
+        ("Tickets", _tickets(screen, data)),
         ("In flight", _in_flight(screen, data)),
         ("Moves and bans", _moves(screen, data)),
         ("Failures", _failures(screen, data)),
@@ -231,6 +232,18 @@ def _stopped(resource: Fields) -> Cell:
         return Cell(f"stopped: {text(resource, 'not_wanted')}", Colour.DIM)
     why = text(resource, "why_stopped")
     return Cell("NOT RUNNING" + (f": {why}" if why else ""), Colour.BAD)
+
+
+def _tickets(screen: Screen, data: Fields) -> list[str]:
+    rows: list[list[Cell | str]] = []
+    for ticket in listed(data, "tickets"):
+        is_held = flag(ticket, "is_granted") and not flag(ticket, "is_standby")
+        words = "granted" if flag(ticket, "is_granted") else "not granted"
+        words += ", standby" if flag(ticket, "is_standby") else ""
+        note = "" if flag(ticket, "is_needed") else "nothing needs it"
+        rows.append([Cell(text(ticket, "ticket"), Colour.BOLD),
+                     Cell(words, Colour.GREEN if is_held else Colour.YELLOW), note])  # fmt: skip
+    return columns(screen, rows, indent=2)
 
 
 # What is going on

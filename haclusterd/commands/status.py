@@ -9,8 +9,8 @@ from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.overview import Overview
 from haclusterd.commands.resource_state import Failure, Instance, meta_flag, node_flag
 from haclusterd.commands.verb import Permission, Verb
-from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus
-from haclusterd.model.configuration import Group, Location, Primitive, Resource, contained
+from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, TicketState
+from haclusterd.model.configuration import Group, Location, Primitive, Resource, TicketConstraint, contained
 from haclusterd.model.fencing import FenceOrder, FencingRecord
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
@@ -59,6 +59,7 @@ def status_data(context: Context) -> dict[str, Json]:
         "transition": _transition(context),
         "nodes": [node_data(context, name) for name in sorted(cib.members)],
         "resources": _resources(overview),
+        "tickets": _tickets(cib),
         "orders": [
             _order(order) for _, node in sorted(cib.status.nodes.items()) for _, order in sorted(node.orders.items())
         ],
@@ -137,6 +138,16 @@ def node_data(context: Context, name: NodeName) -> dict[str, Json]:
         "unverified": len(known.unverified) if known.state is NodeState.ONLINE else 0,
         "unhealthy": list(votes(cib, name, "yellow", "red")),
     }
+
+
+def _tickets(cib: Cib) -> list[Json]:
+    """Return the tickets that are known or needed."""
+    needed = {each.ticket for each in cib.configuration.constraints.values() if isinstance(each, TicketConstraint)}
+    found = {name: cib.status.tickets.get(name, TicketState(name)) for name in sorted({*needed, *cib.status.tickets})}
+    return [
+        {"ticket": name, "is_granted": state.is_granted, "is_standby": state.is_standby, "is_needed": name in needed}
+        for name, state in found.items()
+    ]
 
 
 def _resources(overview: Overview) -> list[Json]:
