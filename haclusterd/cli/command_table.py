@@ -145,6 +145,8 @@ RESOURCE = Level("resource", "Resources: start, stop, move them, and ask why", (
     Command("why", "Say why a resource runs where it runs, or why not on a node", "resource.why",
             (_RESOURCE, _ANY_NODE), (Option("--on", "node", "why not on this node", OptionValue.TEXT, Completes.NODE),),
             examples=("crm resource why web", "crm resource why web --on n2")),
+    Command("constraints", "Show the constraints that concern a resource", "resource.constraints", (_RESOURCE,),
+            examples=("crm resource constraints web",)),
     Command("scores", "Show scores with all their parts", "resource.scores", (_ANY_RESOURCES,),
             examples=("crm resource scores web",)),
 ), aliases=("rsc",))  # fmt: skip

@@ -16,6 +16,7 @@ from haclusterd.commands import (
     node,
     node_attributes,
     resource,
+    resource_constraints,
     resource_settings,
     simulate,
     status,
@@ -34,7 +35,8 @@ VERBS: Mapping[str, Verb] = {
     verb.name: verb
     for level in (status.VERBS, configure.VERBS, node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS, backup.VERBS,
                   history.VERBS, history_versions.VERBS, history_transitions.VERBS,
-                  simulate.VERBS, node_attributes.VERBS, resource_settings.VERBS, ticket.VERBS)
+                  simulate.VERBS, node_attributes.VERBS, resource_constraints.VERBS,
+                  resource_settings.VERBS, ticket.VERBS)
     for verb in level
 }
 
