@@ -5,8 +5,9 @@ configure                                     crm text; replaces the configurati
 found [without-quorum]                        the status, line by line; shows nodes, resources, and what is to be done
     n1 lost "why" | n1 online name=value      a node: online, lost, left, joining, condemned, remote; its attributes
     n1 web start=0 monitor/10s=1@60s          what is recorded there, oldest first: CODE[!STATUS][~EXPECTED]
-    n1 web migrate_to=0:n1>n2                 [@AGE][:SOURCE>TARGET][#other: another digest]
+    n1 web migrate_to=0:n1>n2                 [@AGE][:SOURCE>TARGET][#other | #reload: parameters have changed]
     n1 web agent=ocf:pacemaker:Other          it was managed by another agent
+    n1 web locked=1h                          a clean shutdown locked it to this node
     count n1 web monitor/10s 3 @60s           failures are counted
 """
 
@@ -25,7 +26,7 @@ from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode, Role
 from haclusterd.scheduler.configuration_changes import find_configuration_changes
-from haclusterd.scheduler.digests import Digests
+from haclusterd.scheduler.digests import Digests, digest_of
 from haclusterd.scheduler.entities import Inventory, Node, Resource
 from haclusterd.scheduler.failures import Failures, ban_after_failures
 from haclusterd.scheduler.nodes import unpack_nodes
@@ -120,6 +121,9 @@ class Scenario:
             if word.startswith("agent="):
                 history = replace(history, agent=AgentReference.parse(word.partition("=")[2]))
                 continue
+            if word.startswith("locked="):
+                history = replace(history, locked_at=WallTime(NOW - durations.parse(word.partition("=")[2])))
+                continue
             record = self._operation(word)
             records[operation_key(record.operation, record.interval_ms)] = record
             if record.is_failure:
@@ -144,7 +148,9 @@ class Scenario:
             expected,
             changed_at,
             changed_at,
-            digest="other" if found["digest"] == "other" else "",
+            digest="other" if found["digest"] else "",
+            restart_digest=digest_of({}) if found["digest"] == "reload" else "",
+            restart_parameters=() if found["digest"] == "reload" else None,
             migrate_source=NodeName(found["source"]) if found["source"] else None,
             migrate_target=NodeName(found["target"]) if found["target"] else None,
         )
@@ -163,6 +169,7 @@ class Scenario:
         lines = [line for node in inventory.nodes if (line := _of_node(node))]
         lines += [line for resource in inventory.primitives() for line in _of_resource(resource)]
         lines += _bans(inventory)
+        lines += [f"forget the lock of {resource.id} to {node.name}" for resource, node in inventory.expired_locks]
         lines += [f"cancel {item.resource.id} on {item.node.name}: {item.why}" for item in changes.cancellations]
         lines += [f"delete the history of {resource.id} on {node.name}" for resource, node in changes.deletions]
         lines += [f"forget failures of {each.resource.id} on {each.node.name}: {each.reason}"
@@ -196,6 +203,8 @@ def _of_resource(resource: Resource) -> list[str]:
     words += [name.removeprefix("is_").replace("_", " ") for name in _FLAGS if getattr(resource, name)]
     if not resource.is_managed:
         words.append("unmanaged")
+    if resource.lock_node is not None:
+        words.append(f"locked to {resource.lock_node.name}")
     if resource.next_role is not Role.UNKNOWN:
         words.append(f"next {resource.next_role}")
     if resource.pending_node is not None:
