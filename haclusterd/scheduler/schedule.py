@@ -23,23 +23,14 @@ from haclusterd.scheduler.cleanup import (
     relate_demanded_actions,
 )
 from haclusterd.scheduler.collective_flags import refresh_clones
-from haclusterd.scheduler.colocation import unpack_colocations
 from haclusterd.scheduler.configuration_changes import find_configuration_changes, find_late_changes
 from haclusterd.scheduler.digests import Digests
 from haclusterd.scheduler.explain import place_all
-from haclusterd.scheduler.failures import Failures, ban_after_failures, forget_removed
+from haclusterd.scheduler.failures import Failures, forget_removed
 from haclusterd.scheduler.fencing import create_fencing, fencing_warnings, unseen_hold
 from haclusterd.scheduler.graph import build_graph
 from haclusterd.scheduler.internal_ordering import internal_templates
 from haclusterd.scheduler.invariants import check_graph
-from haclusterd.scheduler.location import (
-    apply_exclusive_discovery,
-    apply_locations,
-    apply_stickiness,
-    ban_by_kind,
-    unpack_health,
-)
-from haclusterd.scheduler.location_constraints import unpack_locations
 from haclusterd.scheduler.migration_ordering import with_migrations
 from haclusterd.scheduler.nodes import unpack_nodes
 from haclusterd.scheduler.notifications import create_notifications
@@ -47,6 +38,7 @@ from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
 from haclusterd.scheduler.order_expansion import relate_templates
 from haclusterd.scheduler.ordering import apart_templates
 from haclusterd.scheduler.ordering_sets import user_templates
+from haclusterd.scheduler.own_scores import apply_own_scores
 from haclusterd.scheduler.plan_cache import PlanCache
 from haclusterd.scheduler.probe_ordering import order_others_after_probes, order_own_after_probes
 from haclusterd.scheduler.probes import create_probes
@@ -57,9 +49,7 @@ from haclusterd.scheduler.resource_actions import create_resource_actions
 from haclusterd.scheduler.resources import unpack_resources
 from haclusterd.scheduler.selection import select_actions
 from haclusterd.scheduler.settings import unpack_settings
-from haclusterd.scheduler.shutdown_locks import apply_shutdown_locks
 from haclusterd.scheduler.summary import changes_of
-from haclusterd.scheduler.tickets import apply_tickets
 from haclusterd.scheduler.unfencing import create_unfencing, unfencing_templates
 from haclusterd.scheduler.unpack_history import unpack_history
 
@@ -83,19 +73,7 @@ def schedule(
     unpack_history(cib, inventory, failures, settings)
 
     # where everything belongs
-    colocations = unpack_colocations(inventory, configuration)
-    locks = apply_shutdown_locks(inventory, settings)
-    apply_tickets(inventory, configuration, cib.status.tickets, settings)
-    preferences = (
-        *unpack_health(inventory, configuration),
-        *unpack_locations(inventory, configuration, settings),
-        *locks.preferences,
-    )
-    apply_locations(preferences)
-    apply_stickiness(inventory, settings)
-    ban_after_failures(inventory, failures)
-    apply_exclusive_discovery(inventory)
-    ban_by_kind(inventory)
+    scores = apply_own_scores(cib, inventory, failures, settings)
     changes = find_configuration_changes(inventory, failures, digests, settings)
     assign_all(inventory, settings)
     find_late_changes(inventory, changes, failures, digests, settings)
@@ -108,7 +86,7 @@ def schedule(
         create_running_monitors(inventory, table)
         forget_removed(inventory, failures, settings)
         create_clearings(failures.clearings, table)
-        create_lock_deletions((*inventory.expired_locks, *locks.void), table)
+        create_lock_deletions((*inventory.expired_locks, *scores.void_locks), table)
     probes = create_probes(inventory, table, settings)
     create_resource_actions(inventory, table, settings)
     create_unfencing(inventory, changes.unfencings, table, settings)
@@ -116,7 +94,7 @@ def schedule(
     create_fencing(inventory, table, settings)
 
     # in which order, and what that makes necessary or impossible
-    said = chain(user_templates(inventory, configuration, table), apart_templates(colocations))
+    said = chain(user_templates(inventory, configuration, table), apart_templates(scores.colocations))
     templates = list(with_migrations(chain(said, internal_templates(inventory, table, settings))))
     templates += [*probes.templates, *unfencing_templates(inventory, table, settings), *on_remote_nodes]
     relate_templates(templates, table)
