@@ -94,7 +94,7 @@ def _intermediate_stop(stop: Action, then: Action, _: int) -> int:
             stop.reason = then.reason if stop.resource is then.resource else ""
         give_reason(stop, then, REQUIRED if then.is_runnable else UNRUNNABLE)
         changed |= FIRST_CHANGED
-    if then.is_required and stop.is_migratable and not then.is_migratable:
+    if stop.is_migratable and not then.is_migratable:
         stop.is_migratable = False
         changed |= FIRST_CHANGED
     if stop.is_required and not stop.is_runnable and forbid(then, stop):
