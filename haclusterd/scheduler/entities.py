@@ -283,9 +283,7 @@ class Resource:
         "utilization", "variant", "winning_scores", "with_this",
     )  # fmt: skip
 
-    def __init__(  # noqa: PLR0915 -- a list of fields
-        self, identifier: ResourceId, variant: Variant, number: int | None = None
-    ) -> None:
+    def __init__(self, identifier: ResourceId, variant: Variant, number: int | None = None) -> None:
         self.id = identifier
         self.base_id = identifier
         """Of an instance of a clone: without its number."""
@@ -311,7 +309,12 @@ class Resource:
         self.is_removed = False
         self.is_removed_launched = False
         self.histories: dict[NodeName, ResourceHistory] = {}
-        # meta-attributes
+        self._begin_configuration()
+        self._begin_history()
+        self._begin_scores()
+        self._begin_actions()
+
+    def _begin_configuration(self) -> None:
         self.priority = 0
         self.stickiness = 0
         self.migration_threshold = INFINITY
@@ -351,7 +354,8 @@ class Resource:
         self.is_nesting_allowed = False
         """The connection of a bundle's container: it may run apart from the container, and on remote nodes not."""
         self.reconnect_interval_ms = 0
-        # what the history says
+
+    def _begin_history(self) -> None:
         self.original_role = Role.UNKNOWN
         self.next_role = Role.UNKNOWN
         self.active_nodes: list[Node] = []
@@ -384,7 +388,8 @@ class Resource:
         self.pending_node: Node | None = None
         self.lock_node: Node | None = None
         self.lock_time = WallTime(0)
-        # scores and assignment
+
+    def _begin_scores(self) -> None:
         self.allowed: dict[NodeName, int] = {}
         self.counts: dict[NodeName, int] = {}
         """Of a clone: how many of its instances were assigned to a node."""
@@ -416,7 +421,8 @@ class Resource:
         self.assigned: Node | None = None
         self.is_assigned = self.is_assigning = self.updating_scores = False
         self.promotion_priority = 0
-        # actions
+
+    def _begin_actions(self) -> None:
         self.actions: dict[tuple[str, int], list[Action]] = {}
         """By task and interval, oldest first; of several that fit, the newest counts."""
         self.is_restarting = False

@@ -20,7 +20,7 @@ def check_graph(graph: TransitionGraph, cib: Cib, settings: Settings) -> None:
 
     A plan for a CIB of Pacemaker obeys Pacemaker's rules (`requires=nothing`) and is never walked.
     """
-    above = _ancestors(graph)
+    fencings = _fences_above(graph)
     options = settings.options
     if not settings.is_fencing_enabled or not options.rules.fence_before_recovery or options.is_pacemaker_compatible:
         return
@@ -28,7 +28,7 @@ def check_graph(graph: TransitionGraph, cib: Cib, settings: Settings) -> None:
     if not lost:
         return
     copies = Copies(cib.configuration, sum(not member.is_witness for member in cib.members.values()))
-    check = _Check(graph, cib, above, copies)
+    check = _Check(graph, cib, fencings, copies)
     for action in graph.actions.values():
         if action.kind is ActionKind.RESOURCE and action.name in ACTIVATING and action.resource is not None:
             check.second_copy(action, action.resource, lost)
@@ -38,10 +38,9 @@ class _Check:
     """Asks of each action that makes a resource active whether one copy too many could be active then."""
 
     def __init__(
-        self, graph: TransitionGraph, cib: Cib, above: Mapping[int, set[int]], copies: Copies
+        self, graph: TransitionGraph, cib: Cib, fencings: tuple[Mapping[int, int], Mapping[int, int]], copies: Copies
     ) -> None:
-        self._graph = graph
-        self._above = above
+        self._above, self._bits = fencings
         self._copies = copies
         actions = graph.actions.values()
         self._fences = {action.node: action.id for action in actions if action.kind is ActionKind.FENCE}
@@ -64,7 +63,7 @@ class _Check:
             if node in holding and node != action.node:
                 fence = self._fences.get(node)
                 assert fence is not None, f"{action.key} on {action.node} while {node}, lost and not fenced, may run it"
-                assert fence in self._above[action.id], (
+                assert self._bits[fence] & self._above[action.id], (
                     f"{action.key} on {action.node} does not wait for the fencing of {node}"
                 )
 
@@ -74,17 +73,22 @@ class _Check:
         return resource in self._active[node]
 
 
-def _ancestors(graph: TransitionGraph) -> dict[int, set[int]]:
-    """Return what each action waits for; inputs always have smaller ids, so there is no circle."""
-    above: dict[int, set[int]] = {}
+def _fences_above(graph: TransitionGraph) -> tuple[dict[int, int], dict[int, int]]:
+    """Return for each action the fencings it waits for, and for each fencing itself, as bits.
+
+    Inputs have smaller ids, so there is no circle.
+    """
+    above: dict[int, int] = {}
+    bits: dict[int, int] = {}
     for number, action in graph.actions.items():
-        found: set[int] = set()
+        if action.kind is ActionKind.FENCE:
+            bits[number] = 1 << len(bits)
+        found = 0
         for before in action.inputs:
             assert before in above, f"action {number} waits for {before}, which comes later or not at all"
-            found |= above[before]
-            found.add(before)
+            found |= above[before] | bits.get(before, 0)
         above[number] = found
-    return above
+    return above, bits
 
 
 def _lost_and_not_fenced(cib: Cib) -> list[NodeName]:

@@ -5,7 +5,7 @@ so the cost follows the number of relations and changes. Changes go one way, so 
 action happens to those inside: to all of them, or, between interleaved clones, to those that go together.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from haclusterd.model.ocf import Role
@@ -25,6 +25,7 @@ from haclusterd.scheduler.entities import (
     Together,
     Variant,
 )
+from haclusterd.scheduler.group_flags import GroupFlags
 from haclusterd.scheduler.interleave import (
     action_of_instance,
     instance_list,
@@ -70,6 +71,7 @@ from haclusterd.scheduler.relation_flags import (
 from haclusterd.scheduler.unassign import unassign
 
 DONE_WORD = {begun: done for done, begun in BEGUN.items()}
+_MARKS = frozenset({*BEGUN, *DONE_WORD})
 
 _SENT = (
     (FIRST_IMPLIES_THEN, OPTIONAL, OPTIONAL),
@@ -96,6 +98,8 @@ _PASSIVE = (
 )
 """These do nothing here, unless what comes first is a collective's: others take its place then."""
 _WORKING = sum(flag for flag, _, _ in _SENT)
+_ASKING_FIRST = _WORKING & ~ORDERED | FIRST_IMPLIES_THEN_GRAPHED
+"""These depend on what is true of the first action."""
 _COLLECTIVE_ONLY = ORDERED | MIN_RUNNABLE
 """These do nothing between two primitives."""
 _NEEDS_BLOCKED_STOP = FIRST_IMPLIES_THEN | THEN_IMPLIES_FIRST | INTERMEDIATE_STOP
@@ -116,8 +120,12 @@ class Propagation:
 
     def __init__(self, table: ActionTable) -> None:
         self._table = table
-        self._waiting: list[Action] = []
+        self._waiting: list[Action | Relation] = []
         self._is_stale: set[int] = set()
+        self._counting: dict[int, Action] = {}
+        """Marks that count, and have to do so again."""
+        self._groups = GroupFlags()
+        self._behind_collectives: dict[int, tuple[int, list[Relation]]] = {}
 
     def run(self) -> None:
         """Propagate until nothing changes."""
@@ -131,40 +139,74 @@ class Propagation:
             self._drain()
 
     def _drain(self) -> None:
-        while self._waiting:
-            action = self._waiting.pop()
-            if action.id in self._is_stale:
-                self._is_stale.discard(action.id)
-                self._update(action)
+        while self._waiting or self._counting:
+            if not self._waiting:
+                self._update(self._counting.popitem()[1])
+                continue
+            item = self._waiting.pop()
+            if isinstance(item, Relation):
+                if item.is_waiting:
+                    item.is_waiting = False
+                    self._renew(item)
+            elif item.id in self._is_stale:
+                self._is_stale.discard(item.id)
+                self._update(item)
 
-    def _push(self, action: Action) -> None:
+    def _changed(self, action: Action) -> None:
+        """Look again at an action and at what it does to everything after it: at itself first, then at the newest."""
+        self._groups.note(action)
+        for relation in action.after:
+            relation.is_waiting = True
+            self._waiting.append(relation)
         self._is_stale.add(action.id)
         self._waiting.append(action)
 
-    def _changed(self, action: Action) -> None:
-        """Look again at an action and at everything after it: at itself first, then at its newest relation's."""
-        for relation in action.after:
-            self._push(relation.then)
-        self._push(action)
-
     def _update(self, then: Action) -> None:
+        """Let everything before an action work on it."""
         was_runnable = then.is_runnable
         if then.required_runnable_before:
             then.runnable_before = 0
             then.is_runnable = False
-        changed = False
-        if _is_collective(then):
-            _seen(then, None)
-        for relation in reversed(then.before[:]):
-            if relation.flags & ~_PASSIVE or (relation.flags and _is_collective(relation.first)):
-                changed |= self._is_processed(relation)
+        changed = self._is_changed_by(then, then.before[::-1])
         if then.required_runnable_before:
             changed = then.is_runnable != was_runnable
+        self._settle(then, was_runnable=was_runnable, changed=changed)
+
+    def _renew(self, relation: Relation) -> None:
+        """Let what comes first work again after it changed, and collectives, of which nobody says when they do."""
+        then = relation.then
+        if then.required_runnable_before:
+            self._counting[then.id] = then
+            return
+        was_runnable = then.is_runnable
+        others = self._after_collectives(then)
+        relations = [relation, *others] if relation not in others else others
+        self._settle(then, was_runnable=was_runnable, changed=self._is_changed_by(then, relations))
+
+    def _is_changed_by(self, then: Action, relations: Sequence[Relation]) -> bool:
+        changed = False
+        if _is_collective(then):
+            self._seen(then, None)
+        for relation in relations:
+            if relation.flags & ~_PASSIVE or (relation.flags and _is_collective(relation.first)):
+                changed |= self._is_processed(relation)
+        return changed
+
+    def _settle(self, then: Action, *, was_runnable: bool, changed: bool) -> None:
         if not changed:
             return
         if was_runnable and not then.is_runnable and then.task in (START, PROMOTE) and then.resource is not None:
             self._block_dependents(then.resource, then.task)
         self._changed(then)
+
+    def _after_collectives(self, then: Action) -> list[Relation]:
+        """Return the relations to an action from collectives, the newest first."""
+        count, found = self._behind_collectives.get(then.id, (0, []))
+        if count != len(then.before):
+            newer = [relation for relation in then.before[count:] if _is_collective(relation.first)]
+            found = newer[::-1] + found
+            self._behind_collectives[then.id] = len(then.before), found
+        return found
 
     # -- one relation -----------------------------------------------------------------------------------------------
 
@@ -192,13 +234,13 @@ class Propagation:
             relation.flags = relation.flags & ~FIRST_IMPLIES_SAME_NODE_THEN | FIRST_IMPLIES_THEN
             node = first.node
         flags = relation.flags
-        first_flags = _seen(first, _node_of(then))
-        then_flags = _seen(then, _node_of(first))
+        first_flags = self._seen(first, _node_of(then)) if flags & _ASKING_FIRST else 0
+        is_then_required = flags & THEN_IMPLIES_FIRST_GRAPHED and not self._seen(then, _node_of(first)) & OPTIONAL
         if flags & _WORKING:
             changed = self._work(relation, first_flags, node)
         if flags & FIRST_IMPLIES_THEN_GRAPHED and first_flags & RUNNABLE and not first_flags & OPTIONAL:
             then.is_always = True
-        if flags & THEN_IMPLIES_FIRST_GRAPHED and not then_flags & OPTIONAL:
+        if is_then_required:
             first.is_always = True
         if flags & _NEEDS_BLOCKED_STOP and _is_blocked_stop(first) and then.is_runnable:
             changed |= forbid(then, first) * THEN_CHANGED
@@ -237,6 +279,8 @@ class Propagation:
         changed = apply_flag(first, then, effect.passed, effect.touched, effect.flag)
         if then.resource is None or then.resource.variant is Variant.PRIMITIVE:
             return changed
+        if then.resource.variant is Variant.GROUP and then.task in BEGUN:
+            return changed
         for inside in _insides(then.resource):
             changed |= self._inside(inside, first, then, effect)
         return changed
@@ -248,7 +292,7 @@ class Propagation:
         if is_clone and inside.variant is Variant.PRIMITIVE:
             task = BEGUN.get(task, task)
         action = action_of(inside, task, effect.node)
-        if action is None or action is first or (is_clone and not _seen(action, effect.node) & RUNNABLE):
+        if action is None or action is first or (is_clone and not self._seen(action, effect.node) & RUNNABLE):
             return 0
         changed = self._handle(inside, first, action, effect)
         if changed & THEN_CHANGED:
@@ -278,7 +322,7 @@ class Propagation:
         if self._table.relate(first, then, effect.flag) is not None:
             changed = FIRST_CHANGED | THEN_CHANGED
         assert then.resource is not None
-        passed = replace(effect, passed=_seen(first, effect.node))
+        passed = replace(effect, passed=self._seen(first, effect.node))
         changed |= self._handle(then.resource, first, then, passed)
         if changed & FIRST_CHANGED:
             self._changed(first)
@@ -292,6 +336,18 @@ class Propagation:
         for action in changed:
             self._changed(action)
         return bool(changed)
+
+    def _seen(self, action: Action, node: Node | None) -> int:
+        """Return what is true of an action; whether a clone's can be done at all is no matter of one node."""
+        owner = action.resource
+        is_optional, is_runnable = action.is_optional, action.is_runnable
+        if owner is not None and owner.variant is Variant.GROUP and action.task in _MARKS:
+            is_optional, is_runnable = self._groups.look(action, owner)
+        elif owner is not None and owner.variant is not Variant.PRIMITIVE:
+            is_optional, is_runnable = collective_flags(action, None)
+            if node is not None and owner.variant >= Variant.CLONE:
+                is_optional = collective_flags(action, node)[0]
+        return is_optional * OPTIONAL | is_runnable * RUNNABLE | action.is_migratable * MIGRATABLE
 
     # -- colocations ------------------------------------------------------------------------------------------------
 
@@ -330,17 +386,6 @@ def _insides(collective: Resource) -> list[Resource]:
 
 def _is_collective(action: Action) -> bool:
     return action.resource is not None and action.resource.variant is not Variant.PRIMITIVE
-
-
-def _seen(action: Action, node: Node | None) -> int:
-    """Return what is true of an action; whether a clone's can be done at all is no matter of one node."""
-    owner = action.resource
-    is_optional, is_runnable = action.is_optional, action.is_runnable
-    if owner is not None and owner.variant is not Variant.PRIMITIVE:
-        is_optional, is_runnable = collective_flags(action, None)
-        if node is not None and owner.variant >= Variant.CLONE:
-            is_optional = collective_flags(action, node)[0]
-    return is_optional * OPTIONAL | is_runnable * RUNNABLE | action.is_migratable * MIGRATABLE
 
 
 def _stand_in(first: Action, then: Action) -> Action:
