@@ -17,6 +17,7 @@ from haclusterd.cib.commands import Command, Envelope
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.planning import context_of
 from haclusterd.commands.preview import preview
 from haclusterd.formats.cib_xml import CibReading, read_cib
 from haclusterd.model.cluster import Cib
@@ -27,7 +28,6 @@ from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.protocol.control import told
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, exit_status, report
-from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
 
 PROPOSER = NodeName("offline")
 
@@ -69,19 +69,10 @@ class OfflineClient:
         return _answer(request, outcome if problem is None else Outcome((problem,)))
 
     def _context(self, cib: Cib, request: Request) -> Context:
-        """A saved CIB of Pacemaker is judged as Pacemaker would, at the time at which it was saved."""
-        reading, now, options = self._foreign, self._clock(), DEFAULT_OPTIONS
-        if reading is not None:
-            now = reading.execution_date or now
-            options = ScheduleOptions(has_quorum=reading.has_quorum, is_pacemaker_compatible=True)
-        return Context(
-            cib,
-            now,
-            self._author,
-            request.options.reason,
-            is_forced=request.options.force,
-            schedule_options=options,
+        context = Context(
+            cib, self._clock(), self._author, request.options.reason, is_forced=request.options.force
         )
+        return context if self._foreign is None else context_of(self._foreign, context)
 
     def _read(self) -> Cib | ReportItem:
         try:

@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Condition
+from haclusterd.formats.cib_xml import CibReading
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib
 from haclusterd.model.graph import ActionKind, GraphAction, Plan
@@ -22,6 +24,21 @@ def plan(
         return schedule(cib, now, options=replace(options, is_explaining=is_explaining))
     except Exception as bug:  # noqa: BLE001 - a question about a bad configuration must not end the daemon
         return report(Code.SCHEDULER_FAILED, problem=f"{type(bug).__name__}: {bug}")
+
+
+def as_pacemaker(reading: CibReading) -> ScheduleOptions:
+    """Return how a CIB of Pacemaker is planned for: as Pacemaker would."""
+    return ScheduleOptions(
+        has_quorum=reading.has_quorum,
+        may_fence_without_quorum=reading.may_fence_without_quorum,
+        is_pacemaker_compatible=True,
+    )
+
+
+def context_of(reading: CibReading, context: Context) -> Context:
+    """Return the context for questions about a saved CIB of Pacemaker: at the time at which it was saved."""
+    now = reading.execution_date or context.now
+    return replace(context, cib=reading.cib, now=now, schedule_options=as_pacemaker(reading))
 
 
 def real_actions(found: Plan) -> tuple[GraphAction, ...]:

@@ -8,7 +8,7 @@ from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context
 from haclusterd.commands.injection import SUPPOSITIONS, suppose
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.planning import plan
+from haclusterd.commands.planning import as_pacemaker, plan
 from haclusterd.commands.simulation_document import SimulationDocument
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.formats.cib_xml import CibReading, read_cib
@@ -42,11 +42,8 @@ def simulate(context: Context, arguments: Arguments) -> Outcome:
     is_usable = bool(reading.cib.members) and context.is_forced
     if has_errors(reading.reports) and not is_usable:
         return Outcome(reading.reports)
-    options = ScheduleOptions(
-        has_quorum=reading.has_quorum and has_quorum,
-        may_fence_without_quorum=reading.may_fence_without_quorum,
-        is_pacemaker_compatible=True,
-    )
+    options = as_pacemaker(reading)
+    options = replace(options, has_quorum=options.has_quorum and has_quorum)
     return _planned(reading, wanted, date or reading.execution_date or context.now, options)
 
 
