@@ -144,6 +144,7 @@ def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:
     for primitive in cib.configuration.primitives():
         yield from _resource(overview, primitive)
     yield from _not_running(overview)
+    yield from _not_promoted(overview)
     yield from _bad_devices(cib)
     if overview.properties.boolean("maintenance-mode"):
         yield Headline(Gravity.WARNING, "MAINTENANCE", "all resources are left alone",
@@ -208,6 +209,18 @@ def _not_running(overview: Overview) -> Iterator[Headline]:
     if down:
         words = "is not running" if len(down) == 1 else "are not running"
         yield Headline(Gravity.CRITICAL, "DEGRADED", f"{named(down)} {words}", f"crm resource why {down[0]}")
+
+
+def _not_promoted(overview: Overview) -> Iterator[Headline]:
+    """Name what runs and of which nothing is promoted, though something should be."""
+    for primitive in overview.cib.configuration.primitives():
+        found = overview.instances(primitive.id)
+        is_settled = bool(found) and all(each.state is InstanceState.STARTED for each in found)
+        if not is_settled or not overview.is_promotable(primitive.id) or any(each.is_promoted for each in found):
+            continue
+        if overview.meta(primitive).get("target-role", "").lower() not in ("unpromoted", "slave", "stopped"):
+            yield Headline(Gravity.WARNING, "DEGRADED", f"no instance of {primitive.id} is promoted",
+                           f"crm resource why {primitive.id}")  # fmt: skip
 
 
 def _should_run(overview: Overview, primitive: Primitive) -> bool:

@@ -6,6 +6,7 @@ that the status of ten thousand resources costs no more than reading them.
 
 from collections.abc import Mapping
 
+from haclusterd.commands.lost_tickets import lost_tickets
 from haclusterd.commands.resource_state import (
     Failure,
     Instance,
@@ -19,6 +20,9 @@ from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import Bundle, Clone, Configuration, Primitive, contained, effective
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
+
+FREEZE = "freeze"
+"""The loss-policy with which what runs is left alone."""
 
 
 class Overview:
@@ -36,6 +40,7 @@ class Overview:
         self._defaults = effective(cib.configuration.resource_defaults)
         self._inherited = _inherited(cib.configuration)
         self._meta: dict[ResourceId, Mapping[str, str]] = {}
+        self._lost_tickets = lost_tickets(cib)
         self._tops = _tops(cib.configuration)
         self._failed_on: dict[ResourceId, list[NodeName]] = {}
         for failure in self.failures:
@@ -57,8 +62,12 @@ class Overview:
         return known
 
     def not_wanted(self, primitive: Primitive) -> str:
-        """Say by whose wish a primitive is not to run; empty when it is to."""
-        return why_not_wanted(self.properties, primitive, self.meta(primitive))
+        """Say by whose wish a primitive is not to run; empty when it is to, or is left running."""
+        wish = why_not_wanted(self.properties, primitive, self.meta(primitive))
+        lost = self._lost_tickets.get(primitive.id)
+        if wish or lost is None or (lost.loss_policy == FREEZE and self.instances(primitive.id)):
+            return wish
+        return f"ticket {lost.ticket} is not held"
 
     def most_copies(self, resource: ResourceId) -> int:
         """Return on how many nodes a primitive may run."""
