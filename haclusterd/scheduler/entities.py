@@ -278,7 +278,7 @@ class Resource:
         "partial_source", "partial_target", "pending_action", "pending_node", "pending_stops", "priority",
         "promoted_max", "promoted_node_max", "promotion_addends", "promotion_priority", "reconnect_interval_ms",
         "registered", "reload_on", "remote_node", "replicas", "required_demotes", "required_stops",
-        "role_locations", "stickiness", "stops_unexpected_only", "target_role", "target_role_stopped",
+        "stickiness", "stops_unexpected_only", "target_role", "target_role_stopped",
         "this_with", "ticket_uses", "timings", "unverified_on", "updating_scores", "uses_host_attributes",
         "utilization", "variant", "winning_scores", "with_this",
     )  # fmt: skip
@@ -401,8 +401,6 @@ class Resource:
         self.addends: dict[NodeName, list[tuple[int, str]]] | None = None
         self.locations: list[RoleLocation] = []
         """Location constraints of this very resource, with a role or without."""
-        self.role_locations: list[RoleLocation] = []
-        """Location constraints that count for a role only."""
         self.considered: dict[NodeName, int] | None = None
         """The scores as they were when its node was chosen; kept for the person who asks."""
         self.winning_scores: dict[NodeName, int] = {}

@@ -47,20 +47,14 @@ def apply_locations(preferences: Iterable[Preference]) -> None:
     """Add the scores of all preferences, the newest first."""
     ordered = list(preferences)
     for preference in ordered:
-        _remember(preference.resource, preference)
-        if preference.resource.variant is Variant.BUNDLE and preference.role in (Role.UNPROMOTED, Role.PROMOTED):
+        location = RoleLocation(preference.source, preference.role, preference.scores)
+        preference.resource.locations.append(location)
+        if preference.resource.variant is Variant.BUNDLE and preference.role is Role.PROMOTED:
             for child in preference.resource.children:
                 if child.variant is Variant.CLONE:
-                    _remember(child, preference)
+                    child.locations.append(location)
     for preference in reversed(ordered):
         _apply(preference.resource, preference)
-
-
-def _remember(resource: Resource, preference: Preference) -> None:
-    location = RoleLocation(preference.source, preference.role, preference.scores)
-    resource.locations.append(location)
-    if preference.role is not Role.UNKNOWN:
-        resource.role_locations.append(location)
 
 
 def _apply(resource: Resource, preference: Preference) -> None:

@@ -49,7 +49,7 @@ def _weigh(clone: Resource, instance: Resource, effects: ColocationEffects) -> N
     instance.promotion_addends = []
     if node is not None:
         _begin(instance, node)
-        for location in (*instance.role_locations, *clone.role_locations):
+        for location in (*instance.locations, *clone.locations):
             if location.role is Role.PROMOTED and node.name in location.scores:
                 add_to_promotion(instance, location.scores[node.name], location.id)
         for together in this_with(instance):
