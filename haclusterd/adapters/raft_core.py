@@ -11,7 +11,7 @@ import logging
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from haclusterd.adapters.raft_frames import NO_OP, Message, decode_frame, encode_frame
@@ -24,7 +24,7 @@ from haclusterd.adapters.raft_journal import (
     create_journal,
     open_journal,
 )
-from haclusterd.adapters.raft_settings import RaftSettings
+from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft_snapshot import (
     SNAPSHOT_NAME,
     Snapshot,
@@ -257,6 +257,18 @@ class RaftCore:
         if not self._is_dead:
             self._raft.enter()
             self._raft.transfer(to)
+
+    @property
+    def timers(self) -> RaftTimers:
+        """The timers in force."""
+        return self._settings.timers
+
+    def retime(self, timers: RaftTimers) -> None:
+        """Take other timers; voters may differ in them for a moment, which costs an election at worst."""
+        if not self._is_dead:
+            self._settings = replace(self._settings, timers=timers)
+            self._raft.enter()
+            self._raft.retime(self._settings)
 
     @property
     def patience_ms(self) -> int:

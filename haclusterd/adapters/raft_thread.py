@@ -18,13 +18,14 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from haclusterd.adapters.certificates import tls_context
 from haclusterd.adapters.files_directory import FilesDirectory
 from haclusterd.adapters.raft_core import RaftCore
-from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES, RaftSettings
+from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES, RaftSettings, RaftTimers
 from haclusterd.adapters.raft_transport import Address, Links, RaftTransport
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
@@ -56,7 +57,14 @@ class TransferLeadership:
     to: NodeName
 
 
-Request = Propose | TransferLeadership
+@dataclass(frozen=True, slots=True)
+class Retime:
+    """Take other timers."""
+
+    node_timeout_ms: int
+
+
+Request = Propose | TransferLeadership | Retime
 
 
 class QueuePair:
@@ -85,8 +93,8 @@ class QueuePair:
         self._raft_is_starved = False
 
     def request(self, request: Request) -> bool:
-        """Pass a request on (main loop); False when the queue is full."""
-        if len(self._requests) >= self._requests_max:
+        """Pass a request on (main loop); False when the queue is full. Timers are told once: they have room."""
+        if len(self._requests) >= self._requests_max and not isinstance(request, Retime):
             return False
         self._requests.append(request)
         if not self._raft_is_woken:
@@ -169,6 +177,10 @@ class MainSide:
         """See `Store.transfer_leadership`."""
         self._pair.request(TransferLeadership(to))
 
+    def retime(self, node_timeout_ms: int) -> None:
+        """See `Store.retime`."""
+        self._pair.request(Retime(node_timeout_ms))
+
     def stop(self) -> None:
         """See `Store.stop`."""
         self._deliver = None
@@ -191,14 +203,16 @@ class RaftSide:
         *,
         alive: Callable[[], None] = lambda: None,
         main_silence_ms: Callable[[], int] = lambda: 0,
+        retimed: Callable[[RaftTimers], None] = lambda _: None,
     ) -> None:
         """`alive` is called at every tick: the stamp that tells the pacer that this thread lives.
 
         `main_silence_ms` tells how long ago the main loop showed life. A leader whose main loop hangs would lead for
-        ever, and nobody would be DC: it hands over instead.
+        ever, and nobody would be DC: it hands over instead. `retimed` is told new timers, once the core has them.
         """
         self._pair = pair
         self._core = core
+        self._retimed = retimed
         self._alive = alive
         self._main_silence_ms = main_silence_ms
 
@@ -210,10 +224,17 @@ class RaftSide:
                     self._core.propose(entry)
                 case TransferLeadership(to):
                     self._core.transfer_leadership(to)
+                case Retime(node_timeout_ms):
+                    self._retime(RaftTimers.derive(node_timeout_ms))
         self._core.tick()
         if self._main_silence_ms() > self._core.patience_ms:
             self._core.hand_over()
         self._alive()
+
+
+    def _retime(self, timers: RaftTimers) -> None:
+        self._core.retime(timers)
+        self._retimed(timers)
 
 
 class RaftThread:
@@ -269,6 +290,10 @@ class RaftThread:
     def transfer_leadership(self, to: NodeName) -> None:
         """See `Store.transfer_leadership`."""
         self._front.transfer_leadership(to)
+
+    def retime(self, node_timeout_ms: int) -> None:
+        """See `Store.retime`."""
+        self._front.retime(node_timeout_ms)
 
     def stop(self) -> None:
         """See `Store.stop`."""
@@ -331,7 +356,13 @@ class RaftThread:
 
     async def _open(self, files: FilesDirectory, transport: RaftTransport) -> None:
         self._core = core = self._make_core(files, transport)
-        self._side = RaftSide(self._pair, core, alive=self._alive, main_silence_ms=self._main_silence_ms)
+        self._side = RaftSide(
+            self._pair,
+            core,
+            alive=self._alive,
+            main_silence_ms=self._main_silence_ms,
+            retimed=partial(setattr, transport, "timers"),
+        )
         try:
             core.open()
             await transport.start(Links(core.peer_connected, core.peer_disconnected, core.receive))
@@ -381,7 +412,7 @@ class RaftThread:
         self._side.pump()
         if self._timer is not None:
             self._timer.cancel()
-        wait_ms = min(self._core.due() - _boot_clock(), self._settings.timers.append_ms)
+        wait_ms = min(self._core.due() - _boot_clock(), self._core.timers.append_ms)
         self._timer = self._loop.call_later(max(wait_ms, 1) / 1000, self._pump)
 
     def _on_loop_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

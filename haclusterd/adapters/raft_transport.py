@@ -255,9 +255,9 @@ class RaftTransport:
 
     async def _keep_alive(self, session: _Session) -> None:
         loop = asyncio.get_running_loop()
-        ping_s, silence_s = self.timers.ping_ms / 1000, self.timers.silence_ms / 1000
         was_silent = False
         while not session.is_muted:
+            ping_s, silence_s = self.timers.ping_ms / 1000, self.timers.silence_ms / 1000
             await asyncio.sleep(ping_s)
             now = loop.time()
             is_silent = now - session.heard_at > silence_s

@@ -208,6 +208,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
     """One Raft node; every call must come through `RaftCore`, which calls `enter` first."""
 
     _SyncObj__raftElectionDeadline: float
+    _SyncObj__newAppendEntriesTime: float
     _SyncObj__raftLeader: Any
     _SyncObj__raftCurrentTerm: int
     _SyncObj__raftCommitIndex: int
@@ -338,6 +339,17 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         """Ask `to` to campaign, if this node leads and `to` has the whole log."""
         if to != self._settings.node and to in self._settings.voters:
             self.transferLeadership(_VoterNode(to))
+
+    def retime(self, settings: RaftSettings) -> None:
+        """Take other timers; a follower counts its patience anew."""
+        self._settings = settings
+        timers = settings.timers
+        self.conf.leaderFallbackTimeout = timers.fallback_ms / 1000
+        self.conf.appendEntriesPeriod = timers.append_ms / 1000
+        self.conf.connectionTimeout = max(timers.silence_ms, timers.election_max_ms) / 1000
+        now = _monotonic()
+        self._SyncObj__newAppendEntriesTime = min(self._SyncObj__newAppendEntriesTime, now + timers.append_ms / 1000)
+        self._SyncObj__raftElectionDeadline = now + self._SyncObj__generateRaftTimeout()
 
     # Elections.
 

@@ -13,6 +13,7 @@ from haclusterd.cib import (
     apply_clean_up,
     apply_configuration,
     apply_fencing,
+    apply_leadership,
     apply_membership,
     apply_orders,
     apply_tickets,
@@ -49,6 +50,8 @@ _HANDLERS: dict[type, _Handler] = {
     commands.RecordFenceFailure: apply_fencing.record_fence_failure,
     commands.RecordProof: apply_fencing.record_proof,
     commands.SetTicket: apply_tickets.set_ticket,
+    commands.RequestLeader: apply_leadership.request_leader,
+    commands.ReadBarrier: apply_leadership.read_barrier,
     commands.ChangeConfiguration: apply_configuration.change_configuration,
 }
 

@@ -34,6 +34,7 @@ class ChangeKind(StrEnum):
     FAILURES_FORGOTTEN = "failures-forgotten"
     ATTRIBUTE_CHANGED = "attribute-changed"
     TICKET_CHANGED = "ticket-changed"
+    LEADER_REQUESTED = "leader-requested"
     DEVICE_PROVEN = "device-proven"
     REFUSED = "refused"
     HISTORY_GAP = "history-gap"

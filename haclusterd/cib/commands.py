@@ -284,6 +284,20 @@ class SetTicket:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class RequestLeader:
+    """A person wants another voter to lead; whoever leads when this is applied hands over."""
+
+    node: NodeName
+    author: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBarrier:
+    """Changes nothing: whoever sees it applied has seen everything that was acknowledged before it was proposed."""
+
+
 Command = (
     FormCluster
     | DcElected
@@ -305,6 +319,8 @@ Command = (
     | ForgetHistory
     | SetTransientAttribute
     | SetTicket
+    | RequestLeader
+    | ReadBarrier
 )
 
 

@@ -96,6 +96,7 @@ class Interpreter:
             dry_run=before.dry_run or given.dry_run,
             force=before.force or given.force,
             reason=given.reason or before.reason,
+            is_consistent=before.is_consistent or given.is_consistent,
         )
         try:
             return self._command(parse(given.words, self.level), line, number)

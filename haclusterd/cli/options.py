@@ -24,6 +24,7 @@ class GlobalOptions:
     dry_run: bool = False
     force: bool = False
     reason: str = ""
+    is_consistent: bool = False
     socket: str = ""
     cib_file: str = ""
     script: str = ""
@@ -34,12 +35,19 @@ class GlobalOptions:
 
     def request_options(self) -> Options:
         """Return what goes with every request."""
-        return Options(wait_ms=self.wait_ms, dry_run=self.dry_run, force=self.force, reason=self.reason)
+        return Options(
+            wait_ms=self.wait_ms,
+            dry_run=self.dry_run,
+            force=self.force,
+            reason=self.reason,
+            is_consistent=self.is_consistent,
+        )
 
 
 _FLAGS = {
     "-h": "help", "--help": "help", "--version": "version", "-w": "wait", "--wait": "wait", "--no-wait": "no-wait",
     "-n": "dry-run", "--dry-run": "dry-run", "-F": "force", "--force": "force",
+    "--consistent": "consistent",
 }  # fmt: skip
 _VALUES = {
     "-o": "output", "--output-format": "output", "-D": "display", "--display": "display", "--reason": "reason",
@@ -54,6 +62,7 @@ HELP = (
     ("--no-wait", "do not wait, where a command waits by itself"),
     ("-n, --dry-run", "change nothing; show what would change and happen"),
     ("-F, --force", "do what is refused as unsafe; safety rules stay"),
+    ("--consistent", "answer only with what a majority confirms to be newest"),
     ("--reason TEXT", "why; kept in the history"),
     ("--cib-file FILE", "work on a state file (or: environment CIB_file)"),
     ("--socket PATH", "the daemon's (or: environment HACLUSTERD_SOCKET)"),
@@ -122,6 +131,8 @@ def _set_flag(options: GlobalOptions, flag: str, value: str) -> None:
             options.wait_ms = 0
         case "dry-run":
             options.dry_run = True
+        case "consistent":
+            options.is_consistent = True
         case _:
             assert flag == "force", flag
             options.force = True

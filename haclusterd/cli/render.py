@@ -65,6 +65,7 @@ def renderer(schema: str) -> Renderer | None:
         "verify": render_tables.render_verify,
         "properties": render_tables.render_properties,
         "fence": render_tables.render_fence,
+        "leader": render_tables.render_fence,
         "cleanup": render_tables.render_fence,
         "setup": render_tables.render_setup,
         "verdict": render_tables.render_verdict,

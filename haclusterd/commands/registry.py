@@ -13,6 +13,7 @@ from haclusterd.commands import (
     history,
     history_transitions,
     history_versions,
+    leadership,
     node,
     node_attributes,
     resource,
@@ -34,6 +35,7 @@ from haclusterd.reports.suggestions import did_you_mean
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
     for level in (status.VERBS, configure.VERBS, node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS, backup.VERBS,
+                  leadership.VERBS,
                   history.VERBS, history_versions.VERBS, history_transitions.VERBS,
                   simulate.VERBS, node_attributes.VERBS, resource_constraints.VERBS,
                   resource_settings.VERBS, ticket.VERBS)

@@ -31,7 +31,13 @@ REFUSED_PAUSE_MS = 200
 Scheduler = Callable[[Cib, WallTime], Plan]
 
 QUIET_CHANGES = frozenset(
-    {ChangeKind.ORDER_ISSUED, ChangeKind.FENCING_ORDERED, ChangeKind.FENCING_AGENT_SUCCEEDED, ChangeKind.REFUSED}
+    {
+        ChangeKind.ORDER_ISSUED,
+        ChangeKind.FENCING_ORDERED,
+        ChangeKind.FENCING_AGENT_SUCCEEDED,
+        ChangeKind.REFUSED,
+        ChangeKind.LEADER_REQUESTED,
+    }
 )
 """Changes after which a finished plan is still right."""
 

@@ -45,6 +45,7 @@ EXPECTED_CHANGES = frozenset(
         ChangeKind.FENCING_FAILED,
         ChangeKind.DEVICE_PROVEN,
         ChangeKind.REFUSED,
+        ChangeKind.LEADER_REQUESTED,
     }
 )
 """Changes that do not by themselves make a plan wrong."""

@@ -18,6 +18,8 @@ class Options:
     dry_run: bool = False
     force: bool = False
     reason: str = ""
+    is_consistent: bool = False
+    """Answer from a state that has everything in it which was acknowledged, by any node, before the request."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,10 @@ class Store(Protocol):
         """Ask Raft, as leader, to hand over to `to`; nothing happens otherwise."""
         ...
 
+    def retime(self, node_timeout_ms: int) -> None:
+        """Let all timers follow from another node-timeout from now on."""
+        ...
+
     def stop(self) -> None:
         """End; nothing is delivered afterwards."""
         ...

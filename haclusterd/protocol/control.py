@@ -85,7 +85,7 @@ def _as_json(message: Message) -> dict[str, Json]:
                 "arguments": message.arguments,
                 "options": {
                     "wait_ms": options.wait_ms, "dry_run": options.dry_run, "force": options.force,
-                    "reason": options.reason,
+                    "reason": options.reason, **({"consistent": True} if options.is_consistent else {}),
                 },
             }  # fmt: skip
         case Progress():
@@ -151,7 +151,7 @@ def _request(fields: Mapping[str, Json]) -> Request:
     arguments = _mapping(fields.get("arguments", {}), "arguments")
     _refuse_depth_and_surrogates(arguments)
     options = _mapping(fields.get("options", {}), "options")
-    unknown = sorted(set(options) - {"wait_ms", "dry_run", "force", "reason"})
+    unknown = sorted(set(options) - {"wait_ms", "dry_run", "force", "reason", "consistent"})
     if unknown:
         raise _BadFieldError(f"unknown option {unknown[0][:40]!r}")
     wait_ms = None if options.get("wait_ms") is None else _integer(options, "wait_ms")
@@ -161,7 +161,13 @@ def _request(fields: Mapping[str, Json]) -> Request:
         id=_text(fields, "id"),
         verb=_text(fields, "verb"),
         arguments=arguments,
-        options=Options(wait_ms, _flag(options, "dry_run"), _flag(options, "force"), _text(options, "reason", "")),
+        options=Options(
+            wait_ms,
+            _flag(options, "dry_run"),
+            _flag(options, "force"),
+            _text(options, "reason", ""),
+            _flag(options, "consistent"),
+        ),
     )
 
 

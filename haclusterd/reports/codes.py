@@ -101,6 +101,7 @@ class Code(StrEnum):
     SECRET_LEFT_OUT = "SECRET_LEFT_OUT"
     SECRET_MISSING = "SECRET_MISSING"
     DAMAGED = "DAMAGED"
+    READ_CONFIRMED = "READ_CONFIRMED"
     OLD_NODE_UNSURE = "OLD_NODE_UNSURE"
     RECOVERED = "RECOVERED"
     HAS_DEPENDANTS = "HAS_DEPENDANTS"
@@ -317,6 +318,8 @@ CODES: dict[Code, CodeRow] = {
     ),
     Code.RECOVERED: CodeRow("{node} begins a new cluster by itself", ExitStatus.OK,
                             "no node of the old cluster may be switched on with its old files", severity=_WARNING),
+    Code.READ_CONFIRMED: CodeRow("a majority confirmed within {took_ms} ms that log entry {index} is the newest",
+                                 ExitStatus.OK, severity=Severity.INFO),
     Code.HAS_DEPENDANTS: CodeRow("{id} is used by: {dependants}", ExitStatus.UNSAFE, "delete those too: --cascade"),
     Code.NOT_ACTIVE: CodeRow("{resource} is not running anywhere", ExitStatus.FAILED),
     Code.UNSAFE: CodeRow("{problem}", ExitStatus.UNSAFE, "if that is what you want: --force"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from haclusterd.cib.changes import Applied, Change, ChangeKind, RefusalCode
-from haclusterd.cib.commands import SetTransientAttribute
+from haclusterd.cib.commands import ReadBarrier, SetTransientAttribute
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context, Event, HeardFrom, LiveView, TransitionProgress
 from haclusterd.commands.outcome import Outcome
@@ -143,6 +143,8 @@ class _Dialogue:
         self._versions = VersionCatalogue(self._runtime.ports.history)
         self._events = tuple(Event(index, at, change) for index, at, change in self._runtime.recent)
         self._reports: tuple[ReportItem, ...] = ()
+        self._confirmed: tuple[ReportItem, ...] = ()
+        """How fresh a consistent read is."""
         self._timer: Timer | None = None
         self._unwatch: Callable[[], None] = _nothing
         self._wait_until: Instant | None = None
@@ -150,7 +152,7 @@ class _Dialogue:
     def begin(self) -> None:
         """Wait until a daemon that has just started knows what the others know; then run the verb."""
         if not self._runtime.is_catching_up:
-            self._fetch()
+            self._confirm()
             return
         self._unwatch = self._runtime.watch(self._caught_up)
         self._call_in(CATCH_UP_WAIT_MS, self._give_up_catching_up)
@@ -162,7 +164,24 @@ class _Dialogue:
     def _give_up_catching_up(self) -> None:
         self._unwatch()
         self._stop_clock()
-        self._fetch()
+        self._confirm()
+
+    def _confirm(self) -> None:
+        """For a read that must be consistent, let an entry that means nothing go through the log before it."""
+        if not self._request.options.is_consistent:
+            self._fetch()
+            return
+        key = f"{self._key}:barrier"
+
+        def applied(result: Applied) -> None:
+            self._stop_clock()
+            took_ms = self._runtime.ports.clock.now() - self._began_at
+            self._confirmed = (report(Code.READ_CONFIRMED, took_ms=took_ms, index=result.cib.index),)
+            self._fetch()
+
+        has_leader = self._runtime.leadership.leader is not None
+        self._runtime.propose(key, ReadBarrier(), applied)
+        self._call_in(COMMIT_WAIT_MS if has_leader else NO_LEADER_WAIT_MS, lambda: self._unanswered(key))
 
     def _fetch(self) -> None:
         """Fetch what the verb may look at, then run it."""
@@ -308,7 +327,7 @@ class _Dialogue:
 
     def _respond(self, data: Json, status: int | None) -> None:
         self._service.ended()
-        self._answer(_response(self._request, self._reports, data, status))
+        self._answer(_response(self._request, (*self._confirmed, *self._reports), data, status))
 
     def _call_in(self, span_ms: int, call: Callable[[], None]) -> None:
         self._stop_clock()

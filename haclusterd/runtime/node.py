@@ -11,7 +11,7 @@ from functools import partial
 
 from haclusterd.cib.changes import Applied as CibApplied
 from haclusterd.cib.changes import Change, ChangeKind
-from haclusterd.cib.commands import Command, FormCluster, Join
+from haclusterd.cib.commands import Command, FormCluster, Join, RequestLeader
 from haclusterd.machines.controller import ControllerMachine, Scheduler
 from haclusterd.machines.effects import (
     CallFenceAgent,
@@ -51,6 +51,8 @@ CATCH_UP_MS = 3_000
 """How long after its start a daemon without a leader is expected to find one."""
 CRASH_LOOP_COUNT = 3
 CRASH_LOOP_WINDOW_MS = 600_000
+TRANSFER_PATIENCE_MS = 5_000
+"""How long a leader tries to hand over to whom a person wants."""
 TRANSFER_PAUSE_MS = 1000
 """Between two attempts to hand the leadership over."""
 REMEMBERED_CHANGES = 256
@@ -113,6 +115,9 @@ class NodeRuntime:
         self._links: tuple[NodeName, ...] = ()
         self._pacer_errors: tuple[str, ...] = ()
         self._transfer_after = Instant(0)
+        self._wanted_leader: NodeName | None = None
+        """Whom a person wants to lead."""
+        self._wanted_until = Instant(0)
         self._is_draining = False
         self._leaderless_until = after(now, self._timing.lease_ms)
         """Until then a node that drains hopes for a leader."""
@@ -299,6 +304,11 @@ class NodeRuntime:
         self._ports.history.record(index, rows_of(index, outcome), version)
         if is_new_version:
             self._retime()
+        command = outcome.envelope.command if outcome.envelope is not None else None
+        if isinstance(command, RequestLeader) and outcome.refusal is None:
+            self._wanted_leader = command.node
+            self._wanted_until = after(self._ports.clock.now(), TRANSFER_PATIENCE_MS)
+            self._transfer_after = Instant(0)
         self._proposer.applied(outcome)
 
     def _log_change(self, index: int, change: Change) -> None:
@@ -387,6 +397,7 @@ class NodeRuntime:
         self._step_hands()
         self._step_controller(changes)
         self._proposer.step(self._ports.clock.now())
+        self._hand_over_as_wanted()
         for watcher in tuple(self._watchers):
             watcher()
         self._finish_leaving()
@@ -463,6 +474,7 @@ class NodeRuntime:
             self._joining.deadline(),
             self._controller.deadline() if not self._safe_mode else NEVER,
             self._proposer.deadline(),
+            self._transfer_after if self._wanted_leader is not None and self._leadership.is_self else NEVER,
             self._leaderless_until if self._hopes_for_a_leader(moment.now) else NEVER,
         )
         if self._timer is not None:
@@ -532,6 +544,14 @@ class NodeRuntime:
                 self._joining.refused(applied.refusal, self.moment())
         self._perform_all(self._controller.applied(command, applied.refusal, applied.cib, self.moment()))
 
+    def _hand_over_as_wanted(self) -> None:
+        """Let whom a person wants lead: tried again, because only a voter that has the whole log can take over."""
+        is_over = self._leadership.leader == self._wanted_leader or self._ports.clock.now() >= self._wanted_until
+        if self._wanted_leader is None or is_over:
+            self._wanted_leader = None
+        elif self._leadership.is_self:
+            self._transfer(self._wanted_leader)
+
     def _transfer(self, to: NodeName) -> None:
         now = self._ports.clock.now()
         if now < self._transfer_after:
@@ -552,6 +572,7 @@ class NodeRuntime:
         self._log("daemon.retimed", Priority.NOTICE, node_timeout_ms=timing.node_timeout_ms)
         self._controller.retimed(timing)
         self._executor.retimed(timing.lease_ms)
+        self._ports.store.retime(timing.node_timeout_ms)
         self._ports.pacer.configure(self._pacer_settings())
 
     def _pacer_settings(self) -> PacerSettings:

@@ -66,6 +66,10 @@ class ObservedStore:
         """See `Store.transfer_leadership`."""
         self._inner.transfer_leadership(to)
 
+    def retime(self, node_timeout_ms: int) -> None:
+        """See `Store.retime`."""
+        self._inner.retime(node_timeout_ms)
+
     def stop(self) -> None:
         """See `Store.stop`."""
         self._inner.stop()

@@ -25,7 +25,7 @@ def lookup(kind: str) -> list[str]:
         ("resource move web ", "n1 n2"),
         ("resource move web n1 ", ""),
         ("-o json resource move w", "web"),
-        ("resource move --co", "--constraint"),
+        ("resource move --co", "--consistent --constraint"),
         ("resource why web --on ", "n1 n2"),
         ("node standby n1 ", "forever reboot"),
         ("configure load ", "replace update xml"),

@@ -105,6 +105,7 @@ class HandLog:
         self.index = 0
         self.term = Term(1)
         self.handed_to: list[NodeName] = []
+        self.node_timeouts_ms: list[int] = []
 
     def start(self, deliver: Callable[[StoreEvent], None]) -> None:
         self._deliver = deliver
@@ -116,6 +117,9 @@ class HandLog:
 
     def transfer_leadership(self, to: NodeName) -> None:
         self.handed_to.append(to)
+
+    def retime(self, node_timeout_ms: int) -> None:
+        self.node_timeouts_ms.append(node_timeout_ms)
 
     def stop(self) -> None:
         self._deliver = None

@@ -38,6 +38,9 @@ class Log:
     def transfer_leadership(self, to: NodeName) -> None:
         del to
 
+    def retime(self, node_timeout_ms: int) -> None:
+        del node_timeout_ms
+
     def stop(self) -> None:
         return None
 

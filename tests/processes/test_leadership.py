@@ -1,0 +1,69 @@
+"""Real daemons: leadership goes where a person wants it, timers follow node-timeout, a consistent read is not stale."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from haclusterd.model.ids import NodeName
+from tests.processes.daemons import Scenario
+
+pytestmark = pytest.mark.processes
+
+
+def crm(scenario: Scenario, node: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "haclusterd.entry_points.crm", *words],
+        capture_output=True, text=True, timeout=100, check=False, cwd=Path(__file__).parents[2],
+        env={**os.environ, "HACLUSTERD_SOCKET": str(scenario.cluster.nodes[NodeName(node)].socket)},
+    )  # fmt: skip
+
+
+def leader(scenario: Scenario, node: str) -> Any:
+    return json.loads(crm(scenario, node, "-o", "json", "cluster", "members").stdout)["leader"]
+
+
+def test_leadership_goes_where_it_is_wanted(scenario: Scenario) -> None:
+    scenario.form()
+    for wanted in ("n1", "n2", "n3", "n2"):
+        asker = "n1" if wanted != "n1" else "n3"
+        moved = crm(scenario, asker, "cluster", "transfer-leader", wanted)
+        assert moved.returncode == 0, moved.stderr
+        assert leader(scenario, asker) == wanted
+    lost = crm(scenario, "n1", "cluster", "transfer-leader", "n9")
+    assert lost.returncode == 68, lost.stderr
+
+
+def test_raft_follows_a_changed_node_timeout(scenario: Scenario) -> None:
+    scenario.form()
+    first = scenario.dc()
+    terms = set()
+    for timeout in ("1s", "5s", "2s"):
+        assert crm(scenario, "n1", "configure", "property", f"node-timeout={timeout}").returncode == 0
+        for name in scenario.cluster.names:
+            scenario.until("the daemon to follow", lambda name=name: "retimed" in scenario.log(name))  # type: ignore[misc]
+        terms.add(scenario.status()["term"])
+    assert scenario.dc() == first
+    assert len(terms) == 1
+
+
+def test_a_consistent_read_sees_what_another_node_acknowledged_or_refuses(scenario: Scenario) -> None:
+    scenario.form()
+    names = list(scenario.cluster.names)
+    for number in range(1, 16):
+        writer, reader = names[number % 3], names[(number + 1) % 3]
+        assert crm(scenario, writer, "configure", "property", f"batch-limit={number}").returncode == 0
+        shown = crm(scenario, reader, "-o", "json", "configure", "show", "--consistent")
+        assert shown.returncode == 0, shown.stderr
+        answer = json.loads(shown.stdout)
+        assert answer["version"] == number
+        assert [each["code"] for each in answer["reports"]] == ["READ_CONFIRMED"]
+    scenario.cluster.power_off("n2")
+    scenario.cluster.power_off("n3")
+    assert crm(scenario, "n1", "configure", "show").returncode == 0
+    refused = crm(scenario, "n1", "configure", "show", "--consistent")
+    assert (refused.returncode, refused.stdout) == (106, ""), refused.stderr
