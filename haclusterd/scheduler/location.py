@@ -131,9 +131,10 @@ def ban_by_kind(inventory: Inventory) -> None:
         if launcher is None:
             continue
         if resource.is_remote_connection and not resource.is_nesting_allowed:
+            source = f"it launches {resource.id}, which is a remote node itself"
             for node in remotes:
                 if node.name in launcher.allowed:
-                    launcher.add_score(node.name, -INFINITY, f"it launches {resource.id}, which is a remote node itself")
+                    launcher.add_score(node.name, -INFINITY, source)
         _keep_with_launching_node(resource, launcher)
 
 
