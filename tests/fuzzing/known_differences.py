@@ -49,10 +49,34 @@ def what_is_removed_is_hidden(cib: ET.Element, details: Sequence[str]) -> bool:
     return bool(entries) and all(side == "+" and what.partition(":")[0] not in configured for side, what, _ in entries)
 
 
+def an_expired_probe_said_promoted(cib: ET.Element, _details: Sequence[str]) -> bool:
+    """2.1.5 believes a probe that found it failed and promoted even when it has expired; newer releases probe again."""
+    is_expiring = any(pair.get("name") == "failure-timeout" for pair in cib.iterfind("configuration//nvpair"))
+    probes = cib.iterfind("status//lrm_rsc_op[@operation='monitor'][@interval='0'][@rc-code='9']")
+    return is_expiring and next(probes, None) is not None
+
+
+def a_partly_unmanaged_group_is_colocated(cib: ET.Element, _details: Sequence[str]) -> bool:
+    """Groups of which some members are not managed are colocated differently since 2.1.6."""
+    named = {
+        constraint.get(end)
+        for constraint in cib.iterfind("configuration/constraints/rsc_colocation")
+        for end in ("rsc", "with-rsc")
+    }
+    return any(
+        pair.get("name") == "is-managed" and pair.get("value") == "false"
+        for group in cib.iterfind(".//group")
+        if group.get("id") in named
+        for pair in group.iterfind("primitive/meta_attributes/nvpair")
+    )
+
+
 KNOWN: tuple[Judge, ...] = (
     instances_are_shuffled,
     a_member_inside_a_group_is_colocated,
     what_is_removed_is_hidden,
+    an_expired_probe_said_promoted,
+    a_partly_unmanaged_group_is_colocated,
 )
 
 
