@@ -191,10 +191,14 @@ class Node:
 
     @property
     def can_be_fenced(self) -> bool:
-        """Whether there is a way to fence it: of a guest node, to stop its launcher wherever that may run."""
+        """Whether there is a way to fence it: of a guest node, to stop its launcher wherever that may run.
+
+        A launcher that is recorded on a guest node is not to be reached there: guests are not nested.
+        """
         connection = self.connection
         if self.is_guest and connection is not None and connection.launcher is not None:
-            return all(host.is_online or host.can_be_fenced for host in connection.launcher.active_nodes)
+            hosts = connection.launcher.active_nodes
+            return all(host.is_online or (not host.is_guest and host.can_be_fenced) for host in hosts)
         power = self.power
         if not power.is_enabled:
             return False
