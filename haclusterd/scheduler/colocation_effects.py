@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add
-from haclusterd.scheduler.entities import Resource, Together, Variant
-from haclusterd.scheduler.node_values import host_of, is_same, value_on
+from haclusterd.scheduler.entities import UNAME, Resource, Together, Variant
+from haclusterd.scheduler.node_values import host_of, is_bundled, is_same, value_on
 from haclusterd.scheduler.placing import Placing, Table
 
 _PROMOTABLE_ROLES = (Role.UNPROMOTED, Role.PROMOTED)
@@ -118,13 +118,15 @@ class ColocationEffects:
 
     def _beside(self, dependent: Resource, wanted: str | None, together: Together) -> Table:
         """A dependent's scores, given the value that the primary's node has."""
-        table = {}
-        for name, value in dependent.allowed.items():
-            is_with_it = is_same(value_on(self._placing.nodes[name], together.attribute, dependent), wanted)
-            if together.score >= INFINITY:
-                table[name] = value if is_with_it else -INFINITY
-            else:
-                table[name] = add(value, together.score) if is_with_it else value
+        allowed, score = dependent.allowed, together.score
+        if together.attribute == UNAME and not dependent.uses_host_attributes and not is_bundled(dependent):
+            same = [NodeName(wanted)] if wanted is not None and wanted in allowed else []
+        else:
+            nodes, attribute = self._placing.nodes, together.attribute
+            same = [name for name in allowed if is_same(value_on(nodes[name], attribute, dependent), wanted)]
+        table = dict.fromkeys(allowed, -INFINITY) if score >= INFINITY else dict(allowed)
+        for name in same:
+            table[name] = allowed[name] if score >= INFINITY else add(allowed[name], score)
         return table
 
     def _restrict(self, dependent: Resource, together: Together, instances: Iterable[Resource]) -> None:
