@@ -105,43 +105,54 @@ def _order_dependents(resource: Resource, asked: list[Action], table: ActionTabl
 
 
 def _undone_with(resource: Resource) -> list[Action]:
-    """Return the stops and demotes of other resources that follow from a start of this one."""
+    """Return the stops and demotes of other resources that follow from a start of this one.
+
+    Instances beside it in its own clone start with it, and need not restart because of that.
+    """
     top = resource.top
     starting = top if top.variant is Variant.CLONE else resource
-    found: list[Action] = []
+    found: dict[int, Action] = {}
     waiting = list(starting.actions.get((START, 0), ()))
     seen = {action.id for action in waiting}
     while waiting:
         action = waiting.pop()
-        for then in _following(action, resource):
-            if then.id in seen:
-                continue
-            seen.add(then.id)
-            waiting.append(then)
+        if action.resource is resource and starting is not resource:
+            continue
+        inside, after = _following(action, resource)
+        for then in (*inside, *after):
+            if then.id not in seen:
+                seen.add(then.id)
+                waiting.append(then)
+        counted = after if starting is not resource and _is_around(top, action) else [*inside, *after]
+        for then in counted:
             owner = then.resource
             if owner is not None and owner.variant is Variant.PRIMITIVE and owner is not resource:
-                if top.variant is Variant.CLONE and owner.top is top:
-                    continue
                 undone = owner.actions.get((_UNDOING.get(then.task, ""), 0), ())
-                found.extend(item for item in undone if not item.is_pseudo)
-    return found
+                found.update((item.id, item) for item in undone if not item.is_pseudo)
+    return list(found.values())
 
 
-def _following(action: Action, resource: Resource) -> list[Action]:
-    """Return what a required action makes required: what is so related, and inside a collective what is alike.
+def _is_around(top: Resource, action: Action) -> bool:
+    return action.resource is not None and action.resource.top is top
+
+
+def _following(action: Action, resource: Resource) -> tuple[list[Action], list[Action]]:
+    """Return what a required action makes required: inside a collective what is alike, and what is so related.
 
     Of an interleaved clone that is only the instance that belongs together with the probed resource.
     """
-    thens = [relation.then for relation in action.after if relation.flags & FIRST_IMPLIES_THEN]
+    after = [relation.then for relation in action.after if relation.flags & FIRST_IMPLIES_THEN]
     owner = action.resource
     if owner is None or owner.variant is Variant.PRIMITIVE:
-        return thens
+        return [], after
+    inside = [then for child in owner.children for then in child.actions.get((action.task, 0), ())]
     companion = _companion(resource, owner) if owner.is_interleaved else None
-    for child in owner.children:
-        thens.extend(child.actions.get((action.task, 0), ()))
     if companion is None:
-        return thens
-    return [then for then in thens if then.resource is companion or not _is_instance(then, owner)]
+        return inside, after
+    return (
+        [then for then in inside if then.resource is companion],
+        [then for then in after if then.resource is companion or not _is_instance(then, owner)],
+    )
 
 
 def _is_instance(action: Action, owner: Resource) -> bool:
