@@ -16,6 +16,7 @@ from haclusterd.cib import (
     apply_leadership,
     apply_membership,
     apply_orders,
+    apply_staged,
     apply_tickets,
     commands,
 )
@@ -53,6 +54,8 @@ _HANDLERS: dict[type, _Handler] = {
     commands.RequestLeader: apply_leadership.request_leader,
     commands.ReadBarrier: apply_leadership.read_barrier,
     commands.ChangeConfiguration: apply_configuration.change_configuration,
+    commands.StageChange: apply_staged.stage_change,
+    commands.ActivateStaged: apply_staged.activate_staged,
 }
 
 

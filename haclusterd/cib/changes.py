@@ -66,6 +66,7 @@ class RefusalCode(StrEnum):
     UNKNOWN_KEY = "unknown-key"
     FENCING_IN_FLIGHT = "fencing-in-flight"
     CONFIGURATION_CONFLICT = "configuration-conflict"
+    STAGED_INCOMPLETE = "staged-incomplete"
     UNREADABLE = "unreadable"
     INTERNAL_ERROR = "internal-error"
 

@@ -43,7 +43,7 @@ _ENVELOPE = shape_of(Envelope)
 _CIB = shape_of(Cib)
 
 _SPREAD: Final[Mapping[type, frozenset[str]]] = {
-    Cib: frozenset({"members", "configuration", "status", "requests"}),
+    Cib: frozenset({"members", "configuration", "status", "requests", "staged"}),
     Configuration: frozenset({"nodes", "resources", "constraints", "templates", "tags"}),
     Status: frozenset({"nodes", "fence_orders", "fencing_history", "proofs"}),
     NodeStatus: frozenset({"attributes", "histories", "probed", "unverified", "orders"}),

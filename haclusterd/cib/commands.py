@@ -239,6 +239,29 @@ class ChangeConfiguration:
 
 
 @dataclass(frozen=True, slots=True)
+class StageChange:
+    """One part of a change that is larger than one log entry (`cib.staging` cuts it); parts come in their order."""
+
+    transaction: str
+    number: int
+    """From 0."""
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActivateStaged:
+    """The staged parts, put together, are one `ChangeConfiguration`."""
+
+    transaction: str
+    parts: int
+    digest: str
+    """SHA-256 of the parts' data, put together, in hexadecimal digits."""
+    expected_epoch: int
+    author: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class CleanUp:
     """Forget failures (and with `reprobe` the whole history) of a resource, or of all, on a node, or on all."""
 
@@ -315,6 +338,8 @@ Command = (
     | RecordFenceFailure
     | RecordProof
     | ChangeConfiguration
+    | StageChange
+    | ActivateStaged
     | CleanUp
     | ForgetHistory
     | SetTransientAttribute

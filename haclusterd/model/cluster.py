@@ -128,6 +128,14 @@ class ConfigurationVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class StagedPart:
+    """A part of a change of the configuration that is larger than one log entry; it means nothing by itself."""
+
+    at: WallTime
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cib:
     """Configuration and status of one cluster, after one log entry."""
 
@@ -141,6 +149,8 @@ class Cib:
     """The log index of the entry that made this value."""
     requests: Mapping[str, tuple[RequestId, ...]] = field(default_factory=dict)
     """By proposer: the newest request ids that had their effect, newest last, bounded."""
+    staged: Mapping[str, StagedPart] = field(default_factory=dict)
+    """By `TRANSACTION/NUMBER`: parts of changes that are not whole yet, bounded; old ones are dropped."""
 
     def voters(self) -> tuple[NodeName, ...]:
         """Return the members that vote, in order of name."""

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from haclusterd.cib.changes import Applied, Change, ChangeKind, RefusalCode
-from haclusterd.cib.commands import ReadBarrier, SetTransientAttribute
+from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, RefusalCode
+from haclusterd.cib.commands import ChangeConfiguration, ReadBarrier, SetTransientAttribute, StageChange
+from haclusterd.cib.staging import staged
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context, Event, HeardFrom, LiveView, TransitionProgress
 from haclusterd.commands.outcome import Outcome
@@ -236,22 +237,38 @@ class _Dialogue:
         try:
             self._runtime.propose(key, outcome.commands[position], applied)
         except EntryTooLarge:
-            self._fail(report(Code.TOO_LARGE, what="this change", limit=f"{MAX_ENTRY_BYTES // 1024} KiB"))
+            self._propose_in_parts(outcome, position)
             return
         wait_ms = COMMIT_WAIT_MS if has_leader else NO_LEADER_WAIT_MS
         self._call_in(wait_ms, lambda: self._unanswered(key))
+
+    def _propose_in_parts(self, outcome: Outcome, position: int) -> None:
+        """Put the parts of a change that is larger than one entry in its place, and go on with them."""
+        command = outcome.commands[position]
+        if not isinstance(command, ChangeConfiguration):
+            self._fail(report(Code.TOO_LARGE, what="this change", limit=f"{MAX_ENTRY_BYTES // 1024} KiB"))
+            return
+        parts = staged(command, self._runtime.ports.entropy.token())
+        commands = (*outcome.commands[:position], *parts, *outcome.commands[position + 1 :])
+        self._propose(replace(outcome, commands=commands), position)
 
     def _applied(self, outcome: Outcome, position: int, result: Applied) -> None:
         refusal = result.refusal
         version = result.cib.version
         if refusal is None:
             self._propose(outcome, position + 1)
-        elif refusal.code is RefusalCode.CONFIGURATION_CONFLICT and position == 0 and self._attempts < RETRIES_MAX:
+        elif self._may_begin_again(outcome, position, refusal):
             self._run()
         elif refusal.code is RefusalCode.CONFIGURATION_CONFLICT:
             self._fail(report(Code.CONFLICT, author=version.author or "somebody", version=version.epoch))
         else:
             self._fail(report(Code.REFUSED, problem=refusal.text))
+
+    def _may_begin_again(self, outcome: Outcome, position: int, refusal: Refusal) -> bool:
+        """Tell whether the configuration changed meanwhile, and nothing was done yet but to stage this change."""
+        is_untouched = all(isinstance(command, StageChange) for command in outcome.commands[:position])
+        is_conflict = refusal.code is RefusalCode.CONFIGURATION_CONFLICT
+        return is_conflict and is_untouched and self._attempts < RETRIES_MAX
 
     def _unanswered(self, key: str) -> None:
         """What became of the command is not known: never say that it failed."""
