@@ -5,7 +5,6 @@ They are mutable, live for one plan and never leave this room. Nothing here deci
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
@@ -17,6 +16,7 @@ from haclusterd.model.ids import AgentReference, Incarnation, NodeName, Resource
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExitCode, Role
 from haclusterd.model.scores import INFINITY, add
+from haclusterd.scheduler.name_order import name_order
 from haclusterd.scheduler.readings import boolean
 
 UNAME = "#uname"
@@ -39,7 +39,6 @@ CLEAR_FAILCOUNT = "clear_failcount"
 LRM_DELETE = "lrm_delete"
 DO_SHUTDOWN = "do_shutdown"
 _ACTIVATING = frozenset({START, PROMOTE})
-_DIGITS = re.compile(r"(\d+)")
 
 
 class Variant(IntEnum):
@@ -238,12 +237,6 @@ class Node:
         elif launcher.is_managed and not launcher.is_failed:
             self.must_be_reset = True
             launcher.is_failed = launcher.must_stop_when_failed = True
-
-
-def name_order(name: str) -> tuple[tuple[object, ...], str]:
-    """Sort names with their numbers as numbers: n2 before n10."""
-    parts = _DIGITS.split(name.lower())
-    return tuple((int(part), len(part)) if index % 2 else part for index, part in enumerate(parts)), name
 
 
 class Replica:
@@ -612,10 +605,6 @@ class Together:
     has_own_influence: bool = True
     is_configured: bool = True
     """False for what a group implies between its members."""
-
-    def has_influence(self) -> bool:
-        """Whether the dependent's preferences may move the primary: always while that is not active."""
-        return self.has_own_influence or not self.primary.active_nodes
 
     @property
     def is_mandatory(self) -> bool:
