@@ -12,8 +12,9 @@ from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import NodeEntry
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
-from haclusterd.scheduler.entities import FencingPower, Node, NodeKind, name_order
+from haclusterd.scheduler.entities import FencingPower, Node, NodeKind
 from haclusterd.scheduler.fencing_capability import usable_devices_by_node
+from haclusterd.scheduler.name_order import name_order
 from haclusterd.scheduler.readings import integer
 from haclusterd.scheduler.rules import RuleContext, by_strength, merge
 from haclusterd.scheduler.settings import NoQuorumPolicy, Settings
