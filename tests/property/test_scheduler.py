@@ -4,6 +4,7 @@ Small names from small sets make values that meet each other; the whole type's v
 not. Time, results and truth are `ScheduledCluster`'s.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
@@ -15,6 +16,7 @@ from haclusterd.cib import commands
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, Status
 from haclusterd.model.configuration import (
     AttributeSet,
+    Clone,
     Colocation,
     Configuration,
     Constraint,
@@ -24,7 +26,9 @@ from haclusterd.model.configuration import (
     Ordering,
     OrderingKind,
     Primitive,
+    Resource,
 )
+from haclusterd.model.copies import Copies
 from haclusterd.model.graph import ActionKind, GraphAction
 from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key
 from haclusterd.model.ids import AgentReference, ConstraintId, Incarnation, NodeName, OrderKey, ResourceId, Term
@@ -40,6 +44,8 @@ from tests.scheduled_clusters import ScheduledCluster
 NODES = tuple(map(NodeName, ("n1", "n2", "n3")))
 PRIMITIVES = tuple(map(ResourceId, ("a", "b", "c", "d", "e")))
 GROUP = ResourceId("g")
+CLONE = ResourceId("many")
+CLONED = ResourceId("e")
 FENCE = ResourceId("power")
 DUMMY = AgentReference("ocf", "haclusterd", "dummy")
 INTERVAL_MS = 10_000
@@ -63,12 +69,17 @@ _meta = st.dictionaries(
     max_size=3,
 ).map(lambda pairs: (AttributeSet("m", tuple(pairs.items())),))  # fmt: skip
 _sane_meta = st.dictionaries(
-    st.sampled_from(["resource-stickiness", "priority", "migration-threshold"]),
-    st.sampled_from(["0", "1", "100", "INFINITY"]),
+    st.sampled_from(["resource-stickiness", "priority", "migration-threshold", "allow-migrate"]),
+    st.sampled_from(["0", "1", "100", "INFINITY", "true"]),
     max_size=2,
 ).map(lambda pairs: (AttributeSet("m", tuple(pairs.items())),))
+_clone_meta = st.dictionaries(
+    st.sampled_from(["interleave", "ordered", "notify", "promotable", "clone-max", "promoted-max"]),
+    st.sampled_from(["true", "false", "1", "2"]),
+    max_size=4,
+).map(lambda pairs: (AttributeSet("m", tuple(pairs.items())),))
 _scores = st.sampled_from([INFINITY, -INFINITY, 100, -100, 50, 1])
-_ends = st.sampled_from([*PRIMITIVES, GROUP])
+_ends = st.sampled_from([*PRIMITIVES, GROUP, CLONE])
 
 
 @st.composite
@@ -85,10 +96,14 @@ def configurations(draw: st.DrawFn, *, is_sane: bool = False) -> Configuration:
         )
         for name in draw(st.permutations(PRIMITIVES))
     ]
-    members = draw(st.lists(st.sampled_from(PRIMITIVES), unique=True, max_size=3))
-    resources: dict[ResourceId, Primitive | Group] = {primitive.id: primitive for primitive in primitives}
+    is_cloned = draw(st.booleans())
+    free = [name for name in PRIMITIVES if not (is_cloned and name == CLONED)]
+    members = draw(st.lists(st.sampled_from(free), unique=True, max_size=3))
+    resources: dict[ResourceId, Resource] = {primitive.id: primitive for primitive in primitives}
     if members:
         resources[GROUP] = Group(GROUP, tuple(members), meta=draw(meta))
+    if is_cloned:
+        resources[CLONE] = Clone(CLONE, CLONED, meta=draw(_clone_meta))
     if is_sane or draw(st.booleans()):
         resources[FENCE] = Primitive(FENCE, AgentReference("stonith", None, "fence_local"))
     constraints: dict[ConstraintId, Constraint] = {}
@@ -210,8 +225,11 @@ def test_a_plan_exists_for_any_situation(cib: Cib) -> None:
         assert action.id == number
         assert all(before < number for before in action.inputs)
         assert action.reason
+    instances = {placement.base or name for name, placement in plan.placements.items()}
     for resource in PRIMITIVES:
-        assert explain(cib, NOW, resource) is not None
+        is_cloned = resource == CLONED and CLONE in cib.configuration.resources
+        assert is_cloned or explain(cib, NOW, resource) is not None
+        assert is_cloned or resource in instances
 
 
 @often(100)
@@ -239,14 +257,15 @@ def test_explaining_changes_nothing(cib: Cib) -> None:
 def test_nothing_in_flight_is_ordered_again_or_overtaken(cib: Cib) -> None:
     plan = schedule(cib, NOW)
     busy = {
-        order.resource
+        (order.resource, node if order.resource == CLONED and CLONE in cib.configuration.resources else None)
         for node, status in cib.status.nodes.items()
         if status.state is NodeState.ONLINE and not cib.members[node].is_witness
         for order in status.orders.values()
     }
     for action in plan.graph.actions.values():
         is_role_change = action.kind is ActionKind.RESOURCE and action.name in (ActionName.START, ActionName.STOP)
-        assert not (is_role_change and action.resource in busy), action
+        keys = {(action.resource, None), (action.resource, action.node)}
+        assert not (is_role_change and keys & busy), action
 
 
 class Careful(ScheduledCluster):
@@ -258,7 +277,8 @@ class Careful(ScheduledCluster):
         if action.is_named(ActionName.START) and action.resource is not None and action.node is not None:
             assert (action.resource, action.node) not in self.not_installed
             where = sorted(node for resource, node in self.running if resource == action.resource)
-            assert where in ([], [action.node]), f"{action.resource} starts on {action.node} and is active on {where}"
+            most = Copies(self.cib.configuration, len(NODES)).most(action.resource)
+            assert len({*where, action.node}) <= most, f"{action.key} on {action.node}, and it is active on {where}"
         return super().perform(action)
 
 
@@ -292,8 +312,11 @@ def test_plans_lead_to_rest_and_never_to_two_copies(
         _take(careful, what, subject)
     careful.settle(rounds=40)
     assert not careful.plan().graph.actions
-    holders = [resource for resource, _ in careful.running]
-    assert len(holders) == len(set(holders)), careful.running
+    copies = Copies(careful.cib.configuration, len(NODES))
+    for resource, count in Counter(resource for resource, _ in careful.running).items():
+        assert count <= copies.most(resource), careful.running
+    for resource, count in Counter(resource for resource, _ in careful.promoted).items():
+        assert count <= copies.most_promoted(resource), careful.promoted
 
 
 def _take(cluster: ScheduledCluster, what: str, subject: object) -> None:
