@@ -81,9 +81,14 @@ def _implied(top: Resource) -> Iterator[Together]:
             for replica in resource.replicas:
                 if replica.ip is not None and replica.ip.is_managed:
                     yield _implied_one(f"bundle {resource.id}", replica.ip, replica.container, INFINITY)
-        elif resource.launcher is not None and resource.is_managed and runs_on_node_of(resource, resource.launcher) is None:
-            score = NESTED if resource.is_nesting_allowed else INFINITY
-            yield _implied_one(f"launched by {resource.launcher.id}", resource, resource.launcher, score)
+        elif resource.launcher is not None and resource.is_managed:
+            yield from _of_launched(resource, resource.launcher)
+
+
+def _of_launched(resource: Resource, launcher: Resource) -> Iterator[Together]:
+    if runs_on_node_of(resource, launcher) is None:
+        score = NESTED if resource.is_nesting_allowed else INFINITY
+        yield _implied_one(f"launched by {launcher.id}", resource, launcher, score)
 
 
 def _of_group(group: Resource) -> Iterator[Together]:
