@@ -9,7 +9,7 @@ whole.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 from haclusterd.cib.commands import (
     Arrange,
@@ -77,40 +77,59 @@ def _arrangement(kind: str, old: Mapping[_Key, object], new: Mapping[_Key, objec
 
 
 def apply_edits(configuration: Configuration, edits: Iterable[Edit]) -> Configuration:
-    """Return the configuration with the edits made one after the other; the given one is not changed."""
+    """Return the configuration with the edits made one after the other; the given one is not changed.
+
+    Each mapping is copied once, however many edits there are.
+    """
+    made: dict[str, dict[str, object]] = {}
+
+    def objects(kind: str) -> dict[str, object]:
+        if kind not in made:
+            made[kind] = dict(getattr(configuration, _MAPPINGS[kind]))
+        return made[kind]
+
     for edit in edits:
-        configuration = _apply_one(configuration, edit)
-    return configuration
+        match edit:
+            case PutFencingLevels(levels):
+                configuration = replace(configuration, fencing_levels=levels)
+            case PutSets(section, sets):
+                configuration = _put_sets(configuration, section, sets)
+            case Delete(kind, key):
+                if kind in _MAPPINGS:
+                    objects(kind).pop(key, None)
+            case Arrange(kind, keys):
+                if kind in _MAPPINGS:
+                    made[kind] = _in_order(objects(kind), keys)
+            case _:
+                kind, name, value = _put(edit)
+                objects(kind)[name] = value
+    changed: dict[str, Any] = {_MAPPINGS[kind]: each for kind, each in made.items()}
+    return replace(configuration, **changed) if changed else configuration
 
 
-def _apply_one(configuration: Configuration, edit: Edit) -> Configuration:
-    match edit:
-        case PutFencingLevels(levels):
-            return replace(configuration, fencing_levels=levels)
-        case PutSets(section, sets):
-            return _put_sets(configuration, section, sets)
-        case Delete(kind, key):
-            return _delete(configuration, kind, key)
-        case Arrange(kind, keys):
-            return _arrange(configuration, kind, keys)
-        case _:
-            return _put(configuration, edit)
+_MAPPINGS: Final = {
+    "node": "nodes",
+    "template": "templates",
+    "resource": "resources",
+    "constraint": "constraints",
+    "tag": "tags",
+}
+"""Where the objects of a kind stand."""
 
 
-def _put(
-    configuration: Configuration, edit: PutNode | PutTemplate | PutResource | PutConstraint | PutTag
-) -> Configuration:
+def _put(edit: PutNode | PutTemplate | PutResource | PutConstraint | PutTag) -> tuple[str, str, object]:
+    """Return kind, key and object of what is put."""
     match edit:
         case PutNode(entry):
-            return replace(configuration, nodes={**configuration.nodes, entry.name: entry})
+            return "node", entry.name, entry
         case PutTemplate(template):
-            return replace(configuration, templates={**configuration.templates, template.id: template})
+            return "template", template.id, template
         case PutResource(resource):
-            return replace(configuration, resources={**configuration.resources, resource.id: resource})
+            return "resource", resource.id, resource
         case PutConstraint(constraint):
-            return replace(configuration, constraints={**configuration.constraints, constraint.id: constraint})
+            return "constraint", constraint.id, constraint
         case PutTag(tag):
-            return replace(configuration, tags={**configuration.tags, tag.id: tag})
+            return "tag", tag.id, tag
 
 
 def _put_sets(configuration: Configuration, section: str, sets: tuple[AttributeSet, ...]) -> Configuration:
@@ -123,42 +142,6 @@ def _put_sets(configuration: Configuration, section: str, sets: tuple[AttributeS
             return replace(configuration, operation_defaults=sets)
         case _:
             return configuration
-
-
-def _delete(configuration: Configuration, kind: str, key: str) -> Configuration:
-    match kind:
-        case "node":
-            return replace(configuration, nodes=_without(configuration.nodes, key))
-        case "resource":
-            return replace(configuration, resources=_without(configuration.resources, key))
-        case "constraint":
-            return replace(configuration, constraints=_without(configuration.constraints, key))
-        case "template":
-            return replace(configuration, templates=_without(configuration.templates, key))
-        case "tag":
-            return replace(configuration, tags=_without(configuration.tags, key))
-        case _:
-            return configuration
-
-
-def _arrange(configuration: Configuration, kind: str, keys: Sequence[str]) -> Configuration:
-    match kind:
-        case "node":
-            return replace(configuration, nodes=_in_order(configuration.nodes, keys))
-        case "resource":
-            return replace(configuration, resources=_in_order(configuration.resources, keys))
-        case "constraint":
-            return replace(configuration, constraints=_in_order(configuration.constraints, keys))
-        case "template":
-            return replace(configuration, templates=_in_order(configuration.templates, keys))
-        case "tag":
-            return replace(configuration, tags=_in_order(configuration.tags, keys))
-        case _:
-            return configuration
-
-
-def _without(objects: Mapping[_Key, _Value], dropped: str) -> dict[_Key, _Value]:
-    return {key: value for key, value in objects.items() if key != dropped}
 
 
 def _in_order(objects: Mapping[_Key, _Value], keys: Sequence[str]) -> dict[_Key, _Value]:
