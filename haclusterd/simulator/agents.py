@@ -14,7 +14,7 @@ from haclusterd.model.instants import Instant, after
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.ports.agents import ActionMetadata, AdoptedAction, AgentCall, AgentMetadata, AgentResult
 from haclusterd.simulator.hosts import Boot
-from haclusterd.simulator.truth import Holding, Truth
+from haclusterd.simulator.truth import Holding, Truth, promoted
 from haclusterd.simulator.world import MS, Event, Life, World
 
 ACTIVATING = ("start", "promote", "migrate_to", "migrate_from")
@@ -127,7 +127,7 @@ class HostAgents:
         self._boot.runtime[call.key] = running
         self._truth.agent_begins(self.node, call)
         if call.action in ACTIVATING:
-            self._truth.start_begins(self.node, call.resource)
+            self._truth.start_begins(self.node, _made(call))
         life = self._boot.life
         if fate.has_effect:
             effect_us = fate.duration_ms * MS * fate.effect_at_percent // 100
@@ -161,8 +161,10 @@ class HostAgents:
     def _take_effect(self, running: _Running) -> None:
         call = running.call
         if call.action in ACTIVATING:
-            self._truth.service_begins(self.node, call.resource)
-        elif call.action == "stop":
+            self._truth.service_begins(self.node, _made(call))
+        elif call.action in ("stop", "demote"):
+            self._truth.service_ends(self.node, promoted(call.resource))
+        if call.action == "stop":
             self._truth.service_ends(self.node, call.resource)
 
     def _finish(self, running: _Running, fate: Fate) -> None:
@@ -172,8 +174,9 @@ class HostAgents:
     def _natural_code(self, call: AgentCall) -> int:
         if call.action != "monitor":
             return ExitCode.OK
-        is_active = self._truth.is_active(self.node, call.resource)
-        return ExitCode.OK if is_active else ExitCode.NOT_RUNNING
+        if not self._truth.is_active(self.node, call.resource):
+            return ExitCode.NOT_RUNNING
+        return ExitCode.PROMOTED if self._truth.is_active(self.node, promoted(call.resource)) else ExitCode.OK
 
     def _end(self, running: _Running, status: ExecutionStatus, code: int) -> None:
         running.is_ended = True
@@ -184,9 +187,14 @@ class HostAgents:
         is_dull = call.action == "monitor" and code == ExitCode.OK
         (self._world.mark if is_dull else self._world.record)(line)
         if call.action in ACTIVATING:
-            self._truth.start_ends(self.node, call.resource)
+            self._truth.start_ends(self.node, _made(call))
         if running.at_end is not None:
             running.at_end(status, code)
+
+
+def _made(call: AgentCall) -> ResourceId:
+    """Return what an activating action makes active: the service, or its promoted role."""
+    return promoted(call.resource) if call.action == "promote" else call.resource
 
 
 class SimulatedAgents:

@@ -19,6 +19,7 @@ from haclusterd.model.instants import Instant
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.ports.agents import AgentCall
+from haclusterd.simulator.configurations import CLONED
 from haclusterd.simulator.world import World
 
 
@@ -125,11 +126,11 @@ class Checker:
 
 
 class NeverTwoActive(Checker):
-    """No resource is, or may be, active on two nodes (safety.md §1)."""
+    """No resource is, or may be, active on two nodes, and of a clone's no two instances promoted (safety.md §1)."""
 
     def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
         """See `Checker`."""
-        if len(holders) > 1:
+        if len(holders) > 1 and resource not in CLONED:
             self.object_to(f"{resource} is, or may be, active on {' and '.join(holders)}")
 
 
@@ -138,7 +139,7 @@ class NoRecoveryBeforeFence(Checker):
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """See `Checker`."""
-        if call.action not in ACTIVATING:
+        if call.action not in ACTIVATING or (call.resource in CLONED and call.action == "start"):
             return
         for name, status in self.log.newest.status.nodes.items():
             if name != node and may_hold(status, call.resource):

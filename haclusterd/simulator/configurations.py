@@ -2,8 +2,18 @@
 
 from collections.abc import Sequence
 
-from haclusterd.cib.commands import Edit, PutConstraint, PutResource, PutSets
-from haclusterd.model.configuration import AttributeSet, Colocation, Group, Location, Operation, Ordering, Primitive
+from haclusterd.cib.commands import Edit, PutConstraint, PutNode, PutResource, PutSets
+from haclusterd.model.configuration import (
+    AttributeSet,
+    Clone,
+    Colocation,
+    Group,
+    Location,
+    NodeEntry,
+    Operation,
+    Ordering,
+    Primitive,
+)
 from haclusterd.model.ids import AgentReference, ConstraintId, NodeName, ResourceId
 from haclusterd.model.scores import INFINITY
 from haclusterd.simulator.fence_devices import AGENT
@@ -89,3 +99,36 @@ def usual(nodes: Sequence[str], *, node_timeout_ms: int = 2000, brain_timeout_ms
 
 SERVICES = ("cache", "db", "ip", "web")
 """The services of `usual`."""
+
+CLONED = frozenset({ResourceId("pg")})
+"""Resources that may run on several nodes at a time; their promoted role may not."""
+
+
+def promotable(nodes: Sequence[str]) -> tuple[Edit, ...]:
+    """Return a promotable clone with an address that follows its promoted instance."""
+    operations = (
+        Operation("pg-start", "start", timeout_ms=5000),
+        Operation("pg-stop", "stop", timeout_ms=5000),
+        Operation("pg-promoted", "monitor", interval_ms=1000, timeout_ms=5000, role="Promoted"),
+        Operation("pg-unpromoted", "monitor", interval_ms=1100, timeout_ms=5000, role="Unpromoted"),
+    )
+    meta = (AttributeSet("pgs-meta", (("notify", "true"), ("promotable", "true"))),)
+    own = (AttributeSet("pg-meta", (("failure-timeout", "10s"),)),)
+    scores = (
+        PutNode(NodeEntry(NodeName(name), (AttributeSet(f"nodes-{name}", (("master-pg", str(10 + place)),)),)))
+        for place, name in enumerate(nodes)
+    )
+    follows = Colocation(
+        ConstraintId("vip-with-pg"), INFINITY, ResourceId("vip"), ResourceId("pgs"), primary_role="Promoted"
+    )
+    comes_after = Ordering(
+        ConstraintId("pg-then-vip"), ResourceId("pgs"), ResourceId("vip"), first_action="promote", then_action="start"
+    )
+    return (
+        *scores,
+        PutResource(Primitive(ResourceId("pg"), SERVICE, meta=own, operations=operations)),
+        PutResource(Clone(ResourceId("pgs"), ResourceId("pg"), meta=meta)),
+        primitive("vip", meta={"failure-timeout": "10s"}),
+        PutConstraint(follows),
+        PutConstraint(comes_after),
+    )

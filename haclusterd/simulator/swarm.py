@@ -23,6 +23,8 @@ from haclusterd.simulator.scenario import Cluster, Shape
 from haclusterd.simulator.world import MS, SECOND, Life
 
 SAFETY_PHASE_MS = 60_000
+PROMOTABLE_EVERY = 2
+"""Every so many seeds run a promotable clone too."""
 LIVENESS_MS = 120_000
 """Longer than any backoff that the faults may have brought about."""
 STAYS_SETTLED_MS = 3000
@@ -311,6 +313,9 @@ def run(
     problem = ""
     try:
         cluster.form()
+        if seed % PROMOTABLE_EVERY == 0:
+            cluster.configure(configurations.promotable(list(cluster.names)))
+            cluster.until(cluster.is_settled, LIVENESS_MS, "the promotable clone settled")
         faults.begin()
         cluster.run_for(safety_ms)
         faults.stop()

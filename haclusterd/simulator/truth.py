@@ -34,6 +34,14 @@ class Witness(Protocol):
         ...
 
 
+PROMOTED_MARK = "^promoted"
+
+
+def promoted(resource: ResourceId) -> ResourceId:
+    """Name the promoted role of a resource, which is held like a service of its own."""
+    return ResourceId(f"{resource}{PROMOTED_MARK}")
+
+
 class Truth:
     """The facts of all hosts."""
 
