@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 Judge = Callable[[ET.Element, Sequence[str]], bool]
 
 _ENTRY = re.compile(r"(?P<level>L\d) (?P<side>[-+]) \('(?P<what>[^']*)', '(?P<resource>[^']*)'")
+_RESOURCE = re.compile(r"\('resource', '[^']*', '([^':]*)")
 _MOVES = frozenset({"move", "migrate", "recover"})
 
 
@@ -71,7 +72,20 @@ def a_partly_unmanaged_group_is_colocated(cib: ET.Element, _details: Sequence[st
     )
 
 
+def ordered_instances_are_not_all_ordered(cib: ET.Element, details: Sequence[str]) -> bool:
+    """2.1.5 orders each instance of an ordered clone after its neighbour; newer releases after all with less numbers."""
+    for clone in cib.iterfind(".//clone"):
+        pairs = {pair.get("name"): pair.get("value") for pair in clone.iterfind("meta_attributes/nvpair")}
+        inside = {primitive.get("id") for primitive in clone.iter("primitive")}
+        named = [_RESOURCE.findall(line) for line in details]
+        is_only_more_order = all(line.startswith("L4 + ") for line in details)
+        if pairs.get("ordered") == "true" and is_only_more_order and all(inside.issuperset(each) for each in named):
+            return True
+    return False
+
+
 KNOWN: tuple[Judge, ...] = (
+    ordered_instances_are_not_all_ordered,
     instances_are_shuffled,
     a_member_inside_a_group_is_colocated,
     what_is_removed_is_hidden,
