@@ -37,7 +37,7 @@ def create_demanded_actions(inventory: Inventory, changes: ConfigurationChanges,
         for name in sorted(resource.required_stops):
             table.make(resource, STOP, inventory.nodes_by_name[name], required=True)
         for name in sorted(resource.optional_stops):
-            table.make(resource, STOP, inventory.nodes_by_name[name], required=False)
+            table.make(resource, STOP, inventory.nodes_by_name[name], required=resource.assigned is None)
         if resource.definition_changed:
             table.make(resource, START, None, required=True).reason = DEFINITION_CHANGE
         for node in resource.reload_on:

@@ -51,7 +51,7 @@ def create_actions(resource: Resource, table: ActionTable, settings: Settings) -
         resource.next_role = Role.STARTED if resource.assigned is not None else Role.STOPPED
     for source in resource.dangling_sources:
         table.make(resource, STOP, source, required=True).is_migration_abort = True
-    course = _course(resource, table)
+    course = _course(resource)
     if resource.is_start_pending and resource.assigned is not None:
         start = table.make(resource, START, resource.assigned, required=False)
         start.is_always = True
@@ -72,7 +72,7 @@ def finish_migration(resource: Resource, course: Course, table: ActionTable) -> 
         create_migration(resource, table)
 
 
-def _course(resource: Resource, table: ActionTable) -> Course:
+def _course(resource: Resource) -> Course:
     """Find out whether it moves, migrates, or has to stop because it is active too often."""
     course = Course(must_stop=bool(resource.pending_stops))
     current, assigned = resource.current_node(), resource.assigned
