@@ -1,0 +1,34 @@
+"""Real daemons: a configuration larger than one log entry is loaded as one change, equal on all nodes."""
+
+import pytest
+
+from tests.processes.daemons import Scenario
+
+pytestmark = pytest.mark.processes
+
+COUNT = 500
+"""About twice what one entry of the log holds."""
+
+
+def test_a_change_larger_than_one_entry_is_made_as_one(scenario: Scenario) -> None:
+    scenario.form()
+    lines = (
+        f"primitive r{n} ocf:haclusterd:dummy params state=/tmp/r{n} meta target-role=Stopped op monitor interval=10s"
+        for n in range(COUNT)
+    )
+    text = "\n".join(lines)
+    response = scenario.cluster.call("n1", "configure.load", wait_ms=0, mode="update", text=text, source="b")
+    assert response.exit == 0, response.reports
+
+    def version(name: str) -> object:
+        data = scenario.cluster.call(name, "history.config").data
+        assert isinstance(data, dict)
+        return data["versions"]
+
+    scenario.until("all nodes to have it", lambda: all(version(name) for name in scenario.cluster.names))
+    versions = [version(name) for name in scenario.cluster.names]
+    assert versions[0] == versions[1] == versions[2]
+    assert len(versions[0]) == 1  # type: ignore[arg-type]
+    shown = scenario.cluster.call("n2", "configure.show").data
+    assert isinstance(shown, dict)
+    assert str(shown["text"]).count("primitive r") == COUNT
