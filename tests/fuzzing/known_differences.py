@@ -73,7 +73,7 @@ def a_partly_unmanaged_group_is_colocated(cib: ET.Element, _details: Sequence[st
 
 
 def ordered_instances_are_not_all_ordered(cib: ET.Element, details: Sequence[str]) -> bool:
-    """2.1.5 orders each instance of an ordered clone after its neighbour; newer releases after all with lower numbers."""
+    """2.1.5 orders each instance of an ordered clone after its neighbour; newer releases after all before it."""
     for clone in cib.iterfind(".//clone"):
         pairs = {pair.get("name"): pair.get("value") for pair in clone.iterfind("meta_attributes/nvpair")}
         inside = {primitive.get("id") for primitive in clone.iter("primitive")}
