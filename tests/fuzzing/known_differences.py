@@ -46,8 +46,9 @@ def a_member_inside_a_group_is_colocated(cib: ET.Element, _details: Sequence[str
 def what_is_removed_is_hidden(cib: ET.Element, details: Sequence[str]) -> bool:
     """crm_simulate does not show what is not configured any more on a node that is offline."""
     configured = {each.get("id") for each in cib.iterfind("configuration/resources//*")}
-    entries = [entry for level in ("L1", "L2", "L3", "L4") for entry in _entries(details, level)]
-    return bool(entries) and all(side == "+" and what.partition(":")[0] not in configured for side, what, _ in entries)
+    shown = [line for line in details if not line.startswith("L1 +")]
+    active = _entries(details, "L1")
+    return bool(active) and not shown and all(what.partition(":")[0] not in configured for _, what, _ in active)
 
 
 def an_expired_probe_said_promoted(cib: ET.Element, _details: Sequence[str]) -> bool:
@@ -84,7 +85,18 @@ def ordered_instances_are_not_all_ordered(cib: ET.Element, details: Sequence[str
     return False
 
 
+def a_node_in_maintenance_has_it_too(cib: ET.Element, details: Sequence[str]) -> bool:
+    """What is active on a node in maintenance, and on another, is in maintenance everywhere; in 2.1.5 it is not."""
+    is_kept = any(
+        pair.get("name") == "maintenance" and pair.get("value") == "true" for pair in cib.iterfind(".//nvpair")
+    )
+    actions = [line for line in details if line.startswith("L3")]
+    is_watching = all("'monitor'" in line or "'cancel'" in line for line in actions)
+    return is_kept and bool(actions) and is_watching and not any(line.startswith(("L1", "L2")) for line in details)
+
+
 KNOWN: tuple[Judge, ...] = (
+    a_node_in_maintenance_has_it_too,
     ordered_instances_are_not_all_ordered,
     instances_are_shuffled,
     a_member_inside_a_group_is_colocated,
