@@ -34,8 +34,8 @@ def test_files_that_are_named_exist(path: Path) -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
 def test_targets_of_make_that_are_named_exist(path: Path) -> None:
-    targets = set(re.findall(r"^(\w+):", (CHECKOUT / "Makefile").read_text(), flags=re.MULTILINE))
-    used = re.findall(r"(?:`|^\s+)make ([a-z]+)\b", path.read_text(), flags=re.MULTILINE)
+    targets = set(re.findall(r"^([\w-]+):", (CHECKOUT / "Makefile").read_text(), flags=re.MULTILINE))
+    used = re.findall(r"(?:`|^\s+)make ([a-z-]+)\b", path.read_text(), flags=re.MULTILINE)
     assert set(used) <= targets
 
 
