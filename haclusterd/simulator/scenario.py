@@ -368,12 +368,19 @@ class Cluster:
             return False
         return self._is_plan_empty()
 
+    def _wall_of_controller(self) -> WallTime:
+        """Return the time at which the DC plans: failures expire by its clock, right or wrong."""
+        controller = self.cib.status.controller
+        if controller is None:
+            return WallTime(EPOCH_MS + self.world.now_ms)
+        return self.hosts[controller.node].wall.now()
+
     def _is_plan_empty(self) -> bool:
         """Ask the scheduler, at most once for each CIB and half second."""
         asked = (self.cib.index, self.world.now_ms // 500)
         if self._plan_asked != asked:
             self._plan_asked = asked
-            plan = self._schedule(self.cib, WallTime(EPOCH_MS + self.world.now_ms))
+            plan = self._schedule(self.cib, self._wall_of_controller())
             self._plan_was_empty = not plan.graph.actions
         return self._plan_was_empty
 
