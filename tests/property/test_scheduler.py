@@ -109,6 +109,8 @@ def configurations(draw: st.DrawFn, *, is_sane: bool = False) -> Configuration:
     constraints: dict[ConstraintId, Constraint] = {}
     for number, constraint in enumerate(draw(st.lists(_constraints(is_sane=is_sane), max_size=5))):
         key = ConstraintId(f"k{number}")
+        if is_sane and _is_within(constraint, {*members, GROUP}):
+            continue
         constraints[key] = replace(constraint, id=key)
     values = {} if is_sane else draw(_properties)
     return Configuration(
@@ -116,6 +118,17 @@ def configurations(draw: st.DrawFn, *, is_sane: bool = False) -> Configuration:
         constraints=constraints,
         properties=(AttributeSet("cib-bootstrap-options", tuple(values.items())),),
     )
+
+
+def _is_within(constraint: Constraint, names: set[ResourceId]) -> bool:
+    """Tell whether both ends are in one group, which has said already how they go together."""
+    return isinstance(constraint, Colocation | Ordering) and names.issuperset(_ends_of(constraint))
+
+
+def _ends_of(constraint: Colocation | Ordering) -> tuple[ResourceId, ResourceId]:
+    if isinstance(constraint, Colocation):
+        return constraint.dependent, constraint.primary
+    return constraint.first, constraint.then
 
 
 _properties = st.dictionaries(
@@ -130,10 +143,13 @@ _properties = st.dictionaries(
 def _constraints(*, is_sane: bool) -> st.SearchStrategy[Constraint]:
     key = ConstraintId("")
     locations = st.builds(Location, st.just(key), _ends, st.sampled_from(NODES), _scores)
-    together = st.builds(
-        Colocation, st.just(key), _scores, _ends, _ends, influence=st.sampled_from([None, False, True])
-    )
     pairs = st.tuples(_ends, _ends) if not is_sane else st.tuples(_ends, _ends).map(lambda ends: tuple(sorted(ends)))
+    together = st.builds(
+        lambda ends, score, influence: Colocation(key, score, ends[1], ends[0], influence=influence),
+        pairs,
+        _scores,
+        st.sampled_from([None, False, True]),
+    )
     orders = st.builds(
         lambda ends, kind, is_symmetrical: Ordering(key, ends[0], ends[1], kind, is_symmetrical=is_symmetrical),
         pairs,
