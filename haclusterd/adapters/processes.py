@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import FrameType
 
 from haclusterd.adapters.captured_output import CapturedOutput
 from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_marks, read_stat
@@ -34,6 +35,9 @@ subprocess._USE_VFORK = False  # type: ignore[misc]  # Final in the stubs
 KILL_PATIENCE_MS = 250
 """How long a killed process may take to go before its result is delivered without it."""
 TRIM_PERIOD_MS = 1000
+PYTHON_IGNORES = frozenset({signal.SIGPIPE, signal.SIGXFSZ})
+LAST_STANDARD_SIGNAL = 31
+"""Above are the real-time signals, some of which the C library keeps to itself."""
 
 
 class Ending(StrEnum):
@@ -146,6 +150,7 @@ class Processes:
     def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
         self._clock = clock
         self._loop = loop
+        handle_ignored_signals()
 
     def start(self, program: Program, hooks: Hooks) -> RunningProgram:
         """Start a program; return at once. Everything else is told through `hooks`."""
@@ -337,6 +342,23 @@ class Processes:
             self._trim_later(running)
 
         running.timers["trim"] = self._clock.call_at(after(self._clock.now(), TRIM_PERIOD_MS), trim)
+
+
+def handle_ignored_signals() -> None:
+    """Handle, by doing nothing, every signal that this process was started to ignore (`nohup`, a shell's `&`).
+
+    What is ignored stays ignored through exec, and an agent would pass it on to its service; what is handled does not.
+    Only the main thread may set handlers. `Popen` sees to the signals that Python itself ignores.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in signal.valid_signals() - PYTHON_IGNORES:
+        if number <= LAST_STANDARD_SIGNAL and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, _do_nothing)
+
+
+def _do_nothing(_number: int, _frame: FrameType | None) -> None:
+    """Take a signal."""
 
 
 def _finish_outputs(running: RunningProgram) -> tuple[str, str]:

@@ -182,6 +182,7 @@ def _find_circle(graph: _Graph) -> list[Vertex]:
 def _check_colocations(judgement: Judgement) -> None:
     """Report what must never run with something that it must run with."""
     configuration = judgement.configuration
+    _check_colocations_in_groups(judgement)
     graph = _colocation_graph(configuration)
     for constraint in configuration.constraints.values():
         if not isinstance(constraint, Colocation) or constraint.score > -INFINITY or not _is_plain(constraint):
@@ -195,6 +196,29 @@ def _check_colocations(judgement: Judgement) -> None:
                 primary=constraint.primary,
                 constraints=", ".join((constraint.id, *chain)),
             )
+
+
+def _check_colocations_in_groups(judgement: Judgement) -> None:
+    """Report members that are placed with a later member, or their whole group: each would have to follow the other.
+
+    The group places its members in their order; such a constraint pulls against that for ever.
+    """
+    places = {
+        member: (group.id, number)
+        for group in judgement.configuration.groups()
+        for number, member in enumerate(group.members)
+    }
+    for constraint in judgement.configuration.constraints.values():
+        if not isinstance(constraint, Colocation) or constraint.sets or constraint.score <= -INFINITY:
+            continue
+        group, number = places.get(constraint.dependent, (None, 0))
+        other_group, other_number = places.get(constraint.primary, (None, 0))
+        is_later = other_group == group and other_number > number
+        if group is not None and (is_later or constraint.primary == group):
+            judgement.note(
+                Code.COLOCATION_WITHIN_GROUP, ("constraint", constraint.id), id=constraint.id, group=group,
+                dependent=constraint.dependent, primary=constraint.primary,
+            )  # fmt: skip
 
 
 def _is_plain(constraint: Colocation) -> bool:

@@ -3,6 +3,10 @@
 A target that lives sends once per heartbeat period. So silence is proven only by somebody who has listened for a whole
 period after the fence agent's success, and has been able to say so: the DC by a report made that late, another voter by
 a heartbeat that came that late. Waiting for a fixed time instead would believe before the news could arrive.
+
+What comes after the success need not have been sent after it: the network delays. A target that has seen a heartbeat
+sent after the success lives; so does one that is still heard a node-timeout later. Until then listening begins anew
+with everything that is heard.
 """
 
 from dataclasses import dataclass
@@ -33,18 +37,26 @@ def evidence_since(
         return Evidence()
     heard = {item.name: item for item in report.nodes}
     target = heard.get(order.target)
-    if target is not None and _is_same_boot(target, order) and target.heard_at is not None and target.heard_at > since:
+    if target is not None and _is_same_boot(target, order) and is_alive_since(target, since, timing):
         return Evidence(listener=node)
-    listened_until = after(since, timing.heartbeat_ms + timing.heartbeat_ms // 4)
-    is_complete = report.reported_at >= listened_until
-    for voter in cib.voters():
-        known = heard.get(voter)
-        if voter == order.target or known is None or not _is_live(known, timing):
-            continue
-        if _has_heard(known, target, order, since):
+    live = [known for voter in cib.voters() if voter != order.target and (known := heard.get(voter)) is not None
+            and _is_live(known, timing)]  # fmt: skip
+    signs = {node: target.heard_at if target is not None and _is_same_boot(target, order) else None}
+    signs |= {voter.name: _heard_by(voter, target, order) for voter in live}
+    for voter, sign in signs.items():
+        if sign is not None and sign > after(since, timing.node_timeout_ms):
             return Evidence(listener=voter)
-        is_complete = is_complete and known.heard_at is not None and known.heard_at >= listened_until
-    return Evidence(is_complete=is_complete)
+    newest = max((since, *(sign for sign in signs.values() if sign is not None)))
+    listened_until = after(newest, timing.heartbeat_ms + timing.heartbeat_ms // 4)
+    reports = [report.reported_at, *(voter.heard_at for voter in live)]
+    return Evidence(is_complete=all(at is not None and at >= listened_until for at in reports))
+
+
+def is_alive_since(heard: HeardNode, since: Instant, timing: Timing) -> bool:
+    """Tell whether what was heard of a node proves that it lived after `since`, however late it came."""
+    if heard.answered_at is not None and heard.answered_at > since:
+        return True
+    return heard.heard_at is not None and heard.heard_at > after(since, timing.node_timeout_ms)
 
 
 def _is_live(voter: HeardNode, timing: Timing) -> bool:
@@ -57,13 +69,16 @@ def _is_same_boot(target: HeardNode, order: FenceOrder) -> bool:
     return wanted is not None and found is not None and wanted.boot_id == found.boot_id
 
 
-def _has_heard(voter: HeardNode, target: HeardNode | None, order: FenceOrder, since: Instant) -> bool:
+def _heard_by(voter: HeardNode, target: HeardNode | None, order: FenceOrder) -> Instant | None:
+    """Return when a voter heard the boot that was to end, at the latest; None: never, or another one."""
     age_ms = voter.hears.get(order.target)
-    if age_ms is None or voter.heard_at is None or voter.heard_at - age_ms <= since:
-        return False
+    if age_ms is None or voter.heard_at is None:
+        return None
+    heard_at = Instant(voter.heard_at - age_ms)
     token = voter.hears_token.get(order.target)
     if order.target_incarnation is not None and token == order.target_incarnation.token:
-        return True
-    return target is not None and target.incarnation is not None and (
+        return heard_at
+    is_same = target is not None and target.incarnation is not None and (
         token == target.incarnation.token and _is_same_boot(target, order)
     )
+    return heard_at if is_same else None

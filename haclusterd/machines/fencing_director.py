@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from haclusterd.cib.apply_fencing import proof_key
 from haclusterd.cib.commands import Fenced, IssueFence, Lost, RecordFenceFailure, RecordProof
 from haclusterd.machines.effects import Effect, Note, Propose
-from haclusterd.machines.fence_evidence import evidence_since
+from haclusterd.machines.fence_evidence import evidence_since, is_alive_since
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import effective
@@ -104,14 +104,15 @@ class FencingDirector:
     ) -> Sequence[Effect]:
         """Fence a node again that is heard, in the boot that should have ended, after its fencing was recorded.
 
-        What was under way when this DC first saw the record is no evidence, nor is what lay there after an own stall.
+        What was under way when this DC first saw the record is no evidence, nor is what lay there after an own stall: it
+        must have seen a heartbeat that was sent since, or be heard for a node-timeout.
         """
         seen_at = self._fenced_at.setdefault((status.name, status.since), moment.now)
         if report is None or not moment.has_lease:
             return ()
-        since = after(max(seen_at, report.stalled_at or seen_at), 2 * self._timing.heartbeat_ms)
+        since = max(seen_at, report.stalled_at or seen_at)
         heard = next((node for node in report.nodes if node.name == status.name), None)
-        if heard is None or heard.heard_at is None or heard.heard_at <= since:
+        if heard is None or not is_alive_since(heard, since, self._timing):
             return ()
         if heard.incarnation is None or status.incarnation is None:
             return ()

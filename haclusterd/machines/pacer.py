@@ -38,6 +38,8 @@ HUNG_SHARE = 4
 """A brain that has not stamped for brain-timeout / HUNG_SHARE is called hung, since its last stamp."""
 ANSWER_SPACING_MS = 10
 """Least time between a heartbeat and one sent before its turn."""
+WATCHED_SHARE = 4
+"""For T after a peer's silence has reached T, heartbeats come so many times as often."""
 STEADY_SHARE = 4
 """A brain that ends before it has lived for this part of brain-timeout has not been back: else one that ends again and
 again, as with a full disk, would be there for ever, and nobody would take its work over."""
@@ -89,6 +91,8 @@ class _Peer:
     silent_since: Instant | None = None
     """`heard_at`, or the end of an own stall after it."""
     is_overdue: bool = False
+    overdue_since: Instant | None = None
+    """When its silence reached T last."""
     seen: Receipt | None = None
     """Its newest heartbeat, of whatever incarnation: what we send back so that it can prove itself."""
     vote: Instant | None = None
@@ -110,10 +114,18 @@ class _Peer:
         if self.is_overdue or self.silent_since is None:
             return False
         self.is_overdue = elapsed_ms(self.silent_since, now) >= node_timeout_ms
+        self.overdue_since = now if self.is_overdue else self.overdue_since
         return self.is_overdue
 
-    def reported(self, now: Instant) -> HeardNode:
+    def is_newly_overdue(self, node_timeout_ms: int, now: Instant) -> bool:
+        """Return whether its silence has reached T less than T ago."""
+        return self.is_overdue and self.overdue_since is not None and (
+            elapsed_ms(self.overdue_since, now) < node_timeout_ms
+        )
+
+    def reported(self, own_token: str, now: Instant) -> HeardNode:
         newest = self.newest
+        seen = newest.seen if newest else None
         return HeardNode(
             name=self.address.name,
             incarnation=newest.incarnation if newest else None,
@@ -123,6 +135,7 @@ class _Peer:
             hears=MappingProxyType({heard.node: heard.age_ms for heard in newest.heard} if newest else {}),
             heard_at=self.heard_at,
             hears_token=MappingProxyType({heard.node: heard.token for heard in newest.heard} if newest else {}),
+            answered_at=seen.sent_at if seen is not None and seen.token == own_token else None,
         )
 
 
@@ -284,7 +297,7 @@ class PacerMachine:
 
     def _send(self, settings: PacerSettings, now: Instant) -> list[Effect]:
         self._sent_at = now
-        self._next_send_at = after(now, self._timing.heartbeat_ms)
+        self._next_send_at = after(now, self._period_ms(now))
         if self._may_echo(settings.node, settings):
             self._own_vote = now
         heard = tuple(
@@ -307,6 +320,15 @@ class PacerMachine:
             )
             effects.extend(SendHeartbeat(name, index, heartbeat) for index in range(len(peer.address.addresses)))
         return effects
+
+    def _period_ms(self, now: Instant) -> int:
+        """Return until when the next heartbeat waits: while somebody may be about to be fenced, the DC waits for them.
+
+        It believes a fencing when each voter has said that it heard nothing for a period since; saying so more often
+        costs little, for a while.
+        """
+        is_watched = any(peer.is_newly_overdue(self._timing.node_timeout_ms, now) for peer in self._peers.values())
+        return max(1, self._timing.heartbeat_ms // WATCHED_SHARE) if is_watched else self._timing.heartbeat_ms
 
     def _echo(self, peer: _Peer, settings: PacerSettings) -> Receipt | None:
         if peer.newest is None or not self._may_echo(peer.address.name, settings):
@@ -358,7 +380,8 @@ class PacerMachine:
                 peer.is_overdue = False
 
     def _report(self, now: Instant) -> Report:
-        nodes = tuple(peer.reported(now) for peer in self._peers.values())
+        token = self._settings.incarnation.token if self._settings is not None else ""
+        nodes = tuple(peer.reported(token, now) for peer in self._peers.values())
         return Report(PacerReport(reported_at=now, stalled_at=self._stalled_at, nodes=nodes))
 
     # The own brain

@@ -165,6 +165,7 @@ def _heard_to_json(node: HeardNode) -> dict[str, Any]:
         "hears": dict(node.hears),
         "heard_at": node.heard_at,
         "hears_token": dict(node.hears_token),
+        "answered_at": node.answered_at,
     }
 
 
@@ -180,6 +181,7 @@ def _report_from_json(value: Mapping[str, Any]) -> PacerReport:
 
 def _heard_from_json(value: Mapping[str, Any]) -> HeardNode:
     incarnation, age_ms, heard_at = value["incarnation"], value["age_ms"], value["heard_at"]
+    answered_at = value.get("answered_at")  # A pacer that is older than its brain does not say.
     return HeardNode(
         name=_node(value["name"]),
         incarnation=None if incarnation is None else _incarnation(incarnation),
@@ -189,6 +191,7 @@ def _heard_from_json(value: Mapping[str, Any]) -> HeardNode:
         hears={_node(name): _number(age) for name, age in value["hears"].items()},
         heard_at=None if heard_at is None else Instant(_number(heard_at)),
         hears_token={_node(name): _text(token) for name, token in value["hears_token"].items()},
+        answered_at=None if answered_at is None else Instant(_number(answered_at)),
     )
 
 

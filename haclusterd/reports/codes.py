@@ -71,6 +71,7 @@ class Code(StrEnum):
     CONSTRAINT_WITH_ITSELF = "CONSTRAINT_WITH_ITSELF"
     ORDER_CYCLE = "ORDER_CYCLE"
     COLOCATION_CONTRADICTION = "COLOCATION_CONTRADICTION"
+    COLOCATION_WITHIN_GROUP = "COLOCATION_WITHIN_GROUP"
     LOCATION_NO_EFFECT = "LOCATION_NO_EFFECT"
     NO_NODE_ALLOWED = "NO_NODE_ALLOWED"
     FENCING_DISABLED = "FENCING_DISABLED"
@@ -236,6 +237,10 @@ CODES: dict[Code, CodeRow] = {
     ),
     Code.COLOCATION_CONTRADICTION: CodeRow(
         "{dependent} must and must not run with {primary}: {constraints}", _CONFIGURATION, "remove one of them"
+    ),
+    Code.COLOCATION_WITHIN_GROUP: CodeRow(
+        "colocation {id} places {dependent} with {primary}, but group {group} places {primary} after {dependent}",
+        _CONFIGURATION, "remove it: the members of a group run together"
     ),
     Code.LOCATION_NO_EFFECT: CodeRow(
         "location {id} is overruled by location {other} for the same resource and node", _CONFIGURATION,

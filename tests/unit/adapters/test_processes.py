@@ -211,6 +211,20 @@ async def test_sigpipe_is_deadly_again(starter: Starter) -> None:
     assert not ignored & 1 << signal.SIGPIPE - 1
 
 
+async def test_what_the_daemon_was_started_to_ignore_is_not_inherited(clock: BoottimeClock, mark: str) -> None:
+    """As under `nohup`, or behind `&` in a script."""
+    numbers = (signal.SIGHUP, signal.SIGQUIT)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        result = await Starter(clock, mark).run("/bin/grep", "SigIgn", "/proc/self/status")
+        os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    ignored = int(result.stdout.split()[1], 16)
+    assert not [number for number in numbers if ignored & 1 << number - 1]
+
+
 async def test_the_daemons_oom_score_is_not_inherited(starter: Starter) -> None:
     own = Path("/proc/self/oom_score_adj")
     old = own.read_text()

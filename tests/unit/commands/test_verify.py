@@ -205,6 +205,11 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("group g a b\ncolocation x inf: c g\ncolocation y -inf: c a", [("COLOCATION_CONTRADICTION", "3:12")]),
         ("group g a b\ncolocation x inf: g c\ncolocation y -inf: c b", [("COLOCATION_CONTRADICTION", "3:12")]),
         ("group g a b\ncolocation x -inf: c g", []),
+        ("group g a b\ncolocation x inf: a b", [("COLOCATION_WITHIN_GROUP", "2:12")]),
+        ("group g a b c\ncolocation x 10: a c", [("COLOCATION_WITHIN_GROUP", "2:12")]),
+        ("group g a b\ncolocation x inf: a g", [("COLOCATION_WITHIN_GROUP", "2:12")]),
+        ("group g a b\ncolocation x inf: b a", []),
+        ("group g a b\ncolocation x inf: g c", []),
         # locations
         ("location x a inf: n1\nlocation y a -inf: n1", [("LOCATION_NO_EFFECT", "1:10")]),
         ("location x a -inf: n1\nlocation y b inf: n1", []),

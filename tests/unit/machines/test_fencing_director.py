@@ -30,7 +30,7 @@ from tests.unit.machines.situations import (
 )
 
 TIMING = derive(2000)
-H = TIMING.heartbeat_ms
+H, T = TIMING.heartbeat_ms, TIMING.node_timeout_ms
 LISTEN_MS = H + H // 4
 """So long everybody must have listened after the agent's success."""
 DONE_MS = LISTEN_MS + 10
@@ -47,15 +47,20 @@ def heard(
     hears: Mapping[NodeName, int] | None = None,
     tokens: Mapping[NodeName, str] | None = None,
     age_ms: int | None = None,
+    answered_at: int | None = None,
     now: int = NOW,
 ) -> HeardNode:
-    """Say that `node` was heard `at` an instant; `hears` and `tokens`: whom it heard, how long ago, in which life."""
+    """Say that `node` was heard `at` an instant; `hears` and `tokens`: whom it heard, how long ago, in which life.
+
+    `answered_at`: when the newest heartbeat that it has seen of the DC was sent.
+    """
     age = age_ms if age_ms is not None else None if at is None else now - at
     told = hears or {}
     lives = tokens if tokens is not None else {name: life(name).token for name in told}
     heard_at = Instant(at) if at is not None else None
     known = incarnation or (life(node) if at is not None else None)
-    return HeardNode(node, known, age, BrainState.ALIVE, 0, told, heard_at, lives)
+    answered = Instant(answered_at) if answered_at is not None else None
+    return HeardNode(node, known, age, BrainState.ALIVE, 0, told, heard_at, lives, answered)
 
 
 class Dc:
@@ -151,19 +156,40 @@ def test_a_voter_that_has_said_nothing_since_is_waited_for_until_it_is_silent_it
 @pytest.mark.parametrize(
     "witness",
     [
-        heard(N2, NOW + 1),
-        heard(N3, NOW + LISTEN_MS, hears={N2: 50}, now=NOW + DONE_MS),
+        heard(N2, NOW + 20, answered_at=NOW + 1, now=NOW + DONE_MS),
+        heard(N2, NOW + T + 1, now=NOW + T + 1),
+        heard(N3, NOW + T + 51, hears={N2: 50}, now=NOW + T + DONE_MS),
     ],
-    ids=["the DC", "another voter"],
+    ids=["it answers what the DC sent since", "the DC for a node-timeout", "another voter for a node-timeout"],
 )
 def test_a_device_whose_target_is_heard_afterwards_has_lied(witness: HeardNode) -> None:
     dc = Dc()
     dc.agent_succeeded()
-    dc.now = NOW + DONE_MS
+    assert witness.heard_at is not None
+    assert witness.age_ms is not None
+    dc.now = witness.heard_at + witness.age_ms
     report = dc.quiet(witness)
     dc.step(report)
     assert dc.state() is NodeState.LOST
     assert [record.outcome for record in dc.cluster.cib.status.fencing_history] == [FenceOutcome.LIED]
+
+
+@pytest.mark.parametrize("witness", [N2, N3])
+def test_a_heartbeat_that_came_late_is_no_lie_and_listening_begins_anew(witness: NodeName) -> None:
+    dc = Dc()
+    dc.agent_succeeded()
+    late = NOW + 3 * H
+
+    def told() -> HeardNode:
+        if witness == N2:
+            return heard(N2, late, answered_at=NOW - 100, now=dc.now)
+        return heard(N3, dc.now, hears={N2: dc.now - late}, now=dc.now)
+
+    for waited_ms, is_believed in ((0, False), (LISTEN_MS - 1, False), (DONE_MS, True)):
+        dc.now = late + waited_ms
+        dc.step(dc.quiet(told()))
+        assert dc.state() is (NodeState.FENCED if is_believed else NodeState.LOST)
+    assert [record.outcome for record in dc.cluster.cib.status.fencing_history] == [FenceOutcome.FENCED]
 
 
 def test_a_voter_that_hears_the_old_life_is_believed_when_the_dc_never_heard_it() -> None:
@@ -177,7 +203,7 @@ def test_a_voter_that_hears_the_old_life_is_believed_when_the_dc_never_heard_it(
 @pytest.mark.parametrize(
     "witness",
     [
-        heard(N2, NOW + 1, incarnation=life(N2, boot=2)),
+        heard(N2, NOW + 10, answered_at=NOW + 1, incarnation=life(N2, boot=2)),
         heard(N3, NOW + LISTEN_MS, hears={N2: 50}, tokens={N2: life(N2, boot=2, token=2).token}, now=NOW + DONE_MS),
     ],
     ids=["the DC", "another voter"],
@@ -232,14 +258,18 @@ def test_a_new_dc_waits_for_the_silence_again() -> None:
     assert dc.state() is NodeState.FENCED
 
 
-def test_a_node_heard_after_its_fencing_was_recorded_is_fenced_again_with_another_device() -> None:
+@pytest.mark.parametrize(("wait_ms", "answers"), [(H, True), (T + 11, False)])
+def test_a_node_heard_after_its_fencing_was_recorded_is_fenced_again_with_another_device(
+    wait_ms: int, answers: bool
+) -> None:
     dc = Dc()
     dc.agent_succeeded()
     dc.now = NOW + DONE_MS
     dc.step()
     dc.step()
-    dc.now += 10 * H
-    dc.step(dc.quiet(heard(N2, dc.now - 10, now=dc.now)))
+    recorded_at = dc.now
+    dc.now += wait_ms
+    dc.step(dc.quiet(heard(N2, dc.now - 10, answered_at=recorded_at + 1 if answers else None, now=dc.now)))
     assert dc.state() is NodeState.LOST
     assert dc.cluster.cib.status.proofs["power/n2"].state == "lied"
     dc.step()
@@ -252,9 +282,12 @@ def test_the_last_heartbeats_of_a_fenced_node_are_no_sign_of_life() -> None:
     dc.now = NOW + DONE_MS
     dc.step()
     dc.step()
-    last = dc.now - 10
+    recorded_at = dc.now
+    dc.now += T
+    for came_at in (recorded_at - 10, recorded_at + 5 * H, recorded_at + T):
+        report = dc.quiet(heard(N2, came_at, answered_at=recorded_at - H, now=dc.now))
+        assert commands_of(dc.step(report)) == [], f"the network held it back until {came_at - recorded_at}"
     dc.now += 10 * H
-    assert commands_of(dc.step(dc.quiet(heard(N2, last, now=dc.now)))) == []
     stalled_at = dc.now - 20
     late = dc.quiet(heard(N2, dc.now - 10, now=dc.now), stalled_at=stalled_at)
     assert commands_of(dc.step(late)) == [], "they lay there while the DC's pacer stood still"
@@ -267,7 +300,7 @@ def test_the_life_after_a_recorded_reboot_is_no_reason_to_fence_again() -> None:
     dc.step()
     dc.step()
     dc.now += 10 * H
-    rebooted = heard(N2, dc.now - 10, incarnation=life(N2, boot=2), now=dc.now)
+    rebooted = heard(N2, dc.now - 10, answered_at=dc.now - 20, incarnation=life(N2, boot=2), now=dc.now)
     for report in (dc.quiet(rebooted), None):
         assert commands_of(dc.director.step(dc.cluster.cib, report, moment(dc.now))) == []
 

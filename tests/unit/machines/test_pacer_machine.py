@@ -448,9 +448,24 @@ def test_a_silence_of_node_timeout_is_told_at_once_and_once(subject: Subject) ->
     subject.run_until(BEGIN + 70 + T)
     assert subject.last_to("n3").sent_at == subject.reports[-1].reported_at == BEGIN + 70 + T
     assert subject.node("n2").age_ms == T
-    sent = len(subject.sent)
-    subject.run_until(subject.now + 199)
-    assert len(subject.sent) == sent
+    told = len([report for report in subject.reports if report.reported_at == subject.now])
+    assert told == 1
+
+
+def test_for_a_node_timeout_after_a_silence_heartbeats_come_four_times_as_often(subject: Subject) -> None:
+    subject.run_until(BEGIN + 70)
+    subject.hear("n2")
+    overdue_at = BEGIN + 70 + T
+    subject.run_until(overdue_at + T + 450)
+    times = [effect.heartbeat.sent_at - overdue_at for effect in subject.sent if effect.peer == "n3"]
+    assert [at for at in times if at >= 0] == [*range(0, T, 50), T, T + 200, T + 400]
+
+
+def test_a_peer_tells_which_of_our_heartbeats_it_has_seen(subject: Subject) -> None:
+    subject.run_until(BEGIN + 250)
+    subject.hear("n2", seen=BEGIN + 200)
+    subject.hear("n3", seen=BEGIN)
+    assert (subject.node("n2").answered_at, subject.node("n3").answered_at) == (BEGIN + 200, BEGIN)
 
 
 def test_heartbeats_go_to_each_address_once_per_period() -> None:

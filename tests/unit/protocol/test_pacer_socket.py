@@ -46,6 +46,7 @@ REPORT = PacerReport(
             hears={NodeName("n1"): 3, NodeName("n3"): 40},
             heard_at=Instant(12_328),
             hears_token={NodeName("n1"): "00000000000000a1", NodeName("n3"): "00000000000000c1"},
+            answered_at=Instant(12_100),
         ),
         HeardNode(NodeName("n3"), None, None, BrainState.RESTARTING, 0, {}),
     ),
