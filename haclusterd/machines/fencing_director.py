@@ -104,8 +104,8 @@ class FencingDirector:
     ) -> Sequence[Effect]:
         """Fence a node again that is heard, in the boot that should have ended, after its fencing was recorded.
 
-        What was under way when this DC first saw the record is no evidence, nor is what lay there after an own stall: it
-        must have seen a heartbeat that was sent since, or be heard for a node-timeout.
+        What was under way when this DC first saw the record is no evidence, nor is what lay there after an own stall:
+        it must have seen a heartbeat that was sent since, or be heard for a node-timeout.
         """
         seen_at = self._fenced_at.setdefault((status.name, status.since), moment.now)
         if report is None or not moment.has_lease:

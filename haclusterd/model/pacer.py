@@ -110,8 +110,8 @@ class HeardNode:
     hears_token: Mapping[NodeName, str] = field(default_factory=lambda: MappingProxyType({}))
     """Which incarnation each age in `hears` belongs to."""
     answered_at: Instant | None = None
-    """When this node sent the newest of its own heartbeats that the peer had seen: the peer has lived since then, however
-    late its heartbeat came. None: it has seen none of this life's."""
+    """When this node sent the newest of its own heartbeats that the peer had seen: the peer has lived since then,
+    however late its heartbeat came. None: it has seen none of this life's."""
 
 
 @dataclass(frozen=True, slots=True)
