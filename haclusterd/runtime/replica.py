@@ -40,12 +40,31 @@ class Withdrawals(Protocol):
         ...
 
 
+class Folding:
+    """From entries and snapshots to states: it keeps nothing, so one may do it for many replicas."""
+
+    def fold(self, cib: Cib, entry: bytes, *, index: int, term: Term, rules: SafetyRules) -> Applied:
+        """Return what an entry makes of the CIB before it."""
+        try:
+            envelope = decode_envelope(entry)
+        except CodecError as error:
+            return cib_apply.unreadable(cib, index=index, detail=str(error))
+        return cib_apply.apply(cib, envelope, index=index, term=term, rules=rules)
+
+    def read(self, snapshot: bytes) -> Cib:
+        """Return the CIB of a snapshot; raises CodecError."""
+        return decode_cib(snapshot)
+
+
 class Replica:
     """This node's copy of the CIB, on the Raft thread; see the module."""
 
-    def __init__(self, withdrawals: Withdrawals, *, rules: SafetyRules = ALL_RULES) -> None:
+    def __init__(
+        self, withdrawals: Withdrawals, *, rules: SafetyRules = ALL_RULES, folding: Folding | None = None
+    ) -> None:
         self._withdrawals = withdrawals
         self._rules = rules
+        self._folding = folding or Folding()
         self._cib = Cib()
         self._announced: Counter[Loss] = Counter()
         """Losses in the log that are not applied yet."""
@@ -67,14 +86,10 @@ class Replica:
 
     def apply(self, index: int, term: Term, entry: bytes) -> Applied:
         """Fold an entry into the CIB."""
-        try:
-            envelope = decode_envelope(entry)
-        except CodecError as error:
-            applied = cib_apply.unreadable(self._cib, index=index, detail=str(error))
-        else:
-            applied = cib_apply.apply(self._cib, envelope, index=index, term=term, rules=self._rules)
-            self._observe(applied)
+        applied = self._folding.fold(self._cib, entry, index=index, term=term, rules=self._rules)
         self._cib = applied.cib
+        if applied.envelope is not None:
+            self._observe(applied)
         return applied
 
     def snapshot(self) -> Callable[[], bytes]:
@@ -84,7 +99,7 @@ class Replica:
 
     def restore(self, data: bytes) -> Cib:
         """Replace the CIB by a snapshot's."""
-        self._cib = decode_cib(data)
+        self._cib = self._folding.read(data)
         known = {*self._announced, *self._decided}
         self._announced.clear()
         self._decided = set()

@@ -28,6 +28,7 @@ from haclusterd.simulator.agents import HostAgents, SimulatedAgents
 from haclusterd.simulator.checkers import Checkers, Violation
 from haclusterd.simulator.clocks import ProcessClock, SeededEntropy
 from haclusterd.simulator.fence_devices import PowerSwitch, SimulatedFenceAgents
+from haclusterd.simulator.folding import SharedFolding
 from haclusterd.simulator.hosts import Boot, Host
 from haclusterd.simulator.network import Streams
 from haclusterd.simulator.observed import ObservedMachine, ObservedStore
@@ -51,6 +52,7 @@ class Surroundings:
     truth: Truth
     checkers: Checkers
     scheduler: Scheduler
+    folding: SharedFolding
     may_crash: Callable[[NodeName, Exception], bool]
     """Whether a scenario expects a brain to crash of this."""
     snapshot_every: int = 1000
@@ -149,7 +151,7 @@ class BrainProcess:
         name = f"{host.name}/{host.boots}/{host.brain.starts}"
         loading_us = world.chance(f"loading/{name}").randint(*LOADING_US)
         pacer = SimulatedPacer(host, boot, self.main_life, loading_us)
-        replica = Replica(pacer, rules=around.rules)
+        replica = Replica(pacer, rules=around.rules, folding=around.folding)
         self.raft = SimulatedRaft(
             host=host,
             boot=boot,

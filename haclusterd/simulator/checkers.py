@@ -287,18 +287,10 @@ class LeaseEndsAfterLoss(Checker):
 class CibsAgree(Checker):
     """Equal index, equal CIB: nothing applied anywhere is ever lost or changed (Raft §5.4.3)."""
 
-    DIGEST_EVERY = 16
-    """Equal values may still differ in their order, which costs more to see: it is looked at now and then."""
-
     def applied(self, node: NodeName, cib: Cib) -> None:
         """See `Checker`."""
         known = self.log.cibs.setdefault(cib.index, cib)
-        if known is cib:
-            return
-        is_equal = known == cib
-        if is_equal and cib.index % self.DIGEST_EVERY == 0:
-            is_equal = codec.digest(known) == codec.digest(cib)
-        if not is_equal:
+        if known is not cib and known != cib:
             self.object_to(f"{node} differs from an earlier replica at index {cib.index}")
 
 
@@ -514,20 +506,26 @@ class Checkers:
             NodesWithoutLeaseStop(scene, self.log),
             self.fenced_nodes_are_dead,
         ]
+        self._concerned = {
+            hook: [checker for checker in self.all if getattr(type(checker), hook) is not base]
+            for hook, base in vars(Checker).items()
+            if callable(base)
+        }
+        """Who looks at what: only those who have something to say are asked."""
 
     def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
         """See `Witness`."""
-        for checker in self.all:
+        for checker in self._concerned["holders_changed"]:
             checker.holders_changed(resource, holders)
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """See `Witness`."""
-        for checker in self.all:
+        for checker in self._concerned["agent_begins"]:
             checker.agent_begins(node, call)
 
     def lease_published(self, node: NodeName, incarnation: Incarnation, until: Instant, until_us: int) -> None:
         """A pacer published a lease."""
-        for checker in self.all:
+        for checker in self._concerned["lease_published"]:
             checker.lease_published(node, incarnation, until, until_us)
 
     def proposed(self, node: NodeName, entry: bytes) -> None:
@@ -536,36 +534,36 @@ class Checkers:
             return
         self._proposed.add(entry)
         command = codec.decode_envelope(entry).command
-        for checker in self.all:
+        for checker in self._concerned["proposed"]:
             checker.proposed(node, command)
 
     def orders_received(self, node: NodeName, orders: tuple[Order, ...]) -> None:
         """A main loop was shown orders."""
-        for checker in self.all:
+        for checker in self._concerned["orders_received"]:
             checker.orders_received(node, orders)
 
     def looked_at(self, node: NodeName) -> None:
         """It is time to look at a node."""
-        for checker in self.all:
+        for checker in self._concerned["looked_at"]:
             checker.looked_at(node)
 
     def applied(self, node: NodeName, applied: Applied, before: Cib) -> None:
         """A replica applied an entry to the CIB `before`."""
         is_first = applied.cib.index not in self.log.cibs
-        for checker in self.all:
+        for checker in self._concerned["applied"]:
             checker.applied(node, applied.cib)
         if not is_first:
             return
         envelope = applied.envelope
         if envelope is not None and applied.refusal is None and not applied.is_repetition:
             accepted = Accepted(envelope.command, envelope.proposer, before, applied.cib)
-            for checker in self.all:
+            for checker in self._concerned["first_accepted"]:
                 checker.first_accepted(accepted)
         self._note(applied)
 
     def restored(self, node: NodeName, cib: Cib) -> None:
         """A replica was restored from a snapshot."""
-        for checker in self.all:
+        for checker in self._concerned["applied"]:
             checker.applied(node, cib)
         if cib.index > self.log.newest.index:
             self.log.newest = cib

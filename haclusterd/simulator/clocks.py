@@ -18,24 +18,15 @@ class BootClock:
         self._world = world
         self._began_us = world.now_us
         self._uptime_us = uptime_us
-        self._drift_ppm = drift_ppm
+        self._rate = MILLION + drift_ppm
 
     def now(self) -> Instant:
         """Return the milliseconds since the boot."""
-        span = self._world.now_us - self._began_us
-        return Instant((self._uptime_us + span + span * self._drift_ppm // MILLION) // MS)
+        return Instant((self._uptime_us + (self._world.now_us - self._began_us) * self._rate // MILLION) // MS)
 
     def virtual_us(self, when: Instant) -> int:
         """Return the first virtual time at which this clock shows `when`."""
-        wanted_us = when * MS - self._uptime_us
-        guess = self._began_us + wanted_us * MILLION // (MILLION + self._drift_ppm) - 2
-        while self._reading_us(guess) < when * MS:
-            guess += 1
-        return guess
-
-    def _reading_us(self, virtual_us: int) -> int:
-        span = virtual_us - self._began_us
-        return self._uptime_us + span + span * self._drift_ppm // MILLION
+        return self._began_us - (self._uptime_us - when * MS) * MILLION // self._rate
 
 
 class WallClock:

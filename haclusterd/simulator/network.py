@@ -144,7 +144,7 @@ class Datagrams:
         if listener is None or not self._network.passes_datagrams(source, target):
             return
         life, received = listener
-        life.after(0, lambda: received(source, data))
+        life.do(lambda: received(source, data))
 
 
 class StreamEnd(Protocol):
@@ -219,7 +219,7 @@ class _Session:
         data = direction.queue.popleft()
         target = self.ends[direction.target]
         if direction.is_open:
-            target.life.after(0, lambda: self._hand_over(direction, data))
+            target.life.do(lambda: self._hand_over(direction, data))
         self.move(direction)
 
     def _hand_over(self, direction: _Direction, data: bytes) -> None:

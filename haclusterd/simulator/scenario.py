@@ -11,6 +11,7 @@ rule that is broken on the way raises `Violation`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from haclusterd.adapters.raft_identity import create_identity
 from haclusterd.cib import codec
@@ -24,6 +25,7 @@ from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing, derive
 from haclusterd.ports.agents import AgentCall
 from haclusterd.protocol.pacer_page import PacerPage
+from haclusterd.scheduler.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule
 from haclusterd.simulator import configurations
 from haclusterd.simulator.agents import AgentFates, HostAgents
@@ -32,6 +34,7 @@ from haclusterd.simulator.careless import seen_by
 from haclusterd.simulator.checkers import Checkers, Violation
 from haclusterd.simulator.clocks import EPOCH_MS
 from haclusterd.simulator.fence_devices import PowerSwitch
+from haclusterd.simulator.folding import SharedFolding
 from haclusterd.simulator.hosts import Boot, Host
 from haclusterd.simulator.network import Datagrams, Network, Streams
 from haclusterd.simulator.pacers import PacerProcess
@@ -87,10 +90,11 @@ class Cluster:
         self.switch = PowerSwitch(self.world, self.hosts)
         self.checkers = Checkers(self, lease_ms=lambda: self.timing.lease_ms, is_well=self.is_well)
         self.truth.show_to(self.checkers)
-        self.scheduler: Scheduler = schedule
+        self.scheduler: Scheduler = partial(schedule, cache=PlanCache())
         """What the controllers plan with; a scenario may put a worse one in its place."""
         self.may_crash: Callable[[NodeName, Exception], bool] = lambda _node, _error: False
         """Whether the scenario expects a brain to crash."""
+        self._keeps_all_rules = rules == ALL_RULES
         self._requests = 0
         self._plan_asked = (0, 0)
         self._plan_was_empty = False
@@ -105,6 +109,7 @@ class Cluster:
             truth=self.truth,
             checkers=self.checkers,
             scheduler=self._schedule,
+            folding=SharedFolding(),
             may_crash=self._may_crash,
             snapshot_every=shape.snapshot_every,
             actions_max=shape.actions_max,
@@ -131,7 +136,7 @@ class Cluster:
         host.brain.start = start_brain
 
     def _schedule(self, cib: Cib, now: WallTime) -> Plan:
-        return self.scheduler(cib if self.rules == ALL_RULES else seen_by(self.rules, cib), now)
+        return self.scheduler(cib if self._keeps_all_rules else seen_by(self.rules, cib), now)
 
     def _agents_of(self, host: Host, boot: Boot) -> HostAgents:
         return HostAgents(self.world, self.truth, self.fates, host.name, boot)
@@ -155,6 +160,15 @@ class Cluster:
         began_us = self.world.now_us
         if not self.world.run_until(began_us + within_ms * MS, condition):
             raise NotReached(what, within_ms)
+        return (self.world.now_us - began_us) // MS
+
+    def until_settled(self, within_ms: int, what: str) -> int:
+        """Let time pass until nothing is left to be done, looking ten times in a second; return after how many ms."""
+        began_us = self.world.now_us
+        while not self.is_settled():
+            if self.world.now_us - began_us >= within_ms * MS:
+                raise NotReached(what, within_ms)
+            self.world.run_until(self.world.now_us + LOOK_US)
         return (self.world.now_us - began_us) // MS
 
     # -- beginning --------------------------------------------------------------------------------------------------

@@ -315,15 +315,15 @@ def run(
         cluster.form()
         if seed % PROMOTABLE_EVERY == 0:
             cluster.configure(configurations.promotable(list(cluster.names)))
-            cluster.until(cluster.is_settled, LIVENESS_MS, "the promotable clone settled")
+            cluster.until_settled(LIVENESS_MS, "the promotable clone settled")
         faults.begin()
         cluster.run_for(safety_ms)
         faults.stop()
         cluster.heal()
         faults.end_all()
-        cluster.until(cluster.is_settled, LIVENESS_MS, "settled after healing")
+        cluster.until_settled(LIVENESS_MS, "settled after healing")
         cluster.run_for(STAYS_SETTLED_MS)
-        cluster.until(cluster.is_settled, LIVENESS_MS, "settled again")
+        cluster.until_settled(LIVENESS_MS, "settled again")
     except Exception as error:  # noqa: BLE001 (whatever it is, it is this seed's problem, with its story)
         problem = _told(error, cluster)
     log = cluster.checkers.log

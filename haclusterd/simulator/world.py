@@ -42,8 +42,6 @@ class World:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.now_us = 0
-        self.after_each: list[Call] = []
-        """Called after every event that ran."""
         self.events_run = 0
         self._heap: list[tuple[int, int, Event]] = []
         self._sequence = 0
@@ -92,35 +90,31 @@ class World:
         """Run events up to `when_us`; stop early, and return True, when `is_done` holds after an event."""
         if is_done is not None and is_done():
             return True
-        heap = self._heap
+        heap, pop = self._heap, heapq.heappop
         at_this_instant = 0
         while heap and heap[0][0] <= when_us:
-            when, _, event = heapq.heappop(heap)
+            when, _, event = pop(heap)
+            call, life = event.call, event.life
+            if call is None or (life is not None and not life.admits(event)):
+                continue
             at_this_instant = at_this_instant + 1 if when == self.now_us else 0
             if at_this_instant > self.EVENTS_PER_INSTANT_MAX:
                 raise SimulationStuck(f"more than {at_this_instant} events at {self.now_us} us")
             self.now_us = when
-            if self._run(event) and is_done is not None and is_done():
+            event.call = None
+            self.events_run += 1
+            self._run(call, life)
+            if is_done is not None and is_done():
                 return True
         self.now_us = when_us
         return False
 
-    def _run(self, event: Event) -> bool:
-        call, life = event.call, event.life
-        if call is None:
-            return False
-        if life is not None and not life.admits(event):
-            return False
-        event.call = None
-        self.events_run += 1
+    def _run(self, call: Call, life: "Life | None") -> None:
         try:
             call()
         except Exception as error:
             if life is None or not life.crash(error):
                 raise
-        for check in self.after_each:
-            check()
-        return True
 
     def _push(self, when_us: int, event: Event) -> None:
         self._sequence += 1
@@ -137,25 +131,18 @@ class Life:
         self.world = world
         self.name = name
         self._within = within
-        self._is_ended = False
+        self.is_alive = within is None or within.is_alive
+        """Neither this life nor one around it has ended."""
+        self.is_running = self.is_alive and (within is None or within.is_running)
+        """It is alive, and neither it nor a life around it is paused."""
         self._is_paused = False
         self._held: list[Event] = []
         self._inner: list[Life] = []
         self._at_end: list[Call] = []
         self.when_it_raises: Callable[[Exception], bool] | None = None
         """What an exception in an event of this life means; True: it was a crash, and is dealt with."""
-        if within is not None:
+        if within is not None and within.is_alive:
             within._inner.append(self)
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether neither this life nor one around it has ended."""
-        return not self._is_ended and (self._within is None or self._within.is_alive)
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it is alive and not paused."""
-        return self.is_alive and not self._is_standing()
 
     def at(self, when_us: int, call: Call) -> Event:
         """Make `call` happen in this life."""
@@ -169,14 +156,21 @@ class Life:
         """Call `call` when the life ends, whatever ends it."""
         self._at_end.append(call)
 
+    def do(self, call: Call) -> None:
+        """Make `call` happen now, as an event of this life: held while it is paused, never when it has ended."""
+        if self.is_running:
+            self.world.events_run += 1
+            self.world._run(call, self)
+        elif self.is_alive:
+            self._held.append(Event(call, self))
+
     def admits(self, event: Event) -> bool:
         """Tell whether an event may run now; it is held for later when the life is paused."""
-        if not self.is_alive:
-            return False
-        if self._is_standing():
+        if self.is_running:
+            return True
+        if self.is_alive:
             self._held.append(event)
-            return False
-        return True
+        return False
 
     def crash(self, error: Exception) -> bool:
         """Let the innermost life that has an answer to an exception answer."""
@@ -186,11 +180,11 @@ class Life:
 
     def end(self) -> None:
         """End it and everything within it; none of its events happens any more."""
-        if self._is_ended:
+        if not self.is_alive:
             return
         for inner in list(self._inner):
             inner.end()
-        self._is_ended = True
+        self.is_alive = self.is_running = False
         self._held.clear()
         if self._within is not None:
             self._within._inner.remove(self)
@@ -200,17 +194,22 @@ class Life:
     def pause(self) -> None:
         """Stop it between two events."""
         self._is_paused = True
+        self._judge_running()
 
     def resume(self) -> None:
         """Let it go on: what was held happens now, in order."""
         self._is_paused = False
+        self._judge_running()
         self._release()
 
-    def _is_standing(self) -> bool:
-        return self._is_paused or (self._within is not None and self._within._is_standing())
+    def _judge_running(self) -> None:
+        is_around_running = self._within is None or self._within.is_running
+        self.is_running = self.is_alive and is_around_running and not self._is_paused
+        for inner in self._inner:
+            inner._judge_running()
 
     def _release(self) -> None:
-        if self._is_standing():
+        if not self.is_running:
             return
         held, self._held = self._held, []
         for event in held:
