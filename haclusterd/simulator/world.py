@@ -131,9 +131,9 @@ class Life:
         self.world = world
         self.name = name
         self._within = within
-        self.is_alive = within is None or within.is_alive
+        self.is_alive: bool = within is None or within.is_alive
         """Neither this life nor one around it has ended."""
-        self.is_running = self.is_alive and (within is None or within.is_running)
+        self.is_running: bool = self.is_alive and (within is None or within.is_running)
         """It is alive, and neither it nor a life around it is paused."""
         self._is_paused = False
         self._held: list[Event] = []
