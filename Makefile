@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static swarm conformance fuzz-scheduler bench-scheduler lab wheel reference lock
+.PHONY: help setup demo test quick lint static swarm kill-loop conformance fuzz-scheduler bench-scheduler lab wheel reference lock
 
 BIN := .venv/bin
 STAMP := .venv/installed-from-lock
@@ -27,7 +27,7 @@ demo: setup  ## a cluster of three nodes on this machine loses one; KEEP=1 leave
 	@$(BIN)/python -m haclusterd.entry_points.demo $(if $(KEEP),--keep)
 
 test: static  ## everything: static checks and all tests, in less than 15 minutes
-	@KILL_LOOP_SECONDS=$(or $(KILL_LOOP_SECONDS),120) $(BIN)/pytest
+	@$(BIN)/pytest
 
 quick: setup  ## the tests that take no daemon and little time
 	@$(BIN)/pytest -m "not slow and not processes"
@@ -42,6 +42,10 @@ static: setup
 
 swarm: setup  ## simulated failures, seed after seed; SECONDS=60 SEED=1
 	@$(BIN)/python -m haclusterd.simulator swarm --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)
+
+kill-loop: setup  ## real processes killed, stopped and starved, and their clients' records judged; SECONDS=600 NODES=3 SEED=1
+	@$(BIN)/python -m tests.kill_loop --seconds $(or $(SECONDS),600) --nodes $(or $(NODES),3) --seed $(or $(SEED),1) \
+		--mode $(or $(MODE),both)
 
 conformance: setup  ## Pacemaker's public scheduler cases from ../shared, and what differs; DIFF=1 shows the differences
 	@$(BIN)/python -m tests.conformance.public_cases $(if $(DIFF),--diff)

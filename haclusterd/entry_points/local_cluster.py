@@ -78,7 +78,7 @@ class LocalCluster:
             name = NodeName(text)
             home = self.directory / text
             for part in ("state", "run", "log"):
-                (home / part).mkdir(parents=True, mode=0o700)
+                (home / part).mkdir(parents=True, mode=0o700, exist_ok=True)
             boot_id_file = home / "boot_id"
             places[name] = NodePlaces(home / "state", home / "run", boot_id_file, is_development=True)
             members.append(Member(name, ((self.host, port),)))
