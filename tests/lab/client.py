@@ -1,7 +1,7 @@
 """The service as a client outside the cluster sees it, and who answers ARP for its address.
 
-Asks every 20 ms, whether or not earlier askings are answered, each over a connection of its own, with 250 ms of
-patience; and asks by ARP every 20 ms who has the address. One line of output an event, times in ns of CLOCK_MONOTONIC:
+Asks over and over, whether or not earlier askings are answered, each over a connection of its own, with 250 ms of
+patience; and asks by ARP as often who has the address. One line of output an event, times in ns of CLOCK_MONOTONIC:
 
     h ASKED ENDED 1 NODE       a good answer
     h ASKED ENDED 0 REASON     none
@@ -15,7 +15,6 @@ import struct
 import sys
 import time
 
-PERIOD_NS = 20_000_000
 PATIENCE_NS = 250_000_000
 ETH_P_ARP = 0x0806
 
@@ -23,8 +22,9 @@ ETH_P_ARP = 0x0806
 class Client:
     """One process's loop."""
 
-    def __init__(self, address: str, port: int) -> None:
+    def __init__(self, address: str, port: int, period_ms: int) -> None:
         self._target = (address, port)
+        self._period_ns = period_ms * 1_000_000
         self._poller = select.epoll()
         self._open: dict[int, tuple[socket.socket, int]] = {}
         self._lines: list[str] = []
@@ -43,7 +43,7 @@ class Client:
         while True:
             now = time.monotonic_ns()
             if now >= due:
-                due = max(due + PERIOD_NS, now - PERIOD_NS)
+                due = max(due + self._period_ns, now - self._period_ns)
                 self._ask(now)
                 sys.stdout.write("".join(self._lines))
                 sys.stdout.flush()
@@ -98,6 +98,6 @@ class Client:
 
 if __name__ == "__main__":
     try:
-        Client(sys.argv[1], int(sys.argv[2])).run()
+        Client(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])).run()
     except (BrokenPipeError, KeyboardInterrupt):
         sys.exit(0)

@@ -1,4 +1,4 @@
-"""A whole cluster in the lab: machines with real daemons and stock agents, a client, a power switch, witnesses.
+"""A whole cluster in the lab: our daemons and stock agents on the machines of a site.
 
 The lab only ever asks the daemons through their control sockets, as a person does.
 """
@@ -6,9 +6,7 @@ The lab only ever asks the daemons through their control sockets, as a person do
 import json
 import os
 import sys
-import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,42 +16,28 @@ from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName
 from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.runtime.settings import CONFIGURATION_FILE
-from tests.lab.machine import Machine, missing_tools, sweep_freezer
+from tests.lab.machine import FREEZER, Machine, missing_tools
 from tests.lab.namespaces import ENVIRONMENT, LabError
-from tests.lab.power import PowerSwitch
-from tests.lab.switch import RINGS, SERVICE_ADDRESS, Switch, address
-from tests.lab.witnesses import SERVICE_PORT, Addresses, Beats, OutsideClient
+from tests.lab.site import Site
+from tests.lab.switch import RINGS, SERVICE_ADDRESS, address
+from tests.lab.witnesses import SERVICE_PORT
 
 REPOSITORY = Path(__file__).parents[2]
 STOCK_ADDRESS_AGENT = Path("/usr/lib/ocf/resource.d/heartbeat/IPaddr2")
 RAFT_PORT = 7400
-POLL_S = 0.05
 UNREACHABLE = 69
 
 
-class Lab:
-    """`start`, then faults; `close` whatever happened."""
+class Lab(Site):
+    """Nodes of haclusterd. `monitors` is the interval of the resources' monitors; `settings` are lines of crm.
 
-    def __init__(self, directory: Path, size: int = 3) -> None:
-        self.directory = directory
-        self.began = time.monotonic_ns()
-        self.notes: list[tuple[int, str, str]] = []
-        self._closers: list[Callable[[], None]] = []
-        self.switch = Switch()
-        self._closers.append(self.switch.close)
-        self.machines: dict[str, Machine] = {}
-        for index in range(1, size + 1):
-            name = f"n{index}"
-            machine = Machine(name, index, directory / name, self.switch)
-            self.machines[name] = machine
-            self._closers.append(machine.close)
-        self.power = PowerSwitch(directory / "power", self.machines, self.note)
-        self._closers.append(self.power.close)
-        self.beats = Beats(directory / "beats")
-        self._closers.append(self.beats.close)
-        self.addresses = Addresses()
-        self._is_closed = threading.Event()
-        self._written = 0
+    The service runs under the shipped `exec` agent, or, to be measured beside another manager, under `agent`.
+    """
+
+    def __init__(self, directory: Path, size: int = 3, *, monitors: str = "2s", settings: tuple[str, ...] = (),
+                 agent: str = "") -> None:  # fmt: skip
+        super().__init__(directory, size)
+        self.monitors, self.settings, self.agent = monitors, settings, agent
         self._set_up()
 
     def _set_up(self) -> None:
@@ -88,18 +72,12 @@ class Lab:
 
     # -- life -------------------------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Switch everything on for the first time, form the cluster, and let it run the service."""
+    def prepare(self) -> None:
         for machine in self.machines.values():
             self._initialize(machine)
-        threading.Thread(target=self._watch_boots, daemon=True).start()
-        for machine in self.machines.values():
-            machine.switch_on()
-        self.until("all nodes to be online", lambda: self.online() == set(self.machines), 60)
-        self._configure()
-        self.client = OutsideClient(self.switch, self.machines)
-        self._closers.append(self.client.close)
-        self.until("the service to answer", self.is_whole, 60)
+
+    def has_formed(self) -> bool:
+        return self.online() == set(self.machines)
 
     def _initialize(self, machine: Machine) -> None:
         """Prepare the state directory, which can be seen from inside only."""
@@ -111,29 +89,28 @@ class Lab:
         machine.switch_off()
         machine.services = services
 
-    def _watch_boots(self) -> None:
-        seen: dict[str, object] = {}
-        while not self._is_closed.is_set():
-            for machine in self.machines.values():
-                boot = machine.namespaces
-                if boot is not None and seen.get(machine.name) is not boot:
-                    seen[machine.name] = boot
-                    self.addresses.watch(machine)
-            time.sleep(0.02)
-
-    def _configure(self) -> None:
+    def configure(self) -> None:
         names = " ".join(self.machines)
+        every = f"op monitor interval={self.monitors} timeout=20s op start timeout=20s op stop timeout=20s"
+        web = (
+            f"{self.agent} params port={SERVICE_PORT} witness={self.beats.path}"
+            if self.agent
+            else "ocf:haclusterd:exec params command=/usr/local/sbin/lab-service "
+            f'args="{SERVICE_PORT} {self.beats.path}" ready_cmd="true"'
+        )
         lines = (
             f'primitive power stonith:fence_lab params socket={self.directory / "power"} pcmk_host_list="{names}" '
             "op monitor interval=60s timeout=10s",
-            f"primitive vip ocf:heartbeat:IPaddr2 params ip={SERVICE_ADDRESS} cidr_netmask=24 nic=eth0 "
-            "op monitor interval=2s timeout=20s op start timeout=20s op stop timeout=20s",
-            "primitive web ocf:haclusterd:exec params command=/usr/local/sbin/lab-service "
-            f'args="{SERVICE_PORT} {self.beats.path}" ready_cmd="true" '
-            "op monitor interval=2s timeout=20s op start timeout=20s op stop timeout=20s",
+            f"primitive vip ocf:heartbeat:IPaddr2 params ip={SERVICE_ADDRESS} cidr_netmask=24 nic=eth0 {every}",
+            f"primitive web {web} {every}",
             "group site vip web",
             "rsc_defaults resource-stickiness=100",
+            *self.settings,
         )
+        self.script(*lines)
+
+    def script(self, *lines: str) -> None:
+        """Change the configuration, in the language of crm."""
         answer = self.answer("configure.script", text="\n".join(lines) + "\n", source="lab")
         if answer is None or answer.exit:
             raise LabError(f"the configuration was refused: {answer and answer.reports}")
@@ -143,21 +120,6 @@ class Lab:
         self._written += 1
         text = f"property cluster-recheck-interval={900 + self._written}s\n"
         self.answer("configure.script", text=text, source="lab")
-
-    def close(self) -> None:
-        self._is_closed.set()
-        for close in reversed(self._closers):
-            try:
-                close()
-            except (OSError, LabError) as error:
-                print(f"lab: {error}", file=sys.stderr)
-        sweep_freezer()
-
-    def note(self, what: str, node: str) -> None:
-        self.notes.append((time.monotonic_ns(), what, node))
-
-    def fenced(self, since: int, what: str = "fence-done") -> list[str]:
-        return [node for at, said, node in self.notes if at >= since and said == what]
 
     # -- asking -----------------------------------------------------------------------------------------------------
 
@@ -191,16 +153,7 @@ class Lab:
     def dc(self) -> str:
         return str(self.status()["dc"])
 
-    def holder(self) -> str:
-        self.until("the service to answer", self.client.is_served, 30)
-        holder = self.client.holder()
-        return holder if holder is not None else self.holder()
-
-    def others(self, *names: str) -> list[str]:
-        return [name for name in self.machines if name not in names]
-
     def is_whole(self) -> bool:
-        """Tell whether every node is on and online, all agree, nothing is in flight, and the client is served."""
         if not all(machine.is_on for machine in self.machines.values()) or not self.client.is_served():
             return False
         found = [self.status(name) for name in self.machines]
@@ -230,27 +183,6 @@ class Lab:
         events: Any = data.get("events", ())
         return [event for event in events if int(event["at"]) >= since_wall_ms]
 
-    # -- waiting ----------------------------------------------------------------------------------------------------
-
-    def until(self, what: str, condition: Callable[[], bool], patience_s: float) -> None:
-        deadline = time.monotonic() + patience_s
-        while not condition():
-            if time.monotonic() > deadline:
-                raise NotAsExpected(f"waited {patience_s:g} s in vain for {what}")
-            time.sleep(POLL_S)
-
-    def hold(self, what: str, condition: Callable[[], bool], for_s: float) -> None:
-        """Demand that something stays so."""
-        deadline = time.monotonic() + for_s
-        while time.monotonic() < deadline:
-            if not condition():
-                raise NotAsExpected(f"not any more: {what}")
-            time.sleep(POLL_S)
-
-
-class NotAsExpected(Exception):  # noqa: N818 (a finding, not an error of the lab)
-    """The cluster did something else than its verdict says."""
-
 
 def _quiet(progress: Progress) -> None:
     """Nobody watches."""
@@ -265,4 +197,6 @@ def obstacle() -> str:
         return f"missing: {', '.join(missing)} (Debian: apt-get install iproute2 nftables ethtool e2fsprogs)"
     if not STOCK_ADDRESS_AGENT.exists():
         return f"missing: {STOCK_ADDRESS_AGENT} (Debian: apt-get install resource-agents)"
+    if not FREEZER.parent.is_dir():
+        return f"missing: {FREEZER.parent} (cgroup version 1)"
     return ""

@@ -18,6 +18,7 @@ from tests.lab.namespaces import ENVIRONMENT, Namespaces
 from tests.lab.switch import Switch
 
 FREEZER = Path("/sys/fs/cgroup/freezer/haclusterd-lab")
+ACCOUNTING = Path("/sys/fs/cgroup/cpuacct/haclusterd-lab")
 DISK_BYTES = 48 * 1024 * 1024
 HERE = Path(__file__).parent
 
@@ -33,7 +34,11 @@ class Machine:
         self.services: list[dict[str, object]] = []
         self.died_at = 0
         self._lock = threading.RLock()
-        self._freezer = FREEZER / f"{os.getpid()}" / name
+        group = f"{home.parent.name}-{name}"
+        self._freezer = FREEZER / f"{os.getpid()}" / group
+        self._accounting = ACCOUNTING / f"{os.getpid()}" / group if ACCOUNTING.parent.is_dir() else None
+        self.mounts: list[tuple[str, str, str, str]] = []
+        """Beside its own: (source, target, kind or "" to bind, options), in order; sources see the disk."""
         self.state, self.logs, self.boot_id = home / "state", home / "log", home / "boot_id"
         for directory in (self.state, self.logs):
             directory.mkdir(parents=True)
@@ -63,15 +68,18 @@ class Machine:
             if self.namespaces is not None:
                 return
             self.boot_id.write_text(f"{uuid.uuid4()}\n")
-            self._freezer.mkdir(parents=True, exist_ok=True)
+            groups = [each for each in (self._freezer, self._accounting) if each is not None]
+            for group in groups:
+                group.mkdir(parents=True, exist_ok=True)
             mounts = [
                 (self._loop, str(self.state), "ext4", ""),
                 ("tmpfs", "/run", "tmpfs", "mode=755"),
                 ("tmpfs", "/dev/shm", "tmpfs", "mode=1777"),
                 (str(HERE / "sbin"), "/usr/local/sbin", "", ""),
+                *self.mounts,
             ]
             made = Namespaces({
-                "hostname": self.name, "freezer": str(self._freezer), "mounts": mounts,
+                "hostname": self.name, "groups": [str(group) for group in groups], "mounts": mounts,
                 "directories": ["/run/lock", "/run/haclusterd", str(self.state / "haclusterd")],
                 "services": self.services,
             })  # fmt: skip
@@ -94,11 +102,12 @@ class Machine:
     def close(self) -> None:
         self.switch_off()
         deadline = time.monotonic() + 5
-        while self._freezer.exists() and time.monotonic() < deadline:
-            try:
-                self._freezer.rmdir()
-            except OSError:
-                time.sleep(0.02)
+        for group in (self._freezer, self._accounting):
+            while group is not None and group.exists() and time.monotonic() < deadline:
+                try:
+                    group.rmdir()
+                except OSError:
+                    time.sleep(0.02)
         os.close(self._held_loop)
 
     # -- processes --------------------------------------------------------------------------------------------------
@@ -143,6 +152,22 @@ class Machine:
             _signal(pid, signal.SIGCONT)
         self.is_stopped = False
 
+    # -- accounting -------------------------------------------------------------------------------------------------
+
+    def cpu_ns(self) -> int:
+        """Return the CPU time of all its processes of this and earlier boots, those included that have ended."""
+        assert self._accounting is not None, "the kernel has no cpuacct group"
+        return int((self._accounting / "cpuacct.usage").read_text())
+
+    def memory_kib(self, besides: str) -> int:
+        """Return the PSS of its processes, without init and those whose command line has this text."""
+        total = 0
+        for pid in set(self.pids()) - set(self.find(besides)) - {self.init}:
+            with contextlib.suppress(OSError):
+                roll = Path(f"/proc/{pid}/smaps_rollup").read_text()
+                total += sum(int(line.split()[1]) for line in roll.splitlines() if line.startswith("Pss:"))
+        return total
+
     # -- disk -------------------------------------------------------------------------------------------------------
 
     def fill_disk(self) -> None:
@@ -162,11 +187,13 @@ class Machine:
                 Path(f"/proc/{namespaces.init}/root{self.state}/ballast").unlink()
 
 
-def sweep_freezer() -> None:
+def sweep_groups() -> None:
     """Remove what is left of the lab's own groups."""
-    for directory in (FREEZER / f"{os.getpid()}", FREEZER):
-        if directory.is_dir() and not any(each.is_dir() for each in directory.iterdir()):
-            directory.rmdir()
+    for top in (FREEZER, ACCOUNTING):
+        for directory in (top / f"{os.getpid()}", top):
+            if directory.is_dir() and not any(each.is_dir() for each in directory.iterdir()):
+                with contextlib.suppress(OSError):
+                    directory.rmdir()
 
 
 def _signal(pid: int, number: int) -> None:

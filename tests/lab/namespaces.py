@@ -40,7 +40,7 @@ def enter_network(pid: int) -> None:
 
 
 class Namespaces:
-    """One shepherd and one init. `spec`: hostname, freezer (directory or ""), mounts, directories, services."""
+    """One shepherd and one init. `spec`: hostname, groups (directories of cgroups), mounts, directories, services."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         lifeline, self._lifeline = os.pipe()
@@ -131,8 +131,8 @@ def _tell(status: int, **message: Any) -> None:
 
 
 def _prepare(spec: dict[str, Any]) -> None:
-    if spec["freezer"]:
-        Path(spec["freezer"], "cgroup.procs").write_text("0")
+    for group in spec["groups"]:
+        Path(group, "cgroup.procs").write_text("0")
     _mount("none", "/", flags=MS_REC | MS_PRIVATE)
     for source, target, kind, data in spec["mounts"]:
         _mount(source, target, kind, 0 if kind else MS_BIND, data)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.lab.faults import Fault, Played, Verdict
-from tests.lab.lab import Lab, NotAsExpected
-from tests.lab.witnesses import Outage, overlaps
+from tests.lab.lab import Lab
+from tests.lab.site import NotAsExpected
+from tests.lab.witnesses import Outage
 
 WHOLE_AGAIN_S = 90.0
 DIGESTS_S = 20.0
@@ -64,11 +65,7 @@ class Round:
     def _heal(self, outcome: Outcome) -> None:
         """Undo whatever was done, and wait until the cluster is whole again."""
         lab = self.lab
-        lab.power.restore()
-        for machine in lab.machines.values():
-            if machine.is_stopped:
-                machine.continue_all()
-        lab.switch.heal(machine.index for machine in lab.machines.values())
+        lab.heal()
         quiet_since = time.monotonic()
         while time.monotonic() - quiet_since < WHOLE_AGAIN_S:
             for machine in lab.machines.values():
@@ -82,19 +79,7 @@ class Round:
         outcome.problems.append(f"not whole again after {WHOLE_AGAIN_S:g} s: {_describe(lab)}")
 
     def _audit_holders(self, outcome: Outcome, since: int) -> None:
-        lab = self.lab
-        for what, held in (("address", lab.addresses.held()), ("service", lab.beats.held())):
-            for first, second, span_ms in overlaps(held, since, on_one_node=what == "service"):
-                outcome.double_holders.append(f"{what} on {first} and {second} for {span_ms} ms")
-        contradictions = lab.client.contradictions(since)
-        if contradictions:
-            at, node, other = contradictions[0]
-            notes = [note for note in lab.notes if note[0] >= since]
-            told = [f"{what} {whom} at {(when - since) // 1_000_000}" for when, what, whom in notes]
-            outcome.double_holders.append(
-                f"{len(contradictions)} contradicting ARP answers, the first by {node} against {other} "
-                f"at {(at - since) // 1_000_000} ms ({', '.join(told)})"
-            )
+        outcome.double_holders = self.lab.double_holders(since)
         if outcome.double_holders and self.fault.verdict is not Verdict.DETECTED:
             outcome.problems += [f"HELD TWICE: {each}" for each in outcome.double_holders]
 

@@ -40,7 +40,7 @@ class Switch:
 
     def __init__(self) -> None:
         self.namespaces = Namespaces(
-            {"hostname": "switch", "freezer": "", "mounts": [], "directories": [], "services": []}
+            {"hostname": "switch", "groups": [], "mounts": [], "directories": [], "services": []}
         )
         self._lock = threading.Lock()
         for ring in RINGS:

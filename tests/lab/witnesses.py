@@ -141,12 +141,12 @@ class Addresses:
 class OutsideClient:
     """Reads what the client process says."""
 
-    def __init__(self, switch: Switch, machines: Mapping[str, Machine]) -> None:
+    def __init__(self, switch: Switch, machines: Mapping[str, Machine], period_ms: int = 20) -> None:
         self._names = {mac(each.index, ring): each.name for each in machines.values() for ring in RINGS}
         self.answers: list[Answer] = []
         self.arp: list[tuple[int, str]] = []
         self._process = switch.popen(
-            "/usr/bin/python3", "-I", "-S", str(CLIENT), SERVICE_ADDRESS, str(SERVICE_PORT), stdout=-1
+            "/usr/bin/python3", "-I", "-S", str(CLIENT), SERVICE_ADDRESS, str(SERVICE_PORT), str(period_ms), stdout=-1
         )
         threading.Thread(target=self._read, daemon=True).start()
 
