@@ -22,6 +22,7 @@ PROGRAMS = {
     "crm_resource": "pacemaker-cli-utils",
 }  # fmt: skip
 PRIVATE = ("/etc/corosync", "/var/lib/corosync", "/var/lib/pacemaker", "/var/log")
+CRMSH = Path("/usr/sbin/crm")
 SBIN = Path(__file__).parents[1] / "lab" / "sbin"
 SETTLED_ASKINGS = 2
 
@@ -145,6 +146,7 @@ class PacemakerSite(Site):
         (top / "etc-corosync" / "authkey").write_bytes(b"k" * 256)
         own = [top / "var-log" / "pacemaker", *(top / "var-lib-pacemaker" / each
                for each in ("blackbox", "cib", "cores", "pengine"))]  # fmt: skip
+        (top / "var-log" / "crmsh").mkdir()
         for directory in own:
             directory.mkdir()
             shutil.chown(directory, "hacluster", "haclient")
