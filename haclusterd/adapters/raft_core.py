@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from haclusterd.adapters.raft_frames import NO_OP, Message, decode_frame, encode_frame
+from haclusterd.adapters.raft_frames import NO_OP, REGULAR, VOTERS, Message, decode_frame, encode_frame
 from haclusterd.adapters.raft_identity import REJOIN, Identity, mark_started, require_identity
 from haclusterd.adapters.raft_journal import (
     FIRST_INDEX,
@@ -41,16 +41,20 @@ from haclusterd.ports.files import Files
 from haclusterd.ports.store import (
     Applied,
     LeadershipChanged,
+    LearnersReady,
     Restored,
     StateMachine,
     StoreDamaged,
     StoreEvent,
     StoreRefused,
     VoterLinks,
+    VoterSet,
 )
 
 HELD_MAX = 1024
 """Messages held back for a sync; more are dropped, as a link may drop them."""
+READY_LAG = 100
+"""A learner that lacks fewer entries is ready to vote (safety.md §7)."""
 JOURNAL_BYTES_MAX = 16 * 1024 * 1024
 """Commands in the journal after which a snapshot is taken before its time."""
 
@@ -119,6 +123,7 @@ class RaftCore:
         self._deliver = deliver
         self.room = room
         self._fail = fail
+        self._is_open = False
         self._is_dead = False
         self._hand_over_after = Instant(0)
         self._hand_overs = 0
@@ -132,6 +137,9 @@ class RaftCore:
         self._is_incoming_durable = False
         self._told_leadership: LeadershipChanged | None = None
         self._told_links: tuple[NodeName, ...] | None = None
+        self._told_ready: tuple[NodeName, ...] = ()
+        self._voter_sets = [(FIRST_INDEX, settings.voter_set)]
+        """Those that the log holds, oldest first, each with its index; the newest counts."""
         self._journal: Journal
         self._raft: GuardedSyncObj
 
@@ -158,9 +166,12 @@ class RaftCore:
             except ValueError as error:
                 raise StoreDamaged(f"{self._files.describe(SNAPSHOT_NAME)}: {error}. {REJOIN}") from error
             self._deliver(Restored(snapshot.index, outcome))
+            self._restored_voters(snapshot.index)
         for entry in self._journal.entries_from(self._snapshot_index + 1):
             self.appended(entry)
         self._raft = GuardedSyncObj(settings, self._journal, self, self._snapshot_index)
+        self._is_open = True
+        self._follow_voters()
 
     def _require_journal(self, identity: Identity) -> None:
         if self._files.read(JOURNAL_NAME) is not None:
@@ -205,7 +216,6 @@ class RaftCore:
         """A link to `peer` is up; frames to and from it are in order until `peer_disconnected`."""
         if self._is_dead:
             return
-        assert peer in self._settings.peers
         self._raft.enter()
         self._drop_link(peer)
         self._connected.add(peer)
@@ -282,7 +292,9 @@ class RaftCore:
             return
         self._hand_over_after = Instant(now + self._settings.timers.election_max_ms)
         self._hand_overs += 1
-        heirs = sorted(self._connected)
+        heirs = sorted(self._connected & {*self.voter_set.voters})
+        if not heirs:
+            return
         self.transfer_leadership(heirs[self._hand_overs % len(heirs)])
 
     # One step.
@@ -328,6 +340,16 @@ class RaftCore:
         if links != self._told_links:
             self._told_links = links
             self._deliver(VoterLinks(links))
+        ready = self._ready_learners()
+        if ready != self._told_ready:
+            self._told_ready = ready
+            self._deliver(LearnersReady(ready))
+
+    def _ready_learners(self) -> tuple[NodeName, ...]:
+        if not self._raft.is_leader:
+            return ()
+        learners = self.voter_set.learners
+        return tuple(peer for peer in learners if peer in self._connected and self._raft.lag(peer) < READY_LAG)
 
     # What the library asks (store_pysyncobj.Host).
 
@@ -347,21 +369,67 @@ class RaftCore:
         for peer, message in held:
             self._send(peer, encode_frame(message))
 
+    def kind_of(self, entry: bytes) -> int:
+        """Let a proposal change the voters when everything allows it (Raft thesis §4.1, with a committed entry first).
+
+        Otherwise it is an ordinary entry, which `apply` refuses with a reason, alike on every node.
+        """
+        proposed = self._machine.proposed_voters(entry)
+        if proposed is None:
+            return REGULAR
+        current = self.voter_set
+        is_quiet = self._raft.has_committed_in_term and self._voter_sets[-1][0] <= self._raft.applied_index
+        is_next = proposed.version == current.version + 1
+        is_one_step = len({*proposed.voters} ^ {*current.voters}) <= 1 and proposed.voters
+        keeps_own_vote = self._settings.node in proposed.voters
+        if is_next and is_one_step and not keeps_own_vote:
+            self.hand_over()
+        is_allowed = is_quiet and is_next and is_one_step and keeps_own_vote and self._machine.may_change_voters(entry)
+        return VOTERS if is_allowed else REGULAR
+
+    @property
+    def voter_set(self) -> VoterSet:
+        """Whose votes count now: the newest set in the log, committed or not."""
+        return self._voter_sets[-1][1]
+
     def appended(self, entry: LogEntry) -> None:
-        """Show an entry to the machine."""
-        if entry[0][0] != NO_OP:
-            self._machine.appended(entry[0][1:])
+        """Show an entry to the machine; votes are counted by what it says from now on."""
+        command, index, _ = entry
+        if command[0] != NO_OP:
+            self._machine.appended(command[1:])
+        if command[0] == VOTERS:
+            proposed = self._machine.proposed_voters(command[1:])
+            if proposed is None:
+                self.violated(f"entry {index} changes the voters in words that this version does not know")
+                return
+            self._voter_sets.append((index, proposed))
+            self._follow_voters()
 
     def removed(self, entries: Sequence[LogEntry]) -> None:
         """Take back entries that can never be committed, newest first."""
         for command, _, _ in reversed(entries):
             if command[0] != NO_OP:
                 self._machine.removed(command[1:])
+        if entries and self._voter_sets[-1][0] >= entries[0][1]:
+            self._voter_sets = [item for item in self._voter_sets if item[0] < entries[0][1]]
+            self._follow_voters()
+
+    def _restored_voters(self, index: int) -> None:
+        """Take the voters of a snapshot; what the journal holds behind it is shown afterwards."""
+        restored = self._machine.voter_set()
+        self._voter_sets = [(index, restored if restored is not None else self._settings.voter_set)]
+
+    def _follow_voters(self) -> None:
+        if self._is_open:
+            self._raft.follow_voters(self.voter_set)
 
     def apply(self, entry: LogEntry) -> None:
         """Fold a committed entry into the state."""
         command, index, term = entry
-        self._deliver(Applied(index, Term(term), self._machine.apply(index, Term(term), command[1:])))
+        fold = self._machine.apply_voters if command[0] == VOTERS else self._machine.apply
+        self._deliver(Applied(index, Term(term), fold(index, Term(term), command[1:])))
+        if command[0] == VOTERS:
+            self._voter_sets = [item for item in self._voter_sets if item[0] >= index]
 
     def violated(self, what: str) -> None:
         """Stop for ever: memory and disk, or this node and its peers, disagree."""
@@ -504,6 +572,8 @@ class RaftCore:
             self.violated(f"the snapshot of {peer} cannot be read: {error}")
             return
         self._raft.installed(snapshot.index)
+        self._restored_voters(snapshot.index)
+        self._follow_voters()
         self._deliver(Restored(snapshot.index, outcome))
         for entry in self._journal.entries_from(snapshot.index + 1):
             self.appended(entry)

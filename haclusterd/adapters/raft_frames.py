@@ -14,8 +14,8 @@ from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES, MAX_FRAME_BYTES, 
 
 Message = dict[str, Any]
 
-REGULAR, NO_OP = 0, 1
-"""The library's kinds of entries that we use: the first byte of a command. Its two others are refused."""
+REGULAR, NO_OP, VOTERS = 0, 1, 2
+"""The kinds of entries: the first byte of a command. VOTERS is an ordinary one that also changes who votes."""
 
 CHUNK_BYTES = 128 * 1024
 """Snapshot bytes in one message."""
@@ -32,7 +32,7 @@ def _is_flag(value: object) -> bool:
 
 
 def _is_command(value: object) -> bool:
-    return type(value) is bytes and 0 < len(value) <= MAX_ENTRY_BYTES + 1 and value[0] in (REGULAR, NO_OP)
+    return type(value) is bytes and 0 < len(value) <= MAX_ENTRY_BYTES + 1 and value[0] in (REGULAR, NO_OP, VOTERS)
 
 
 def _is_proposal(value: object) -> bool:

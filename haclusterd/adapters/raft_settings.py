@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from haclusterd.model.ids import NodeName
 from haclusterd.model.timing import derive
 from haclusterd.ports.store import MAX_ENTRY_BYTES as MAX_ENTRY_BYTES
+from haclusterd.ports.store import VoterSet
 
 MAX_SNAPSHOT_BYTES = 64 * 1024 * 1024
 """Largest snapshot file; twice the limit of the encoded state, so that the state's own check speaks first."""
@@ -56,8 +57,10 @@ class RaftSettings:
     """The cluster's uuid, as text."""
     node: NodeName
     voters: tuple[NodeName, ...]
-    """Every voter, this node included."""
+    """Who votes while neither log nor snapshot says otherwise."""
     timers: RaftTimers
+    learners: tuple[NodeName, ...] = ()
+    """Who else is a member, likewise."""
     snapshot_every: int = 1000
     """Applied entries between two snapshots."""
     retained_entries: int = 200
@@ -68,10 +71,15 @@ class RaftSettings:
     """Proposals that wait for a leader, or for room in flight; more are refused."""
 
     def __post_init__(self) -> None:
-        assert self.node in self.voters
+        assert self.node in (*self.voters, *self.learners)
         assert len(set(self.voters)) == len(self.voters)
 
     @property
+    def voter_set(self) -> VoterSet:
+        """The voters with which an empty log begins."""
+        return VoterSet(0, tuple(sorted(self.voters)), tuple(sorted(self.learners)))
+
+    @property
     def peers(self) -> tuple[NodeName, ...]:
-        """The other voters, in a fixed order."""
-        return tuple(sorted(voter for voter in self.voters if voter != self.node))
+        """The other members, in a fixed order."""
+        return tuple(sorted(name for name in (*self.voters, *self.learners) if name != self.node))

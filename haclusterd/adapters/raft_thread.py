@@ -29,7 +29,7 @@ from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES, RaftSettings, Raf
 from haclusterd.adapters.raft_transport import Address, Links, RaftTransport
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
-from haclusterd.ports.store import StateMachine, StoreDamaged, StoreEvent, StoreRefused
+from haclusterd.ports.store import PeerPlaces, StateMachine, StoreDamaged, StoreEvent, StoreRefused
 
 EXIT_CODE_IO_ERROR = 75
 """EX_TEMPFAIL: what the process ends with when disk and memory no longer agree (the injected `fail` does it)."""
@@ -64,7 +64,14 @@ class Retime:
     node_timeout_ms: int
 
 
-Request = Propose | TransferLeadership | Retime
+@dataclass(frozen=True, slots=True)
+class FollowPlaces:
+    """Reach peers there."""
+
+    places: PeerPlaces
+
+
+Request = Propose | TransferLeadership | Retime | FollowPlaces
 
 
 class QueuePair:
@@ -93,8 +100,8 @@ class QueuePair:
         self._raft_is_starved = False
 
     def request(self, request: Request) -> bool:
-        """Pass a request on (main loop); False when the queue is full. Timers are told once: they have room."""
-        if len(self._requests) >= self._requests_max and not isinstance(request, Retime):
+        """Pass a request on (main loop); False when the queue is full. What is told once has room."""
+        if len(self._requests) >= self._requests_max and not isinstance(request, Retime | FollowPlaces):
             return False
         self._requests.append(request)
         if not self._raft_is_woken:
@@ -181,6 +188,10 @@ class MainSide:
         """See `Store.retime`."""
         self._pair.request(Retime(node_timeout_ms))
 
+    def follow_places(self, places: PeerPlaces) -> None:
+        """See `Store.follow_places`."""
+        self._pair.request(FollowPlaces(places))
+
     def stop(self) -> None:
         """See `Store.stop`."""
         self._deliver = None
@@ -204,15 +215,18 @@ class RaftSide:
         alive: Callable[[], None] = lambda: None,
         main_silence_ms: Callable[[], int] = lambda: 0,
         retimed: Callable[[RaftTimers], None] = lambda _: None,
+        follow_places: Callable[[PeerPlaces], None] = lambda _: None,
     ) -> None:
         """`alive` is called at every tick: the stamp that tells the pacer that this thread lives.
 
         `main_silence_ms` tells how long ago the main loop showed life. A leader whose main loop hangs would lead for
-        ever, and nobody would be DC: it hands over instead. `retimed` is told new timers, once the core has them.
+        ever, and nobody would be DC: it hands over instead. `retimed` is told new timers, once the core has them;
+        `follow_places` where the transport reaches its peers.
         """
         self._pair = pair
         self._core = core
         self._retimed = retimed
+        self._follow_places = follow_places
         self._alive = alive
         self._main_silence_ms = main_silence_ms
 
@@ -226,6 +240,8 @@ class RaftSide:
                     self._core.transfer_leadership(to)
                 case Retime(node_timeout_ms):
                     self._retime(RaftTimers.derive(node_timeout_ms))
+                case FollowPlaces(places):
+                    self._follow_places(places)
         self._core.tick()
         if self._main_silence_ms() > self._core.patience_ms:
             self._core.hand_over()
@@ -246,8 +262,7 @@ class RaftThread:
         settings: RaftSettings,
         directory: Path,
         credentials: Path,
-        listen: tuple[Address, ...],
-        peers: Mapping[NodeName, tuple[Address, ...]],
+        addresses: Mapping[NodeName, tuple[Address, ...]],
         machine: StateMachine,
         call_main: Callable[[Callable[[], None]], None],
         fail: Callable[[str], None],
@@ -256,14 +271,14 @@ class RaftThread:
     ) -> None:
         """Keep what is given; nothing is opened before `start`.
 
-        `call_main` makes a call on the main loop soon, from any thread (`loop.call_soon_threadsafe`). `fail` must end
-        the process with EXIT_CODE_IO_ERROR and not return; it is called on the Raft thread, as is `alive`.
+        `addresses` are those of every member, this node included, until `follow_places` says more. `call_main`
+        makes a call on the main loop soon, from any thread (`loop.call_soon_threadsafe`). `fail` must end the
+        process with EXIT_CODE_IO_ERROR and not return; it is called on the Raft thread, as is `alive`.
         """
         self._settings = settings
         self._directory = directory
         self._credentials = credentials
-        self._listen = listen
-        self._peers = dict(peers)
+        self._addresses = dict(addresses)
         self._machine = machine
         self._fail = fail
         self._alive = alive
@@ -294,6 +309,10 @@ class RaftThread:
     def retime(self, node_timeout_ms: int) -> None:
         """See `Store.retime`."""
         self._front.retime(node_timeout_ms)
+
+    def follow_places(self, places: PeerPlaces) -> None:
+        """See `Store.follow_places`."""
+        self._front.follow_places(places)
 
     def stop(self) -> None:
         """See `Store.stop`."""
@@ -362,12 +381,13 @@ class RaftThread:
             alive=self._alive,
             main_silence_ms=self._main_silence_ms,
             retimed=partial(setattr, transport, "timers"),
+            follow_places=transport.follow,
         )
         try:
             core.open()
             await transport.start(Links(core.peer_connected, core.peer_disconnected, core.receive))
         except OSError as error:
-            places = ", ".join(f"{host}:{port}" for host, port in self._listen)
+            places = ", ".join(f"{host}:{port}" for host, port in self._addresses[self._settings.node])
             raise StoreRefused(f"{places}, {self._directory}: {error}") from error
         self._pump()
 
@@ -382,8 +402,7 @@ class RaftThread:
         return RaftTransport(
             node=self._settings.node,
             cluster=self._settings.cluster,
-            listen=self._listen,
-            peers=self._peers,
+            places=PeerPlaces(0, self._addresses),
             server_context=tls_context(self._credentials, is_server=True),
             client_context=tls_context(self._credentials, is_server=False),
             timers=self._settings.timers,

@@ -9,16 +9,18 @@ It must never trust a length, and never read from anyone it has not recognised.
 """
 
 import asyncio
+import hashlib
 import logging
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import msgpack
 
 from haclusterd.adapters.certificates import node_name_of
 from haclusterd.adapters.raft_settings import MAX_FRAME_BYTES, RaftTimers
-from haclusterd.model.ids import NodeName
+from haclusterd.model.ids import NODE_NAME, NodeName
+from haclusterd.ports.store import PeerPlaces
 
 GREETING_VERSION = 1
 GREETING_BYTES_MAX = 512
@@ -28,6 +30,11 @@ STRANGERS_MAX = 64
 WRITE_BUFFER_MAX = 8 * 1024 * 1024
 """Bytes a peer may leave unread before its session is given up."""
 BACKOFF_FIRST_S, BACKOFF_LAST_S = 0.1, 1.0
+PATIENCE_S = 2.0
+"""How long the node with the lesser name lets the other one dial."""
+PLACES_MARK = b"\xc1"
+"""First byte of a frame that says where the members are; no Raft message begins with it, nor any msgpack."""
+MEMBERS_MAX, ADDRESSES_MAX, FINGERPRINT_LENGTH = 256, 16, 64
 REASONS_MAX = 256
 
 _log = logging.getLogger(__name__)
@@ -53,9 +60,11 @@ class Links:
 class _Session:
     peer: NodeName
     writer: asyncio.StreamWriter
+    fingerprint: str
     heard_at: float
     wrote_at: float
     is_muted: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     def abort(self) -> None:
         self.is_muted = True
@@ -68,10 +77,8 @@ class RaftTransport:
 
     node: NodeName
     cluster: str
-    listen: tuple[Address, ...]
-    """Every own address, so that a voter can be reached while one network is gone."""
-    peers: Mapping[NodeName, tuple[Address, ...]]
-    """Where each other voter listens."""
+    places: PeerPlaces
+    """Where every member listens, on all its addresses, so that it can be reached while one network is gone."""
     server_context: ssl.SSLContext
     client_context: ssl.SSLContext
     timers: RaftTimers
@@ -79,7 +86,8 @@ class RaftTransport:
     _sessions: dict[NodeName, _Session] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _strangers: int = 0
-    _servers: list[asyncio.Server] = field(default_factory=list)
+    _servers: dict[Address, asyncio.Server] = field(default_factory=dict)
+    _dialling: dict[NodeName, asyncio.Task[None]] = field(default_factory=dict)
     _noted: set[str] = field(default_factory=set)
 
     async def start(self, links: Links) -> None:
@@ -88,15 +96,42 @@ class RaftTransport:
         An address of an interface that is down may come later; it is tried again for ever.
         """
         self._links = links
-        refusals = {address: await self._listen(address) for address in self.listen}
+        own = self.places.addresses[self.node]
+        refusals = {address: await self._listen(address) for address in own}
         missing = [(address, refusal) for address, refusal in refusals.items() if refusal is not None]
-        if len(missing) == len(self.listen):
+        if len(missing) == len(own):
             raise missing[0][1]
         for address, _ in missing:
             self._spawn(self._listen_later(address))
-        for peer in sorted(self.peers):
-            if self.node > peer:
-                self._spawn(self._dial_for_ever(peer))
+        self._dial_members()
+
+    def follow(self, places: PeerPlaces) -> None:
+        """Reach peers there from now on, when that is newer than what is known; shut out who is a member no more."""
+        if places.version <= self.places.version:
+            return
+        before, self.places = self.places, places
+        own_before, own = before.addresses.get(self.node, ()), places.addresses.get(self.node, ())
+        for address in own_before:
+            if address not in own and address in self._servers:
+                self._servers.pop(address).close()
+        for address in own:
+            if address not in own_before:
+                self._spawn(self._listen_later(address, pause_s=0))
+        for peer in sorted(self._dialling):
+            if places.addresses.get(peer) != before.addresses.get(peer):
+                self._dialling.pop(peer).cancel()
+        for peer, session in sorted(self._sessions.items()):
+            if peer not in places.addresses or session.fingerprint in places.revoked:
+                self._note(f"{peer} is no member any more, or its certificate is revoked: session closed")
+                session.abort()
+            else:
+                self._write(session, _encode_places(places))
+        self._dial_members()
+
+    def _dial_members(self) -> None:
+        for peer in sorted(self.places.addresses):
+            if peer != self.node and peer not in self._dialling:
+                self._dialling[peer] = self._spawn(self._dial_for_ever(peer))
 
     async def _listen(self, address: Address) -> OSError | None:
         try:
@@ -106,18 +141,19 @@ class RaftTransport:
         except OSError as error:
             self._note(f"cannot listen on {address}: {error!r}", once=f"{address} {error!r}")
             return error
-        self._servers.append(server)
+        self._servers[address] = server
         return None
 
-    async def _listen_later(self, address: Address) -> None:
+    async def _listen_later(self, address: Address, *, pause_s: float = BACKOFF_LAST_S) -> None:
         while True:
-            await asyncio.sleep(BACKOFF_LAST_S)
-            if await self._listen(address) is None:
+            await asyncio.sleep(pause_s)
+            pause_s = BACKOFF_LAST_S
+            if address not in self.places.addresses.get(self.node, ()) or await self._listen(address) is None:
                 return
 
     async def stop(self) -> None:
         """Close everything; no callback is made afterwards."""
-        for server in self._servers:
+        for server in self._servers.values():
             server.close()
         sessions = list(self._sessions.values())
         self._sessions.clear()
@@ -170,8 +206,15 @@ class RaftTransport:
     async def _dial_for_ever(self, peer: NodeName) -> None:
         pause_s = BACKOFF_FIRST_S
         while True:
-            for address in self.peers[peer]:
-                if await self._dial(peer, address):
+            if self.node < peer:
+                # The other end dials first; but it may not know this node yet, or not its new address.
+                await asyncio.sleep(PATIENCE_S)
+            for address in self.places.addresses[peer]:
+                session = self._sessions.get(peer)
+                if session is not None:
+                    await session.ended.wait()
+                    pause_s = BACKOFF_FIRST_S
+                elif await self._dial(peer, address):
                     pause_s = BACKOFF_FIRST_S
             await asyncio.sleep(pause_s)
             pause_s = min(BACKOFF_LAST_S, 2 * pause_s)
@@ -202,8 +245,10 @@ class RaftTransport:
     def _recognise(self, writer: asyncio.StreamWriter) -> NodeName:
         certificate = writer.get_extra_info("peercert") or {}
         name = node_name_of(certificate)
-        if name is None or name not in self.peers:
-            raise GreetingRefused(f"the certificate names {name}, which is no voter here")
+        if name is None or name == self.node or name not in self.places.addresses:
+            raise GreetingRefused(f"the certificate names {name}, which is no peer here")
+        if _fingerprint(writer) in self.places.revoked:
+            raise GreetingRefused(f"the certificate of {name} is revoked")
         return name
 
     def _greet(self, writer: asyncio.StreamWriter, peer: NodeName) -> None:
@@ -225,19 +270,30 @@ class RaftTransport:
         loop = asyncio.get_running_loop()
         links = self._links
         assert links is not None
-        session = _Session(peer, writer, heard_at=loop.time(), wrote_at=loop.time())
+        session = _Session(peer, writer, _fingerprint(writer), heard_at=loop.time(), wrote_at=loop.time())
         self._begin(session, links)
+        self._write(session, _encode_places(self.places))
         keeper = self._spawn(self._keep_alive(session))
         try:
             while not session.is_muted:
                 frame = await _read_frame(reader, MAX_FRAME_BYTES)
                 session.heard_at = loop.time()
+                if frame[:1] == PLACES_MARK:
+                    self._learn(peer, frame)
+                    continue
                 # An older session may have bytes left that were read before it was replaced.
                 if frame and not session.is_muted and not links.received(peer, frame):
                     raise GreetingRefused(f"{peer} sent a frame that is not a message")
         finally:
             keeper.cancel()
             self._end(session, links)
+
+    def _learn(self, peer: NodeName, frame: bytes) -> None:
+        """Hear of newer members from a peer: one that was away for long may not know who leads now."""
+        places = _decode_places(frame)
+        if places is None:
+            raise GreetingRefused(f"{peer} sent a list of members that is none")
+        self.follow(places)
 
     def _begin(self, session: _Session, links: Links) -> None:
         old = self._sessions.pop(session.peer, None)
@@ -249,6 +305,7 @@ class RaftTransport:
 
     def _end(self, session: _Session, links: Links) -> None:
         session.abort()
+        session.ended.set()
         if self._sessions.get(session.peer) is session:
             del self._sessions[session.peer]
             links.disconnected(session.peer)
@@ -288,6 +345,43 @@ class RaftTransport:
         if key not in self._noted and len(self._noted) < REASONS_MAX:
             self._noted.add(key)
             _log.warning("%s: %s", self.node, what)
+
+
+def _fingerprint(writer: asyncio.StreamWriter) -> str:
+    """Return the SHA-256 of the peer's certificate."""
+    tls = writer.get_extra_info("ssl_object")
+    return hashlib.sha256(tls.getpeercert(binary_form=True) or b"").hexdigest()
+
+
+def _encode_places(places: PeerPlaces) -> bytes:
+    members = [[name, [list(address) for address in places.addresses[name]]] for name in sorted(places.addresses)]
+    packed: bytes = msgpack.packb([places.version, members, sorted(places.revoked)])
+    return PLACES_MARK + packed
+
+
+def _decode_places(frame: bytes) -> PeerPlaces | None:
+    """Read a list of members; None when it is not one."""
+    try:
+        version, members, revoked = msgpack.unpackb(frame[1:], max_ext_len=0, max_map_len=0, max_array_len=4096)
+        addresses = {NodeName(name): _addresses(places) for name, places in members}
+        is_sound = type(version) is int and version >= 0 and 0 < len(addresses) <= MEMBERS_MAX
+        is_sound = is_sound and all(NODE_NAME.match(name) for name in addresses)
+        is_sound = is_sound and all(type(each) is str and len(each) == FINGERPRINT_LENGTH for each in revoked)
+        return PeerPlaces(version, addresses, frozenset(revoked)) if is_sound else None
+    except (ValueError, TypeError, msgpack.UnpackException):
+        return None
+
+
+def _addresses(places: Sequence[Sequence[object]]) -> tuple[Address, ...]:
+    if not 0 < len(places) <= ADDRESSES_MAX:
+        raise ValueError("a member without, or with too many addresses")
+    return tuple(_address(*place) for place in places)
+
+
+def _address(host: object, port: object) -> Address:
+    if type(host) is not str or not 0 < len(host) < 256 or type(port) is not int or not 0 < port < 65536:
+        raise ValueError("no address")
+    return host, port
 
 
 async def _read_frame(reader: asyncio.StreamReader, at_most: int) -> bytes:

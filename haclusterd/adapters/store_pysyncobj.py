@@ -14,7 +14,7 @@ import threading
 import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import pysyncobj.journal
 import pysyncobj.pickle
@@ -27,12 +27,13 @@ from pysyncobj.node import Node
 from pysyncobj.syncobj import SyncObj
 from pysyncobj.transport import Transport
 
-from haclusterd.adapters.raft_frames import NO_OP, REGULAR, Message
+from haclusterd.adapters.raft_frames import NO_OP, Message
+from haclusterd.adapters.raft_host import Host
 from haclusterd.adapters.raft_journal import Journal, LogEntry
 from haclusterd.adapters.raft_progress import Progress
 from haclusterd.adapters.raft_settings import RaftSettings
 from haclusterd.model.ids import NodeName
-from haclusterd.ports.store import StoreRefused
+from haclusterd.ports.store import StoreRefused, VoterSet
 
 SUPPORTED_VERSION = "0.3.17"
 
@@ -135,50 +136,6 @@ def require_supported_library() -> None:
         raise StoreRefused(f"pysyncobj {version} lacks {', '.join(missing)}: this is not the release it claims to be")
 
 
-class Host(Protocol):
-    """What the guarded object asks of the core around it."""
-
-    def clock(self) -> int:
-        """Return the instant, in milliseconds."""
-        ...
-
-    def fraction(self) -> float:
-        """Return a random number in [0, 1)."""
-        ...
-
-    def transmit(self, peer: NodeName, message: Message) -> None:
-        """Send, or hold back until what the message shows is synced."""
-        ...
-
-    def appended(self, entry: LogEntry) -> None:
-        """An entry was added to the log."""
-        ...
-
-    def removed(self, entries: Sequence[LogEntry]) -> None:
-        """Entries were truncated."""
-        ...
-
-    def apply(self, entry: LogEntry) -> None:
-        """Apply a committed entry."""
-        ...
-
-    def room(self) -> int:
-        """Return how many entries may be applied now."""
-        ...
-
-    def compact(self) -> None:
-        """Take a snapshot when one is due."""
-        ...
-
-    def send_snapshot(self, peer: NodeName) -> None:
-        """Send some of the snapshot to a peer whose next entry is no longer in the log."""
-        ...
-
-    def violated(self, what: str) -> None:
-        """An invariant of Raft does not hold; end the process."""
-        ...
-
-
 class _VoterNode(Node):  # type: ignore[misc]  # the library has no types
     """A node whose hash does not depend on PYTHONHASHSEED: the library iterates over sets of them."""
 
@@ -220,6 +177,8 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         self._journal = journal
         self._host = host
         self._progress: dict[NodeName, Progress] = {}
+        self._voters: tuple[NodeName, ...] = ()
+        self._targets: tuple[NodeName, ...] = ()
         self._voted: dict[NodeName, int] = {}
         self._pre_voters: set[NodeName] = set()
         self._campaign_term: int | None = None
@@ -229,7 +188,8 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         self.enter()
         timers = settings.timers
         node = _VoterNode(settings.node)
-        others = [_VoterNode(peer) for peer in settings.peers]
+        voter_set = settings.voter_set
+        others = [_VoterNode(name) for name in voter_set.voters if name != settings.node]
         super().__init__(
             node,
             others,
@@ -253,6 +213,40 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         if missing:
             raise StoreRefused(f"pysyncobj {SUPPORTED_VERSION} lacks {', '.join(missing)}")
         self._SyncObj__raftLastApplied = applied_index
+        self.follow_voters(voter_set)
+
+    def follow_voters(self, voter_set: VoterSet) -> None:
+        """Count votes and acknowledgements by another voter set from now on, and send the log to its members."""
+        own = self._settings.node
+        self._voters = voter_set.voters
+        self._targets = tuple(name for name in sorted((*voter_set.voters, *voter_set.learners)) if name != own)
+        others = {_VoterNode(name) for name in voter_set.voters if name != own}
+        self._SyncObj__otherNodes = others
+        now = _monotonic()
+        for name in self._targets:
+            self._SyncObj__raftMatchIndex.setdefault(_VoterNode(name), 0)
+            if name not in self._progress:
+                self._progress[name] = Progress(self._journal.last_index + 1)
+        for node in others:
+            self._SyncObj__lastResponseTime.setdefault(node, now)
+        for node in set(self._SyncObj__lastResponseTime) - others:
+            del self._SyncObj__lastResponseTime[node]
+        self._pre_voters &= {*voter_set.voters}
+
+    @property
+    def may_vote(self) -> bool:
+        """Whether this node's own vote counts."""
+        return self._settings.node in self._voters
+
+    @property
+    def has_committed_in_term(self) -> bool:
+        """Whether this leader knows what is committed: only then may it change the voters."""
+        return self.is_leader and self._journal.term_at(self.commit_index) == self.term
+
+    def lag(self, peer: NodeName) -> int:
+        """Return how many entries a peer is not known to have, as far as this leader knows."""
+        match: int = self._SyncObj__raftMatchIndex.get(_VoterNode(peer), 0)
+        return self._journal.last_index - match
 
     def enter(self) -> None:
         """Make this node's clock the library's, on this thread."""
@@ -304,7 +298,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         node = _VoterNode(peer)
         self._SyncObj__connectedNodes.add(node)
         progress = self._progress.get(peer)
-        if self.is_leader and progress is not None:
+        if self.is_leader and progress is not None and peer in self._targets:
             progress.restart(self._SyncObj__raftMatchIndex[node] + 1)
             self._probe_from_end(node, progress)
 
@@ -337,7 +331,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
 
     def transfer(self, to: NodeName) -> None:
         """Ask `to` to campaign, if this node leads and `to` has the whole log."""
-        if to != self._settings.node and to in self._settings.voters:
+        if to != self._settings.node and to in self._voters:
             self.transferLeadership(_VoterNode(to))
 
     def retime(self, settings: RaftSettings) -> None:
@@ -365,13 +359,19 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         """
         if self.is_leader or _monotonic() <= self._SyncObj__raftElectionDeadline:
             return
+        if not self.may_vote:
+            self._SyncObj__raftElectionDeadline = _monotonic() + self._SyncObj__generateRaftTimeout()
+            self._SyncObj__raftLeader = None
+            return
         if self._SyncObj__transferInProgress or self._campaign_term == self.term + 1:
             self._campaign_term = None
             return
         self._SyncObj__raftElectionDeadline = _monotonic() + self._SyncObj__generateRaftTimeout()
         self._SyncObj__raftLeader = None
         self._pre_voters = {self._settings.node}
-        for peer in self._settings.peers:
+        for peer in self._voters:
+            if peer == self._settings.node:
+                continue
             self._host.transmit(
                 peer,
                 {
@@ -401,12 +401,15 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
     def _on_response_pre_vote(self, node: Node, message: Message) -> None:
         if message["term"] > self.term:
             self._step_down(message["term"])
-        elif message["granted"] and message["asked_term"] == self.term + 1 and self._pre_voters:
+        elif node.id in self._voters and self._is_granted_now(message):
             self._pre_voters.add(node.id)
             self._count_pre_votes()
 
+    def _is_granted_now(self, message: Message) -> bool:
+        return bool(message["granted"] and message["asked_term"] == self.term + 1 and self._pre_voters)
+
     def _count_pre_votes(self) -> None:
-        if not self.is_leader and 2 * len(self._pre_voters) > len(self._settings.voters):
+        if not self.is_leader and 2 * len(self._pre_voters) > len(self._voters):
             self._pre_voters = set()
             self._campaign_term = self.term + 1
             self._SyncObj__raftElectionDeadline = 0
@@ -419,7 +422,9 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
 
     def _SyncObj__onBecomeLeader(self) -> None:  # noqa: N802 (the library\'s name)
         last = self._journal.last_index
-        self._progress = {peer: Progress(last + 1) for peer in self._settings.peers}
+        self._progress = {peer: Progress(last + 1) for peer in self._targets}
+        for peer in self._targets:
+            self._SyncObj__raftMatchIndex[_VoterNode(peer)] = 0
         self._verified = None
         SyncObj._SyncObj__onBecomeLeader(self)
 
@@ -430,12 +435,15 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         own = _OWN_MESSAGES.get(kind)
         if own is not None:
             own(self, node, message)
-        elif kind == "response_vote" and self._voted.get(node.id) == message["term"]:
+        elif kind == "response_vote" and not self._is_new_vote(node.id, message["term"]):
             return
         else:
             if kind == "response_vote":
                 self._voted[node.id] = message["term"]
             SyncObj._SyncObj__onMessageReceived(self, node, message)
+
+    def _is_new_vote(self, voter: NodeName, term: int) -> bool:
+        return voter in self._voters and self._voted.get(voter) != term
 
     def _on_apply_command(self, _: Node, message: Message) -> None:
         if self.is_leader and len(self.waiting) < self._settings.waiting_max:
@@ -562,11 +570,12 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             self._step_down(term)
         if not self.is_leader or term != self.term:
             return False
-        self._SyncObj__lastResponseTime[_VoterNode(peer)] = _monotonic()
+        if peer in self._voters:
+            self._SyncObj__lastResponseTime[_VoterNode(peer)] = _monotonic()
         return True
 
     def _on_next_node_idx(self, node: Node, message: Message) -> None:
-        if not self.answered(node.id, message["term"]):
+        if not self.answered(node.id, message["term"]) or node.id not in self._targets:
             return
         progress = self._progress[node.id]
         match = self._SyncObj__raftMatchIndex[node]
@@ -583,7 +592,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
 
     def _SyncObj__sendAppendEntries(self) -> None:  # noqa: N802 (the library\'s name)
         self._SyncObj__newAppendEntriesTime = _monotonic() + self._settings.timers.append_ms / 1000
-        for peer in self._settings.peers:
+        for peer in self._targets:
             node = _VoterNode(peer)
             if node in self._SyncObj__connectedNodes:
                 self._replicate(node, is_heartbeat=True)
@@ -635,7 +644,8 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
     def _checkCommandsToApply(self) -> None:  # noqa: N802 (the library\'s name)
         if self.is_leader:
             while self.waiting and self._journal.last_index - self.applied_index < self._settings.in_flight_max:
-                self._add(bytes((REGULAR,)) + self.waiting.popleft(), self._journal.last_index + 1, self.term)
+                entry = self.waiting.popleft()
+                self._add(bytes((self._host.kind_of(entry),)) + entry, self._journal.last_index + 1, self.term)
         elif self._SyncObj__raftLeader in self._SyncObj__connectedNodes:
             while self.waiting:
                 self._host.transmit(self._SyncObj__raftLeader.id, _command(self.waiting.popleft()))

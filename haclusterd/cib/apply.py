@@ -14,6 +14,7 @@ from haclusterd.cib import (
     apply_configuration,
     apply_fencing,
     apply_leadership,
+    apply_members,
     apply_membership,
     apply_orders,
     apply_staged,
@@ -33,6 +34,9 @@ _Handler = Callable[[Cib, Any, Entry], Verdict]
 
 _HANDLERS: dict[type, _Handler] = {
     commands.FormCluster: apply_membership.form_cluster,
+    commands.ChangeMembers: apply_members.change_members,
+    commands.Retire: apply_members.retire,
+    commands.MembersFollowed: apply_members.members_followed,
     commands.DcElected: apply_membership.dc_elected,
     commands.Join: apply_membership.join,
     commands.RequestLeave: apply_membership.request_leave,
@@ -60,13 +64,25 @@ _HANDLERS: dict[type, _Handler] = {
 
 
 def apply(
-    cib: Cib, envelope: commands.Envelope, *, index: int, term: Term, rules: SafetyRules = ALL_RULES
+    cib: Cib,
+    envelope: commands.Envelope,
+    *,
+    index: int,
+    term: Term,
+    rules: SafetyRules = ALL_RULES,
+    is_in_force: bool = False,
 ) -> Applied:
-    """Fold one committed command, which stands at `index` and was appended in Raft term `term`."""
+    """Fold one committed command, which stands at `index` and was appended in Raft term `term`.
+
+    `is_in_force`: it changes the members, and Raft follows it since it was appended; it cannot be refused any more, nor
+    passed over as a repetition: its version makes it harmless to ask twice.
+    """
     known = cib.requests.get(envelope.proposer, ())
-    if envelope.request in known:
+    if envelope.request in known and not is_in_force:
         return Applied(replace(cib, index=index), envelope, is_repetition=True)
-    entry = Entry(at=envelope.at, proposer=envelope.proposer, index=index, term=term, rules=rules)
+    entry = Entry(
+        at=envelope.at, proposer=envelope.proposer, index=index, term=term, rules=rules, is_in_force=is_in_force
+    )
     verdict = _verdict(cib, envelope.command, entry)
     requests = {**cib.requests, envelope.proposer: _remember(known, envelope.request)}
     after = replace(verdict.cib, index=index, requests=requests)

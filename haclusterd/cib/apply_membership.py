@@ -46,6 +46,9 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
     status = cib.status.nodes.get(command.node)
     if status is None:
         return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{command.node} is not a member of this cluster")
+    if status.is_retired:
+        text = f"{command.node} is retired: it never comes back under this name"
+        return refuse(cib, RefusalCode.NOT_A_MEMBER, text)
     if status.incarnation == command.incarnation and status.state is NodeState.ONLINE:
         return accept(cib)
     if command.incarnation in (status.incarnation, status.fenced_incarnation):
@@ -62,7 +65,13 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         joined = _restarted(status, entry)
     else:
         joined = NodeStatus(status.name, fenced_incarnation=status.fenced_incarnation)
-    joined = replace(joined, state=NodeState.ONLINE, incarnation=command.incarnation, since=entry.at)
+    joined = replace(
+        joined,
+        state=NodeState.ONLINE,
+        incarnation=command.incarnation,
+        since=entry.at,
+        membership=cib.membership.version,
+    )
     manner = "restarted" if is_same_boot else "joined"
     return accept(
         with_node(cib, joined), change(ChangeKind.NODE_JOINED, f"{command.node} {manner}", node=command.node)

@@ -15,6 +15,8 @@ class ChangeKind(StrEnum):
     """What happened."""
 
     CLUSTER_FORMED = "cluster-formed"
+    MEMBERS_CHANGED = "members-changed"
+    NODE_RETIRED = "node-retired"
     DC_ELECTED = "dc-elected"
     NODE_JOINED = "node-joined"
     NODE_LEAVING = "node-leaving"
@@ -56,6 +58,10 @@ class RefusalCode(StrEnum):
 
     ALREADY_FORMED = "already-formed"
     NOT_A_MEMBER = "not-a-member"
+    MEMBERS_NOT_NOW = "members-not-now"
+    """The members cannot be changed like this at present; asking again may help."""
+    MEMBERS_CONFLICT = "members-conflict"
+    """They were changed by someone else meanwhile, or the change is not allowed at all."""
     OLD_TERM = "old-term"
     OLD_INCARNATION = "old-incarnation"
     HELD_FENCING_IN_FLIGHT = "held-fencing-in-flight"

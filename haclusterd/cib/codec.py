@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 FORMAT: Final = 1
-FEATURE_LEVEL: Final = 2
+FEATURE_LEVEL: Final = 3
 
 _ITEMS_PER_LINE: Final = 1000
 

@@ -34,6 +34,40 @@ class FormCluster:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeMembers:
+    """The members from now on. Raft counts votes by them as soon as this stands in the log (Raft thesis §4.1).
+
+    The leader puts it into force only when `version` is the next one, at most one voter more or less votes, everybody
+    who is online follows the version before, and whoever is dropped is retired; otherwise it is refused.
+    """
+
+    version: int
+    members: tuple[Member, ...]
+    revoked: tuple[str, ...]
+    """Fingerprints of certificates that are not accepted any more; those revoked earlier stay so."""
+    author: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retire:
+    """A member will never join again; it is dropped next."""
+
+    node: NodeName
+    author: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MembersFollowed:
+    """A node's pacer and links follow this version of the members."""
+
+    node: NodeName
+    incarnation: Incarnation
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class DcElected:
     """The first command of a new Raft leader; only after it may it issue orders."""
 
@@ -323,6 +357,9 @@ class ReadBarrier:
 
 Command = (
     FormCluster
+    | ChangeMembers
+    | Retire
+    | MembersFollowed
     | DcElected
     | Join
     | RequestLeave

@@ -19,6 +19,8 @@ class Entry:
     index: int
     term: Term
     rules: SafetyRules
+    is_in_force: bool = False
+    """A change of members that Raft follows already."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import os
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from haclusterd.adapters.certificates import (
@@ -92,6 +92,24 @@ def initialize(installation: Installation) -> Path:
     install_initial_state(installation, files)
     create_identity(files, installation.cluster_uuid, installation.node)
     return installation.state_directory
+
+
+def remember_members(installation: Installation, members: Sequence[Member]) -> None:
+    """Write the members into this node's configuration file, whole or not at all; raises OSError.
+
+    At its next start a daemon knows from there whom to ask before it has read its own log.
+    """
+    if installation.node not in {member.name for member in members}:
+        return
+    text = render(replace(installation, members=tuple(members)))
+    path = installation.directory / CONFIGURATION_FILE
+    temporary = path.with_suffix(".new")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.chmod(path.stat().st_mode & 0o777)
+    temporary.replace(path)
 
 
 def read_keys(directory: Path) -> dict[NodeName, bytes]:

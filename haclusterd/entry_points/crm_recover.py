@@ -17,7 +17,7 @@ from pathlib import Path
 from haclusterd.adapters.cluster_probe import Presence, probe
 from haclusterd.adapters.files_directory import FilesDirectory
 from haclusterd.adapters.history_tables import HistoryTables
-from haclusterd.adapters.raft_frames import NO_OP
+from haclusterd.adapters.raft_frames import NO_OP, VOTERS
 from haclusterd.adapters.raft_identity import require_identity
 from haclusterd.adapters.raft_journal import open_journal
 from haclusterd.adapters.raft_snapshot import load_snapshot
@@ -115,17 +115,17 @@ def read_data(installation: Installation, files: FilesDirectory) -> Found:
     first = 1 if snapshot is None else snapshot.index + 1
     for command, index, term in journal.entries_from(first):
         if command[0] != NO_OP:
-            cib = _folded(cib, command[1:], index, Term(term))
+            cib = _folded(cib, command[1:], index, Term(term), is_in_force=command[0] == VOTERS)
     uncommitted = max(0, journal.last_index - journal.getRaftCommitIndex())
     return Found(cib, _earlier(installation.state_directory / HISTORY, cib.version.epoch), uncommitted)
 
 
-def _folded(cib: Cib, entry: bytes, index: int, term: Term) -> Cib:
+def _folded(cib: Cib, entry: bytes, index: int, term: Term, *, is_in_force: bool) -> Cib:
     try:
         envelope = decode_envelope(entry)
     except CodecError as error:
         return unreadable(cib, index=index, detail=str(error)).cib
-    return apply(cib, envelope, index=index, term=term).cib
+    return apply(cib, envelope, index=index, term=term, is_in_force=is_in_force).cib
 
 
 def _earlier(path: Path, present: int) -> tuple[tuple[ConfigurationVersion, Configuration], ...]:

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 from haclusterd.adapters.agents_by_class import AgentsByClass
 from haclusterd.adapters.agents_ocf import AgentDirectories, OcfAgents, own_marks
 from haclusterd.adapters.agents_stonith import StonithAgents
+from haclusterd.adapters.certificates import heartbeat_keys
 from haclusterd.adapters.clock_boottime import BoottimeClock
 from haclusterd.adapters.control_server import Answer, ControlServer, ControlSocketBusy, PeerCredentials
 from haclusterd.adapters.crash_records import CrashFile
@@ -35,8 +36,9 @@ from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.adapters.service_notification import notify
 from haclusterd.commands.verb import Permission
-from haclusterd.entry_points.cluster_setup import initialize, read_keys
-from haclusterd.model.ids import Incarnation
+from haclusterd.entry_points.cluster_setup import initialize, read_keys, remember_members
+from haclusterd.model.cluster import Member
+from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.requests import Request
 from haclusterd.model.timing import derive
 from haclusterd.ports.event_log import EventLog, Priority
@@ -89,7 +91,10 @@ class Daemon:
         settings = _node_settings(installation)
         self._pacer = PacerLink(installation.runtime_directory, BoottimeClock(loop), loop)
         self._runtime = NodeRuntime(
-            settings, self._ports(settings), left=partial(self._end, 0)
+            settings,
+            self._ports(settings),
+            left=partial(self._end, 0),
+            members_changed=self._members_changed,
         )
         control = ControlService(self._runtime)
         self._server = ControlServer(
@@ -139,20 +144,17 @@ class Daemon:
         )
 
     def _store(self, settings: NodeSettings) -> RaftThread:
-        voters = tuple(member for member in settings.members if member.is_voter)
-        me = settings.member(settings.node)
-        assert me is not None
         return RaftThread(
             settings=RaftSettings(
                 cluster=settings.cluster_uuid,
                 node=settings.node,
-                voters=tuple(member.name for member in voters),
+                voters=tuple(member.name for member in settings.members if member.is_voter),
+                learners=tuple(member.name for member in settings.members if not member.is_voter),
                 timers=RaftTimers.derive(settings.timing.node_timeout_ms),
             ),
             directory=self._installation.state_directory,
             credentials=self._installation.directory,
-            listen=me.addresses,
-            peers={member.name: member.addresses for member in voters if member.name != settings.node},
+            addresses={member.name: member.addresses for member in settings.members},
             machine=Replica(self._pacer),
             call_main=self._call_main,
             fail=self._fail_stop,
@@ -183,6 +185,17 @@ class Daemon:
     def _end(self, code: int) -> None:
         if not self._ended.done():
             self._ended.set_result(code)
+
+    def _members_changed(self, members: tuple[Member, ...]) -> None:
+        """Remember them for the next start, off the main loop; a daemon that cannot write goes on without."""
+
+        def work() -> None:
+            try:
+                remember_members(self._installation, members)
+            except OSError as error:
+                self._log.write("members.not-written", priority=Priority.WARNING, problem=str(error))
+
+        self._loop.run_in_executor(None, work)
 
     def _drain(self) -> None:
         if self._is_draining:
@@ -237,7 +250,17 @@ def _node_settings(installation: Installation) -> NodeSettings:
         keys=read_keys(installation.directory),
         timing=derive(installation.node_timeout_ms),
         actions_max=max(8, 2 * (os.cpu_count() or 4)),
+        derive_key=partial(_derive_key, installation),
     )
+
+
+def _derive_key(installation: Installation, peer: NodeName, certificate: str) -> bytes | None:
+    """Return the heartbeat key shared with a member; None when its certificate is not one of this cluster's."""
+    try:
+        pem = {peer: certificate.encode()}
+        return heartbeat_keys(installation.directory, installation.cluster_uuid, installation.node, pem)[peer]
+    except (OSError, ValueError):
+        return None
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -26,6 +26,22 @@ class Member:
     is_voter: bool = True
     is_witness: bool = False
     """Votes, but never runs resources."""
+    certificate: str = ""
+    """PEM, public; empty for a member that set-up made: its peers hold the heartbeat keys in files."""
+    wants_vote: bool = False
+    """A learner that becomes a voter as soon as it has caught up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Which version of the members is in force, and who is shut out for good (safety.md §7, "Voter sets")."""
+
+    version: int = 0
+    """Counts the changes of `Cib.members`; 0: those with which the cluster was formed."""
+    retired: tuple[NodeName, ...] = ()
+    """Names that never come back: their votes and promises may have been forgotten."""
+    revoked: tuple[str, ...] = ()
+    """SHA-256 fingerprints of certificates that are no longer accepted, in hexadecimal digits."""
 
 
 class NodeState(StrEnum):
@@ -81,6 +97,10 @@ class NodeStatus:
     Pacemaker says so."""
     utilization: Mapping[str, str] = field(default_factory=dict)
     """Transient capacities; they come before those that are configured."""
+    membership: int = 0
+    """The newest version of the members that its pacer and its links follow."""
+    is_retired: bool = False
+    """It may not join any more, and is about to be dropped from the members."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +162,7 @@ class Cib:
     cluster_uuid: str = ""
     cluster_name: str = ""
     members: Mapping[NodeName, Member] = field(default_factory=dict)
+    membership: Membership = field(default_factory=Membership)
     configuration: Configuration = field(default_factory=Configuration)
     version: ConfigurationVersion = field(default_factory=ConfigurationVersion)
     status: Status = field(default_factory=Status)

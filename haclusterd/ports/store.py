@@ -14,11 +14,14 @@ Contract (each point has a test in tests/simulation and tests/unit/adapters):
 * `StateMachine.appended` sees every entry before this node acknowledges it to anybody, and after a restart every entry
   of the journal that is not yet applied, before the node says anything to anybody (safety.md §2, "Withdrawal").
   What it saw of an entry that can never be committed is taken back by `StateMachine.removed`.
+* Votes are counted by the newest `VoterSet` in the log, committed or not. The leader lets a change of it take effect
+  only when its own term has a committed entry, no other change is uncommitted, at most one vote is added or taken, it
+  keeps its own, and the state machine agrees; otherwise the same entry is an ordinary one, which `apply` refuses.
 * An I/O error on journal or snapshot ends the process (exit code 75); damage found at start refuses to start with
   `StoreDamaged`, naming the file, the offset and the way to recover.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,6 +37,29 @@ class StoreDamaged(Exception):  # noqa: N818 (a finding, named as people say it)
 
 class StoreRefused(Exception):  # noqa: N818 (a finding, named as people say it)
     """The store must not run here: data directory in use, foreign identity, unsupported library version."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoterSet:
+    """Whose votes count, and who else gets the log (Raft thesis §4.1, §4.2.1)."""
+
+    version: int
+    """Counts the changes; each is at most one voter away from the one before."""
+    voters: tuple[NodeName, ...]
+    """Sorted."""
+    learners: tuple[NodeName, ...] = ()
+    """Sorted; they get the log and have no vote."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerPlaces:
+    """Where the peers of one version of the members are reached, and who is shut out."""
+
+    version: int
+    addresses: Mapping[NodeName, tuple[tuple[str, int], ...]]
+    """Of every member, this node included; no other node is talked to."""
+    revoked: frozenset[str] = frozenset()
+    """SHA-256 fingerprints of certificates that are refused, in hexadecimal digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +96,14 @@ class VoterLinks:
     connected: tuple[NodeName, ...]
 
 
-StoreEvent = Applied | Restored | LeadershipChanged | VoterLinks
+@dataclass(frozen=True, slots=True)
+class LearnersReady:
+    """As leader: which learners lack so little of the log that a vote of theirs would not hold up commits."""
+
+    learners: tuple[NodeName, ...]
+
+
+StoreEvent = Applied | Restored | LeadershipChanged | VoterLinks | LearnersReady
 
 
 class StateMachine(Protocol):
@@ -89,6 +122,22 @@ class StateMachine(Protocol):
 
     def apply(self, index: int, term: Term, entry: bytes) -> object:
         """Fold a committed entry into the state and return an immutable outcome for the main loop."""
+        ...
+
+    def voter_set(self) -> VoterSet | None:
+        """Return the voters of the applied state; None while it does not say, and those of the settings count."""
+        ...
+
+    def proposed_voters(self, entry: bytes) -> VoterSet | None:
+        """Return what an entry would make of the voters; None for nearly all entries, and quickly so."""
+        ...
+
+    def may_change_voters(self, entry: bytes) -> bool:
+        """Tell, on the leader, whether the applied state allows such an entry to take effect now."""
+        ...
+
+    def apply_voters(self, index: int, term: Term, entry: bytes) -> object:
+        """Fold a committed entry that the log has followed since it was appended: it cannot be refused any more."""
         ...
 
     def snapshot(self) -> Callable[[], bytes]:
@@ -120,6 +169,10 @@ class Store(Protocol):
 
     def retime(self, node_timeout_ms: int) -> None:
         """Let all timers follow from another node-timeout from now on."""
+        ...
+
+    def follow_places(self, places: PeerPlaces) -> None:
+        """Reach peers there from now on; of two versions the newer one counts."""
         ...
 
     def stop(self) -> None:

@@ -7,11 +7,12 @@ on the main loop; the store's thread is met only through the store port.
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from haclusterd.cib.changes import Applied as CibApplied
 from haclusterd.cib.changes import Change, ChangeKind
-from haclusterd.cib.commands import Command, FormCluster, Join, RequestLeader
+from haclusterd.cib.commands import Command, FormCluster, Join, MembersFollowed, RequestLeader
 from haclusterd.machines.controller import ControllerMachine, Scheduler
 from haclusterd.machines.effects import (
     CallFenceAgent,
@@ -28,9 +29,10 @@ from haclusterd.machines.effects import (
 from haclusterd.machines.executor import ExecutorMachine
 from haclusterd.machines.fencer import FencerMachine
 from haclusterd.machines.joining import DrawIncarnation, JoiningMachine, JoinState
+from haclusterd.machines.learners import LearnersMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.model.agent_calls import AgentResult, FenceCallResult
-from haclusterd.model.cluster import Cib
+from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after, elapsed_ms
 from haclusterd.model.pacer import PacerReport, PacerSettings, PeerAddress
@@ -39,7 +41,15 @@ from haclusterd.model.timing import Timing, derive
 from haclusterd.ports.clock import Timer
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.event_log import Priority
-from haclusterd.ports.store import Applied, LeadershipChanged, Restored, StoreEvent, VoterLinks
+from haclusterd.ports.store import (
+    Applied,
+    LeadershipChanged,
+    LearnersReady,
+    PeerPlaces,
+    Restored,
+    StoreEvent,
+    VoterLinks,
+)
 from haclusterd.runtime.history_rows import rows_of, version_of
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.proposer import EntryTooLarge, Proposer
@@ -56,9 +66,10 @@ TRANSFER_PATIENCE_MS = 5_000
 TRANSFER_PAUSE_MS = 1000
 """Between two attempts to hand the leadership over."""
 REMEMBERED_CHANGES = 256
-DC_KEYS = ("form:", "dc:", "lost:", "lied:", "orders:", "void:", "fence:", "fenced:", "fence-failed:", "forget:")
+DC_KEYS = ("form:", "dc:", "lost:", "lied:", "orders:", "void:", "fence:", "fenced:", "fence-failed:", "forget:",
+           "voter:")  # fmt: skip
 """What is proposed as DC: not repeated once this node is DC no more."""
-NODE_KEYS = ("join:", "leave:", "left:", "results:")
+NODE_KEYS = ("join:", "leave:", "left:", "results:", "followed:")
 """What is proposed as an incarnation: not repeated once it is over. How a fence agent ended stays true."""
 
 QUIET_LOG = frozenset({ChangeKind.REFUSED})
@@ -73,12 +84,17 @@ class NodeRuntime:
         ports: NodePorts,
         *,
         left: Callable[[], None] = lambda: None,
+        members_changed: Callable[[tuple[Member, ...]], None] = lambda _: None,
         scheduler: Scheduler | None = None,
     ) -> None:
-        """`left` is called when this node has left the cluster, after `drain`."""
+        """`left` is called when this node has left the cluster, after `drain`; `members_changed` with new members."""
         self._settings = settings
         self._ports = ports
         self._left = left
+        self._members_changed = members_changed
+        self._followed = 0
+        """The version of the members that pacer and links follow."""
+        self._learners = LearnersMachine()
         now = ports.clock.now()
         self.started_at = ports.clock.wall()
         self._began_at = now
@@ -284,8 +300,11 @@ class NodeRuntime:
                 self._is_cib_new = True
                 self._ports.history.restored(index, version_of(outcome))
                 self._retime()
+                self._follow_members()
             case LeadershipChanged():
                 self._leader_changed(event)
+            case LearnersReady(learners=learners):
+                self._learners.ready(learners)
             case VoterLinks(connected=connected):
                 self._log("store.links", connected=",".join(connected))
                 self._links = connected
@@ -304,6 +323,7 @@ class NodeRuntime:
         self._ports.history.record(index, rows_of(index, outcome), version)
         if is_new_version:
             self._retime()
+        self._follow_members()
         command = outcome.envelope.command if outcome.envelope is not None else None
         if isinstance(command, RequestLeader) and outcome.refusal is None:
             self._wanted_leader = command.node
@@ -404,6 +424,10 @@ class NodeRuntime:
         self._arm()
 
     def _step_membership(self) -> None:
+        own = self._cib.status.nodes.get(self._settings.node)
+        if own is not None and own.incarnation == self._incarnation and own.membership < self._followed:
+            followed = MembersFollowed(self._settings.node, self._incarnation, self._followed)
+            self._propose(f"followed:{self._incarnation}:{self._followed}", followed)
         effects = self._joining.step(
             self._cib,
             self.moment(),
@@ -450,6 +474,8 @@ class NodeRuntime:
             self._safe_mode = ""
         report = self._ports.pacer.report()
         self._perform_all(self._controller.step(self._cib, changes, report, self.moment()))
+        if self._controller.is_dc:
+            self._perform_all(self._learners.step(self._cib, self._leadership.term, self.moment()))
 
     def _finish_leaving(self) -> None:
         if not self._is_draining:
@@ -474,6 +500,7 @@ class NodeRuntime:
             self._joining.deadline(),
             self._controller.deadline() if not self._safe_mode else NEVER,
             self._proposer.deadline(),
+            self._learners.deadline() if self._controller.is_dc else NEVER,
             self._transfer_after if self._wanted_leader is not None and self._leadership.is_self else NEVER,
             self._leaderless_until if self._hopes_for_a_leader(moment.now) else NEVER,
         )
@@ -575,13 +602,38 @@ class NodeRuntime:
         self._ports.store.retime(timing.node_timeout_ms)
         self._ports.pacer.configure(self._pacer_settings())
 
+    def _follow_members(self) -> None:
+        """Let pacer and links follow the members, when they have changed; then the next change may come."""
+        version = self._cib.membership.version
+        if version <= self._followed:
+            return
+        self._followed = version
+        members = tuple(self._cib.members.values())
+        self._log("daemon.members", Priority.NOTICE, version=version, members=",".join(each.name for each in members))
+        self._ports.pacer.configure(self._pacer_settings())
+        addresses = {member.name: member.addresses for member in members}
+        self._ports.store.follow_places(PeerPlaces(version, addresses, frozenset(self._cib.membership.revoked)))
+        self._members_changed(members)
+
+    def _members(self) -> tuple[Member, ...]:
+        """Return the members as the CIB has them; until it does, as this daemon was told."""
+        return tuple(self._cib.members.values()) or self._settings.members
+
+    def _key_of(self, member: Member) -> bytes | None:
+        derived = self._settings.derive_key(member.name, member.certificate) if member.certificate else None
+        return derived if derived is not None else self._settings.keys.get(member.name)
+
     def _pacer_settings(self) -> PacerSettings:
-        me = self._settings.member(self._settings.node)
-        assert me is not None
+        told = self._settings.member(self._settings.node)
+        assert told is not None
+        members = self._members()
+        # Whoever is a member no more votes for nobody.
+        me = next((each for each in members if each.name == told.name), replace(told, is_voter=False))
+        keys = {member.name: self._key_of(member) for member in members if member.name != me.name}
         peers = tuple(
-            PeerAddress(member.name, member.addresses, self._settings.keys[member.name], member.is_voter)
-            for member in self._settings.members
-            if member.name != me.name and member.name in self._settings.keys
+            PeerAddress(member.name, member.addresses, key, member.is_voter)
+            for member in members
+            if (key := keys.get(member.name)) is not None
         )
         return PacerSettings(
             node=me.name,

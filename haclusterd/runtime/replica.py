@@ -6,21 +6,25 @@ that declares a node lost, its pacer stops echoing that node, and goes on again 
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from haclusterd.cib import apply as cib_apply
+from haclusterd.cib.apply_members import objection_to, waits_for
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.codec import CodecError, decode_cib, decode_envelope, encode_cib
-from haclusterd.cib.commands import Join, Lost, RequestFence
-from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.cib.commands import ChangeMembers, Join, Lost, RequestFence
+from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.ports.store import VoterSet
 
 NEVER_JOINED = Incarnation("never-joined", "0" * 16)
 """Stands for the incarnation of a member that is declared lost without ever having joined."""
 DECLARES_LOSS = (b"Lost", b"RequestFence")
 """What the encoding of an entry that declares a loss contains: all others are passed over without decoding."""
+CHANGES_MEMBERS = b"ChangeMembers"
+"""Likewise of an entry that changes the members."""
 
 
 GIVEN_UP = frozenset({NodeState.LOST, NodeState.FENCED})
@@ -43,13 +47,15 @@ class Withdrawals(Protocol):
 class Folding:
     """From entries and snapshots to states: it keeps nothing, so one may do it for many replicas."""
 
-    def fold(self, cib: Cib, entry: bytes, *, index: int, term: Term, rules: SafetyRules) -> Applied:
+    def fold(
+        self, cib: Cib, entry: bytes, *, index: int, term: Term, rules: SafetyRules, is_in_force: bool = False
+    ) -> Applied:
         """Return what an entry makes of the CIB before it."""
         try:
             envelope = decode_envelope(entry)
         except CodecError as error:
             return cib_apply.unreadable(cib, index=index, detail=str(error))
-        return cib_apply.apply(cib, envelope, index=index, term=term, rules=rules)
+        return cib_apply.apply(cib, envelope, index=index, term=term, rules=rules, is_in_force=is_in_force)
 
     def read(self, snapshot: bytes) -> Cib:
         """Return the CIB of a snapshot; raises CodecError."""
@@ -86,11 +92,34 @@ class Replica:
 
     def apply(self, index: int, term: Term, entry: bytes) -> Applied:
         """Fold an entry into the CIB."""
-        applied = self._folding.fold(self._cib, entry, index=index, term=term, rules=self._rules)
+        return self._fold(index, term, entry, is_in_force=False)
+
+    def apply_voters(self, index: int, term: Term, entry: bytes) -> Applied:
+        """Fold a change of the members that Raft follows already."""
+        return self._fold(index, term, entry, is_in_force=True)
+
+    def _fold(self, index: int, term: Term, entry: bytes, *, is_in_force: bool) -> Applied:
+        rules = self._rules
+        applied = self._folding.fold(self._cib, entry, index=index, term=term, rules=rules, is_in_force=is_in_force)
         self._cib = applied.cib
         if applied.envelope is not None:
             self._observe(applied)
         return applied
+
+    def voter_set(self) -> VoterSet | None:
+        """Return the voters as the CIB has them; None before the cluster is formed."""
+        cib = self._cib
+        return _voters_of(cib.membership.version, cib.members.values()) if cib.members else None
+
+    def proposed_voters(self, entry: bytes) -> VoterSet | None:
+        """Return the voters that a change of the members asks for."""
+        command = _change_of_members(entry)
+        return _voters_of(command.version, command.members) if command is not None else None
+
+    def may_change_voters(self, entry: bytes) -> bool:
+        """Tell whether the CIB allows a change of the members now."""
+        command = _change_of_members(entry)
+        return command is not None and not objection_to(self._cib, command) and not waits_for(self._cib, command)
 
     def snapshot(self) -> Callable[[], bytes]:
         """Return a function that encodes the CIB as it is now."""
@@ -144,6 +173,22 @@ def _is_in_force(cib: Cib, join: Join) -> bool:
     """Tell whether a Join took effect: it may have been refused, or be the late repetition of an older life's."""
     status = cib.status.nodes.get(join.node)
     return status is not None and status.state is NodeState.ONLINE and status.incarnation == join.incarnation
+
+
+def _change_of_members(entry: bytes) -> ChangeMembers | None:
+    if CHANGES_MEMBERS not in entry:
+        return None
+    try:
+        command = decode_envelope(entry).command
+    except CodecError:
+        return None
+    return command if isinstance(command, ChangeMembers) else None
+
+
+def _voters_of(version: int, members: Iterable[Member]) -> VoterSet:
+    voters = sorted(member.name for member in members if member.is_voter)
+    learners = sorted(member.name for member in members if not member.is_voter)
+    return VoterSet(version, tuple(voters), tuple(learners))
 
 
 def _declared_loss(entry: bytes) -> Loss | None:

@@ -4,7 +4,7 @@
 beside the node's certificates.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ class NodeSettings:
     actions_max: int = 16
     """Agents that run at once, recurring monitors not counted."""
     rules: SafetyRules = ALL_RULES
+    derive_key: Callable[[NodeName, str], bytes | None] = field(default=lambda _node, _certificate: None, repr=False)
+    """The heartbeat key that this node shares with a member, from that member's certificate (PEM)."""
 
     def member(self, node: NodeName) -> Member | None:
         """Return a member by name."""

@@ -40,15 +40,17 @@ class SharedFolding(Folding):
     def __init__(self) -> None:
         self._folded: dict[int, _Folded] = {}
 
-    def fold(self, cib: Cib, entry: bytes, *, index: int, term: Term, rules: SafetyRules) -> Applied:
+    def fold(
+        self, cib: Cib, entry: bytes, *, index: int, term: Term, rules: SafetyRules, is_in_force: bool = False
+    ) -> Applied:
         """See `Folding.fold`."""
         known = self._folded.get(index)
         if known is None or known.entry != entry or known.term != term or not _is_same(known.before, cib):
-            applied = super().fold(cib, entry, index=index, term=term, rules=rules)
+            applied = super().fold(cib, entry, index=index, term=term, rules=rules, is_in_force=is_in_force)
             self._folded.setdefault(index, _Folded(cib, entry, term, applied))
             return applied
         if index % self.OWN_WORK_EVERY == 0:
-            applied = super().fold(cib, entry, index=index, term=term, rules=rules)
+            applied = super().fold(cib, entry, index=index, term=term, rules=rules, is_in_force=is_in_force)
             return known.applied if known.is_equal(applied.cib) else applied
         return known.applied
 

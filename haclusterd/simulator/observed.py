@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from haclusterd.model.ids import NodeName, Term
-from haclusterd.ports.store import StateMachine, Store, StoreEvent
+from haclusterd.ports.store import PeerPlaces, StateMachine, Store, StoreEvent, VoterSet
 
 
 class ObservedMachine:
@@ -26,6 +26,24 @@ class ObservedMachine:
         outcome = self._inner.apply(index, term, entry)
         self._outcome_seen(outcome)
         return outcome
+
+    def apply_voters(self, index: int, term: Term, entry: bytes) -> object:
+        """See `StateMachine.apply_voters`."""
+        outcome = self._inner.apply_voters(index, term, entry)
+        self._outcome_seen(outcome)
+        return outcome
+
+    def voter_set(self) -> VoterSet | None:
+        """See `StateMachine.voter_set`."""
+        return self._inner.voter_set()
+
+    def proposed_voters(self, entry: bytes) -> VoterSet | None:
+        """See `StateMachine.proposed_voters`."""
+        return self._inner.proposed_voters(entry)
+
+    def may_change_voters(self, entry: bytes) -> bool:
+        """See `StateMachine.may_change_voters`."""
+        return self._inner.may_change_voters(entry)
 
     def snapshot(self) -> Callable[[], bytes]:
         """See `StateMachine.snapshot`."""
@@ -69,6 +87,10 @@ class ObservedStore:
     def retime(self, node_timeout_ms: int) -> None:
         """See `Store.retime`."""
         self._inner.retime(node_timeout_ms)
+
+    def follow_places(self, places: PeerPlaces) -> None:
+        """See `Store.follow_places`."""
+        self._inner.follow_places(places)
 
     def stop(self) -> None:
         """See `Store.stop`."""

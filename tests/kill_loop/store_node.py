@@ -23,7 +23,7 @@ import msgpack
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.model.ids import NodeName, Term
-from haclusterd.ports.store import Applied, Restored, StoreEvent
+from haclusterd.ports.store import Applied, Restored, StoreEvent, VoterSet
 
 RETRY_S = 1.0
 IN_FLIGHT_MAX = 32
@@ -67,6 +67,18 @@ class WordsAndRegister:
         elif kind == "look":
             return True, str(len(self.words))
         return True, self.register
+
+    def voter_set(self) -> VoterSet | None:
+        return None
+
+    def proposed_voters(self, entry: bytes) -> VoterSet | None:
+        return None
+
+    def may_change_voters(self, entry: bytes) -> bool:
+        return False
+
+    def apply_voters(self, index: int, term: Term, entry: bytes) -> object:
+        raise AssertionError("nobody changes the voters here")
 
     def snapshot(self) -> Callable[[], bytes]:
         state = (list(self.words), self.register, list(self.results.items()), self.digest)
@@ -179,8 +191,7 @@ def make_store(directory: Path, name: str, machine: WordsAndRegister) -> RaftThr
         ),
         directory=directory / name / "store",
         credentials=directory / name,
-        listen=(addresses[NodeName(name)],),
-        peers={node: (address,) for node, address in addresses.items() if node != name},
+        addresses={node: (address,) for node, address in addresses.items()},
         machine=machine,
         call_main=asyncio.get_running_loop().call_soon_threadsafe,
         fail=fail,

@@ -4,7 +4,7 @@ import hashlib
 import heapq
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import msgpack
@@ -14,7 +14,7 @@ from haclusterd.adapters.raft_identity import create_identity
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
-from haclusterd.ports.store import Applied, LeadershipChanged, Restored, StoreEvent
+from haclusterd.ports.store import Applied, LeadershipChanged, Restored, StoreEvent, VoterSet
 
 CLUSTER = "11111111-2222-3333-4444-555555555555"
 
@@ -89,6 +89,8 @@ class ListMachine:
         self.items: list[bytes] = []
         self.digest = b""
         self.tail: list[bytes] = []
+        self.voters: VoterSet | None = None
+        self.allows_changes = True
 
     def appended(self, entry: bytes) -> None:
         self.tail.append(entry)
@@ -102,15 +104,43 @@ class ListMachine:
         self.digest = hashlib.sha256(self.digest + entry).digest()
         return (entry, self.digest)
 
+    def apply_voters(self, index: int, term: Term, entry: bytes) -> object:
+        self.voters = self.proposed_voters(entry)
+        return self.apply(index, term, entry)
+
+    def voter_set(self) -> VoterSet | None:
+        return self.voters
+
+    def proposed_voters(self, entry: bytes) -> VoterSet | None:
+        """An entry of voters is written like `voters 3 n1,n2,n3 n4`: version, voters, learners."""
+        if not entry.startswith(b"voters "):
+            return None
+        _, version, voters, learners = entry.decode().split(" ")
+        return VoterSet(int(version), _names(voters), _names(learners))
+
+    def may_change_voters(self, entry: bytes) -> bool:
+        return self.allows_changes
+
     def snapshot(self) -> Callable[[], bytes]:
-        items, digest = tuple(self.items), self.digest
-        return lambda: msgpack.packb([items, digest])
+        items, digest, voters = tuple(self.items), self.digest, self.voters
+        spelled = None if voters is None else [voters.version, voters.voters, voters.learners]
+        return lambda: msgpack.packb([items, digest, spelled])
 
     def restore(self, data: bytes) -> object:
-        items, self.digest = msgpack.unpackb(data)
+        items, self.digest, spelled = msgpack.unpackb(data)
         self.items = list(items)
         self.tail = []
+        self.voters = None if spelled is None else VoterSet(spelled[0], tuple(spelled[1]), tuple(spelled[2]))
         return self.digest
+
+
+def spell_voters(version: int, voters: Iterable[NodeName], learners: Iterable[NodeName] = ()) -> bytes:
+    """Return an entry that changes the voters, as `ListMachine` reads it."""
+    return f"voters {version} {','.join(sorted(voters))} {','.join(sorted(learners))}".encode()
+
+
+def _names(text: str) -> tuple[NodeName, ...]:
+    return tuple(NodeName(name) for name in text.split(",") if name)
 
 
 @dataclass

@@ -25,8 +25,9 @@ LEVEL_1 = Path(__file__).parent / "codec_1"
 
 
 LEVEL_2 = LEVEL_1.with_name("codec_2")
-NEWEST = LEVEL_2
-LEVELS = (LEVEL_1, LEVEL_2)
+LEVEL_3 = LEVEL_1.with_name("codec_3")
+NEWEST = LEVEL_3
+LEVELS = (LEVEL_1, LEVEL_2, LEVEL_3)
 
 
 def rewrite_newest() -> None:

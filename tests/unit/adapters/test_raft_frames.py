@@ -131,7 +131,7 @@ def test_what_is_not_a_message_is_refused(frame: bytes) -> None:
         pytest.param([[b"\0a", 8, 5]], id="a term above the sender's"),
         pytest.param([[b"\0a", 8, 3], [b"\0b", 8, 3]], id="an index twice"),
         pytest.param([[b"", 8, 3]], id="an empty command"),
-        pytest.param([[b"\x02rem", 8, 3]], id="a membership change"),
+        pytest.param([[b"\x04rem", 8, 3]], id="an unknown kind"),
         pytest.param([[b"\x03v", 8, 3]], id="a version switch"),
         pytest.param([[b"\0a", 8]], id="no term"),
         pytest.param([["\0a", 8, 3]], id="text as command"),

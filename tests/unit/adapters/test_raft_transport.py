@@ -23,6 +23,7 @@ from haclusterd.adapters.certificates import (
 from haclusterd.adapters.raft_settings import MAX_FRAME_BYTES, RaftTimers
 from haclusterd.adapters.raft_transport import GREETING_VERSION, Address, Links, RaftTransport
 from haclusterd.model.ids import NodeName
+from haclusterd.ports.store import PeerPlaces
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 CLUSTER = "11111111-2222-3333-4444-555555555555"
@@ -53,12 +54,13 @@ class End:
         self.transport = RaftTransport(
             node=name,
             cluster=cluster,
-            listen=(network.addresses[name], *network.more_addresses.get(name, ())),
-            peers={
-                peer: (address, *network.more_addresses.get(peer, ()))
-                for peer, address in network.addresses.items()
-                if peer != name
-            },
+            places=PeerPlaces(
+                0,
+                {
+                    peer: (address, *network.more_addresses.get(peer, ()))
+                    for peer, address in network.addresses.items()
+                },
+            ),
             server_context=tls_context(directory, is_server=True),
             client_context=tls_context(directory, is_server=False),
             timers=RaftTimers.derive(600),

@@ -39,7 +39,7 @@ def document(command: object, **header: object) -> bytes:
 
 def test_the_spelling_is_compact_tagged_and_sparse() -> None:
     assert encode_envelope(envelope(CleanUp(None, NodeName("n1")))) == (
-        b'{"format":1,"level":2,"envelope":{"request":"r1","proposer":"n1","at":5,'
+        b'{"format":1,"level":3,"envelope":{"request":"r1","proposer":"n1","at":5,'
         b'"command":{"CleanUp":{"resource":null,"node":"n1"}}}}'
     )
 
@@ -47,7 +47,7 @@ def test_the_spelling_is_compact_tagged_and_sparse() -> None:
 def test_a_cib_is_lines_of_address_and_value() -> None:
     cib = Cib("u", configuration=Configuration(resources={ResourceId("b"): Primitive(ResourceId("b"), DUMMY)}))
     assert encode_cib(cib).decode().splitlines() == [
-        '{"format":1,"level":2}',
+        '{"format":1,"level":3}',
         '[[],{"cluster_uuid":"u"}]',
         '[["configuration"],{}]',
         '[["configuration","resources","b"],'
@@ -71,8 +71,8 @@ def test_the_order_of_a_mapping_is_kept_and_counts() -> None:
         (b"\xff", "no JSON"),
         (b"[" * 100_000, "no JSON"),
         (b"[]", "expected an object of envelope, format, level"),
-        (document({"Join": {}}, format=2), "written in format 2, level 1; this version reads format 1 up to level 2"),
-        (document({"Join": {}}, level=3), "written in format 1, level 3"),
+        (document({"Join": {}}, format=2), "written in format 2, level 1; this version reads format 1 up to level 3"),
+        (document({"Join": {}}, level=4), "written in format 1, level 4"),
         (document({"Join": {}}, level=True), "no positive integers"),
         (document({"Join": {}}, more=1), "expected an object of"),
         (document({"Reboot": {}}), "command: unknown type 'Reboot'"),
@@ -107,7 +107,7 @@ def put_rule(levels: int) -> bytes:
     command = '{"ChangeConfiguration":{"expected_epoch":1,"edits":[{"PutConstraint":{"constraint":' + location + "}}],"
     command += '"author":"a","reason":""}}'
     return (
-        '{"format":1,"level":2,"envelope":{"request":"r","proposer":"n","at":1,"command":' + command + "}}"
+        '{"format":1,"level":3,"envelope":{"request":"r","proposer":"n","at":1,"command":' + command + "}}"
     ).encode()
 
 

@@ -1,0 +1,68 @@
+"""Learners become voters: the DC gives the vote to whoever is to have one and has caught up, one after the other.
+
+A voter that lacks the log would hold up every commit until it has it, so it gets the log first, without a vote (Raft
+thesis §4.2.1). Nothing here decides how many voters there are: a person did, when the member was added.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from haclusterd.cib.apply_members import waits_for
+from haclusterd.cib.commands import ChangeMembers
+from haclusterd.machines.effects import Effect, Propose
+from haclusterd.machines.moment import Moment
+from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.instants import NEVER, Instant, after
+
+RETRY_MS = 500
+"""Between two attempts: the leader may not be able to change the members at the moment."""
+
+
+class LearnersMachine:
+    """Gives votes, on the DC."""
+
+    def __init__(self) -> None:
+        self._ready: tuple[NodeName, ...] = ()
+        self._attempt = 0
+        self._retry_at = Instant(0)
+        self._is_waiting = False
+
+    def ready(self, learners: tuple[NodeName, ...]) -> None:
+        """Raft says which learners have caught up."""
+        self._ready = learners
+
+    def step(self, cib: Cib, term: Term, moment: Moment) -> Sequence[Effect]:
+        """Propose the next voter, if one is due."""
+        command = next_voter(cib, self._ready)
+        self._is_waiting = command is not None
+        if command is None or moment.now < self._retry_at:
+            return ()
+        self._attempt += 1
+        self._retry_at = after(moment.now, RETRY_MS)
+        return (Propose(f"voter:{term}:{command.version}:{self._attempt}", command),)
+
+    def deadline(self) -> Instant:
+        """Return when `step` is wanted next."""
+        return self._retry_at if self._is_waiting else NEVER
+
+
+def next_voter(cib: Cib, ready: tuple[NodeName, ...]) -> ChangeMembers | None:
+    """Return the change that gives the next learner its vote; None when there is none, or it must wait."""
+    for name in sorted(ready):
+        member = cib.members.get(name)
+        status = cib.status.nodes.get(name)
+        if member is None or member.is_voter or not member.wants_vote:
+            continue
+        if status is None or status.state is not NodeState.ONLINE or status.is_leaving:
+            continue
+        members = {**cib.members, name: replace(member, is_voter=True, wants_vote=False)}
+        command = ChangeMembers(
+            cib.membership.version + 1,
+            tuple(members[each] for each in sorted(members)),
+            (),
+            "the cluster",
+            f"{name} has caught up",
+        )
+        return None if waits_for(cib, command) else command
+    return None
