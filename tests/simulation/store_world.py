@@ -257,6 +257,7 @@ class World:
         self.seed = seed
         self.chance = random.Random(f"{seed} world")
         self.names = tuple(NodeName(f"n{i + 1}") for i in range(voters))
+        self.founders = self.names
         self.snapshot_every = snapshot_every
         self.is_hostile = is_hostile
         self.latency_us = latency_us
@@ -285,11 +286,51 @@ class World:
         return RaftSettings(
             cluster=CLUSTER,
             node=name,
-            voters=self.names,
+            voters=self.founders,
+            learners=() if name in self.founders else (name,),
             timers=self.timers,
             snapshot_every=self.snapshot_every,
             retained_entries=self.snapshot_every // 4,
         )
+
+    # Members.
+
+    def add_machine(self, name: NodeName) -> None:
+        """Start a node with an empty disk; it is told the log as soon as a leader counts it among the members."""
+        self.names = (*self.names, name)
+        self.nodes[name] = SimulatedNode(self, name)
+
+    def voter_set(self) -> VoterSet:
+        """Return the voters as the leader of the newest term has them."""
+        name = self.leader()
+        assert name is not None
+        return self.nodes[name].core.voter_set
+
+    def ask_for_voters(self, version: int, voters: Iterable[NodeName], learners: Iterable[NodeName] = ()) -> bytes:
+        """Propose a voter set to the leader, and return the entry."""
+        entry = spell_voters(version, voters, learners)
+        leader = self.wait_for_leader()
+        self.nodes[leader].core.propose(entry)
+        self.nodes[leader].core.tick()
+        return entry
+
+    def change_voters(self, voters: Iterable[NodeName], learners: Iterable[NodeName] = ()) -> None:
+        """Ask until it is so."""
+        wanted = (tuple(sorted(voters)), tuple(sorted(learners)))
+
+        def is_so() -> bool:
+            leader = self.leader()
+            if leader is None:
+                return False
+            core = self.nodes[leader].core
+            current = core.voter_set
+            if (current.voters, current.learners) == wanted:
+                return self.nodes[leader].machine.voter_set() == current
+            if not any(entry.startswith(b"voters ") for entry in self.nodes[leader].machine.tail):
+                self.ask_for_voters(current.version + 1, *wanted)
+            return False
+
+        self.run_until(is_so)
 
     # Time.
 
