@@ -364,7 +364,7 @@ def _decode_places(frame: bytes) -> PeerPlaces | None:
     try:
         version, members, revoked = msgpack.unpackb(frame[1:], max_ext_len=0, max_map_len=0, max_array_len=4096)
         addresses = {NodeName(name): _addresses(places) for name, places in members}
-        is_sound = type(version) is int and version >= 0 and 0 < len(addresses) <= MEMBERS_MAX
+        is_sound = type(version) is int and version >= 0 and 0 < len(addresses) == len(members) <= MEMBERS_MAX
         is_sound = is_sound and all(NODE_NAME.match(name) for name in addresses)
         is_sound = is_sound and all(type(each) is str and len(each) == FINGERPRINT_LENGTH for each in revoked)
         return PeerPlaces(version, addresses, frozenset(revoked)) if is_sound else None

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import datetime as dt
+import hashlib
 import pickle  # noqa: TID251 (it must be refused)
 import socket
 import ssl
@@ -21,7 +22,7 @@ from haclusterd.adapters.certificates import (
     write_node_credentials,
 )
 from haclusterd.adapters.raft_settings import MAX_FRAME_BYTES, RaftTimers
-from haclusterd.adapters.raft_transport import GREETING_VERSION, Address, Links, RaftTransport
+from haclusterd.adapters.raft_transport import GREETING_VERSION, PLACES_MARK, Address, Links, RaftTransport
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.store import PeerPlaces
 
@@ -350,3 +351,104 @@ async def test_strangers_that_say_nothing_do_not_keep_peers_out(network: Network
     await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
     for _, writer in silent:
         writer.transport.abort()
+
+
+def places(network: Network, version: int, *names: NodeName, revoked: frozenset[str] = frozenset()) -> PeerPlaces:
+    return PeerPlaces(version, {name: (network.addresses[name],) for name in names}, revoked)
+
+
+def fingerprint_of(network: Network, name: NodeName) -> str:
+    pem = (network.directory / name / "node.pem").read_text()
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest()
+
+
+async def test_a_new_member_is_talked_to_as_soon_as_it_is_one(network: Network) -> None:
+    network.addresses[N3] = free_address()
+    first = await network.start(N1)
+    first.transport.follow(places(network, 1, N1, N2))
+    third = await network.start(N3)
+    third.transport.follow(places(network, 1, N1, N2, N3))
+    assert first.told == []
+    first.transport.follow(places(network, 2, N1, N2, N3))
+    await until(lambda: first.told == ["+n3"] and third.told == ["+n1"])
+
+
+async def test_who_was_away_hears_of_new_members_from_those_it_knows(network: Network) -> None:
+    """n1 knows n2 only; n3, with the greater name, dials n1 in vain until n2 has told n1 of it."""
+    network.addresses[N3] = free_address()
+    known = dict(network.addresses)
+    third, second = await network.start(N3), await network.start(N2)
+    del network.addresses[N3]
+    first = await network.start(N1)
+    network.addresses = known
+    second.transport.follow(places(network, 3, N1, N2, N3))
+    await until(lambda: sorted(first.told) == ["+n2", "+n3"] and "+n1" in third.told)
+
+
+async def test_the_end_with_the_lesser_name_dials_when_the_other_does_not(network: Network) -> None:
+    """n1 has moved and n2 does not know where to: n1 dials."""
+    second = await network.start(N2)
+    network.addresses[N1] = free_address()
+    first = await network.start(N1)
+    await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
+
+
+async def test_who_is_no_member_any_more_is_shut_out(network: Network, caplog: pytest.LogCaptureFixture) -> None:
+    first, second = await network.start(N1), await network.start(N2)
+    await until(lambda: first.told == ["+n2"])
+    first.transport.follow(places(network, 1, N1))
+    await until(lambda: first.told == ["+n2", "-n2"] and second.told[:2] == ["+n1", "-n1"])
+    await until(lambda: "which is no peer here" in caplog.text)
+    assert first.told == ["+n2", "-n2"]
+
+
+async def test_a_revoked_certificate_is_refused_and_the_next_one_is_not(
+    network: Network, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = await network.start(N1), await network.start(N2)
+    await until(lambda: first.told == ["+n2"])
+    first.transport.follow(places(network, 1, N1, N2, revoked=frozenset({fingerprint_of(network, N2)})))
+    await until(lambda: "the certificate of n2 is revoked" in caplog.text)
+    await second.transport.stop()
+    network.ends.remove(second)
+    assert first.told == ["+n2", "-n2"]
+    network.admit(network.authority, N2)
+    await network.start(N2)
+    await until(lambda: first.told == ["+n2", "-n2", "+n2"])
+
+
+async def test_an_address_changes_while_everybody_is_connected(network: Network) -> None:
+    first, second = await network.start(N1), await network.start(N2)
+    await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
+    old, network.addresses[N2] = network.addresses[N2], free_address()
+    second.transport.follow(places(network, 1, N1, N2))
+    await until(lambda: first.transport.places.version == 1)
+    reader, writer = await asyncio.open_connection(*network.addresses[N2])
+    writer.close()
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection(*old)
+    del reader
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"",
+        msgpack.packb([1]),
+        msgpack.packb([1, [], []]),
+        msgpack.packb([1, [["n1", []]], []]),
+        msgpack.packb([1, [["n1", [["h", 0]]]], []]),
+        msgpack.packb([1, [["n1", [["h", 1]]]], ["short"]]),
+        msgpack.packb([-1, [["n1", [["h", 1]]]], []]),
+        msgpack.packb([1, [["../n1", [["h", 1]]]], []]),
+        msgpack.packb([1, [[["n1"], [["h", 1]]]], []]),
+        msgpack.packb([1, {"n1": 1}, []]),
+        msgpack.packb([1, [["n1", [["h", 1]]]] * 300, []]),
+    ],
+)
+async def test_a_list_of_members_that_is_none_ends_the_session(network: Network, frame: bytes) -> None:
+    first, second = await network.start(N1), await network.start(N2)
+    await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
+    second.transport.send(N1, PLACES_MARK + frame)
+    await until(lambda: first.told[:2] == ["+n2", "-n2"])
+    assert first.transport.places.version == 0
