@@ -50,7 +50,8 @@ nodelist {{
 NODE = """    node {{
         name: {name}
         nodeid: {number}
-        ring0_addr: {address}
+        ring0_addr: {first}
+        ring1_addr: {second}
     }}
 """
 
@@ -129,7 +130,7 @@ class PacemakerSite(Site):
             consensus_ms = self._token_ms * 12 // 10
             timing = f"    token: {self._token_ms}\n    token_coefficient: 0\n    consensus: {consensus_ms}\n"
         nodes = "".join(
-            NODE.format(name=each.name, number=each.index, address=address(each.index, 0))
+            NODE.format(name=each.name, number=each.index, first=address(each.index, 0), second=address(each.index, 1))
             for each in self.machines.values()
         )
         text = COROSYNC.format(timing=timing, nodes=nodes)
