@@ -385,7 +385,7 @@ class RaftThread:
         )
         try:
             core.open()
-            await transport.start(Links(core.peer_connected, core.peer_disconnected, core.receive))
+            await transport.start(Links(core.peer_connected, core.peer_disconnected, self._receive))
         except OSError as error:
             places = ", ".join(f"{host}:{port}" for host, port in self._addresses[self._settings.node])
             raise StoreRefused(f"{places}, {self._directory}: {error}") from error
@@ -427,12 +427,30 @@ class RaftThread:
         future = self._loop.run_in_executor(None, work)
         future.add_done_callback(lambda finished: done(finished.result()))
 
+    def _receive(self, peer: NodeName, frame: bytes) -> bool:
+        is_message = self._core.receive(peer, frame)
+        self._arm()
+        return is_message
+
     def _pump(self) -> None:
         self._side.pump()
         if self._timer is not None:
             self._timer.cancel()
-        wait_ms = min(self._core.due() - _boot_clock(), self._core.timers.append_ms)
-        self._timer = self._loop.call_later(max(wait_ms, 1) / 1000, self._pump)
+            self._timer = None
+        self._arm()
+
+    def _arm(self) -> None:
+        """See that `_pump` comes when something is due, and once per election minimum; an earlier timer stays.
+
+        On a follower every message moves the election on, and a timer that it does not move costs nothing.
+        """
+        wait_ms = min(self._core.due() - _boot_clock(), self._core.timers.election_min_ms)
+        at = self._loop.time() + max(wait_ms, 1) / 1000
+        if self._timer is not None:
+            if self._timer.when() <= at:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(at, self._pump)
 
     def _on_loop_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """A programmer's error on this thread ends the process; the world's errors are logged."""

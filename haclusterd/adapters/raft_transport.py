@@ -63,6 +63,7 @@ class _Session:
     fingerprint: str
     heard_at: float
     wrote_at: float
+    was_silent: bool = False
     is_muted: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -103,6 +104,7 @@ class RaftTransport:
             raise missing[0][1]
         for address, _ in missing:
             self._spawn(self._listen_later(address))
+        self._spawn(self._keep_alive())
         self._dial_members()
 
     def follow(self, places: PeerPlaces) -> None:
@@ -273,7 +275,6 @@ class RaftTransport:
         session = _Session(peer, writer, _fingerprint(writer), heard_at=loop.time(), wrote_at=loop.time())
         self._begin(session, links)
         self._write(session, _encode_places(self.places))
-        keeper = self._spawn(self._keep_alive(session))
         try:
             while not session.is_muted:
                 frame = await _read_frame(reader, MAX_FRAME_BYTES)
@@ -285,7 +286,6 @@ class RaftTransport:
                 if frame and not session.is_muted and not links.received(peer, frame):
                     raise GreetingRefused(f"{peer} sent a frame that is not a message")
         finally:
-            keeper.cancel()
             self._end(session, links)
 
     def _learn(self, peer: NodeName, frame: bytes) -> None:
@@ -310,21 +310,21 @@ class RaftTransport:
             del self._sessions[session.peer]
             links.disconnected(session.peer)
 
-    async def _keep_alive(self, session: _Session) -> None:
+    async def _keep_alive(self) -> None:
         loop = asyncio.get_running_loop()
-        was_silent = False
-        while not session.is_muted:
+        while True:
             ping_s, silence_s = self.timers.ping_ms / 1000, self.timers.silence_ms / 1000
             await asyncio.sleep(ping_s)
             now = loop.time()
-            is_silent = now - session.heard_at > silence_s
-            # Once is not enough: after a stall of this process, what the peer sent meanwhile is read only now.
-            if is_silent and was_silent:
-                session.abort()
-                return
-            was_silent = is_silent
-            if now - session.wrote_at >= ping_s:
-                self._write(session, b"")
+            for session in list(self._sessions.values()):
+                is_silent = now - session.heard_at > silence_s
+                # Once is not enough: after a stall of this process, what the peer sent meanwhile is read only now.
+                if is_silent and session.was_silent:
+                    session.abort()
+                    continue
+                session.was_silent = is_silent
+                if now - session.wrote_at >= ping_s:
+                    self._write(session, b"")
 
     def _spawn(self, work: "asyncio._CoroutineLike[None]") -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
