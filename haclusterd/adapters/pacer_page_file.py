@@ -49,8 +49,11 @@ def open_page(directory: Path) -> MappedPage | None:
     return mapped
 
 
-def make_page(directory: Path) -> MappedPage:
-    """Map the page of a runtime directory; make a safe new one where there is none of this layout. Raises OSError."""
+def make_page(directory: Path, *, is_empty: bool = False) -> MappedPage:
+    """Map the page of a runtime directory; make a safe new one where there is none of this layout. Raises OSError.
+
+    `is_empty`: a new one says that nothing runs here, as is so after a boot.
+    """
     found = open_page(directory)
     if found is not None:
         return found
@@ -64,6 +67,7 @@ def make_page(directory: Path) -> MappedPage:
         os.close(descriptor)
     assert made is not None
     made.page.format()
+    made.page.set_empty(is_empty=is_empty)
     os.rename(unfinished, path)
     return made
 

@@ -19,6 +19,7 @@ from haclusterd.cib import (
     apply_orders,
     apply_staged,
     apply_tickets,
+    apply_watchdog,
     commands,
 )
 from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, RefusalCode
@@ -39,6 +40,7 @@ _HANDLERS: dict[type, _Handler] = {
     commands.MembersFollowed: apply_members.members_followed,
     commands.DcElected: apply_membership.dc_elected,
     commands.Join: apply_membership.join,
+    commands.PublishWatchdog: apply_watchdog.publish_watchdog,
     commands.RequestLeave: apply_membership.request_leave,
     commands.Leaving: apply_membership.leaving,
     commands.Lost: apply_membership.lost,

@@ -17,6 +17,7 @@ from haclusterd.model.fencing import (
 )
 from haclusterd.model.ids import FenceKey, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.watchdog import WATCHDOG
 
 REMEMBERED_FENCINGS = 100
 
@@ -114,6 +115,8 @@ def fenced(cib: Cib, command: commands.Fenced, entry: Entry) -> Verdict:
             since=entry.at,
             detail=target.detail,
             fenced_incarnation=command.incarnation,
+            watchdog=target.watchdog,
+            longest_lease_ms=target.longest_lease_ms,
         )
         status = replace(status, nodes={**status.nodes, target.name: dead})
     text = f"{command.node} is fenced" + (f" ({command.detail})" if command.detail else "")
@@ -129,6 +132,15 @@ def record_fence_failure(cib: Cib, command: commands.RecordFenceFailure, entry: 
 
 
 def _failed(cib: Cib, order: FenceOrder, outcome: FenceOutcome, detail: str, at: WallTime) -> Verdict:
+    text = f"fencing of {order.target} with {order.device} ended: {outcome}" + (f" ({detail})" if detail else "")
+    return accept(
+        with_ended_order(cib, order, outcome, detail, at),
+        change(ChangeKind.FENCING_FAILED, text, node=order.target, resource=order.device),
+    )
+
+
+def with_ended_order(cib: Cib, order: FenceOrder, outcome: FenceOutcome, detail: str, at: WallTime) -> Cib:
+    """Return the CIB in which a fence order has ended."""
     record = FencingRecord(
         key=order.key,
         target=order.target,
@@ -143,11 +155,7 @@ def _failed(cib: Cib, order: FenceOrder, outcome: FenceOutcome, detail: str, at:
         reason=order.reason,
         others=order.others,
     )
-    text = f"fencing of {order.target} with {order.device} ended: {outcome}" + (f" ({detail})" if detail else "")
-    return accept(
-        with_status(cib, _with_record(cib.status, record, at)),
-        change(ChangeKind.FENCING_FAILED, text, node=order.target, resource=order.device),
-    )
+    return with_status(cib, _with_record(cib.status, record, at))
 
 
 def _with_record(status: Status, record: FencingRecord, at: WallTime) -> Status:
@@ -155,7 +163,9 @@ def _with_record(status: Status, record: FencingRecord, at: WallTime) -> Status:
     history = (*status.fencing_history, record)[-REMEMBERED_FENCINGS:]
     proofs = dict(status.proofs)
     proof = _PROOF.get(record.outcome)
-    if proof is not None and record.device is not None:
+    is_believed = record.device == WATCHDOG and record.outcome is FenceOutcome.FENCED
+    if proof is not None and record.device is not None and not is_believed:
+        # That a watchdog did its work follows from the time that has passed; it is no proof that it does.
         for device in (record.device, *record.others):
             proofs[proof_key(device, record.target)] = DeviceProof(proof, at, record.detail)
     return replace(status, fence_orders=orders, fencing_history=history, proofs=proofs)

@@ -4,11 +4,15 @@ from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active
+from haclusterd.cib.apply_fencing import with_ended_order
+from haclusterd.cib.apply_watchdog import lease_in_force_ms
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_status
 from haclusterd.model.cluster import Cib, DesignatedController, NodeState, NodeStatus
+from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
+from haclusterd.model.watchdog import WATCHDOG
 
 
 def form_cluster(cib: Cib, command: commands.FormCluster, entry: Entry) -> Verdict:
@@ -54,6 +58,7 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
     if command.incarnation in (status.incarnation, status.fenced_incarnation):
         text = f"incarnation {command.incarnation} of {command.node} is over ({status.state}); join under a new one"
         return refuse(cib, RefusalCode.OLD_INCARNATION, text)
+    cib = _without_wait_for_watchdog(cib, status, command, entry)
     is_being_fenced = any(order.target == command.node for order in cib.status.fence_orders.values())
     is_evading = status.is_fence_requested and status.state is NodeState.LOST and _is_same_boot(status, command)
     if is_evading:
@@ -71,11 +76,23 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         incarnation=command.incarnation,
         since=entry.at,
         membership=cib.membership.version,
+        watchdog=command.watchdog,
+        longest_lease_ms=lease_in_force_ms(cib.configuration),
     )
     manner = "restarted" if is_same_boot else "joined"
     return accept(
         with_node(cib, joined), change(ChangeKind.NODE_JOINED, f"{command.node} {manner}", node=command.node)
     )
+
+
+def _without_wait_for_watchdog(cib: Cib, status: NodeStatus, command: commands.Join, entry: Entry) -> Cib:
+    """End the wait for a watchdog when the node is back after a boot: no agent is under way that could hit it late."""
+    if _is_same_boot(status, command):
+        return cib
+    for order in cib.status.fence_orders.values():
+        if order.target == command.node and WATCHDOG in order.devices:
+            return with_ended_order(cib, order, FenceOutcome.FENCED, "it is back after a boot", entry.at)
+    return cib
 
 
 def _is_same_boot(status: NodeStatus, command: commands.Join) -> bool:

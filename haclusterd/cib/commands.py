@@ -22,6 +22,7 @@ from haclusterd.model.fencing import DeviceProof, FenceOrder, FenceOutcome
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.orders import OperationResult, Order
+from haclusterd.model.watchdog import Watchdog
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,17 @@ class Join:
 
     node: NodeName
     incarnation: Incarnation
+    watchdog: Watchdog | None = None
+    """The device that resets this node unless it is fed; survivors count on its timeout (safety.md §2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishWatchdog:
+    """What a node's Join said of its watchdog device is no longer so."""
+
+    node: NodeName
+    incarnation: Incarnation
+    watchdog: Watchdog | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +374,7 @@ Command = (
     | MembersFollowed
     | DcElected
     | Join
+    | PublishWatchdog
     | RequestLeave
     | Leaving
     | Lost

@@ -25,6 +25,7 @@ from haclusterd.adapters.raft_identity import create_identity
 from haclusterd.entry_points.initial_state import install_initial_state
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName
+from haclusterd.model.watchdog import WatchdogSettings
 from haclusterd.runtime.settings import BOOT_ID_FILE, CONFIGURATION_FILE, Installation, render
 
 HEARTBEAT_KEYS = "heartbeat.keys"
@@ -45,6 +46,7 @@ class NodePlaces:
     runtime_directory: Path = RUNTIME_DIRECTORY
     boot_id_file: Path = Path(BOOT_ID_FILE)
     is_development: bool = False
+    watchdog: WatchdogSettings | None = None
 
 
 def make_bundles(
@@ -79,6 +81,7 @@ def make_bundles(
             boot_id_file=place.boot_id_file,
             is_development=place.is_development,
             node_timeout_ms=2000,
+            watchdog=place.watchdog,
         )
         (bundle / CONFIGURATION_FILE).write_text(render(installation))
         bundles[member.name] = bundle

@@ -249,6 +249,7 @@ def _node_settings(installation: Installation) -> NodeSettings:
         boot_id=installation.boot_id(),
         keys=read_keys(installation.directory),
         timing=derive(installation.node_timeout_ms),
+        watchdog=installation.watchdog,
         actions_max=max(8, 2 * (os.cpu_count() or 4)),
         derive_key=partial(_derive_key, installation),
     )

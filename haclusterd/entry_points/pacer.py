@@ -6,6 +6,9 @@ Invariant: nothing in the loop can wait: no name lookup, no disk, no log that is
 standard library is imported, and what is imported is imported before the memory is locked. Collecting garbage is off;
 nothing here makes cycles.
 
+It holds the watchdog device, if the brain names one. SIGHUP executes the program anew in this process, which keeps the
+device open. SIGTERM and SIGINT leave the device counting, unless this node is proven empty: then it is let go of.
+
 Exit codes: 0 after SIGTERM or SIGINT; 1 when the runtime directory cannot be used or was taken away; 3 when another
 pacer serves it.
 """
@@ -20,7 +23,7 @@ import signal
 import socket
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from haclusterd.adapters.heartbeat_sockets import HeartbeatSockets
@@ -28,10 +31,12 @@ from haclusterd.adapters.pacer_listener import BrainClient, PacerListener
 from haclusterd.adapters.pacer_page_file import SOCKET_NAME, MappedPage, make_page
 from haclusterd.adapters.real_time import lock_memory, run_first
 from haclusterd.adapters.service_notification import notify
+from haclusterd.adapters.watchdog_device import WatchdogDevice, inherited_device, open_device, panic
 from haclusterd.machines.pacer import Effect, PacerMachine, PublishLease, Report, SendHeartbeat
+from haclusterd.machines.watchdog_feeding import FeedWatchdog, OpenWatchdog, Panic
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
-from haclusterd.model.pacer import NO_LEASE, PacerReport, PacerSettings
+from haclusterd.model.pacer import NO_LEASE, HeldLease, PacerReport, PacerSettings
 from haclusterd.protocol import heartbeat as heartbeat_protocol
 from haclusterd.protocol import pacer_socket
 
@@ -65,9 +70,10 @@ def say(line: str) -> None:
 class PacerProcess:
     """The machine and its hands. `directory` is locked by the caller."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, is_first: bool, device: WatchdogDevice | None = None) -> None:
+        """`is_first`: no pacer served this directory before, so nothing was started under it; `device` is open."""
         self._selector = selectors.DefaultSelector()
-        self._mapped: MappedPage = make_page(directory)
+        self._mapped: MappedPage = make_page(directory, is_empty=is_first)
         self._page = self._mapped.page
         self._machine = PacerMachine(boottime(), self._page.held_lease())
         self._sockets = HeartbeatSockets(self._selector, self._receive)
@@ -84,6 +90,11 @@ class PacerProcess:
         self._errors: tuple[str, ...] = ()
         self._looked_at = boottime()
         self._exit_code: int | None = None
+        self._is_to_renew = False
+        self._watchdog_problem = ""
+        self._device = device
+        if device is not None:
+            self._machine.watchdog_opened(device.watchdog, boottime())
 
     def run(self) -> int:
         """Serve until a signal; return the exit code. Raises OSError when the directory cannot be used."""
@@ -96,7 +107,10 @@ class PacerProcess:
             wait_ms = max(0, min(self._machine.wake_at - now, LONGEST_WAIT_MS))
             for key, _ in self._selector.select(wait_ms / 1000):
                 key.data()
+        if self._is_to_renew:
+            self._renew()
         notify("STOPPING=1")
+        self._let_go()
         self._sockets.close()
         self._listener.close()
         return self._exit_code
@@ -106,13 +120,44 @@ class PacerProcess:
         woken, waker = socket.socketpair(type=socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         self._waker = waker
         signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: None)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        self._selector.register(woken, selectors.EVENT_READ, self._end)
+        self._selector.register(woken, selectors.EVENT_READ, lambda: self._end(woken.recv(1)))
 
-    def _end(self) -> None:
+    def _end(self, number: bytes) -> None:
         self._exit_code = 0
+        self._is_to_renew = number == bytes((signal.SIGHUP,))
+
+    def _renew(self) -> None:
+        """Put a new image into this process; it goes on with the page, and with the open device."""
+        notify("RELOADING=1")
+        environment = {**os.environ, **(self._device.hand_over() if self._device is not None else {})}
+        try:
+            os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
+        except OSError as error:
+            say(f"cannot execute {sys.executable} anew: {error}; ending")
+
+    def _let_go(self) -> None:
+        """End the device's count when nothing runs here, and nothing can be started any more.
+
+        The brain says that it is not empty before it looks at the lease a last time, and here the lease is taken away
+        before the page is read: one of both sees the other.
+        """
+        device = self._device
+        if device is None:
+            return
+        if self._page.read(()).is_empty:
+            held = self._page.held_lease()
+            if held is not None:
+                self._page.publish_lease(HeldLease(held.token, NO_LEASE))
+            if self._page.read(()).is_empty:
+                try:
+                    device.disarm()
+                    say(f"{device.watchdog.device} let go of: nothing runs here")
+                except OSError as error:
+                    say(f"{device.watchdog.device}: {error}")
+                return
+        say(f"{device.watchdog.device} goes on counting: without a pacer this node is reset in {device.watchdog.timeout_ms} ms")
 
     # The clock
 
@@ -201,6 +246,43 @@ class PacerProcess:
                     self._page.publish_lease(lease)
                 case Report(report):
                     self._report(report)
+                case OpenWatchdog():
+                    self._open_watchdog(effect)
+                case FeedWatchdog(until):
+                    self._feed(until)
+                case Panic(action):
+                    say(f"ending this machine ({action})")
+                    say(panic(action))
+
+    def _open_watchdog(self, effect: OpenWatchdog) -> None:
+        try:
+            self._device = open_device(effect.settings, may_set_timeout=effect.may_set_timeout)
+        except OSError as error:
+            self._watchdog_failed(f"{effect.settings.device}: {error.strerror}")
+            return
+        watchdog = self._device.watchdog
+        weakness = f"; weak: {watchdog.weakness}" if watchdog.weakness else ""
+        say(f"{watchdog.device} ({watchdog.identity}) counts {watchdog.timeout_ms} ms{weakness}")
+        self._perform(self._machine.watchdog_opened(watchdog, boottime()))
+
+    def _feed(self, until: Instant) -> None:
+        """Feed, unless the time for that has passed since it was decided."""
+        if self._device is None or boottime() >= until:
+            return
+        try:
+            self._device.feed()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._watchdog_failed(f"{self._device.watchdog.device} takes no feed: {error.strerror}")
+            return
+        self._machine.watchdog_fed(boottime())
+
+    def _watchdog_failed(self, problem: str) -> None:
+        if problem != self._watchdog_problem:
+            say(problem)
+        self._watchdog_problem = problem
+        self._perform(self._machine.watchdog_failed(problem, boottime()))
 
     def _send(self, effect: SendHeartbeat) -> None:
         settings = self._settings
@@ -218,15 +300,29 @@ class PacerProcess:
             self._brain.send(pacer_socket.encode(replace(report, errors=errors) if errors else report))
 
 
-def take_lock(directory: Path) -> int | None:
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A runtime directory is this process's for its life."""
+
+    descriptor: int
+    is_first: bool
+    """Whether no pacer had the directory before; it is empty after a boot."""
+
+
+def take_lock(directory: Path) -> Lock | None:
     """Lock a runtime directory for this process's life; None when another pacer has it. Raises OSError."""
-    descriptor = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    path = directory / LOCK_NAME
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        descriptor, is_first = os.open(path, flags | os.O_EXCL, 0o600), True
+    except FileExistsError:
+        descriptor, is_first = os.open(path, flags, 0o600), False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
         return None
-    return descriptor
+    return Lock(descriptor, is_first)
 
 
 def stay_on_time() -> None:
@@ -261,7 +357,7 @@ def main(arguments: list[str] | None = None) -> int:
         if lock is None:
             say(f"another haclusterd-pacer serves {directory}; nothing was changed")
             return EXIT_TAKEN
-        process = PacerProcess(directory)
+        process = PacerProcess(directory, is_first=lock.is_first, device=inherited_device(os.environ))
         stay_on_time()
         return process.run()
     except OSError as error:

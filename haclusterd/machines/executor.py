@@ -313,10 +313,13 @@ class ExecutorMachine:
     def _publish_empty(self) -> list[Effect]:
         """Say whether nothing that is managed can be active here (safety.md §2, "Feed").
 
-        A life that has not joined begins nothing, and may know less than its predecessor did: it proves nothing new.
+        A life that has not joined begins nothing, and may know less than its predecessor did: it proves nothing new,
+        and what was said before it, or at boot, stays.
         """
         status = self._status()
         is_busy = any(line.running is not None or line.adopted or line.queue for line in self._lines.values())
+        if self._is_empty is None and not self._has_joined and not is_busy:
+            return []
         is_proven = self._is_empty is True
         if self._stopping is not None:
             is_proven = (is_proven or self._has_joined) and not self._stopping and not self._own_stop_failed

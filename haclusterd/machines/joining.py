@@ -11,13 +11,14 @@ from enum import StrEnum
 
 from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.changes import Refusal, RefusalCode
-from haclusterd.cib.commands import Join, Leaving, RequestLeave
+from haclusterd.cib.commands import Join, Leaving, PublishWatchdog, RequestLeave
 from haclusterd.machines.effects import Effect, Note, Propose, TransferLeadership
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceState
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.watchdog import Watchdog
 
 HELD_RETRY_MS = 500
 """How long to wait before asking again to join while this node is being fenced."""
@@ -39,6 +40,19 @@ class JoinState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class DrawIncarnation:
     """Draw a new incarnation and tell every machine and the pacer."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceState:
+    """How this node's watchdog device stands."""
+
+    watchdog: Watchdog | None = None
+    """The one that the pacer feeds."""
+    is_settled: bool = True
+    """Whether the pacer has opened the device that is configured, or said why it did not; True where there is none."""
+
+
+NO_DEVICE = DeviceState()
 
 
 class JoiningMachine:
@@ -93,11 +107,12 @@ class JoiningMachine:
         is_stopping_alone: bool,
         is_fencing: bool,
         is_leader: bool,
+        device: DeviceState = NO_DEVICE,
     ) -> Sequence[Effect | DrawIncarnation]:
         """Compare what the CIB says of this node with what it is.
 
         `is_fencing`: fence agents of this life are at work. It must not end before them: its orders would be closed as
-        unknown, and a late `off` could hit a node that has come back.
+        unknown, and a late `off` could hit a node that has come back. `device`: the watchdog, which a Join publishes.
         """
         status = cib.status.nodes.get(self._node)
         if status is None:
@@ -111,23 +126,32 @@ class JoiningMachine:
             is_over = moment.has_lease and not is_fencing
             return self._end_life("its resources were stopped without a lease") if is_over else ()
         if self._state is JoinState.JOINED:
-            return self._leave_step(cib, status, is_leader=is_leader) if self._is_leaving else ()
+            left = self._leave_step(cib, status, is_leader=is_leader) if self._is_leaving else ()
+            return (*self._publish(status, device), *left)
         if self._state is JoinState.OVER:
             # What a wrongly fenced life runs must be stopped before anything else: it may be starting elsewhere.
             must_stop_first = status.state is NodeState.FENCED and not has_acted_alone
             return () if must_stop_first or is_fencing else self._end_life(f"it is {status.state}")
-        return self._ask(moment)
+        return self._ask(moment, device) if device.is_settled else ()
+
+    def _publish(self, status: NodeStatus, device: DeviceState) -> Sequence[Effect]:
+        """Say that another device is fed than the one that survivors count on, or none."""
+        if not device.is_settled or device.watchdog == status.watchdog:
+            return ()
+        timeout_ms = device.watchdog.timeout_ms if device.watchdog is not None else 0
+        command = PublishWatchdog(self._node, self._incarnation, device.watchdog)
+        return (Propose(f"watchdog:{self._incarnation}:{timeout_ms}", command),)
 
     def _end_life(self, why: str) -> Sequence[Effect | DrawIncarnation]:
         return (Note("reincarnation", f"this incarnation is over: {why}"), DrawIncarnation())
 
-    def _ask(self, moment: Moment) -> Sequence[Effect]:
+    def _ask(self, moment: Moment, device: DeviceState) -> Sequence[Effect]:
         """Ask to join, with or without a lease: a lost node is echoed by nobody until its next Join is applied."""
         if self._state is JoinState.HELD:
             if moment.now < self._retry_at:
                 return ()
             self._retry_at = after(moment.now, HELD_RETRY_MS)
-        return (Propose(f"join:{self._incarnation}:{self._attempt}", Join(self._node, self._incarnation)),)
+        return (Propose(f"join:{self._incarnation}:{self._attempt}", Join(self._node, self._incarnation, device.watchdog)),)
 
     def _observe(self, status: NodeStatus) -> None:
         if status.incarnation != self._incarnation:

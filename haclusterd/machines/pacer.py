@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from haclusterd.machines.watchdog_feeding import FeedRule, WatchdogEffect, WatchdogFeeding
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
 from haclusterd.model.pacer import (
@@ -33,6 +34,7 @@ from haclusterd.model.pacer import (
 )
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import DEFAULT_NODE_TIMEOUT_MS, Timing, derive
+from haclusterd.model.watchdog import Watchdog
 
 HUNG_SHARE = 4
 """A brain that has not stamped for brain-timeout / HUNG_SHARE is called hung, since its last stamp."""
@@ -68,7 +70,7 @@ class Report:
     report: PacerReport
 
 
-Effect = SendHeartbeat | PublishLease | Report
+Effect = SendHeartbeat | PublishLease | Report | WatchdogEffect
 
 
 def majority_newest(votes: Iterable[Instant | None], voter_count: int) -> Instant | None:
@@ -101,7 +103,12 @@ class _Peer:
     def hear(self, heartbeat: Heartbeat, now: Instant) -> bool:
         """Take an accepted heartbeat; return whether it changes more than ages."""
         old = self.newest
-        is_same = old is not None and old.incarnation == heartbeat.incarnation and old.brain is heartbeat.brain
+        is_same = (
+            old is not None
+            and old.incarnation == heartbeat.incarnation
+            and old.brain is heartbeat.brain
+            and old.is_empty == heartbeat.is_empty
+        )
         is_news = self.is_overdue or not is_same
         self.newest = heartbeat
         self.heard_at = now
@@ -136,6 +143,7 @@ class _Peer:
             heard_at=self.heard_at,
             hears_token=MappingProxyType({heard.node: heard.token for heard in newest.heard} if newest else {}),
             answered_at=seen.sent_at if seen is not None and seen.token == own_token else None,
+            is_empty=newest is not None and newest.is_empty,
         )
 
 
@@ -167,18 +175,19 @@ class PacerMachine:
         """When a life of the brain that was long enough to work in ended last."""
         self._brain_seen_alive_at: Instant | None = None
         self._page = PageReading()
+        self._feeding = WatchdogFeeding()
 
     @property
     def wake_at(self) -> Instant:
-        """When `tick` is due; NEVER before there are settings."""
+        """When `tick` is due; NEVER before there are settings, or a watchdog."""
         if self._settings is None:
-            return NEVER
+            return self._feeding.wake_at
         overdue = (
             after(peer.silent_since, self._timing.node_timeout_ms)
             for peer in self._peers.values()
             if peer.silent_since is not None and not peer.is_overdue
         )
-        return min(self._next_send_at, *overdue, NEVER)
+        return min(self._next_send_at, self._feeding.wake_at, *overdue, NEVER)
 
     # Events
 
@@ -197,6 +206,7 @@ class PacerMachine:
             peer.address = address
             peers[address.name] = peer
         self._peers = peers
+        self._feeding.configured(settings.watchdog, now)
         self._send_early(now)
         return self._lease_changes()
 
@@ -221,33 +231,66 @@ class PacerMachine:
         return (*self._lease_changes(), *((self._report(now),) if is_news else ()))
 
     def tick(self, page: PageReading, now: Instant) -> tuple[Effect, ...]:
-        """Send what is due. `page` was read after `now`."""
+        """Send and feed what is due. `page` was read after `now`."""
         self._notice(now)
+        self._page = page
         settings = self._settings
         if settings is None:
-            return ()
-        self._page = page
+            return self._feeding.step(self._feed_rule(now), now)
         is_news = self._observe_brain(now)
+        feeding = self._feeding.step(self._feed_rule(now), now)
         for peer in self._peers.values():
             is_news |= peer.falls_overdue(self._timing.node_timeout_ms, now)
         if is_news:
             self._send_early(now)
         if now < self._next_send_at:
-            return (self._report(now),) if is_news else ()
+            return (*feeding, self._report(now)) if is_news else feeding
         sent = self._send(settings, now)
-        return (*sent, *self._lease_changes(), self._report(now))
+        return (*feeding, *sent, *self._lease_changes(), self._report(now))
+
+    def watchdog_opened(self, watchdog: Watchdog, now: Instant) -> tuple[Effect, ...]:
+        """The watchdog device is open and counts."""
+        self._feeding.opened(watchdog, now)
+        return self._watchdog_news(now)
+
+    def watchdog_failed(self, problem: str, now: Instant) -> tuple[Effect, ...]:
+        """The watchdog device could not be opened, or does not take a feed."""
+        self._feeding.failed(problem, now)
+        return self._watchdog_news(now)
+
+    def watchdog_fed(self, now: Instant) -> None:
+        """The watchdog device took a feed, at `now` at the latest."""
+        self._feeding.fed(now)
+
+    def _watchdog_news(self, now: Instant) -> tuple[Effect, ...]:
+        return (self._report(now),) if self._settings is not None else ()
 
     def may_feed(self, now: Instant) -> bool:
-        """Return whether the watchdog may be fed now, judged by the page as of the newest tick (safety.md §2).
+        """Return whether the watchdog may be fed now, judged by the page as of the newest tick."""
+        until = self._feed_rule(now).until
+        return until is not None and now < until
+
+    def _feed_rule(self, now: Instant) -> FeedRule:
+        """Judge whether the watchdog may be fed (safety.md §2).
 
         It may with a valid lease and a brain seen alive within brain-timeout, or when the node is proven empty.
         """
+        has_lease = self._lease is not None and now < self._lease.until
+        is_condemned = self._page.is_condemned
+        is_idle = self._page.is_empty and not has_lease
+        if is_condemned:
+            return FeedRule(None, is_idle, is_condemned)
         if self._page.is_empty:
-            return True
+            return FeedRule(after(now, self._timing.lease_ms), is_idle, is_condemned)
+        until = self._may_feed_until() if has_lease or not self._rules.feed_needs_lease else None
+        return FeedRule(until if until is not None and now < until else None, is_idle, is_condemned)
+
+    def _may_feed_until(self) -> Instant | None:
+        if not self._rules.feed_needs_lease:
+            return NEVER
         if self._settings is None or self._lease is None or self._brain_seen_alive_at is None:
-            return False
-        is_verdict_young = elapsed_ms(self._brain_seen_alive_at, now) < self._timing.brain_timeout_ms
-        return is_verdict_young and now < self._lease.until
+            return None
+        return min(self._lease.until, after(self._brain_seen_alive_at, self._timing.brain_timeout_ms))
 
     # Lease
 
@@ -317,6 +360,7 @@ class PacerMachine:
                 echo=self._echo(peer, settings),
                 seen=peer.seen,
                 heard=heard,
+                is_empty=self._page.is_empty,
             )
             effects.extend(SendHeartbeat(name, index, heartbeat) for index in range(len(peer.address.addresses)))
         return effects
@@ -382,7 +426,15 @@ class PacerMachine:
     def _report(self, now: Instant) -> Report:
         token = self._settings.incarnation.token if self._settings is not None else ""
         nodes = tuple(peer.reported(token, now) for peer in self._peers.values())
-        return Report(PacerReport(reported_at=now, stalled_at=self._stalled_at, nodes=nodes))
+        return Report(
+            PacerReport(
+                reported_at=now,
+                stalled_at=self._stalled_at,
+                nodes=nodes,
+                watchdog=self._feeding.watchdog,
+                watchdog_problem=self._feeding.problem,
+            )
+        )
 
     # The own brain
 

@@ -14,6 +14,7 @@ from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.orders import Order
+from haclusterd.model.watchdog import Watchdog
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,10 @@ class NodeStatus:
     orders: Mapping[OrderKey, Order] = field(default_factory=dict)
     """Open orders."""
     last_call_id: int = 0
+    watchdog: Watchdog | None = None
+    """The device that resets it unless it is fed, as its newest life says."""
+    longest_lease_ms: int = 0
+    """The longest lease that its newest life may hold: it may not know yet that node-timeout was shortened."""
     is_joining: bool = False
     """Seen, and not yet able to run anything: it counts as online and pending."""
     is_remote_fenced: bool = False

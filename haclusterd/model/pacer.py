@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
+from haclusterd.model.watchdog import Watchdog, WatchdogSettings
 
 NO_LEASE = Instant(0)
 """What is published when this node holds no lease: an instant that is always past."""
@@ -66,6 +67,8 @@ class Heartbeat:
     """The receiver's newest heartbeat, vote or not. It proves that this heartbeat is not an old recording."""
     heard: tuple[HeardAge, ...]
     """Every node that the sender has heard, by name."""
+    is_empty: bool = False
+    """The sender is proven to run nothing that it manages: its watchdog is fed whether or not it has a lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,8 @@ class PageReading:
     raft_stamped_at: Instant = NO_STAMP
     is_empty: bool = False
     """This node is proven to run nothing that it manages."""
+    is_condemned: bool = False
+    """This node wants to end: its watchdog is not fed any more (no-quorum-policy fence)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,8 @@ class HeardNode:
     answered_at: Instant | None = None
     """When this node sent the newest of its own heartbeats that the peer had seen: the peer has lived since then,
     however late its heartbeat came. None: it has seen none of this life's."""
+    is_empty: bool = False
+    """Whether its newest heartbeat says that it runs nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +132,10 @@ class PacerReport:
     """Every configured peer, by name."""
     errors: tuple[str, ...] = ()
     """What the pacer cannot do at present, for people: a port in use, an address that is no address."""
+    watchdog: Watchdog | None = None
+    """The device that it feeds."""
+    watchdog_problem: str = ""
+    """Why it feeds none although one is configured, or why the device takes no feed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +162,4 @@ class PacerSettings:
     peers: tuple[PeerAddress, ...]
     node_timeout_ms: int
     brain_timeout_ms: int
+    watchdog: WatchdogSettings | None = None

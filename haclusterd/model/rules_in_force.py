@@ -39,6 +39,12 @@ class SafetyRules:
     """A voter stops echoing a node before it acknowledges the entry that declares it lost (safety.md §2)."""
     rebuild_withdrawn_set: bool = True
     """A restarted voter echoes nobody until the withdrawn set is rebuilt from its journal (safety.md §2)."""
+    feed_needs_lease: bool = True
+    """The watchdog is fed only with a valid lease and a brain that lives, or on a proven empty node (safety.md §2)."""
+    wait_covers_held_back_feed: bool = True
+    """Survivors wait for a watchdog so long that a feed held back by a stopped feeder counts as well (safety.md §2)."""
+    new_dc_waits_again: bool = True
+    """A new DC waits for a watchdog from when it saw the loss itself (safety.md §2)."""
     stop_on_lease_end: bool = True
     """A node without a lease stops its resources by itself (safety.md §4)."""
     silence_clocks_restart_after_stall: bool = True

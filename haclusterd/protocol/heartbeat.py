@@ -7,8 +7,8 @@ Layout, big-endian, version 1; `text` is one length byte and that many bytes of 
     u64 token, text boot id of the sender's incarnation
     u64 sent_at
     u8  brain state · u32 brain_since_ms
-    u8  flags: 1 echo present, 2 seen present
-    [u64 token · u64 sent_at] for each flag
+    u8  flags: 1 echo present, 2 seen present, 4 the sender runs nothing
+    [u64 token · u64 sent_at] for each of the first two flags
     u8  count, then for each heard node: text name · u32 age_ms · u64 token
     16s HMAC-SHA256 of everything before, truncated (RFC 2104 §5), under the pair's key
 
@@ -42,6 +42,7 @@ CACHED = 64
 _STATES = (BrainState.ALIVE, BrainState.RESTARTING, BrainState.HUNG)
 _FLAG_ECHO = 1
 _FLAG_SEEN = 2
+_FLAG_EMPTY = 4
 _U64 = struct.Struct(">Q")
 _RECEIPT = struct.Struct(">QQ")
 _BRAIN = struct.Struct(">QBIB")
@@ -63,6 +64,7 @@ def encode(heartbeat: Heartbeat, key: bytes) -> bytes:
     """Return the datagram. Raises ValueError when it cannot be written: text too long, or more than MAXIMUM_SIZE."""
     incarnation = heartbeat.incarnation
     flags = (_FLAG_ECHO if heartbeat.echo else 0) | (_FLAG_SEEN if heartbeat.seen else 0)
+    flags |= _FLAG_EMPTY if heartbeat.is_empty else 0
     receipts = [receipt for receipt in (heartbeat.echo, heartbeat.seen) if receipt]
     parts = [
         MAGIC,
@@ -120,7 +122,7 @@ def _decode_rest(body: bytes, place: int, sender: NodeName, receiver: NodeName) 
         age_ms, heard_token = _HEARD.unpack_from(body, place)
         place += _HEARD.size
         heard.append(HeardAge(_node_name(name), _token(heard_token), age_ms))
-    if flags & ~(_FLAG_ECHO | _FLAG_SEEN) or not boot_id or place != len(body):
+    if flags & ~(_FLAG_ECHO | _FLAG_SEEN | _FLAG_EMPTY) or not boot_id or place != len(body):
         raise ValueError("not in the layout")
     return Heartbeat(
         sender=sender,
@@ -132,6 +134,7 @@ def _decode_rest(body: bytes, place: int, sender: NodeName, receiver: NodeName) 
         echo=echo,
         seen=seen,
         heard=tuple(heard),
+        is_empty=bool(flags & _FLAG_EMPTY),
     )
 
 

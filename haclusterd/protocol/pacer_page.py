@@ -38,6 +38,8 @@ _KNOWN_BY = 7
 _FIRST_SLOT = 8
 WITHDRAWN_SLOTS = 256
 """Brain: keys of withdrawn nodes, 0 where free."""
+_IS_CONDEMNED = _FIRST_SLOT + WITHDRAWN_SLOTS
+"""Brain, main loop."""
 _PAGE_WORDS = PAGE_SIZE // WORD_SIZE
 
 
@@ -124,6 +126,7 @@ class PacerPage:
             main_stamped_at=Instant(words[_MAIN_STAMP]),
             raft_stamped_at=Instant(words[_RAFT_STAMP]),
             is_empty=words[_IS_EMPTY] != 0,
+            is_condemned=words[_IS_CONDEMNED] != 0,
         )
 
     # The brain's words
@@ -160,6 +163,10 @@ class PacerPage:
     def set_empty(self, *, is_empty: bool) -> None:
         """Say whether this node is proven to run nothing that it manages."""
         self._words[_IS_EMPTY] = int(is_empty)
+
+    def set_condemned(self, *, is_condemned: bool) -> None:
+        """Say whether this node wants to end, by its watchdog."""
+        self._words[_IS_CONDEMNED] = int(is_condemned)
 
     def withdraw(self, node: NodeName) -> None:
         """Put a node among the withdrawn; harmless when it is there.

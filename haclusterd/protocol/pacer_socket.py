@@ -9,13 +9,14 @@ refused in words that a person can act on.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
 from haclusterd.model.ids import NODE_NAME, Incarnation, NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport, PacerSettings, PeerAddress
+from haclusterd.model.watchdog import PanicAction, Watchdog, WatchdogSettings
 from haclusterd.protocol.heartbeat import MAXIMUM_BOOT_ID_SIZE, MAXIMUM_NODES, MINIMUM_KEY_SIZE
 
 VERSION = 1
@@ -117,6 +118,7 @@ def _settings_to_json(settings: PacerSettings) -> dict[str, Any]:
         ],
         "node_timeout_ms": settings.node_timeout_ms,
         "brain_timeout_ms": settings.brain_timeout_ms,
+        "watchdog": None if settings.watchdog is None else asdict(settings.watchdog),
     }
 
 
@@ -129,6 +131,7 @@ def _settings_from_json(value: Mapping[str, Any]) -> PacerSettings:
         peers=tuple(_peer_from_json(peer) for peer in _list(value["peers"])),
         node_timeout_ms=_number(value["node_timeout_ms"], MINIMUM_NODE_TIMEOUT_MS),
         brain_timeout_ms=_number(value["brain_timeout_ms"], 1),
+        watchdog=_watchdog_settings(value.get("watchdog")),
     )
     names = [settings.node, *(peer.name for peer in settings.peers)]
     if len(set(names)) != len(names):
@@ -136,6 +139,18 @@ def _settings_from_json(value: Mapping[str, Any]) -> PacerSettings:
     if len(names) > MAXIMUM_NODES:
         raise ValueError(f"{len(names)} nodes; {MAXIMUM_NODES} are allowed")
     return settings
+
+
+def _watchdog_settings(value: Mapping[str, Any] | None) -> WatchdogSettings | None:
+    if value is None:
+        return None
+    return WatchdogSettings(
+        device=_text(value["device"]),
+        timeout_ms=_number(value["timeout_ms"], 1),
+        pretimeout_ms=_number(value["pretimeout_ms"]),
+        panic=PanicAction(value["panic"]),
+        may_be_stand_in=_boolean(value["may_be_stand_in"]),
+    )
 
 
 def _peer_from_json(value: Mapping[str, Any]) -> PeerAddress:
@@ -152,6 +167,8 @@ def _report_to_json(report: PacerReport) -> dict[str, Any]:
         "stalled_at": report.stalled_at,
         "nodes": [_heard_to_json(node) for node in report.nodes],
         "errors": list(report.errors),
+        "watchdog": None if report.watchdog is None else asdict(report.watchdog),
+        "watchdog_problem": report.watchdog_problem,
     }
 
 
@@ -166,6 +183,7 @@ def _heard_to_json(node: HeardNode) -> dict[str, Any]:
         "heard_at": node.heard_at,
         "hears_token": dict(node.hears_token),
         "answered_at": node.answered_at,
+        "is_empty": node.is_empty,
     }
 
 
@@ -176,6 +194,19 @@ def _report_from_json(value: Mapping[str, Any]) -> PacerReport:
         stalled_at=None if stalled_at is None else Instant(_number(stalled_at)),
         nodes=tuple(_heard_from_json(node) for node in _list(value["nodes"])),
         errors=tuple(_text(error) for error in _list(value["errors"])),
+        watchdog=_watchdog(value.get("watchdog")),
+        watchdog_problem=_text(value.get("watchdog_problem", "")),
+    )
+
+
+def _watchdog(value: Mapping[str, Any] | None) -> Watchdog | None:
+    if value is None:
+        return None
+    return Watchdog(
+        timeout_ms=_number(value["timeout_ms"], 1),
+        device=_text(value["device"]),
+        identity=_text(value["identity"]),
+        weakness=_text(value["weakness"]),
     )
 
 
@@ -192,6 +223,7 @@ def _heard_from_json(value: Mapping[str, Any]) -> HeardNode:
         heard_at=None if heard_at is None else Instant(_number(heard_at)),
         hears_token={_node(name): _text(token) for name, token in value["hears_token"].items()},
         answered_at=None if answered_at is None else Instant(_number(answered_at)),
+        is_empty=_boolean(value.get("is_empty", False)),
     )
 
 

@@ -28,7 +28,7 @@ from haclusterd.machines.effects import (
 )
 from haclusterd.machines.executor import ExecutorMachine
 from haclusterd.machines.fencer import FencerMachine
-from haclusterd.machines.joining import DrawIncarnation, JoiningMachine, JoinState
+from haclusterd.machines.joining import NO_DEVICE, DeviceState, DrawIncarnation, JoiningMachine, JoinState
 from haclusterd.machines.learners import LearnersMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.model.agent_calls import AgentResult, FenceCallResult
@@ -69,7 +69,7 @@ REMEMBERED_CHANGES = 256
 DC_KEYS = ("form:", "dc:", "lost:", "lied:", "orders:", "void:", "fence:", "fenced:", "fence-failed:", "forget:",
            "voter:")  # fmt: skip
 """What is proposed as DC: not repeated once this node is DC no more."""
-NODE_KEYS = ("join:", "leave:", "left:", "results:", "followed:")
+NODE_KEYS = ("join:", "watchdog:", "leave:", "left:", "results:", "followed:")
 """What is proposed as an incarnation: not repeated once it is over. How a fence agent ended stays true."""
 
 QUIET_LOG = frozenset({ChangeKind.REFUSED})
@@ -358,10 +358,11 @@ class NodeRuntime:
         self._proposer.leader_changed(self._ports.clock.now())
 
     def _pacer_reported(self, report: PacerReport) -> None:
-        for error in report.errors:
+        errors = (*report.errors, *filter(None, (report.watchdog_problem,)))
+        for error in errors:
             if error not in self._pacer_errors:
                 self._log("pacer.error", Priority.WARNING, error=error)
-        self._pacer_errors = report.errors
+        self._pacer_errors = errors
         self._wake()
 
     def _agent_finished(self, result: AgentResult) -> None:
@@ -435,12 +436,21 @@ class NodeRuntime:
             is_stopping_alone=self._executor.is_stopping_alone,
             is_fencing=self._fencer.is_fencing,
             is_leader=self._leadership.is_self,
+            device=self._device_state(),
         )
         for effect in effects:
             if isinstance(effect, DrawIncarnation):
                 self._reincarnate()
             else:
                 self._perform(effect)
+
+    def _device_state(self) -> DeviceState:
+        if self._settings.watchdog is None:
+            return NO_DEVICE
+        report = self._ports.pacer.report()
+        if report is None:
+            return DeviceState(is_settled=False)
+        return DeviceState(report.watchdog, is_settled=report.watchdog is not None or bool(report.watchdog_problem))
 
     def _reincarnate(self) -> None:
         self._incarnation = Incarnation(self._settings.boot_id, self._ports.entropy.token())
@@ -643,6 +653,7 @@ class NodeRuntime:
             peers=peers,
             node_timeout_ms=self._timing.node_timeout_ms,
             brain_timeout_ms=self._timing.brain_timeout_ms,
+            watchdog=self._settings.watchdog,
         )
 
     def _history_failed(self, problem: str) -> None:

@@ -15,6 +15,7 @@ from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import DEFAULT_NODE_TIMEOUT_MS, Timing, derive
+from haclusterd.model.watchdog import DEFAULT_TIMEOUT_MS, PanicAction, WatchdogSettings
 
 CONFIGURATION_FILE = "haclusterd.yaml"
 LEAST_NODE_TIMEOUT_MS = 500
@@ -39,6 +40,7 @@ class NodeSettings:
     """Heartbeat keys, one for each peer."""
     timing: Timing = field(default_factory=lambda: derive(2000))
     """Until the CIB says otherwise."""
+    watchdog: WatchdogSettings | None = None
     actions_max: int = 16
     """Agents that run at once, recurring monitors not counted."""
     rules: SafetyRules = ALL_RULES
@@ -65,6 +67,7 @@ class Installation:
     boot_id_file: Path
     is_development: bool
     node_timeout_ms: int
+    watchdog: WatchdogSettings | None = None
 
     def boot_id(self) -> str:
         """Read the boot id."""
@@ -91,6 +94,8 @@ def render(installation: Installation) -> str:
         document["boot-id-file"] = str(installation.boot_id_file)
     if installation.node_timeout_ms != DEFAULT_NODE_TIMEOUT_MS:
         document["node-timeout-ms"] = installation.node_timeout_ms
+    if installation.watchdog is not None:
+        document["watchdog"] = _spell_watchdog(installation.watchdog)
     if installation.is_development:
         document["development"] = True
     head = "# haclusterd: who this node is and where its peers are. Certificates and keys lie beside this file.\n"
@@ -115,6 +120,15 @@ def _spell(address: tuple[str, int]) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def _spell_watchdog(watchdog: WatchdogSettings) -> dict[str, Any]:
+    written: dict[str, Any] = {"device": watchdog.device, "timeout-ms": watchdog.timeout_ms}
+    if watchdog.pretimeout_ms:
+        written["pretimeout-ms"] = watchdog.pretimeout_ms
+    if watchdog.panic is not PanicAction.NONE:
+        written["panic"] = watchdog.panic.value
+    return written
+
+
 class _Reader:
     def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
         self._path = path
@@ -123,7 +137,7 @@ class _Reader:
     def installation(self) -> Installation:
         known = {
             "cluster", "node", "members", "state-directory", "runtime-directory", "boot-id-file", "development",
-            "node-timeout-ms",
+            "node-timeout-ms", "watchdog",
         }  # fmt: skip
         unknown = sorted(set(self._document) - known)
         if unknown:
@@ -144,7 +158,32 @@ class _Reader:
             boot_id_file=self._path_of("boot-id-file", BOOT_ID_FILE),
             is_development=self._document.get("development") is True,
             node_timeout_ms=self._node_timeout_ms(),
+            watchdog=self._watchdog(),
         )
+
+    def _watchdog(self) -> WatchdogSettings | None:
+        if "watchdog" not in self._document:
+            return None
+        value = self._mapping("watchdog")
+        known = {"device", "timeout-ms", "pretimeout-ms", "panic"}
+        unknown = sorted(set(value) - known)
+        if unknown:
+            raise self._error(f"watchdog.{unknown[0]}", f"unknown key; known are {', '.join(sorted(known))}")
+        panic = value.get("panic", PanicAction.NONE.value)
+        if panic not in tuple(PanicAction):
+            raise self._error("watchdog.panic", f"one of {', '.join(PanicAction)}")
+        return WatchdogSettings(
+            device=self._text("watchdog.device", value.get("device")),
+            timeout_ms=self._span_ms("watchdog.timeout-ms", value.get("timeout-ms", DEFAULT_TIMEOUT_MS), 1000),
+            pretimeout_ms=self._span_ms("watchdog.pretimeout-ms", value.get("pretimeout-ms", 0), 0),
+            panic=PanicAction(panic),
+            may_be_stand_in=self._document.get("development") is True,
+        )
+
+    def _span_ms(self, place: str, value: object, least: int) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise self._error(place, f"expected a number of milliseconds, at least {least}")
+        return value
 
     def _path_of(self, key: str, default: str) -> Path:
         return Path(self._text(key, self._document.get(key, default)))

@@ -1,0 +1,150 @@
+"""The watchdog device: Linux's character device (Documentation/watchdog/watchdog-api), or a stand-in that takes writes.
+
+Opening starts the count, each write begins it anew, and after the letter V closing ends it; closing without that leaves
+it counting, so that a pacer that is killed leaves a machine that is reset. A stand-in (a FIFO, a terminal) answers no
+ioctl: its timeout is the one that the settings name, and it is used only where they permit it.
+
+Nothing here waits: what a stand-in does not read in time is no feed. Standard library only.
+"""
+
+import errno
+import fcntl
+import os
+import struct
+from collections.abc import MutableMapping
+from pathlib import Path
+
+from haclusterd.model.watchdog import PanicAction, Watchdog, WatchdogSettings, weakness_of
+
+GET_SUPPORT = 0x80285700
+SET_TIMEOUT = 0xC0045706
+GET_TIMEOUT = 0x80045707
+SET_PRETIMEOUT = 0xC0045708
+"""Linux, include/uapi/linux/watchdog.h."""
+HAS_PRETIMEOUT = 0x0200
+CAN_SET_TIMEOUT = 0x0080
+
+INHERITED = "HACLUSTERD_WATCHDOG"
+"""Environment: descriptor, timeout in ms, weakness, identity and path of a device that this program was handed."""
+SYSRQ_TRIGGER = Path("/proc/sysrq-trigger")
+CPU_INFORMATION = Path("/proc/cpuinfo")
+
+_INFORMATION = struct.Struct("=II32s")
+_NUMBER = struct.Struct("=i")
+_SYSRQ = {PanicAction.REBOOT: b"b", PanicAction.CRASH: b"c"}
+
+
+class WatchdogDevice:
+    """An open device. It is not closed when this object goes: only `disarm` ends the count."""
+
+    def __init__(self, descriptor: int, watchdog: Watchdog) -> None:
+        self._descriptor = descriptor
+        self.watchdog = watchdog
+
+    def feed(self) -> None:
+        """Begin the count anew. Raises OSError when the device does not take it."""
+        os.write(self._descriptor, b"\0")
+
+    def disarm(self) -> None:
+        """End the count and close. Raises OSError."""
+        os.write(self._descriptor, b"V")
+        os.close(self._descriptor)
+
+    def hand_over(self) -> dict[str, str]:
+        """Return the environment in which a program that is executed in this process finds the open device."""
+        os.set_inheritable(self._descriptor, True)
+        device = self.watchdog
+        fields = (str(self._descriptor), str(device.timeout_ms), device.weakness, device.identity, device.device)
+        return {INHERITED: "\n".join(fields)}
+
+
+def inherited_device(environment: MutableMapping[str, str]) -> WatchdogDevice | None:
+    """Take over a device from the program that was executed in this process before; None: there is none."""
+    text = environment.pop(INHERITED, "")
+    if not text:
+        return None
+    descriptor, timeout_ms, weakness, identity, path = text.split("\n")
+    os.set_inheritable(int(descriptor), False)
+    return WatchdogDevice(int(descriptor), Watchdog(int(timeout_ms), path, identity, weakness))
+
+
+def open_device(settings: WatchdogSettings, *, may_set_timeout: bool) -> WatchdogDevice:
+    """Open the device, set it where that is permitted, and ask what it says of itself; raises OSError with the cause.
+
+    One that cannot be used is let go of again.
+    """
+    descriptor = os.open(settings.device, os.O_WRONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
+    try:
+        device = WatchdogDevice(descriptor, _armed(descriptor, settings, may_set_timeout=may_set_timeout))
+        device.feed()
+    except OSError:
+        _let_go(descriptor)
+        raise
+    return device
+
+
+def _armed(descriptor: int, settings: WatchdogSettings, *, may_set_timeout: bool) -> Watchdog:
+    support = _support(descriptor)
+    if support is None:
+        if not settings.may_be_stand_in:
+            raise OSError(errno.ENOTTY, "not a watchdog (only a daemon with `development: true` feeds a stand-in)")
+        weakness = weakness_of("", is_virtual=False, is_stand_in=True)
+        return Watchdog(settings.timeout_ms, settings.device, "stand-in", weakness)
+    options, identity = support
+    if may_set_timeout:
+        _set(descriptor, options, settings)
+    (timeout_s,) = _NUMBER.unpack(fcntl.ioctl(descriptor, GET_TIMEOUT, _NUMBER.pack(0)))
+    weakness = weakness_of(identity, is_virtual=is_virtual_machine(), is_stand_in=False)
+    return Watchdog(timeout_s * 1000, settings.device, identity, weakness)
+
+
+def _support(descriptor: int) -> tuple[int, str] | None:
+    """Return the device's options and identity; None when it is no watchdog of the kernel."""
+    try:
+        raw = fcntl.ioctl(descriptor, GET_SUPPORT, bytes(_INFORMATION.size))
+    except OSError as error:
+        if error.errno in (errno.ENOTTY, errno.EINVAL):
+            return None
+        raise
+    options, _, identity = _INFORMATION.unpack(raw)
+    return options, identity.partition(b"\0")[0].decode("ascii", "replace")
+
+
+def _set(descriptor: int, options: int, settings: WatchdogSettings) -> None:
+    """Set what the device can be set to; what it cannot, it keeps: its own answer counts."""
+    if options & CAN_SET_TIMEOUT:
+        fcntl.ioctl(descriptor, SET_TIMEOUT, _NUMBER.pack(max(1, -(-settings.timeout_ms // 1000))))
+    if options & HAS_PRETIMEOUT and settings.pretimeout_ms:
+        fcntl.ioctl(descriptor, SET_PRETIMEOUT, _NUMBER.pack(-(-settings.pretimeout_ms // 1000)))
+
+
+def _let_go(descriptor: int) -> None:
+    try:
+        os.write(descriptor, b"V")
+    except OSError:
+        pass
+    os.close(descriptor)
+
+
+def is_virtual_machine(information: Path = CPU_INFORMATION) -> bool:
+    """Tell whether this machine's processor says that a hypervisor runs it."""
+    try:
+        return any("hypervisor" in line.split() for line in information.read_text().splitlines())
+    except OSError:
+        return False
+
+
+def panic(action: PanicAction, trigger: Path = SYSRQ_TRIGGER) -> str:
+    """Ask the kernel to reboot or crash this machine at once (sysrq); return why it did not, when it did not."""
+    letter = _SYSRQ.get(action)
+    if letter is None:
+        return ""
+    try:
+        descriptor = os.open(trigger, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(descriptor, letter)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        return f"{trigger}: {error.strerror}"
+    return "the kernel did not obey"

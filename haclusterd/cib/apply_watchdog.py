@@ -1,0 +1,67 @@
+"""`apply` for watchdog devices: what survivors may count on (safety.md §2).
+
+Invariant: what stands in a node's status bounds from above how long that node can be fed after its loss: a longer
+lease, or a longer timeout of its device, is in force there only after it stands here.
+"""
+
+from dataclasses import replace
+
+from haclusterd.cib import commands
+from haclusterd.cib.changes import ChangeKind, RefusalCode
+from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.configuration import Configuration
+from haclusterd.model.ids import NodeName
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.watchdog import Watchdog
+
+FEEDS_WITHOUT_QUORUM = ("freeze", "ignore")
+"""Values of no-quorum-policy with which a node that is given up goes on with what it runs."""
+
+
+def publish_watchdog(cib: Cib, command: commands.PublishWatchdog, entry: Entry) -> Verdict:
+    """Take what a living node says of its device."""
+    status = cib.status.nodes.get(command.node)
+    if status is None or status.incarnation != command.incarnation or status.state is not NodeState.ONLINE:
+        text = f"{command.node} is not online in that incarnation"
+        return refuse(cib, RefusalCode.OLD_INCARNATION, text)
+    if status.watchdog == command.watchdog:
+        return accept(cib)
+    text = f"{command.node}: {spell(command.watchdog)}"
+    return accept(
+        with_node(cib, replace(status, watchdog=command.watchdog)),
+        change(ChangeKind.WATCHDOG_CHANGED, text, node=command.node),
+    )
+
+
+def spell(watchdog: Watchdog | None) -> str:
+    """Say in words what a node has."""
+    if watchdog is None:
+        return "no watchdog is fed"
+    return f"watchdog {watchdog.device} with a timeout of {watchdog.timeout_ms} ms"
+
+
+def lease_in_force_ms(configuration: Configuration) -> int:
+    """Return the lease that follows from a configuration: L = T (safety.md §2)."""
+    return ClusterProperties(configuration).duration_ms("node-timeout")
+
+
+def with_lease_of(cib: Cib, configuration: Configuration) -> dict[NodeName, NodeStatus]:
+    """Return the status of all nodes when another configuration comes into force."""
+    lease_ms = lease_in_force_ms(configuration)
+    return {
+        name: replace(status, longest_lease_ms=lease_ms) if status.longest_lease_ms < lease_ms else status
+        for name, status in cib.status.nodes.items()
+    }
+
+
+def objection(configuration: Configuration) -> str:
+    """Say why a configuration must not come into force; empty when it may."""
+    properties = ClusterProperties(configuration)
+    policy = properties.text("no-quorum-policy")
+    if properties.boolean("watchdog-fencing") and policy in FEEDS_WITHOUT_QUORUM:
+        return (
+            f"no-quorum-policy={policy} together with watchdog-fencing: a node that is given up would run on, "
+            "and be reset in the midst of it"
+        )
+    return ""

@@ -1,0 +1,142 @@
+"""When the pacer opens, feeds and lets go of the watchdog device (safety.md §2, "Feed").
+
+Invariant: a feed is asked for only while the feed rule holds: with a valid lease and a young verdict of the brain, or
+when the node is proven empty. It carries until when that is so, for whoever writes it looks at the clock once more. A
+device is opened only when it may be fed as well, since opening starts it.
+
+It must never change the timeout of a device while anything may run here: survivors count on the one that is published.
+"""
+
+from dataclasses import dataclass
+
+from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
+from haclusterd.model.watchdog import FEEDS_PER_TIMEOUT, PanicAction, Watchdog, WatchdogSettings
+
+RETRY_MS = 1000
+"""Between two attempts to open a device."""
+LOOK_MS = 50
+"""How often an overdue feed is looked at again."""
+PANIC_SHARE_PERCENT = 88
+"""Of T_wd: so long after the newest feed the kernel is asked to panic, before the device would expire."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWatchdog:
+    """Open the device, which starts it; `watchdog_opened` or `watchdog_failed` follows at once."""
+
+    settings: WatchdogSettings
+    may_set_timeout: bool
+    """Whether its timeout may be set: only while nothing runs here, and nothing can be started."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedWatchdog:
+    """Feed the device, if `until` has not passed at the moment of writing."""
+
+    until: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Panic:
+    """Ask the kernel to end this machine at once."""
+
+    action: PanicAction
+
+
+WatchdogEffect = OpenWatchdog | FeedWatchdog | Panic
+
+
+@dataclass(frozen=True, slots=True)
+class FeedRule:
+    """What the pacer knows that feeding depends on, at one moment."""
+
+    until: Instant | None
+    """Until when the device may be fed; None: it may not."""
+    is_idle: bool
+    """Whether nothing runs here and no lease permits to start anything."""
+    is_condemned: bool
+    """Whether the brain wants this node to end (no-quorum-policy fence)."""
+
+
+class WatchdogFeeding:
+    """The device's part of the pacer; see the module."""
+
+    def __init__(self) -> None:
+        self._settings: WatchdogSettings | None = None
+        self._watchdog: Watchdog | None = None
+        self._problem = ""
+        self._next_at = NEVER
+        self._fed_at: Instant | None = None
+        self._has_panicked = False
+
+    @property
+    def watchdog(self) -> Watchdog | None:
+        """The armed device."""
+        return self._watchdog
+
+    @property
+    def problem(self) -> str:
+        """Why there is no armed device although one is configured, or why it cannot be fed; empty: no problem."""
+        return self._problem
+
+    @property
+    def wake_at(self) -> Instant:
+        """When `step` is due."""
+        return self._next_at
+
+    def configured(self, settings: WatchdogSettings | None, now: Instant) -> None:
+        """Take what the brain says of the device; one that is open stays open, and as it was set."""
+        is_new = settings != self._settings
+        self._settings = settings
+        if settings is not None and self._watchdog is None and is_new:
+            self._next_at = now
+
+    def opened(self, watchdog: Watchdog, now: Instant) -> None:
+        """The device is open and counting, or was handed over by the program before this one."""
+        self._watchdog = watchdog
+        self._problem = ""
+        self._fed_at = now
+        self._next_at = now
+
+    def failed(self, problem: str, now: Instant) -> None:
+        """The device could not be opened, or not be fed."""
+        self._problem = problem
+        if self._watchdog is None:
+            self._next_at = after(now, RETRY_MS)
+
+    def fed(self, now: Instant) -> None:
+        """The device took a feed, written before `now`."""
+        self._fed_at = now
+        self._problem = ""
+
+    def step(self, rule: FeedRule, now: Instant) -> tuple[WatchdogEffect, ...]:
+        """Do what is due."""
+        if now < self._next_at:
+            return ()
+        if self._watchdog is None:
+            return self._open(rule, now)
+        if rule.until is not None:
+            self._next_at = after(now, max(1, self._watchdog.timeout_ms // FEEDS_PER_TIMEOUT))
+            return (FeedWatchdog(rule.until),)
+        self._next_at = after(now, LOOK_MS)
+        return self._panic(rule, self._watchdog, now)
+
+    def _open(self, rule: FeedRule, now: Instant) -> tuple[WatchdogEffect, ...]:
+        if self._settings is None:
+            self._next_at = NEVER
+            return ()
+        self._next_at = after(now, RETRY_MS)
+        if rule.until is None:
+            self._problem = f"{self._settings.device} is not opened before this node has a lease"
+            return ()
+        return (OpenWatchdog(self._settings, may_set_timeout=rule.is_idle),)
+
+    def _panic(self, rule: FeedRule, watchdog: Watchdog, now: Instant) -> tuple[WatchdogEffect, ...]:
+        action = self._settings.panic if self._settings is not None else PanicAction.NONE
+        if action is PanicAction.NONE or self._has_panicked or self._fed_at is None:
+            return ()
+        is_due = elapsed_ms(self._fed_at, now) * 100 >= watchdog.timeout_ms * PANIC_SHARE_PERCENT
+        if not is_due and not rule.is_condemned:
+            return ()
+        self._has_panicked = True
+        return (Panic(action),)
