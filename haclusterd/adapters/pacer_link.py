@@ -44,6 +44,7 @@ class PacerLink:
         self._withdrawn: dict[NodeName, set[Incarnation]] = {}
         self._is_known = False
         self._is_empty: bool | None = None
+        self._is_condemned = False
 
     def start(self, settings: PacerSettings, changed: Callable[[PacerReport], None]) -> None:
         """Revoke what an earlier brain said, then connect as soon as there is a pacer."""
@@ -98,6 +99,13 @@ class PacerLink:
             if self._mapped is not None:
                 self._mapped.page.set_empty(is_empty=is_empty)
 
+    def set_condemned(self, *, is_condemned: bool) -> None:
+        """Write the flag."""
+        with self._lock:
+            self._is_condemned = is_condemned
+            if self._mapped is not None:
+                self._mapped.page.set_condemned(is_condemned=is_condemned)
+
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
         """Put the node among the withdrawn."""
         with self._lock:
@@ -148,6 +156,7 @@ class PacerLink:
                 mapped.page.say_known(self._settings.incarnation.token)
             if self._is_empty is not None:
                 mapped.page.set_empty(is_empty=self._is_empty)
+            mapped.page.set_condemned(is_condemned=self._is_condemned)
             self._mapped = mapped
 
     # The socket

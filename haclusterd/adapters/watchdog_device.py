@@ -7,6 +7,7 @@ ioctl: its timeout is the one that the settings name, and it is used only where 
 Nothing here waits: what a stand-in does not read in time is no feed. Standard library only.
 """
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -52,7 +53,7 @@ class WatchdogDevice:
 
     def hand_over(self) -> dict[str, str]:
         """Return the environment in which a program that is executed in this process finds the open device."""
-        os.set_inheritable(self._descriptor, True)
+        _survive_execution(self._descriptor, survives=True)
         device = self.watchdog
         fields = (str(self._descriptor), str(device.timeout_ms), device.weakness, device.identity, device.device)
         return {INHERITED: "\n".join(fields)}
@@ -64,8 +65,12 @@ def inherited_device(environment: MutableMapping[str, str]) -> WatchdogDevice | 
     if not text:
         return None
     descriptor, timeout_ms, weakness, identity, path = text.split("\n")
-    os.set_inheritable(int(descriptor), False)
+    _survive_execution(int(descriptor), survives=False)
     return WatchdogDevice(int(descriptor), Watchdog(int(timeout_ms), path, identity, weakness))
+
+
+def _survive_execution(descriptor: int, *, survives: bool) -> None:
+    fcntl.fcntl(descriptor, fcntl.F_SETFD, 0 if survives else fcntl.FD_CLOEXEC)
 
 
 def open_device(settings: WatchdogSettings, *, may_set_timeout: bool) -> WatchdogDevice:
@@ -119,10 +124,8 @@ def _set(descriptor: int, options: int, settings: WatchdogSettings) -> None:
 
 
 def _let_go(descriptor: int) -> None:
-    try:
+    with contextlib.suppress(OSError):
         os.write(descriptor, b"V")
-    except OSError:
-        pass
     os.close(descriptor)
 
 

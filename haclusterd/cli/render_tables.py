@@ -81,7 +81,30 @@ def render_timing(screen: Screen, data: Fields) -> list[str]:
     for timer in listed(data, "timers"):
         colour = Colour.BOLD if flag(timer, "is_set") else None
         rows.append([Cell(text(timer, "name"), colour), f"{number(timer, 'value_ms')} ms", text(timer, "meaning")])
-    return [*columns(screen, rows), "", "Set: crm configure property node-timeout=... brain-timeout=..."]
+    lines = columns(screen, rows)
+    watchdogs = list(listed(data, "watchdogs"))
+    if watchdogs:
+        lines += ["", "Watchdogs:", *columns(screen, [_watchdog(each) for each in watchdogs])]
+    if watchdogs and not flag(watchdogs[0], "is_counted_on"):
+        lines.append("Nobody counts on them: crm configure property watchdog-fencing=true")
+    lines += [
+        f"stop of {text(each, 'resource')} may take {number(each, 'stop_timeout_ms')} ms: "
+        f"{number(each, 'fits_ms')} ms after the end of the lease the node is reset"
+        for each in listed(data, "long_stops")
+    ]
+    return [*lines, "", "Set: crm configure property node-timeout=... brain-timeout=..."]
+
+
+def _watchdog(of: Fields) -> list[Cell | str]:
+    weakness = text(of, "weakness")
+    rating = Cell(f"weak: {weakness}", Colour.YELLOW) if weakness else ""
+    return [
+        text(of, "node"),
+        f"{number(of, 'timeout_ms')} ms",
+        f"counts as fenced {number(of, 'wait_ms')} ms after its loss",
+        f"{text(of, 'device')} ({text(of, 'identity')})",
+        rating,
+    ]
 
 
 def render_events(screen: Screen, data: Fields) -> list[str]:

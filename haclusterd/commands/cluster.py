@@ -9,10 +9,12 @@ from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status import node_data
 from haclusterd.commands.ticket import ticket_names
 from haclusterd.commands.verb import Permission, Verb
+from haclusterd.machines.stop_plan import stop_timeout_ms
 from haclusterd.model import timing
-from haclusterd.model.cluster import Member
+from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.json_value import Json
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.watchdog import longest_stop_ms
 
 
 def members(context: Context, _arguments: Arguments) -> Outcome:
@@ -51,7 +53,52 @@ def timers(context: Context, _arguments: Arguments) -> Outcome:
         {"name": name, "value_ms": value_ms, "is_set": name in ("node-timeout", "brain-timeout"), "meaning": meaning}
         for name, value_ms, meaning in _rows(derived)
     ]
-    return Outcome(data={"schema": "haclusterd.timing/1", "timers": rows})
+    return Outcome(
+        data={
+            "schema": "haclusterd.timing/1",
+            "timers": rows,
+            "watchdogs": _watchdogs(context.cib, derived),
+            "long_stops": _long_stops(context.cib),
+        }
+    )
+
+
+def _watchdogs(cib: Cib, derived: timing.Timing) -> list[Json]:
+    """Return each published device, and how long survivors wait for it."""
+    is_counted_on = ClusterProperties(cib.configuration).boolean("watchdog-fencing")
+    rows: list[Json] = []
+    for name, status in sorted(cib.status.nodes.items()):
+        device = status.watchdog
+        if device is not None:
+            lease_ms = max(derived.lease_ms, status.longest_lease_ms)
+            rows.append({
+                "node": name,
+                "device": device.device,
+                "identity": device.identity,
+                "timeout_ms": device.timeout_ms,
+                "weakness": device.weakness,
+                "wait_ms": timing.watchdog_wait_ms(lease_ms, device.timeout_ms),
+                "is_counted_on": is_counted_on,
+            })
+    return rows
+
+
+def _long_stops(cib: Cib) -> list[Json]:
+    """Return the resources whose stop may take longer than a watchdog permits once the lease has ended."""
+    timeouts = [status.watchdog.timeout_ms for status in cib.status.nodes.values() if status.watchdog is not None]
+    if not timeouts:
+        return []
+    fits_ms = longest_stop_ms(min(timeouts))
+    stops = [
+        (primitive.id, stop_timeout_ms(cib.configuration, primitive.id))
+        for primitive in cib.configuration.primitives()
+        if primitive.agent.standard != "stonith"
+    ]
+    return [
+        {"resource": resource, "stop_timeout_ms": timeout_ms, "fits_ms": fits_ms}
+        for resource, timeout_ms in stops
+        if timeout_ms > fits_ms
+    ]
 
 
 def _rows(derived: timing.Timing) -> tuple[tuple[str, int, str], ...]:

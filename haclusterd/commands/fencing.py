@@ -22,9 +22,10 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.templates import expanded
+from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.scheduler.fencing_capability import executors_of, fencing_levels
+from haclusterd.scheduler.fencing_capability import executors_of, fencing_levels, watchdog_levels
 
 _ANY_NODE = Argument("node", Kind.WORD, "which node; left out: all")
 _NODE = Argument("node", Kind.WORD, "which node", is_required=True)
@@ -60,11 +61,18 @@ def _cover(cib: Cib, name: NodeName) -> Json:
 def _levels(cib: Cib, name: NodeName) -> tuple[tuple[ResourceId, ...], ...]:
     entry, status = cib.configuration.nodes.get(name), cib.status.nodes.get(name)
     attributes = effective(entry.attributes) if entry is not None else {}
-    return fencing_levels(cib.configuration, name, {**attributes, **(status.attributes if status is not None else {})})
+    attributes = {**attributes, **(status.attributes if status is not None else {})}
+    return fencing_levels(cib.configuration, name, attributes) + watchdog_levels(cib.configuration, status)
 
 
 def _proof(cib: Cib, device: ResourceId, name: NodeName) -> Json:
     found = fencing_cover.proof(cib, device, name)
+    if device == WATCHDOG and found is None:
+        watchdog = cib.status.nodes[name].watchdog
+        assert watchdog is not None
+        weakness = f"; weak: {watchdog.weakness}" if watchdog.weakness else ""
+        detail = f"{watchdog.device}, {watchdog.timeout_ms} ms{weakness}"
+        return {"device": device, "proof": str(ProofState.UNTESTED), "at": None, "detail": detail}
     return {
         "device": device,
         "proof": str(found.state if found is not None else ProofState.UNTESTED),

@@ -129,6 +129,10 @@ def _failover(cib: Cib) -> Iterator[Headline]:
         names = named(bare)
         yield Headline(Gravity.WARNING, f"NO FAILOVER for {names}", "no fencing device",
                        f"configure a fence device for {names}")  # fmt: skip
+    weak = fencing_cover.weak_watchdogs(cib)
+    if weak:
+        why = "; ".join(f"{name} has {text}" for name, text in weak.items())
+        yield Headline(Gravity.WARNING, f"WEAK WATCHDOG on {named(tuple(weak))}", why, "configure a fence device")
 
 
 def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:

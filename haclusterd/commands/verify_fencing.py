@@ -3,6 +3,7 @@
 And whether what devices are told for the cluster is known and obeyed.
 """
 
+from haclusterd.cib.apply_watchdog import objection
 from haclusterd.commands.verify_judgement import Judgement, pairs
 from haclusterd.model.fence_parameters import PREFIX, device_parameter_row
 from haclusterd.model.properties import ClusterProperties
@@ -12,9 +13,16 @@ from haclusterd.scheduler.fencing_capability import usable_devices_by_node
 
 def check_fencing(judgement: Judgement) -> None:
     """Warn of disabled fencing, or of each node that no enabled device covers."""
-    if not ClusterProperties(judgement.configuration).boolean("fencing-enabled"):
+    problem = objection(judgement.configuration)
+    if problem:
+        judgement.note(Code.POLICY_DEFEATS_WATCHDOG, ("properties", "no-quorum-policy"), problem=problem)
+    properties = ClusterProperties(judgement.configuration)
+    if not properties.boolean("fencing-enabled"):
         path = ("properties", "fencing-enabled")
         judgement.note(Code.FENCING_DISABLED, path)
+        return
+    if properties.boolean("watchdog-fencing"):
+        # Whether a node has a watchdog is known once it has joined: status tells.
         return
     for node, devices in usable_devices_by_node(judgement.configuration, judgement.nodes()).items():
         if not devices:

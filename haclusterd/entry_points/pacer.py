@@ -157,7 +157,8 @@ class PacerProcess:
                 except OSError as error:
                     say(f"{device.watchdog.device}: {error}")
                 return
-        say(f"{device.watchdog.device} goes on counting: without a pacer this node is reset in {device.watchdog.timeout_ms} ms")
+        watchdog = device.watchdog
+        say(f"{watchdog.device} goes on counting: without a pacer this node is reset in {watchdog.timeout_ms} ms")
 
     # The clock
 

@@ -30,20 +30,17 @@ from haclusterd.machines.effects import (
 )
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.recurring import Recurring
-from haclusterd.machines.stop_plan import stops_before
+from haclusterd.machines.stop_plan import stop_timeout_ms, stops_before
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.configuration import Primitive
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
-from haclusterd.model.templates import expanded
 from haclusterd.scheduler.digests import restart_digest_of
 
 CHECK_LEVEL = "OCF_CHECK_LEVEL"
-DEFAULT_STOP_TIMEOUT_MS = 20_000
 RESULTS_MAX = 10
 """Results in one command: with their output they stay below the store's limit."""
 OUTPUT_MAX = 800
@@ -536,7 +533,7 @@ class ExecutorMachine:
             if origin is None:
                 self._own_stop_failed.add(resource)
             elif origin[0].standard != "stonith":
-                timeout_ms = _stop_timeout_ms(self._cib, resource)
+                timeout_ms = stop_timeout_ms(self._cib.configuration, resource)
                 is_promoted = self._in_force is not None and possibly_promoted(self._in_force, resource)
                 stops[resource] = _OwnStop(origin[0], origin[1], timeout_ms, before[resource], is_promoted)
         return stops
@@ -627,15 +624,3 @@ def _status_of(result: AgentResult, exit_code: ExitCode, order: Order) -> Execut
     if is_probe and exit_code in (ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED):
         return ExecutionStatus.DONE
     return ExecutionStatus.NOT_INSTALLED if exit_code is ExitCode.NOT_INSTALLED else ExecutionStatus.ERROR
-
-
-def _stop_timeout_ms(cib: Cib, resource: ResourceId) -> int:
-    """Return how long a stop may take; an instance of a unique clone is configured under the name before its colon."""
-    base = ResourceId(resource.partition(":")[0])
-    found = cib.configuration.resources.get(base)
-    if isinstance(found, Primitive):
-        for operation in expanded(found, cib.configuration).operations:
-            if operation.name == ActionName.STOP and operation.timeout_ms is not None:
-                return operation.timeout_ms
-    return DEFAULT_STOP_TIMEOUT_MS
-

@@ -21,6 +21,7 @@ from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, Fenc
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.templates import expanded
+from haclusterd.model.watchdog import WATCHDOG
 
 ATTEMPTS_DEFAULT = 2
 """`pcmk_<action>_retries`: how often the agent is called at most."""
@@ -94,6 +95,7 @@ class FencerMachine:
         effects: list[Effect] = []
         for order in cib.status.fence_orders.values():
             is_mine = order.executor == self._node and order.executor_incarnation == self._incarnation
+            is_mine = is_mine and WATCHDOG not in order.devices
             if is_mine and order.state is FenceState.OPEN and order.key not in self._begun:
                 self._begun.add(order.key)
                 effects.extend(self._begin(order, moment))

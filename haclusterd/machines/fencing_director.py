@@ -12,6 +12,7 @@ from haclusterd.cib.commands import Fenced, IssueFence, Lost, RecordFenceFailure
 from haclusterd.machines.effects import Effect, Note, Propose
 from haclusterd.machines.fence_evidence import evidence_since, is_alive_since
 from haclusterd.machines.moment import Moment
+from haclusterd.machines.watchdog_wait import WatchdogWait
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import effective
 from haclusterd.model.fencing import (
@@ -29,7 +30,8 @@ from haclusterd.model.pacer import PacerReport
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
-from haclusterd.scheduler.fencing_capability import executors_of, fencing_levels
+from haclusterd.model.watchdog import WATCHDOG
+from haclusterd.scheduler.fencing_capability import executors_of, fencing_levels, watchdog_levels
 
 BACKOFF_FIRST_MS = 1000
 BACKOFF_MAX_MS = 30_000
@@ -52,20 +54,23 @@ class FencingDirector:
         self._retry_at: dict[NodeName, tuple[int, Instant]] = {}
         """For each lost node: after how many failed attempts, until when the next waits."""
         self._told: set[tuple[NodeName, str]] = set()
+        self._watchdogs = WatchdogWait(timing, rules=rules)
         self._wake_at = NEVER
 
     def retimed(self, timing: Timing) -> None:
         """The administrator changed node-timeout or brain-timeout."""
         self._timing = timing
+        self._watchdogs.retimed(timing)
 
     def deadline(self) -> Instant:
         """Return when `step` is wanted next."""
-        return self._wake_at
+        return min(self._wake_at, self._watchdogs.wake_at)
 
     def step(self, cib: Cib, report: PacerReport | None, moment: Moment) -> Sequence[Effect]:
         """Move every fencing on."""
         self._wake_at = NEVER
         effects: list[Effect] = []
+        self._watchdogs.observe(cib, moment)
         for order in cib.status.fence_orders.values():
             effects.extend(self._supervise(cib, order, report, moment))
         being_fenced = {order.target for order in cib.status.fence_orders.values()}
@@ -81,6 +86,8 @@ class FencingDirector:
     def _supervise(
         self, cib: Cib, order: FenceOrder, report: PacerReport | None, moment: Moment
     ) -> Sequence[Effect]:
+        if WATCHDOG in order.devices:
+            return self._watchdogs.step(cib, order, report, moment)
         if order.state is FenceState.OPEN:
             executor = cib.status.nodes.get(order.executor)
             is_there = executor is not None and executor.state is NodeState.ONLINE
@@ -118,6 +125,8 @@ class FencingDirector:
             return ()
         if heard.incarnation.boot_id != status.incarnation.boot_id:
             return ()
+        if heard.is_empty and _was_silenced_by_its_watchdog(cib, status):
+            return ()
         text = "it is heard after its fencing was recorded"
         lost = Lost(status.name, status.incarnation, self._term, text)
         key = f"lost:{status.name}:{status.incarnation}:{self._term}"
@@ -136,6 +145,7 @@ class FencingDirector:
     def _order(self, cib: Cib, status: NodeStatus, moment: Moment) -> Sequence[Effect]:
         properties = ClusterProperties(cib.configuration)
         levels = fencing_levels(cib.configuration, status.name, _attributes(cib, status))
+        levels += watchdog_levels(cib.configuration, status)
         if not properties.boolean("fencing-enabled") or not levels:
             return self._tell_once(status, "no usable fencing device: nothing of it is recovered")
         failed = _failures_since_loss(cib, status)
@@ -212,6 +222,12 @@ def _least_tried(
         return any(proof is not None and proof.state is ProofState.LIED for proof in proofs)
 
     return min(levels, key=lambda level: (tried.count(level), has_lied(level)))
+
+
+def _was_silenced_by_its_watchdog(cib: Cib, status: NodeStatus) -> bool:
+    """A watchdog does not reset an empty node, which may be heard then."""
+    records = [record for record in cib.status.fencing_history if record.target == status.name]
+    return bool(records) and records[-1].device == WATCHDOG
 
 
 def _attributes(cib: Cib, status: NodeStatus) -> dict[str, str]:

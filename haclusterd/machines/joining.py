@@ -151,7 +151,8 @@ class JoiningMachine:
             if moment.now < self._retry_at:
                 return ()
             self._retry_at = after(moment.now, HELD_RETRY_MS)
-        return (Propose(f"join:{self._incarnation}:{self._attempt}", Join(self._node, self._incarnation, device.watchdog)),)
+        join = Join(self._node, self._incarnation, device.watchdog)
+        return (Propose(f"join:{self._incarnation}:{self._attempt}", join),)
 
     def _observe(self, status: NodeStatus) -> None:
         if status.incarnation != self._incarnation:

@@ -7,8 +7,12 @@ anything that can fail. What is not ordered is stopped in parallel.
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-from haclusterd.model.configuration import Configuration, Ordering, ResourceSet, contained
+from haclusterd.model.configuration import Configuration, Ordering, Primitive, ResourceSet, contained
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.ocf import ActionName
+from haclusterd.model.templates import expanded
+
+DEFAULT_STOP_TIMEOUT_MS = 20_000
 
 
 def stops_before(
@@ -31,6 +35,16 @@ def stops_before(
                 if then != first and not _reaches(before, then, first):
                     before[first].add(then)
     return {resource: frozenset(others) for resource, others in before.items()}
+
+
+def stop_timeout_ms(configuration: Configuration, resource: ResourceId) -> int:
+    """Return how long a stop may take; an instance of a unique clone is configured under the name before its colon."""
+    found = configuration.resources.get(ResourceId(resource.partition(":")[0]))
+    if isinstance(found, Primitive):
+        for operation in expanded(found, configuration).operations:
+            if operation.name == ActionName.STOP and operation.timeout_ms is not None:
+                return operation.timeout_ms
+    return DEFAULT_STOP_TIMEOUT_MS
 
 
 def _pairs(configuration: Configuration) -> Iterable[tuple[ResourceId, ResourceId]]:

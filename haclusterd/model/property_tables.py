@@ -44,6 +44,8 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
         "How much later the node with the more important resources is fenced.", live=("0",)),
     Row("fence-remote-without-quorum", ValueType.BOOLEAN, "false",
         "Whether Pacemaker Remote nodes may be fenced without quorum.", live=("false",)),
+    Row("watchdog-fencing", ValueType.BOOLEAN, "false",
+        "Whether a lost node counts as fenced once its own watchdog must have reset it; fence devices come first."),
     Row("have-watchdog", ValueType.BOOLEAN, "false", "Whether nodes are fenced by watchdogs of their own (SBD).",
         live=("false",)),
     Row("node-pending-timeout", ValueType.DURATION, "0",

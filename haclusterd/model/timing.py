@@ -65,13 +65,22 @@ def derive(node_timeout_ms: int, brain_timeout_ms: int = DEFAULT_BRAIN_TIMEOUT_M
     )
 
 
-def watchdog_wait_ms(timing: Timing, watchdog_timeout_ms: int) -> int:
-    """Return how long survivors wait, after a loss is committed, before a watchdog counts as having fenced the node.
+def watchdog_wait_ms(lease_ms: int, watchdog_timeout_ms: int) -> int:
+    """Return W: how long survivors wait, after a loss is committed, before a watchdog counts as having done its work.
 
-    Part of the inequality that the timers must keep; watchdog fencing itself is not offered yet (safety.md §2, §10).
+    W = (L + 2·T_wd)·(1 + 2ρ) + R (safety.md §2): the lease ends, a feed held back by a stopped feeder comes up to T_wd
+    later, and the device resets T_wd after it.
     """
-    span = timing.lease_ms + 2 * watchdog_timeout_ms
-    return span + -(-span * 2 * CLOCK_RATE_PERCENT // 100) + WATCHDOG_RESERVE_MS
+    return _slowest(lease_ms + 2 * watchdog_timeout_ms) + WATCHDOG_RESERVE_MS
+
+
+def naive_watchdog_wait_ms(lease_ms: int, watchdog_timeout_ms: int) -> int:
+    """Return what W would be if no feed could be held back; the simulator shows with it that this is too short."""
+    return _slowest(lease_ms + watchdog_timeout_ms) + WATCHDOG_RESERVE_MS
+
+
+def _slowest(span_ms: int) -> int:
+    return span_ms + -(-span_ms * 2 * CLOCK_RATE_PERCENT // 100)
 
 
 def longest_round_trip_ms(timing: Timing) -> int:

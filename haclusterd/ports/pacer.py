@@ -59,6 +59,10 @@ class Pacer(Protocol):
         """Say whether this node is proven to run nothing that it manages."""
         ...
 
+    def set_condemned(self, *, is_condemned: bool) -> None:
+        """Say whether this node wants to end: its watchdog is then fed no more, whatever else holds."""
+        ...
+
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
         """Stop echoing a node, this one included, of which an incarnation is being declared lost (Raft thread)."""
         ...

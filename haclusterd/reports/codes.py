@@ -76,6 +76,7 @@ class Code(StrEnum):
     NO_NODE_ALLOWED = "NO_NODE_ALLOWED"
     FENCING_DISABLED = "FENCING_DISABLED"
     NODE_NOT_COVERED = "NODE_NOT_COVERED"
+    POLICY_DEFEATS_WATCHDOG = "POLICY_DEFEATS_WATCHDOG"
     FENCE_DEVICE_IN_GROUP = "FENCE_DEVICE_IN_GROUP"
     NOT_A_FENCE_DEVICE = "NOT_A_FENCE_DEVICE"
     NEEDS_OCF = "NEEDS_OCF"
@@ -256,6 +257,9 @@ CODES: dict[Code, CodeRow] = {
     Code.NODE_NOT_COVERED: CodeRow(
         "NO FAILOVER for {node}: no fencing device", _CONFIGURATION,
         "configure a fence device for {node}", severity=_WARNING,
+    ),
+    Code.POLICY_DEFEATS_WATCHDOG: CodeRow(
+        "{problem}", _CONFIGURATION, "set no-quorum-policy=stop, or watchdog-fencing=false",
     ),
     Code.FENCE_DEVICE_IN_GROUP: CodeRow(
         "fence device {id} is a member of group {group}", _CONFIGURATION, "take it out of the group",

@@ -8,12 +8,14 @@ FAILOVER). Whether a device works is proof, and kept elsewhere; whether it lists
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from haclusterd.model.cluster import NodeStatus
 from haclusterd.model.configuration import Configuration, FencingLevel, Location, Primitive, effective
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.patterns import compile_pattern
-from haclusterd.model.properties import meta_values
+from haclusterd.model.properties import ClusterProperties, meta_values
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.templates import fence_devices
+from haclusterd.model.watchdog import WATCHDOG
 
 _SEPARATORS = re.compile(r"[\s,;]+")
 
@@ -45,6 +47,12 @@ def fencing_levels(
     (Pacemaker Explained, "Fencing Levels"). `attributes` are the node's, for levels by attribute.
     """
     return _levels(configuration, _enabled_devices(configuration), node, attributes or {})
+
+
+def watchdog_levels(configuration: Configuration, status: NodeStatus | None) -> tuple[tuple[ResourceId, ...], ...]:
+    """Return the last level of a node whose own watchdog silences it: power fencing comes first, and waits less."""
+    is_offered = ClusterProperties(configuration).boolean("watchdog-fencing")
+    return ((WATCHDOG,),) if is_offered and status is not None and status.watchdog is not None else ()
 
 
 def _enabled_devices(configuration: Configuration) -> list[Primitive]:

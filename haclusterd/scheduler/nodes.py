@@ -12,6 +12,7 @@ from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import NodeEntry
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.scheduler.entities import FencingPower, Node, NodeKind
 from haclusterd.scheduler.fencing_capability import usable_devices_by_node
 from haclusterd.scheduler.name_order import name_order
@@ -35,6 +36,8 @@ def unpack_nodes(cib: Cib, settings: Settings) -> tuple[Node, ...]:
         node.utilization = node_capacity(entry, status, settings)
         node.base_score = entry.score if entry is not None else 0
         node.devices = devices[name]
+        if settings.is_watchdog_fencing and status.watchdog is not None:
+            node.devices += (WATCHDOG,)
         node.power = power
         node.is_controller = cib.status.controller is not None and cib.status.controller.node == name
         node.is_never_seen = status.state is NodeState.UNSEEN and settings.is_startup_fencing

@@ -42,6 +42,8 @@ class Settings:
     is_fencing_enabled: bool
     is_fence_device_configured: bool
     """Some resource is a fence device, or nodes have a watchdog."""
+    is_watchdog_fencing: bool
+    """Nodes that have published a watchdog are silenced by it."""
     is_unfencing_used: bool
     fencing_action: str
     fencing_timeout_ms: int
@@ -87,6 +89,7 @@ def unpack_settings(
         is_fencing_enabled=is_fencing_enabled,
         is_fence_device_configured=properties.boolean("have-watchdog") or _has_fence_device(configuration),
         is_unfencing_used=_is_unfencing_used(configuration),
+        is_watchdog_fencing=properties.boolean("watchdog-fencing"),
         fencing_action=properties.text("fencing-action"),
         fencing_timeout_ms=properties.duration_ms("fencing-timeout"),
         is_startup_fencing=is_fencing_enabled and properties.boolean("startup-fencing"),

@@ -15,6 +15,7 @@ from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.model.timing import Timing
+from haclusterd.model.watchdog import WatchdogSettings
 from haclusterd.ports import store as store_port
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.event_log import FieldValue, Priority
@@ -57,6 +58,7 @@ class Surroundings:
     """Whether a scenario expects a brain to crash of this."""
     snapshot_every: int = 1000
     actions_max: int = 16
+    watchdog_ms: int = 0
 
 
 def pair_key(one: NodeName, other: NodeName) -> bytes:
@@ -190,6 +192,7 @@ class BrainProcess:
                 if member.name != host.name
             },
             timing=around.timing,
+            watchdog=WatchdogSettings("/dev/watchdog", around.watchdog_ms) if around.watchdog_ms else None,
             actions_max=around.actions_max,
             rules=around.rules,
         )

@@ -18,6 +18,7 @@ from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Te
 from haclusterd.model.instants import Instant
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExitCode
 from haclusterd.model.orders import Order
+from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.configurations import CLONED
 from haclusterd.simulator.world import World
@@ -353,15 +354,24 @@ class LossIsJudgedUnderLease(Checker):
 
 
 class JoinsWaitForFencing(Checker):
-    """No node joins while a fence order on it is unfinished: a slow device would shoot it (safety.md §5)."""
+    """No node joins while a fence order on it is unfinished: a slow device would shoot it (safety.md §5).
+
+    Where its own watchdog is waited for, nothing is under way that could, once it has booted.
+    """
 
     def first_accepted(self, accepted: Accepted) -> None:
         """See `Checker`."""
         command = accepted.command
         if not isinstance(command, Join):
             return
-        is_new = accepted.before.status.nodes[command.node].incarnation != command.incarnation
-        if is_new and any(order.target == command.node for order in accepted.before.status.fence_orders.values()):
+        known = accepted.before.status.nodes[command.node].incarnation
+        is_new_boot = known is not None and known.boot_id != command.incarnation.boot_id
+        hits = [
+            order
+            for order in accepted.before.status.fence_orders.values()
+            if order.target == command.node and not (is_new_boot and WATCHDOG in order.devices)
+        ]
+        if known != command.incarnation and hits:
             self.object_to(f"{command.node} joins while it is being fenced")
 
 
@@ -456,7 +466,7 @@ def _stop_failed(status: NodeStatus) -> bool:
 
 
 class FencedNodesAreDead(Checker):
-    """What is recorded as fenced is dead (safety.md §5)."""
+    """What is recorded as fenced is dead; where its watchdog is counted on, dead or empty (safety.md §2, §5)."""
 
     def __init__(self, scene: Scene, log: Log) -> None:
         super().__init__(scene, log)
@@ -470,6 +480,9 @@ class FencedNodesAreDead(Checker):
             return
         incarnation = command.incarnation
         if command.outcome is not FenceOutcome.FENCED or incarnation is None or command.node in self.excused:
+            return
+        is_counted_on = accepted.after.status.fencing_history[-1].device == WATCHDOG
+        if is_counted_on and not self.scene.services_on(command.node):
             return
         if self.scene.boot_runs(command.node, incarnation.boot_id):
             self.object_to(f"{command.node} {incarnation} is recorded as fenced, but it is alive")

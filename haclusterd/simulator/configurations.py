@@ -97,6 +97,13 @@ def usual(nodes: Sequence[str], *, node_timeout_ms: int = 2000, brain_timeout_ms
     )
 
 
+def watched(nodes: Sequence[str], **values: str) -> tuple[Edit, ...]:
+    """Return the same without a power switch: what fences a node is its own watchdog."""
+    edits = [edit for edit in usual(nodes) if edit != device(nodes)]
+    edits[0] = properties(start_failure_is_fatal="false", watchdog_fencing="true", **values)
+    return tuple(edits)
+
+
 SERVICES = ("cache", "db", "ip", "web")
 """The services of `usual`."""
 

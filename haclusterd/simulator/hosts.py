@@ -8,9 +8,11 @@ from typing import Protocol
 
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.crashes import CrashRecord
+from haclusterd.protocol.pacer_page import PacerPage
 from haclusterd.simulator.clocks import BootClock, WallClock
 from haclusterd.simulator.disks import Disk
 from haclusterd.simulator.truth import Truth
+from haclusterd.simulator.watchdogs import SimulatedWatchdog
 from haclusterd.simulator.world import MS, SECOND, Life, World
 
 RESTART_DELAY_US = 200 * MS
@@ -47,8 +49,11 @@ class Boot:
         self.life = Life(host.world, self.boot_id)
         self.clock = BootClock(host.world, uptime_us=BOOT_TIME_US, drift_ppm=host.drift_ppm)
         self.page = bytearray(PAGE_SIZE)
+        PacerPage(self.page).format()
+        PacerPage(self.page).set_empty(is_empty=True)
         self.runtime: dict[str, object] = {}
         """The runtime directory: action records by key."""
+        self.watchdog: SimulatedWatchdog | None = None
         self.crashes: list[CrashRecord] = []
 
 
@@ -146,6 +151,8 @@ class Host:
         self.world = world
         self.name = name
         self.drift_ppm = drift_ppm
+        self.watchdog_timeout_ms = 0
+        """0: it has no watchdog device."""
         self.disk = Disk(world, name)
         self.wall = WallClock(world)
         self.boot: Boot | None = None
@@ -168,6 +175,8 @@ class Host:
         self.boots += 1
         boot = Boot(self, self.boots)
         self.boot = boot
+        if self.watchdog_timeout_ms:
+            boot.watchdog = SimulatedWatchdog(self.world, self.watchdog_timeout_ms, lambda: self._expired(boot))
         self._say(f"power on ({boot.boot_id})")
         boot.life.after(5 * MS, lambda: self.pacer.launch(boot))
         boot.life.after(50 * MS, lambda: self.brain.launch(boot))
@@ -178,9 +187,16 @@ class Host:
         if boot is None:
             return
         self._say("power off")
+        if boot.watchdog is not None:
+            boot.watchdog.disarm()
         self._truth.host_dies(self.name)
         boot.life.end()
         self.disk.lose_power()
+
+    def _expired(self, boot: Boot) -> None:
+        if self.boot is boot:
+            self._say("is reset by its watchdog")
+            self.reboot()
 
     def reboot(self) -> None:
         """Cut the power, and give it back."""

@@ -7,14 +7,17 @@ the clock are simulated.
 from collections.abc import Callable, Sequence
 
 from haclusterd.machines.pacer import Effect, PacerMachine, PublishLease, Report, SendHeartbeat
+from haclusterd.machines.watchdog_feeding import FeedWatchdog, OpenWatchdog, Panic
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import NEVER, Instant
 from haclusterd.model.pacer import NO_LEASE, Heartbeat, PacerReport, PacerSettings
 from haclusterd.model.rules_in_force import SafetyRules
+from haclusterd.model.watchdog import Watchdog, WatchdogSettings
 from haclusterd.protocol import heartbeat as heartbeats
 from haclusterd.protocol.pacer_page import PacerPage
 from haclusterd.simulator.hosts import Boot, Host
 from haclusterd.simulator.network import Datagrams
+from haclusterd.simulator.watchdogs import SimulatedWatchdog
 from haclusterd.simulator.world import MS, Event, Life
 
 SOCKET_US = 150
@@ -35,9 +38,7 @@ class PacerProcess:
     ) -> None:
         self.life = Life(host.world, f"pacer of {host.name}", boot.life)
         self.page = PacerPage(boot.page)
-        inherited = self.page.held_lease() if self.page.is_formatted() else None
-        if not self.page.is_formatted():
-            self.page.format()
+        inherited = self.page.held_lease()
         self._host = host
         self._boot = boot
         self._datagrams = datagrams
@@ -47,6 +48,8 @@ class PacerProcess:
         self._keys: dict[NodeName, bytes] = {}
         self._nodes: tuple[NodeName, ...] = ()
         self._brain: SimulatedPacer | None = None
+        self.stops_before_next_write = False
+        """A fault: it is stopped (SIGSTOP) when it has decided to feed the watchdog, before it does."""
         self._timer: Event | None = None
         self._timer_at = NEVER
         datagrams.listen(host.name, self.life, self._received)
@@ -95,7 +98,36 @@ class PacerProcess:
                         self._lease_published(self._host.name, self._settings.incarnation, lease.until)
                 case Report(report):
                     self._report(report)
+                case OpenWatchdog(settings):
+                    self._open_watchdog(settings)
+                case FeedWatchdog(until):
+                    self._feed(until)
+                case Panic():
+                    self._host.reboot()
         self._arm()
+
+    def _open_watchdog(self, settings: WatchdogSettings) -> None:
+        device, now = self._boot.watchdog, self._boot.clock.now()
+        if device is None:
+            self._perform(self._machine.watchdog_failed(f"{settings.device}: no such device", now))
+            return
+        device.feed()
+        self._perform(self._machine.watchdog_opened(Watchdog(device.timeout_ms, settings.device, "simulated"), now))
+
+    def _feed(self, until: Instant) -> None:
+        """Look at the clock and write; a fault may stop this process between the two."""
+        device = self._boot.watchdog
+        if device is None or self._boot.clock.now() >= until:
+            return
+        if self.stops_before_next_write:
+            self.stops_before_next_write = False
+            self._host.world.record(f"{self._host.name} pacer is stopped between check and write")
+            self.life.pause()
+        self.life.after(0, lambda: self._write(device))
+
+    def _write(self, device: SimulatedWatchdog) -> None:
+        device.feed()
+        self._machine.watchdog_fed(self._boot.clock.now())
 
     def _report(self, report: PacerReport) -> None:
         brain = self._brain
@@ -138,8 +170,6 @@ class SimulatedPacer:
         """See `Pacer.start`."""
         self._settings = settings
         self._changed = changed
-        if not self._page.is_formatted():
-            self._page.format()
         self._page.begin_brain()
         self._connect()
 
@@ -184,6 +214,10 @@ class SimulatedPacer:
     def set_empty(self, *, is_empty: bool) -> None:
         """See `Pacer.set_empty`."""
         self._page.set_empty(is_empty=is_empty)
+
+    def set_condemned(self, *, is_condemned: bool) -> None:
+        """See `Pacer.set_condemned`."""
+        self._page.set_condemned(is_condemned=is_condemned)
 
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
         """See `Pacer.withdraw`."""

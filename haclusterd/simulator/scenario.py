@@ -66,6 +66,8 @@ class Shape:
     """Fastest and slowest clock differ by twice this at most; 1 % is what safety.md §2 allows."""
     snapshot_every: int = 1000
     actions_max: int = 16
+    watchdog_ms: int = 0
+    """T_wd of every host's watchdog device; 0: there are none."""
 
 
 class Cluster:
@@ -113,6 +115,7 @@ class Cluster:
             may_crash=self._may_crash,
             snapshot_every=shape.snapshot_every,
             actions_max=shape.actions_max,
+            watchdog_ms=shape.watchdog_ms,
         )
         for host in self.hosts.values():
             self._equip(host)
@@ -124,6 +127,7 @@ class Cluster:
         self.world.after(LOOK_US, self._look)
 
     def _equip(self, host: Host) -> None:
+        host.watchdog_timeout_ms = self.shape.watchdog_ms
         create_identity(host.disk.files(Life(self.world, "setup")), CLUSTER_UUID, host.name)
 
         def start_pacer(boot: Boot) -> PacerProcess:

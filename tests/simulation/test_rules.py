@@ -8,6 +8,7 @@ import pytest
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.checkers import Violation
 from tests.simulation import rule_scenarios as scenarios
+from tests.simulation import watchdog_scenarios as watchdogs
 
 Scenario = Callable[[SafetyRules], None]
 
@@ -52,6 +53,9 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
     (("echo_send_time",), scenarios.late_echoes, frozenset({"LeaseEndsAfterLoss"})),
     (("withdraw_echo",), scenarios.lost_while_its_brain_is_stopped, frozenset({"LeaseEndsAfterLoss"})),
     (("rebuild_withdrawn_set",), scenarios.voters_restart_after_a_loss, frozenset({"LeaseEndsAfterLoss"})),
+    (("feed_needs_lease",), watchdogs.cut_off_holder_cannot_stop, frozenset({"FencedNodesAreDead"})),
+    (("wait_covers_held_back_feed",), watchdogs.feed_is_held_back, frozenset({"FencedNodesAreDead"})),
+    (("new_dc_waits_again",), watchdogs.dc_changes_during_the_wait, frozenset({"FencedNodesAreDead"})),
     (("stop_on_lease_end",), scenarios.isolated_holder_without_fencing, frozenset({"NodesWithoutLeaseStop"})),
     (("lost_needs_whole_quorum",), scenarios.only_the_dc_does_not_hear, frozenset({"LostNodesAreSilent"})),
     (
@@ -73,7 +77,16 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
 Two rules stand together where each alone is enough: a naive design has neither.
 """
 
-ALWAYS: tuple[Scenario, ...] = (scenarios.one_node_stays_dark,)
+ALWAYS: tuple[Scenario, ...] = (
+    scenarios.one_node_stays_dark,
+    watchdogs.switch_reboots,
+    watchdogs.cut_off_holder_stops,
+    watchdogs.brain_hangs,
+    watchdogs.pacer_ends_for_good,
+    watchdogs.pacer_is_killed,
+    watchdogs.broken_device,
+    watchdogs.node_returns_early,
+)
 """Scenarios of no single rule."""
 
 
