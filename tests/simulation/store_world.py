@@ -427,8 +427,8 @@ class World:
 
     def _arrive(self, link: Link, source: NodeName, target: NodeName, frame: bytes, when: int) -> None:
         def arrive() -> None:
-            node = self.nodes[target]
-            if not node.is_alive or not (link.is_open or self.is_hostile):
+            node = self.nodes.get(target)
+            if node is None or not node.is_alive or not (link.is_open or self.is_hostile):
                 return
             life = node.life
 
