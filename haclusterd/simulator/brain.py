@@ -195,6 +195,7 @@ class BrainProcess:
             watchdog=WatchdogSettings("/dev/watchdog", around.watchdog_ms) if around.watchdog_ms else None,
             actions_max=around.actions_max,
             rules=around.rules,
+            derive_key=lambda peer, _certificate: pair_key(host.name, peer),
         )
         self.runtime = NodeRuntime(settings, ports, left=self._left, scheduler=around.scheduler)
         self.life.when_it_raises = self._crash
@@ -222,7 +223,12 @@ class BrainProcess:
         voters = tuple(member.name for member in self._around.members if member.is_voter)
         timers = RaftTimers.derive(self._around.timing.node_timeout_ms)
         return RaftSettings(
-            self._around.cluster_uuid, self._host.name, voters, timers, snapshot_every=self._around.snapshot_every
+            self._around.cluster_uuid,
+            self._host.name,
+            voters,
+            timers,
+            learners=tuple(member.name for member in self._around.members if not member.is_voter),
+            snapshot_every=self._around.snapshot_every,
         )
 
     def _outcome_seen(self, outcome: object) -> None:

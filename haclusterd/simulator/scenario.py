@@ -10,7 +10,7 @@ rule that is broken on the way raises `Violation`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from haclusterd.adapters.raft_identity import create_identity
@@ -118,7 +118,7 @@ class Cluster:
             watchdog_ms=shape.watchdog_ms,
         )
         for host in self.hosts.values():
-            self._equip(host)
+            self._equip(host, self._surroundings)
         self.world.after(LOOK_US, self._look)
 
     def _look(self) -> None:
@@ -126,7 +126,26 @@ class Cluster:
             self.checkers.looked_at(name)
         self.world.after(LOOK_US, self._look)
 
-    def _equip(self, host: Host) -> None:
+    def add_host(self) -> NodeName:
+        """Bring a machine that knows who the members are, and is none itself yet; return its name."""
+        name = NodeName(f"n{len(self.hosts) + 1}")
+        drift_ppm = self.world.chance(f"drift/{name}").randint(-self.shape.drift_ppm, self.shape.drift_ppm)
+        self.hosts[name] = host = Host(self.world, self.truth, name, drift_ppm=drift_ppm)
+        known = tuple(self.cib.members.values())
+        self._equip(host, replace(self._surroundings, members=(*known, self.member_of(name))))
+        self.names = (*self.names, name)
+        return name
+
+    def member_of(self, node: str) -> Member:
+        """Return the member that a host which was added can become, at first without a vote."""
+        address = f"10.0.0.{node.removeprefix('n')}"
+        return Member(NodeName(node), ((address, 5405),), is_voter=False, certificate=f"of {node}")
+
+    def forget_host(self, node: str) -> None:
+        """Expect nothing of a machine any more; it may come back, and must do no harm."""
+        self.names = tuple(name for name in self.names if name != node)
+
+    def _equip(self, host: Host, around: Surroundings) -> None:
         host.watchdog_timeout_ms = self.shape.watchdog_ms
         create_identity(host.disk.files(Life(self.world, "setup")), CLUSTER_UUID, host.name)
 
@@ -134,7 +153,7 @@ class Cluster:
             return PacerProcess(host, boot, self.datagrams, self.rules, self._lease_published)
 
         def start_brain(boot: Boot) -> BrainProcess:
-            return BrainProcess(self._surroundings, host, boot, self._agents_of(host, boot))
+            return BrainProcess(around, host, boot, self._agents_of(host, boot))
 
         host.pacer.start = start_pacer
         host.brain.start = start_brain
