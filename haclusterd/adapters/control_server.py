@@ -34,15 +34,8 @@ class PeerCredentials:
     pid: int
     uid: int
     gid: int
-
-    @property
-    def author(self) -> str:
-        """Return the user's name at this host."""
-        try:
-            name = pwd.getpwuid(self.uid).pw_name
-        except KeyError:
-            name = str(self.uid)
-        return f"{name}@{socket.gethostname()}"
+    author: str
+    """The user's name at this host, looked up once for each connection."""
 
 
 Handle = Callable[[Request, PeerCredentials, Answer], None]
@@ -134,7 +127,16 @@ async def _answers(path: Path) -> bool:
 def _credentials(writer: asyncio.StreamWriter) -> PeerCredentials:
     connection = writer.get_extra_info("socket")
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return PeerCredentials(*_CREDENTIALS.unpack(raw))
+    pid, uid, gid = _CREDENTIALS.unpack(raw)
+    return PeerCredentials(pid, uid, gid, _author(uid))
+
+
+def _author(uid: int) -> str:
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        name = str(uid)
+    return f"{name}@{socket.gethostname()}"
 
 
 def _control_group() -> int | None:

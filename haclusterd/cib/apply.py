@@ -83,7 +83,13 @@ def apply(
     if envelope.request in known and not is_in_force:
         return Applied(replace(cib, index=index), envelope, is_repetition=True)
     entry = Entry(
-        at=envelope.at, proposer=envelope.proposer, index=index, term=term, rules=rules, is_in_force=is_in_force
+        at=envelope.at,
+        proposer=envelope.proposer,
+        index=index,
+        term=term,
+        rules=rules,
+        is_in_force=is_in_force,
+        request=envelope.request,
     )
     verdict = _verdict(cib, envelope.command, entry)
     requests = {**cib.requests, envelope.proposer: _remember(known, envelope.request)}

@@ -14,6 +14,9 @@ def change_configuration(cib: Cib, command: commands.ChangeConfiguration, entry:
     if command.expected_epoch != cib.version.epoch:
         text = f"made for configuration version {command.expected_epoch}; the version now is {cib.version.epoch}"
         return refuse(cib, RefusalCode.CONFIGURATION_CONFLICT, text)
+    if command.expected_request and command.expected_request != cib.version.request:
+        text = f"made for version {command.expected_epoch} by request {command.expected_request}, which was never made"
+        return refuse(cib, RefusalCode.CONFIGURATION_CONFLICT, text)
     configuration = apply_edits(cib.configuration, command.edits)
     unsafe = apply_watchdog.objection(configuration)
     if unsafe and not apply_watchdog.objection(cib.configuration):
@@ -22,7 +25,7 @@ def change_configuration(cib: Cib, command: commands.ChangeConfiguration, entry:
     if any(nodes[name] is not status for name, status in cib.status.nodes.items()):
         cib = replace(cib, status=replace(cib.status, nodes=nodes))
     epoch = cib.version.epoch + 1
-    version = ConfigurationVersion(epoch, command.author, entry.at, command.reason)
+    version = ConfigurationVersion(epoch, command.author, entry.at, command.reason, entry.request)
     text = f"configuration version {epoch} by {command.author}" + (f": {command.reason}" if command.reason else "")
     return accept(
         replace(cib, configuration=configuration, version=version), change(ChangeKind.CONFIGURATION_CHANGED, text)

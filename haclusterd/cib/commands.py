@@ -282,6 +282,9 @@ class ChangeConfiguration:
     edits: tuple[Edit, ...]
     author: str
     reason: str
+    expected_request: RequestId = RequestId("")
+    """The request that made that version. A change may be made against one that is not committed yet; a number alone
+    would then also fit what somebody else committed under it. Empty: whichever."""
 
 
 @dataclass(frozen=True, slots=True)

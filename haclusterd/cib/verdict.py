@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
 from haclusterd.model.cluster import Cib, NodeStatus, Status
-from haclusterd.model.ids import NodeName, ResourceId, Term
+from haclusterd.model.ids import NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.rules_in_force import SafetyRules
 
@@ -21,6 +21,7 @@ class Entry:
     rules: SafetyRules
     is_in_force: bool = False
     """A change of members that Raft follows already."""
+    request: RequestId = RequestId("")
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,8 @@ def change(
     found = (*reports, *_brought_in(context, new, places))
     if has_errors(found):
         return Outcome(found)
-    command = ChangeConfiguration(context.cib.version.epoch, edits, context.author, context.reason)
+    version = context.cib.version
+    command = ChangeConfiguration(version.epoch, edits, context.author, context.reason, version.request)
     return Outcome(
         reports=(*found, report(Code.CONFIGURATION_CHANGED, what=done)),
         commands=(command,),
@@ -75,9 +76,12 @@ def _brought_in(context: Context, new: Configuration, places: Places | None) -> 
     What was wrong before must not keep anybody from putting a node on standby; `verify` tells it all. That a move
     overrules preferences is what it is for.
     """
+    found = tuple(verify(new, members=context.cib.members, agents=context.agents, places=places))
+    if not found:
+        return
     old = verify(context.cib.configuration, members=context.cib.members, agents=context.agents)
     known = {(each.code, tuple(sorted(each.parameters.items()))) for each in old}
-    for each in verify(new, members=context.cib.members, agents=context.agents, places=places):
+    for each in found:
         is_meant = each.code is Code.LOCATION_NO_EFFECT and each.parameters["other"].startswith("cli-")
         if not is_meant and (each.code, tuple(sorted(each.parameters.items()))) not in known:
             yield each

@@ -150,6 +150,8 @@ class ConfigurationVersion:
     author: str = ""
     at: WallTime = WallTime(0)
     reason: str = ""
+    request: RequestId = RequestId("")
+    """Of the command that made this version; empty for one that came with the cluster."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.preview import preview
 from haclusterd.commands.verb import Permission
 from haclusterd.machines.joining import JoinState
+from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant, after
 from haclusterd.model.json_value import Json
@@ -30,6 +31,7 @@ from haclusterd.protocol.control import told
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, exit_status, report
 from haclusterd.runtime.agent_catalogue import AgentCatalogue
+from haclusterd.runtime.changes_under_way import ChangesUnderWay
 from haclusterd.runtime.dampened_attributes import DampenedAttributes
 from haclusterd.runtime.history_rows import read_detail
 from haclusterd.runtime.node import NodeRuntime
@@ -46,7 +48,8 @@ HISTORY_ROWS = 10_000
 CATCH_UP_WAIT_MS = 3_000
 """How long a request waits for a daemon that still reads what was decided while it was away."""
 PROGRESS_MS = 1000
-RETRIES_MAX = 5
+CONFLICT_PATIENCE_MS = 5_000
+"""How long a change is decided upon again and again because others were faster."""
 REQUESTS_MAX = 64
 """Requests that are carried out at once."""
 
@@ -82,6 +85,7 @@ class ControlService:
         self._serial = 0
         self._running = 0
         self.dampened = DampenedAttributes(runtime)
+        self.changes = ChangesUnderWay()
 
     def handle(self, request: Request, caller: Caller, answer: Answer) -> None:
         """Carry out a request; `answer` gets progress and then one response, on the main loop."""
@@ -110,14 +114,16 @@ class ControlService:
         self,
         request: Request,
         caller: Caller,
+        *,
+        cib: Cib,
         agents: AgentCatalogue,
         events: tuple[Event, ...],
         versions: VersionCatalogue,
     ) -> Context:
-        """Return what a verb may look at now."""
+        """Return what a verb may look at now, with `cib` as the state it decides over."""
         runtime = self._runtime
         return Context(
-            cib=runtime.cib,
+            cib=cib,
             now=runtime.ports.clock.wall(),
             author=caller.author,
             reason=request.options.reason,
@@ -140,9 +146,13 @@ class _Dialogue:
         self._answer = answer
         self._began_at = self._runtime.ports.clock.now()
         self._attempts = 0
+        self._may_decide_again = True
+        self._is_change = _may_change(request)
+        self._base = self._runtime.cib
+        """What the verb decided over."""
         self._agents = AgentCatalogue(self._runtime.ports.agents)
         self._versions = VersionCatalogue(self._runtime.ports.history)
-        self._events = tuple(Event(index, at, change) for index, at, change in self._runtime.recent)
+        self._events = tuple(self._runtime.recent)
         self._reports: tuple[ReportItem, ...] = ()
         self._confirmed: tuple[ReportItem, ...] = ()
         """How fresh a consistent read is."""
@@ -196,8 +206,23 @@ class _Dialogue:
         self._run()
 
     def _run(self) -> None:
+        changes = self._service.changes
+        if self._is_change and changes.must_wait:
+            changes.wait(self._decide)
+        else:
+            self._decide()
+
+    def _decide(self) -> None:
         self._attempts += 1
-        context = self._service.context(self._request, self._caller, self._agents, self._events, self._versions)
+        self._base = self._service.changes.base(self._runtime.cib) if self._is_change else self._runtime.cib
+        context = self._service.context(
+            self._request,
+            self._caller,
+            cib=self._base,
+            agents=self._agents,
+            events=self._events,
+            versions=self._versions,
+        )
         outcome = registry.run(self._request.verb, self._request.arguments, context)
         if not self._agents.is_complete:
             self._attempts -= 1
@@ -209,6 +234,9 @@ class _Dialogue:
             return
         if self._request.options.dry_run:
             outcome = preview(context, outcome)
+        if self._is_ahead and not _is_one_change(outcome):
+            self._wait_for_changes()
+            return
         self._reports = outcome.reports
         if outcome.is_refused or not outcome.commands:
             self._finish(outcome)
@@ -223,6 +251,16 @@ class _Dialogue:
 
     # -- proposing --------------------------------------------------------------------------------------------------
 
+    @property
+    def _is_ahead(self) -> bool:
+        """Whether the verb decided over changes that are under way."""
+        return self._base.version != self._runtime.cib.version
+
+    def _wait_for_changes(self) -> None:
+        """Decide again over what is committed, once nothing is under way."""
+        self._attempts -= 1
+        self._service.changes.wait(self._decide, for_end=True)
+
     def _propose(self, outcome: Outcome, position: int) -> None:
         if position == len(outcome.commands):
             self._wait(outcome)
@@ -231,14 +269,23 @@ class _Dialogue:
 
         def applied(result: Applied) -> None:
             self._stop_clock()
+            self._service.changes.ended(key, is_made=result.refusal is None)
             self._applied(outcome, position, result)
+            self._service.changes.go_on()
 
         has_leader = self._runtime.leadership.leader is not None
+        command = outcome.commands[position]
         try:
-            self._runtime.propose(key, outcome.commands[position], applied)
+            request = self._runtime.propose(key, command, applied)
         except EntryTooLarge:
-            self._propose_in_parts(outcome, position)
+            if self._is_ahead:
+                self._wait_for_changes()
+            else:
+                self._propose_in_parts(outcome, position)
             return
+        if isinstance(command, ChangeConfiguration) and _is_one_change(outcome):
+            at = self._runtime.ports.clock.wall()
+            self._service.changes.proposed(key, self._base, command, request, at)
         wait_ms = COMMIT_WAIT_MS if has_leader else NO_LEADER_WAIT_MS
         self._call_in(wait_ms, lambda: self._unanswered(key))
 
@@ -258,7 +305,7 @@ class _Dialogue:
         if refusal is None:
             self._propose(outcome, position + 1)
         elif self._may_begin_again(outcome, position, refusal):
-            self._run()
+            self._decide()
         elif refusal.code is RefusalCode.CONFIGURATION_CONFLICT:
             self._fail(report(Code.CONFLICT, author=version.author or "somebody", version=version.epoch))
         else:
@@ -268,11 +315,14 @@ class _Dialogue:
         """Tell whether the configuration changed meanwhile, and nothing was done yet but to stage this change."""
         is_untouched = all(isinstance(command, StageChange) for command in outcome.commands[:position])
         is_conflict = refusal.code is RefusalCode.CONFIGURATION_CONFLICT
-        return is_conflict and is_untouched and self._attempts < RETRIES_MAX
+        is_patient = self._runtime.ports.clock.now() - self._began_at < CONFLICT_PATIENCE_MS
+        return is_conflict and is_untouched and self._may_decide_again and is_patient
 
     def _unanswered(self, key: str) -> None:
         """What became of the command is not known: never say that it failed."""
         self._runtime.forget(key)
+        self._service.changes.ended(key, is_made=False)
+        self._service.changes.go_on()
         view = live_view(self._runtime)
         voters = _voters(self._runtime)
         missing = sorted(set(voters) - set(view.connected_voters))
@@ -328,7 +378,7 @@ class _Dialogue:
             return
         following = outcome.afterwards(self._runtime.cib, is_met)
         self._reports = (*self._reports, *following.reports)
-        self._attempts = RETRIES_MAX
+        self._may_decide_again = False
         data = following.data if following.data is not None else outcome.data
         self._propose(replace(following, data=data), 0)
 
@@ -355,6 +405,18 @@ class _Dialogue:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _may_change(request: Request) -> bool:
+    verb = registry.find(request.verb)
+    return verb is not None and verb.permission is not Permission.READ and not request.options.dry_run
+
+
+def _is_one_change(outcome: Outcome) -> bool:
+    """Tell whether an outcome proposes exactly one change of the configuration, against the version decided over."""
+    return not outcome.is_refused and len(outcome.commands) == 1 and isinstance(
+        outcome.commands[0], ChangeConfiguration
+    )
 
 
 def _event(row: HistoryRow) -> Event:

@@ -13,6 +13,7 @@ from functools import partial
 from haclusterd.cib.changes import Applied as CibApplied
 from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.cib.commands import Command, FormCluster, Join, MembersFollowed, RequestLeader
+from haclusterd.commands.context import Event
 from haclusterd.machines.controller import ControllerMachine, Scheduler
 from haclusterd.machines.effects import (
     CallFenceAgent,
@@ -33,7 +34,7 @@ from haclusterd.machines.learners import LearnersMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.model.agent_calls import AgentResult, FenceCallResult
 from haclusterd.model.cluster import Cib, Member
-from haclusterd.model.ids import Incarnation, NodeName, ResourceId, Term
+from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after, elapsed_ms
 from haclusterd.model.pacer import PacerReport, PacerSettings, PeerAddress
 from haclusterd.model.properties import ClusterProperties
@@ -118,8 +119,8 @@ class NodeRuntime:
         self._controller = ControllerMachine(node, self._incarnation, self._timing, planner, form, rules=rules)
         self._cib = Cib()
         self._changes: list[Change] = []
-        self.recent: deque[tuple[int, WallTime, Change]] = deque(maxlen=REMEMBERED_CHANGES)
-        """The newest changes, oldest first: (index, time, change)."""
+        self.recent: deque[Event] = deque(maxlen=REMEMBERED_CHANGES)
+        """The newest changes, oldest first."""
         self._is_cib_new = False
         self._is_woken = False
         self._is_stopped = False
@@ -270,12 +271,12 @@ class NodeRuntime:
         clock = self._ports.clock
         return Moment(clock.now(), clock.wall(), self._ports.pacer.lease_until())
 
-    def propose(self, key: str, command: Command, done: Callable[[CibApplied], None]) -> bool:
-        """Propose an administrator's command."""
+    def propose(self, key: str, command: Command, done: Callable[[CibApplied], None]) -> RequestId:
+        """Propose an administrator's command under a new key; return its request id."""
         moment = self.moment()
-        is_new = self._proposer.propose(key, command, moment.now, moment.wall, done)
+        self._proposer.propose(key, command, moment.now, moment.wall, done)
         self._wake()
-        return is_new
+        return self._proposer.request_of(key)
 
     def forget(self, key: str) -> None:
         """Repeat an administrator's command no more."""
@@ -316,7 +317,7 @@ class NodeRuntime:
         at = outcome.envelope.at if outcome.envelope is not None else WallTime(0)
         for change in outcome.changes:
             self._changes.append(change)
-            self.recent.append((index, at, change))
+            self.recent.append(Event(index, at, change))
             self._log_change(index, change)
         is_new_version = any(change.kind is ChangeKind.CONFIGURATION_CHANGED for change in outcome.changes)
         version = version_of(outcome.cib) if is_new_version else None

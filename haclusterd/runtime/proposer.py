@@ -75,6 +75,10 @@ class Proposer:
         self.step(now)
         return True
 
+    def request_of(self, key: str) -> RequestId:
+        """Return the request id under which a key is in flight."""
+        return self._pending[key].request
+
     def step(self, now: Instant) -> None:
         """Send what is due."""
         sent = sum(1 for pending in self._pending.values() if pending.is_sent)

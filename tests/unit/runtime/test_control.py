@@ -17,10 +17,10 @@ from haclusterd.ports.history import GAP, HistoryRow
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.runtime.control import (
     COMMIT_WAIT_MS,
+    CONFLICT_PATIENCE_MS,
     NO_LEADER_WAIT_MS,
     PROGRESS_MS,
     REQUESTS_MAX,
-    RETRIES_MAX,
     Caller,
     ControlService,
 )
@@ -164,10 +164,13 @@ def test_a_configuration_that_changed_meanwhile_is_decided_upon_again() -> None:
 def test_after_some_conflicts_it_is_said_who_was_faster() -> None:
     desk = Desk()
     name = desk.ask("node.standby", {"node": "n2"})
-    for _ in range(RETRIES_MAX):
+    for _ in range(10):
         put_elsewhere(desk)
         desk.daemon.store.commit_all()
-        desk.daemon.clock.run()
+        assert desk.response(name) is None
+        desk.daemon.clock.run(CONFLICT_PATIENCE_MS // 10)
+    put_elsewhere(desk)
+    desk.daemon.store.commit_all()
     assert (desk.codes(name), status_of(desk, name)) == (["CONFLICT"], ExitStatus.OUTDATED)
     [told] = desk.response(name).reports  # type: ignore[union-attr]
     assert "bob" in told.message
