@@ -56,6 +56,7 @@ _HANDLERS: dict[type, _Handler] = {
     commands.Fenced: apply_fencing.fenced,
     commands.RecordFenceFailure: apply_fencing.record_fence_failure,
     commands.RecordProof: apply_fencing.record_proof,
+    commands.ForgetFencings: apply_fencing.forget_fencings,
     commands.SetTicket: apply_tickets.set_ticket,
     commands.RequestLeader: apply_leadership.request_leader,
     commands.ReadBarrier: apply_leadership.read_barrier,

@@ -20,6 +20,8 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.watchdog import WATCHDOG
 
 REMEMBERED_FENCINGS = 100
+UNFENCED_MARK = "#node-unfenced"
+"""The transient attribute that says when a node was let in, in seconds (Pacemaker Explained, "Unfencing")."""
 
 _PROOF = {
     FenceOutcome.FENCED: ProofState.TESTED,
@@ -57,11 +59,10 @@ def _objection(cib: Cib, order: FenceOrder, entry: Entry) -> Verdict | None:
         return refuse(cib, RefusalCode.OLD_TERM, f"term {order.dc_term} is not the DC's")
     if any(known.target == order.target for known in cib.status.fence_orders.values()):
         return refuse(cib, RefusalCode.FENCING_IN_FLIGHT, f"{order.target} is being fenced already")
-    if order.action is FenceAction.ON:
-        return None
     target = cib.status.nodes.get(order.target)
-    if target is None or target.state is not NodeState.LOST or target.incarnation != order.target_incarnation:
-        return refuse(cib, RefusalCode.OLD_INCARNATION, f"that incarnation of {order.target} is not lost")
+    wanted = NodeState.ONLINE if order.action is FenceAction.ON else NodeState.LOST
+    if target is None or target.state is not wanted or target.incarnation != order.target_incarnation:
+        return refuse(cib, RefusalCode.OLD_INCARNATION, f"that incarnation of {order.target} is not {wanted}")
     executor = cib.status.nodes.get(order.executor)
     if executor is None or executor.incarnation != order.executor_incarnation:
         return refuse(cib, RefusalCode.OLD_INCARNATION, f"that incarnation of {order.executor} is over")
@@ -75,6 +76,8 @@ def record_fence_agent(cib: Cib, command: commands.RecordFenceAgent, entry: Entr
         return refuse(cib, RefusalCode.UNKNOWN_KEY, f"no fence order {command.key} is open")
     if command.outcome is not FenceOutcome.FENCED:
         return _failed(cib, order, command.outcome, command.detail, entry.at)
+    if order.action is FenceAction.ON:
+        return _unfenced(cib, order, command.detail, entry.at)
     waiting = replace(order, state=FenceState.AGENT_SUCCEEDED)
     orders = {**cib.status.fence_orders, order.key: waiting}
     text = f"{order.device} reports that {order.target} {_DONE[order.action]}; waiting for its silence"
@@ -82,6 +85,17 @@ def record_fence_agent(cib: Cib, command: commands.RecordFenceAgent, entry: Entr
         with_status(cib, replace(cib.status, fence_orders=orders)),
         change(ChangeKind.FENCING_AGENT_SUCCEEDED, text, node=order.target, resource=order.device),
     )
+
+
+def _unfenced(cib: Cib, order: FenceOrder, detail: str, at: WallTime) -> Verdict:
+    """Mark a node that its devices let in; should it be lost by now, only that the order has ended is recorded."""
+    status = _with_record(cib.status, _record_of(order, FenceOutcome.UNFENCED, detail, at), at)
+    target = status.nodes.get(order.target)
+    if target is not None and target.state is NodeState.ONLINE and target.incarnation == order.target_incarnation:
+        attributes = {**target.attributes, UNFENCED_MARK: str(at // 1000)}
+        status = replace(status, nodes={**status.nodes, target.name: replace(target, attributes=attributes)})
+    text = f"{order.target} is unfenced (on with {', '.join(order.devices)} by {order.executor})"
+    return accept(with_status(cib, status), change(ChangeKind.NODE_UNFENCED, text, node=order.target))
 
 
 def fenced(cib: Cib, command: commands.Fenced, entry: Entry) -> Verdict:
@@ -141,7 +155,11 @@ def _failed(cib: Cib, order: FenceOrder, outcome: FenceOutcome, detail: str, at:
 
 def with_ended_order(cib: Cib, order: FenceOrder, outcome: FenceOutcome, detail: str, at: WallTime) -> Cib:
     """Return the CIB in which a fence order has ended."""
-    record = FencingRecord(
+    return with_status(cib, _with_record(cib.status, _record_of(order, outcome, detail, at), at))
+
+
+def _record_of(order: FenceOrder, outcome: FenceOutcome, detail: str, at: WallTime) -> FencingRecord:
+    return FencingRecord(
         key=order.key,
         target=order.target,
         target_incarnation=order.target_incarnation,
@@ -155,7 +173,6 @@ def with_ended_order(cib: Cib, order: FenceOrder, outcome: FenceOutcome, detail:
         reason=order.reason,
         others=order.others,
     )
-    return with_status(cib, _with_record(cib.status, record, at))
 
 
 def _with_record(status: Status, record: FencingRecord, at: WallTime) -> Status:
@@ -169,6 +186,21 @@ def _with_record(status: Status, record: FencingRecord, at: WallTime) -> Status:
         for device in (record.device, *record.others):
             proofs[proof_key(device, record.target)] = DeviceProof(proof, at, record.detail)
     return replace(status, fence_orders=orders, fencing_history=history, proofs=proofs)
+
+
+def forget_fencings(cib: Cib, command: commands.ForgetFencings, entry: Entry) -> Verdict:
+    """Forget what was fenced; what is proven of the devices stays."""
+    kept = tuple(
+        record for record in cib.status.fencing_history if command.node is not None and record.target != command.node
+    )
+    count = len(cib.status.fencing_history) - len(kept)
+    if not count:
+        return accept(cib)
+    text = f"{count} ended fencings of {command.node or 'all nodes'} forgotten"
+    return accept(
+        with_status(cib, replace(cib.status, fencing_history=kept)),
+        change(ChangeKind.FENCINGS_FORGOTTEN, text, node=command.node),
+    )
 
 
 def record_proof(cib: Cib, command: commands.RecordProof, entry: Entry) -> Verdict:

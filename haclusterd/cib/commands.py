@@ -197,6 +197,15 @@ class RecordFenceFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgetFencings:
+    """Forget the ended fencings of a node, or of all; what failed counts no more towards `fencing-max-attempts`."""
+
+    node: NodeName | None
+    author: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RecordProof:
     """New evidence about a fence device."""
 
@@ -390,6 +399,7 @@ Command = (
     | Fenced
     | RecordFenceFailure
     | RecordProof
+    | ForgetFencings
     | ChangeConfiguration
     | StageChange
     | ActivateStaged

@@ -14,6 +14,9 @@ _SETTING = (
     Parameter("value", is_optional=True),
 )
 _TICKET = Parameter("ticket", completes=Completes.TICKET)
+_TOLERANCE = Option(
+    "--tolerance", "tolerance", "do nothing when it was fenced within this time, as 5min", OptionValue.TEXT
+)
 _ANY_TICKET = Parameter("ticket", is_optional=True, completes=Completes.TICKET)
 _REST = (Parameter("words", Takes.REST),)
 _ATTRIBUTE = (
@@ -76,8 +79,8 @@ NODE = Level("node", "Nodes: look at them, empty them, let them run, fence them"
             examples=("crm node maintenance n1",)),
     Command("ready", "End the maintenance of a node", "node.maintenance", (_ANY_NODE,), fixed={"ready": True},
             examples=("crm node ready n1",)),
-    Command("fence", "Power-cycle a node, whatever it says", "node.fence", (_NODE,),
-            examples=('crm node fence n3 --reason "does not answer"',)),
+    Command("fence", "Power-cycle a node, whatever it says", "node.fence", (_NODE,), (_TOLERANCE,),
+            examples=('crm node fence n3 --reason "does not answer"', "crm node fence n3 --tolerance 5min")),
     Command("attribute", "Set, delete or show an attribute of a node, for ever", "node.attribute", _ATTRIBUTE,
             examples=("crm node attribute n1 set rack 4",), fixed={"lifetime": "forever"}),
     Command("status-attr", "The same for one that the node's next boot forgets", "node.attribute", _ATTRIBUTE,
@@ -90,8 +93,10 @@ NODE = Level("node", "Nodes: look at them, empty them, let them run, fence them"
 FENCING = Level("fencing", "Fencing: what can fence whom, whether it is proven, what happened", (
     Command("list", "Show what can fence each node, and what is proven", "fencing.list", (_ANY_NODE,),
             aliases=("show", "status"), examples=("crm fencing list",)),
-    Command("test", "Fence a node for real, to prove its device", "fencing.test", (_NODE,),
+    Command("test", "Fence a node for real, to prove its device", "fencing.test", (_NODE,), (_TOLERANCE,),
             examples=("crm fencing test n3 --wait",)),
+    Command("cleanup", "Forget ended fencings, so that failed ones are tried again", "fencing.cleanup", (_ANY_NODE,),
+            examples=("crm fencing cleanup", "crm fencing cleanup n3")),
     Command("history", "Show what was fenced, and what is being fenced", "fencing.history", (_ANY_NODE,),
             examples=("crm fencing history", "crm fencing history n3")),
     Command("confirm", "Say that a lost node is down, when no device can", "fencing.confirm", (_NODE,),

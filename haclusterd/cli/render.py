@@ -32,13 +32,14 @@ def renderer(schema: str) -> Renderer | None:
 
         return render_simulation.render if name == "simulate" else render_simulation.render_dot
     if name.startswith("fencing"):
-        from haclusterd.cli import render_fencing
+        from haclusterd.cli import render_fencing, render_tables
 
         fencing: dict[str, Renderer] = {
             "fencing": render_fencing.render_list,
             "fencing_history": render_fencing.render_history,
             "fencing_topology": render_fencing.render_topology,
             "fencing_plan": render_fencing.render_plan,
+            "fencing_confirmed": render_tables.render_fence,
         }
         return fencing.get(name)
     if name in ("versions", "difference", "transition"):

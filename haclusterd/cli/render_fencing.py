@@ -8,7 +8,7 @@ from haclusterd.model import durations
 from haclusterd.model.json_value import Json
 
 _PROOFS = {"tested": Colour.GREEN, "untested": Colour.YELLOW, "failing": Colour.BAD, "lied": Colour.BAD}
-_OUTCOMES = {"fenced": Colour.GREEN, "confirmed": Colour.GREEN}
+_OUTCOMES = {"fenced": Colour.GREEN, "confirmed": Colour.GREEN, "unfenced": Colour.GREEN}
 
 
 def render_list(screen: Screen, data: Fields) -> list[str]:
@@ -26,6 +26,10 @@ def render_list(screen: Screen, data: Fields) -> list[str]:
                 when = screen.clock(at, now) if at is not None else ""
                 rows.append([Cell(name, Colour.BOLD), str(number_), text(device, "device"),
                              Cell(proof, _PROOFS.get(proof)), when, text(device, "detail")])  # fmt: skip
+        for device in listed(node, "unfencing"):
+            is_in = flag(node, "is_unfenced")
+            rows.append([Cell(name, Colour.BOLD), "on", text(device, "device"),
+                         Cell("let in" if is_in else "not let in", Colour.GREEN if is_in else Colour.YELLOW), "", ""])
     return [*lines, *columns(screen, rows)]
 
 

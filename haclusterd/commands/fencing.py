@@ -5,7 +5,7 @@ A person's word (`confirm`) ends what fencing cannot: it is taken for a lost nod
 
 from collections.abc import Iterator
 
-from haclusterd.cib.commands import Fenced
+from haclusterd.cib.commands import Fenced, ForgetFencings
 from haclusterd.commands import fencing_cover, node
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context
@@ -25,7 +25,7 @@ from haclusterd.model.templates import expanded
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.scheduler.fencing_capability import executors_of, fencing_levels, watchdog_levels
+from haclusterd.scheduler.fencing_capability import executors_of, unfencing_devices
 
 _ANY_NODE = Argument("node", Kind.WORD, "which node; left out: all")
 _NODE = Argument("node", Kind.WORD, "which node", is_required=True)
@@ -50,19 +50,14 @@ def _nodes(context: Context, arguments: Arguments) -> tuple[NodeName, ...] | Rep
 
 
 def _cover(cib: Cib, name: NodeName) -> Json:
-    levels = _levels(cib, name)
+    levels = fencing_cover.levels_of(cib, name)
     return {
         "node": name,
         "is_covered": bool(levels),
         "levels": [[_proof(cib, device, name) for device in level] for level in levels],
+        "unfencing": [_proof(cib, device, name) for device in unfencing_devices(cib.configuration, name)],
+        "is_unfenced": fencing_cover.is_unfenced(cib, name),
     }
-
-
-def _levels(cib: Cib, name: NodeName) -> tuple[tuple[ResourceId, ...], ...]:
-    entry, status = cib.configuration.nodes.get(name), cib.status.nodes.get(name)
-    attributes = effective(entry.attributes) if entry is not None else {}
-    attributes = {**attributes, **(status.attributes if status is not None else {})}
-    return fencing_levels(cib.configuration, name, attributes) + watchdog_levels(cib.configuration, status)
 
 
 def _proof(cib: Cib, device: ResourceId, name: NodeName) -> Json:
@@ -135,7 +130,8 @@ def topology(context: Context, arguments: Arguments) -> Outcome:
         for level in context.cib.configuration.fencing_levels
     ]  # fmt: skip
     effective_levels: list[Json] = [
-        {"node": name, "levels": [list(level) for level in _levels(context.cib, name)]} for name in nodes
+        {"node": name, "levels": [list(level) for level in fencing_cover.levels_of(context.cib, name)]}
+        for name in nodes
     ]
     schema = "haclusterd.fencing_topology/1"
     return Outcome(data={"schema": schema, "configured": configured, "nodes": effective_levels})
@@ -167,7 +163,7 @@ def _steps(cib: Cib, name: NodeName) -> Iterator[Json]:
     online = sorted(
         other for other, status in cib.status.nodes.items() if status.state is NodeState.ONLINE and other != name
     )
-    for number, level in enumerate(_levels(cib, name), start=1):
+    for number, level in enumerate(fencing_cover.levels_of(cib, name), start=1):
         executors = online
         for device in level:
             executors = executors_of(cib.configuration, device, executors)
@@ -228,6 +224,18 @@ def _objections_to_confirming(
         yield report(Code.UNSAFE, problem=f"{problem}, then add --i-have-checked")
 
 
+def cleanup(context: Context, arguments: Arguments) -> Outcome:
+    """Forget ended fencings: what failed counts no more, and what waits for that is tried again."""
+    nodes = _nodes(context, arguments) if arguments.word("node") else ()
+    if isinstance(nodes, ReportItem):
+        return refusal(nodes)
+    if context.live is None:
+        return refusal(report(Code.NOT_OFFLINE, what="a clean-up"))
+    name = nodes[0] if nodes else None
+    told = report(Code.REQUESTED, what=f"the fencing history of {name or 'all nodes'} is forgotten")
+    return Outcome((told,), (ForgetFencings(name, context.author, context.reason),))
+
+
 HEARD_LATELY_MS = 10_000
 
 VERBS = (
@@ -235,7 +243,10 @@ VERBS = (
     Verb("fencing.history", history, Permission.READ, "Show what was fenced, and what is being fenced", (_ANY_NODE,)),
     Verb("fencing.topology", topology, Permission.READ, "Show the levels of devices", (_ANY_NODE,)),
     Verb("fencing.plan", plan_fencing, Permission.READ, "Show what would happen if a node died now", (_NODE,)),
-    Verb("fencing.test", node.fence, Permission.ADMINISTER, "Fence a node for real, to prove its device", (_NODE,)),
+    Verb("fencing.test", node.fence, Permission.ADMINISTER, "Fence a node for real, to prove its device",
+         (_NODE, node.TOLERANCE)),
+    Verb("fencing.cleanup", cleanup, Permission.OPERATE, "Forget ended fencings, so that failed ones are tried again",
+         (_ANY_NODE,)),
     Verb("fencing.confirm", confirm, Permission.ADMINISTER, "Say that a lost node is down", (
         _NODE,
         Argument("has_checked", Kind.FLAG, "somebody has looked that it is powered off"),

@@ -133,6 +133,13 @@ def _failover(cib: Cib) -> Iterator[Headline]:
     if weak:
         why = "; ".join(f"{name} has {text}" for name, text in weak.items())
         yield Headline(Gravity.WARNING, f"WEAK WATCHDOG on {named(tuple(weak))}", why, "configure a fence device")
+    for name, device, proof in fencing_cover.nodes_that_devices_fail(cib):
+        detail = f": {proof.detail}" if proof.detail else ""
+        yield Headline(Gravity.WARNING, f"NO FAILOVER for {name}", f"fence device {device} {_PROOF_WORDS[proof.state]}"
+                       f"{detail}", f"mend the device, then: crm fencing test {name}")  # fmt: skip
+
+
+_PROOF_WORDS = {ProofState.FAILING: "is failing", ProofState.LIED: "has lied"}
 
 
 def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:
@@ -156,8 +163,9 @@ def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:
 
 
 def _bad_devices(cib: Cib) -> Iterator[Headline]:
+    told = {f"{device}/{name}" for name, device, _ in fencing_cover.nodes_that_devices_fail(cib)}
     for key, proof in sorted(cib.status.proofs.items()):
-        if proof.state in (ProofState.FAILING, ProofState.LIED):
+        if proof.state in (ProofState.FAILING, ProofState.LIED) and key not in told:
             device, _, target = key.partition("/")
             detail = f" ({proof.detail})" if proof.detail else ""
             yield Headline(Gravity.WARNING, "DEGRADED", f"fence device {device} for {target}: {proof.state}{detail}")

@@ -14,8 +14,10 @@ from haclusterd.commands.planning import settled
 from haclusterd.commands.resource_state import node_flag, primitives_on
 from haclusterd.commands.status import node_data
 from haclusterd.commands.verb import Permission, Verb
+from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import Configuration, NodeEntry, effective
+from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
@@ -135,6 +137,12 @@ def fence(context: Context, arguments: Arguments) -> Outcome:
     node = find_node(context, arguments.word("node"))
     if isinstance(node, ReportItem):
         return refusal(node)
+    tolerance_ms = _duration(arguments.word("tolerance") or "0")
+    if tolerance_ms is None:
+        return refusal(report(Code.BAD_VALUE, name="tolerance", problem=f"{arguments.word('tolerance')!r} is no time"))
+    lately = _fenced_lately(context, node, tolerance_ms)
+    if lately:
+        return Outcome((report(Code.NOTHING_TO_DO, state=lately),))
     objections = _objections_to_fencing(context, node)
     if objections:
         return refusal(*objections)
@@ -148,6 +156,28 @@ def fence(context: Context, arguments: Arguments) -> Outcome:
         until=_fenced(node, known.incarnation),
         waiting_for=f"{node} to be fenced",
     )
+
+
+def _duration(text: str) -> int | None:
+    """Read a time; None when it is none."""
+    try:
+        return durations.parse(text)
+    except ValueError:
+        return None
+
+
+def _fenced_lately(context: Context, node: NodeName, tolerance_ms: int) -> str:
+    """Say that the node was fenced within a time, or is being fenced: then there is nothing to do; else empty."""
+    status = context.cib.status
+    if tolerance_ms and any(order.target == node and order.action is not FenceAction.ON
+                            for order in status.fence_orders.values()):  # fmt: skip
+        return f"{node} is being fenced"
+    for record in reversed(status.fencing_history):
+        is_dead = record.outcome in (FenceOutcome.FENCED, FenceOutcome.CONFIRMED)
+        ago_ms = context.now - record.ended_at
+        if record.target == node and is_dead and ago_ms <= tolerance_ms:
+            return f"{node} was fenced {durations.render(ago_ms)} ago"
+    return ""
 
 
 def _objections_to_fencing(context: Context, node: NodeName) -> tuple[ReportItem, ...]:
@@ -180,6 +210,8 @@ def _fenced(node: NodeName, incarnation: Incarnation | None) -> Condition:
     return is_fenced
 
 
+TOLERANCE = Argument("tolerance", Kind.WORD, "nothing is done when it was fenced within this time, or is being fenced")
+
 VERBS = (
     Verb("node.show", show, Permission.READ, "Show nodes with their attributes and resources", (_NODE,)),
     Verb("node.standby", standby, Permission.OPERATE, "Move everything away from a node", (
@@ -193,5 +225,6 @@ VERBS = (
     )),
     Verb("node.fence", fence, Permission.ADMINISTER, "Power-cycle a node, whatever it says", (
         Argument("node", Kind.WORD, "which node", is_required=True),
+        TOLERANCE,
     )),
 )  # fmt: skip

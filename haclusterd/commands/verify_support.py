@@ -9,7 +9,6 @@ from haclusterd.model.configuration import Bundle, Primitive, effective
 from haclusterd.reports.codes import Code
 
 _STANDARDS = ("ocf", "stonith")
-UNFENCING = "unfencing"
 
 
 def check_support(judgement: Judgement) -> None:
@@ -42,6 +41,3 @@ def _check_meta(judgement: Judgement, resource: str, meta: dict[str, str]) -> No
     path = ("resource", resource, "meta")
     if "remote-node" in meta:
         judgement.note(Code.NOT_YET, (*path, "remote-node"), construct="a guest node")
-    for name in ("provides", "requires"):
-        if meta.get(name) == UNFENCING:
-            judgement.note(Code.NOT_YET, (*path, name), construct=f"{name}={UNFENCING}")

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from haclusterd.cib.changes import Change, ChangeKind, Refusal
 from haclusterd.cib.commands import CleanUp, Command, DcElected, FormCluster, IssueOrders
 from haclusterd.machines.effects import Effect, Note, Propose, TransferLeadership
-from haclusterd.machines.fencing_director import FencingDirector
+from haclusterd.machines.fencing_director import FencingDirector, Wanted
 from haclusterd.machines.joining import heir_of
 from haclusterd.machines.membership import MembershipMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.transition import TransitionMachine, TransitionState
 from haclusterd.model.cluster import Cib, NodeState
-from haclusterd.model.graph import Plan
+from haclusterd.model.graph import ActionKind, Plan
 from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.pacer import PacerReport
@@ -25,6 +25,7 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
 
+PRIORITY_DELAY = "priority-fencing-delay"
 REFUSED_PAUSE_MS = 200
 """Between a refused batch of orders and the next plan, unless something changes before."""
 
@@ -140,7 +141,7 @@ class ControllerMachine:
         assert self._membership is not None
         assert self._director is not None
         effects.extend(self._membership.step(cib, report, moment))
-        effects.extend(self._director.step(cib, report, moment))
+        effects.extend(self._director.step(cib, report, moment, self._wanted_of_fencing(cib, moment)))
         effects.extend(self._hand_over(cib))
         if any(change.kind not in QUIET_CHANGES for change in changes):
             self._is_plan_due = True
@@ -172,6 +173,23 @@ class ControllerMachine:
         self._transitions = 0
         self._is_plan_due = True
         return (Note("dc", f"{self._node} is DC in term {self._term}"),)
+
+    def _wanted_of_fencing(self, cib: Cib, moment: Moment) -> Wanted:
+        unfencings = self._transition.wanted_unfencings() if self._transition is not None else {}
+        return Wanted(unfencings, lambda node: self._priority_delay_ms(cib, node, moment))
+
+    def _priority_delay_ms(self, cib: Cib, node: NodeName, moment: Moment) -> int:
+        """Return how much later a node is to be fenced because of what it ran, as the scheduler judges that."""
+        if not ClusterProperties(cib.configuration).duration_ms(PRIORITY_DELAY):
+            return 0
+        try:
+            plan = self._schedule(cib, moment.wall)
+        except Exception as bug:  # noqa: BLE001 - as for every plan
+            self._failure = f"{type(bug).__name__}: {bug}"
+            return 0
+        actions = plan.graph.actions.values()
+        return max((1000 * int(each.meta.get(PRIORITY_DELAY, "0")) for each in actions if each.node == node
+                    and each.kind is ActionKind.FENCE), default=0)  # fmt: skip
 
     def _hand_over(self, cib: Cib) -> Sequence[Effect]:
         """Let another lead when this node was declared lost: nothing is planned before its fencing has ended."""

@@ -135,7 +135,9 @@ class FencerMachine:
         parameters, step = self._parameters(job.step.device), job.step
         job.timeout_ms = _duration(parameters, f"pcmk_{step.action}_timeout", job.order.timeout_ms)
         job.attempts_left = max(1, _integer(parameters, f"pcmk_{step.action}_retries", ATTEMPTS_DEFAULT))
-        wait_ms = delay_ms(parameters, job.order) if step.action in (FenceAction.OFF, FenceAction.REBOOT) else 0
+        wait_ms = 0
+        if step.action in (FenceAction.OFF, FenceAction.REBOOT):
+            wait_ms = delay_ms(parameters, job.order) + (job.order.delay_ms if not job.attempts else 0)
         job.began_at = job.due_at = after(moment.now, wait_ms)
         return self._call_what_is_due(moment)
 

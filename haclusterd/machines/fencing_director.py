@@ -1,42 +1,54 @@
 """The DC's side of fencing: who must be fenced, with which device, by whom, and when it is believed (safety.md §5).
 
-A lost node is fenced from the moment its loss is committed. The fence agent's word is not enough: the target must then
+A lost node is fenced from the moment its loss is committed; one that a plan wants to be let in (`on`) is, before
+anything that needs it starts there. The fence agent's word is not enough: the target must then
 stay silent, heard by no live voter for a whole heartbeat period, before its fencing is recorded. A device whose target
 is heard afterwards has lied; another is tried.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from haclusterd.cib.apply_fencing import proof_key
 from haclusterd.cib.commands import Fenced, IssueFence, Lost, RecordFenceFailure, RecordProof
 from haclusterd.machines.effects import Effect, Note, Propose
+from haclusterd.machines.fence_choice import executor_of, failures_of, least_tried, levels_for, unfencing_levels_for
 from haclusterd.machines.fence_evidence import evidence_since, is_alive_since
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.watchdog_wait import WatchdogWait
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.configuration import effective
 from haclusterd.model.fencing import (
     DeviceProof,
     FenceAction,
     FenceOrder,
     FenceOutcome,
     FenceState,
-    FencingRecord,
     ProofState,
 )
-from haclusterd.model.ids import FenceKey, NodeName, ResourceId, Term
+from haclusterd.model.ids import FenceKey, NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
 from haclusterd.model.watchdog import WATCHDOG
-from haclusterd.scheduler.fencing_capability import executors_of, fencing_levels, watchdog_levels
 
 BACKOFF_FIRST_MS = 1000
 BACKOFF_MAX_MS = 30_000
 QUICK_ATTEMPTS = 2
 """So many attempts follow each other at once; later ones wait, twice as long each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a plan says of fencing beside the CIB."""
+
+    unfencings: Mapping[NodeName, str] = field(default_factory=dict)
+    """The nodes that must be let in by their devices, and why."""
+    delay_ms: Callable[[NodeName], int] = lambda _node: 0
+    """How much later than others a node is to be fenced (`priority-fencing-delay`)."""
+
+
+NOTHING_WANTED = Wanted()
 
 
 class FencingDirector:
@@ -55,6 +67,7 @@ class FencingDirector:
         """For each lost node: after how many failed attempts, until when the next waits."""
         self._told: set[tuple[NodeName, str]] = set()
         self._watchdogs = WatchdogWait(timing, rules=rules)
+        self._orders = 0
         self._wake_at = NEVER
 
     def retimed(self, timing: Timing) -> None:
@@ -66,8 +79,10 @@ class FencingDirector:
         """Return when `step` is wanted next."""
         return min(self._wake_at, self._watchdogs.wake_at)
 
-    def step(self, cib: Cib, report: PacerReport | None, moment: Moment) -> Sequence[Effect]:
-        """Move every fencing on."""
+    def step(
+        self, cib: Cib, report: PacerReport | None, moment: Moment, wanted: Wanted = NOTHING_WANTED
+    ) -> Sequence[Effect]:
+        """Move every fencing on; `wanted` is what the plan adds to what the CIB demands."""
         self._wake_at = NEVER
         effects: list[Effect] = []
         self._watchdogs.observe(cib, moment)
@@ -75,8 +90,9 @@ class FencingDirector:
             effects.extend(self._supervise(cib, order, report, moment))
         being_fenced = {order.target for order in cib.status.fence_orders.values()}
         for name, status in sorted(cib.status.nodes.items()):
-            if status.state is NodeState.LOST and name not in being_fenced:
-                effects.extend(self._order(cib, status, moment))
+            is_to_be_let_in = status.state is NodeState.ONLINE and name in wanted.unfencings
+            if (status.state is NodeState.LOST or is_to_be_let_in) and name not in being_fenced:
+                effects.extend(self._order(cib, status, moment, wanted))
             elif status.state is NodeState.FENCED:
                 effects.extend(self._distrust(cib, status, report, moment))
         return effects
@@ -142,45 +158,46 @@ class FencingDirector:
 
     # -- new orders -------------------------------------------------------------------------------------------------
 
-    def _order(self, cib: Cib, status: NodeStatus, moment: Moment) -> Sequence[Effect]:
+    def _order(self, cib: Cib, status: NodeStatus, moment: Moment, wanted: Wanted) -> Sequence[Effect]:
+        """Order the next attempt: the death of a lost node, or that one which is there is let in."""
+        is_unfencing = status.state is NodeState.ONLINE
         properties = ClusterProperties(cib.configuration)
-        levels = fencing_levels(cib.configuration, status.name, _attributes(cib, status))
-        levels += watchdog_levels(cib.configuration, status)
+        levels = levels_for(cib, status) if not is_unfencing else unfencing_levels_for(cib, status)
         if not properties.boolean("fencing-enabled") or not levels:
-            return self._tell_once(status, "no usable fencing device: nothing of it is recovered")
-        failed = _failures_since_loss(cib, status)
+            what = "nothing that needs unfencing starts there" if is_unfencing else "nothing of it is recovered"
+            return self._tell_once(status, f"no usable fencing device: {what}")
+        failed = failures_of(cib, status, is_unfencing=is_unfencing)
         if len(failed) >= properties.integer("fencing-max-attempts"):
-            why = f"fencing failed {len(failed)} times; mend the device, raise fencing-max-attempts, or boot the node"
+            why = f"fencing failed {len(failed)} times; mend the device, then: crm fencing cleanup, or boot the node"
             return self._tell_once(status, why)
         wait_until = self._wait_until(status.name, len(failed), moment)
         if moment.now < wait_until:
             self._wake_at = min(self._wake_at, wait_until)
             return ()
-        level = _least_tried(cib, status.name, levels, failed)
-        device = level[0]
-        executors = self._executors(cib, status.name, level)
-        if not executors:
+        level = least_tried(cib, status.name, levels, failed)
+        executor = executor_of(cib, status.name, level, failed, dc=self._node, is_unfencing=is_unfencing)
+        if executor is None:
             return self._tell_once(status, f"no node that may use {', '.join(level)} is online")
-        with_it = [record.executor for record in failed if record.device == device]
-        executor = min(executors, key=with_it.count)
         incarnation = cib.status.nodes[executor].incarnation
         assert incarnation is not None
+        self._orders += 1
         order = FenceOrder(
-            key=FenceKey(f"{self._term}.{status.name}.{status.since}.{len(failed)}"),
+            key=FenceKey(f"{self._term}.{status.name}.{status.since}.{len(failed)}.{self._orders}"),
             target=status.name,
             target_incarnation=status.incarnation,
-            action=FenceAction(properties.text("fencing-action")),
-            device=device,
+            action=FenceAction.ON if is_unfencing else FenceAction(properties.text("fencing-action")),
+            device=level[0],
             executor=executor,
             executor_incarnation=incarnation,
             dc_term=self._term,
             timeout_ms=properties.duration_ms("fencing-timeout"),
             attempt=len(failed) + 1,
             issued_at=moment.wall,
-            reason=status.detail,
+            reason=wanted.unfencings[status.name] if is_unfencing else status.detail,
             others=level[1:],
+            delay_ms=0 if is_unfencing else wanted.delay_ms(status.name),
         )
-        return (Propose(f"fence:{order.key}", IssueFence(order)),)
+        return (Propose(f"fence:{status.name}", IssueFence(order)),)
 
     def _wait_until(self, node: NodeName, failures: int, moment: Moment) -> Instant:
         if failures < QUICK_ATTEMPTS:
@@ -192,17 +209,6 @@ class FencingDirector:
             self._retry_at[node] = known
         return known[1]
 
-    def _executors(self, cib: Cib, target: NodeName, level: Sequence[ResourceId]) -> list[NodeName]:
-        """Return who may run the agents: the DC first, then the other online nodes; never the target."""
-        online = sorted(
-            name
-            for name, status in cib.status.nodes.items()
-            if status.state is NodeState.ONLINE and name != target
-        )
-        for device in level:
-            online = executors_of(cib.configuration, device, online)
-        return sorted(online, key=lambda name: (name != self._node, name))
-
     def _tell_once(self, status: NodeStatus, text: str) -> Sequence[Effect]:
         self._told &= {item for item in self._told if item[0] != status.name or item[1] == text}
         if (status.name, text) in self._told:
@@ -211,38 +217,10 @@ class FencingDirector:
         return (Note("fencing", f"{status.name}: {text}"),)
 
 
-def _least_tried(
-    cib: Cib, target: NodeName, levels: Sequence[tuple[ResourceId, ...]], failed: Sequence[FencingRecord]
-) -> tuple[ResourceId, ...]:
-    """Return the level to try next: of those tried least, the first without a device that lied about the target."""
-    tried = [(record.device, *record.others) for record in failed]
-
-    def has_lied(level: tuple[ResourceId, ...]) -> bool:
-        proofs = [cib.status.proofs.get(proof_key(device, target)) for device in level]
-        return any(proof is not None and proof.state is ProofState.LIED for proof in proofs)
-
-    return min(levels, key=lambda level: (tried.count(level), has_lied(level)))
-
-
 def _was_silenced_by_its_watchdog(cib: Cib, status: NodeStatus) -> bool:
     """A watchdog does not reset an empty node, which may be heard then."""
     records = [record for record in cib.status.fencing_history if record.target == status.name]
     return bool(records) and records[-1].device == WATCHDOG
-
-
-def _attributes(cib: Cib, status: NodeStatus) -> dict[str, str]:
-    entry = cib.configuration.nodes.get(status.name)
-    return {**(effective(entry.attributes) if entry is not None else {}), **status.attributes}
-
-
-def _failures_since_loss(cib: Cib, status: NodeStatus) -> list[FencingRecord]:
-    """Return the attempts on this life since it was last believed dead, by their order: clocks differ."""
-    failed: list[FencingRecord] = []
-    for record in cib.status.fencing_history:
-        if record.target == status.name and record.target_incarnation == status.incarnation:
-            is_dead = record.outcome in (FenceOutcome.FENCED, FenceOutcome.CONFIRMED)
-            failed = [] if is_dead else [*failed, record]
-    return failed
 
 
 def _failed(order: FenceOrder, outcome: FenceOutcome, detail: str) -> Effect:

@@ -6,7 +6,7 @@ controller plans again. Orders of an older graph that are still open block the r
 constraints, until their executors have answered (Pacemaker Development, "Controller": transition engine).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -17,9 +17,10 @@ from haclusterd.machines.affinity import Affinity
 from haclusterd.machines.effects import Effect, Note, Propose
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.history import operation_key
-from haclusterd.model.ids import NodeName, OrderKey, Term
+from haclusterd.model.ids import FenceKey, NodeName, OrderKey, Term
 from haclusterd.model.ocf import ACTIVATING, ActionName
 from haclusterd.model.orders import Order
 from haclusterd.model.properties import ClusterProperties
@@ -30,7 +31,6 @@ BATCH_CHARACTERS = 24_000
 ORDER_CHARACTERS = 700
 """Of an order without its parameters."""
 
-UNFENCING = "on"
 CLEAR_FAILCOUNT = "clear_failcount"
 FORGETTING = frozenset({"delete", "lrm_delete"})
 """Actions that make the cluster forget what is recorded of a resource on a node."""
@@ -43,6 +43,8 @@ EXPECTED_CHANGES = frozenset(
         ChangeKind.FENCING_ORDERED,
         ChangeKind.FENCING_AGENT_SUCCEEDED,
         ChangeKind.FENCING_FAILED,
+        ChangeKind.FENCINGS_FORGOTTEN,
+        ChangeKind.NODE_UNFENCED,
         ChangeKind.DEVICE_PROVEN,
         ChangeKind.REFUSED,
         ChangeKind.LEADER_REQUESTED,
@@ -72,6 +74,8 @@ class _Tracked:
     order: OrderKey | None = None
     is_committed: bool = False
     """Its order has been seen in the CIB."""
+    unfencings: frozenset[FenceKey] = frozenset()
+    """Of an `on`: those of its node that were recorded before."""
 
 
 class TransitionMachine:
@@ -113,6 +117,14 @@ class TransitionMachine:
         """Why it was aborted."""
         return self._abort_reason
 
+    def wanted_unfencings(self) -> Mapping[NodeName, str]:
+        """Return the nodes that must be let in by their devices before the plan goes on, and why."""
+        return {
+            tracked.action.node: tracked.action.reason
+            for tracked in self._tracked.values()
+            if tracked.stage is _Stage.ISSUED and _is_unfencing(tracked.action) and tracked.action.node is not None
+        }
+
     def progress(self) -> tuple[int, int]:
         """Return (done, all) actions."""
         return sum(1 for item in self._tracked.values() if item.stage is _Stage.DONE), len(self._tracked)
@@ -140,6 +152,10 @@ class TransitionMachine:
 
     def _settle(self, cib: Cib) -> str:
         """Mark what has ended; return what went wrong, empty when nothing did."""
+        for tracked in self._tracked.values():
+            is_unfencing = tracked.stage is _Stage.ISSUED and _is_unfencing(tracked.action)
+            if is_unfencing and _unfencings(cib, tracked.action) - tracked.unfencings:
+                tracked.stage = _Stage.DONE
         for key, tracked in self._by_order.items():
             if tracked.stage is not _Stage.ISSUED:
                 continue
@@ -282,12 +298,13 @@ class TransitionMachine:
         return bool(holders) and len(holders) >= copies_of(cib).most(action.resource)
 
     def _fence(self, cib: Cib, action: GraphAction, tracked: _Tracked, moment: Moment) -> Sequence[Effect]:
-        """A lost node is fenced by the director; one that is there must first be declared lost."""
+        """A lost node is fenced, and one to be let in is unfenced, by the director; another is first declared lost."""
         if not moment.has_lease and self._rules.dc_needs_fresh_lease:
             return ()
         tracked.stage = _Stage.ISSUED
+        tracked.unfencings = _unfencings(cib, action)
         status = cib.status.nodes.get(action.node) if action.node is not None else None
-        if status is None or status.state is not NodeState.ONLINE or action.name == UNFENCING:
+        if status is None or status.state is not NodeState.ONLINE or _is_unfencing(action):
             return ()
         command = Lost(status.name, status.incarnation, self._term, action.reason)
         return (Propose(f"lost:{status.name}:{status.incarnation}:{self._term}", command),)
@@ -318,6 +335,19 @@ class TransitionMachine:
             transition=self._number,
             is_probe=action.is_probe,
         )
+
+
+def _is_unfencing(action: GraphAction) -> bool:
+    return action.kind is ActionKind.FENCE and action.name == FenceAction.ON
+
+
+def _unfencings(cib: Cib, action: GraphAction) -> frozenset[FenceKey]:
+    """Return the recorded unfencings of an action's node."""
+    return frozenset(
+        record.key
+        for record in cib.status.fencing_history
+        if record.outcome is FenceOutcome.UNFENCED and record.target == action.node
+    )
 
 
 def _needs_no_hand(action: GraphAction) -> bool:

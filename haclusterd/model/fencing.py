@@ -36,11 +36,13 @@ class FenceOutcome(StrEnum):
     """Whoever ran the agent is gone."""
     CONFIRMED = "confirmed"
     """A person said that the node is down."""
+    UNFENCED = "unfenced"
+    """The devices let the node in (`on`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FenceOrder:
-    """One attempt to fence one incarnation of one node with one device, by one executor."""
+    """One attempt to fence, or to let in (`on`), one incarnation of one node with one level of devices, by one node."""
 
     key: FenceKey
     target: NodeName
@@ -58,6 +60,8 @@ class FenceOrder:
     state: FenceState = FenceState.OPEN
     others: tuple[ResourceId, ...] = ()
     """The further devices of a level of the topology: all of them, with `device`, must succeed."""
+    delay_ms: int = 0
+    """How long off and reboot wait beside the device's own delays (`priority-fencing-delay`)."""
 
     @property
     def devices(self) -> tuple[ResourceId, ...]:

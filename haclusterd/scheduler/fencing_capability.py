@@ -92,6 +92,19 @@ def _is_for(level: FencingLevel, node: NodeName, attributes: Mapping[str, str]) 
     return bool(level.target_attribute) and attributes.get(level.target_attribute) == level.target_value
 
 
+def unfencing_devices(configuration: Configuration, node: NodeName) -> tuple[ResourceId, ...]:
+    """Return the devices that must let a node in (`on`) before it runs anything: those that say `provides=unfencing`.
+
+    All of them must, whatever a topology says (Pacemaker Explained, "Unfencing").
+    """
+    return tuple(
+        device.id
+        for device in _enabled_devices(configuration)
+        if meta_values(configuration, own=effective(device.meta), parent={}).get("provides") == "unfencing"
+        and _may_fence(device, node)
+    )
+
+
 def executors_of(configuration: Configuration, device: ResourceId, nodes: Iterable[NodeName]) -> list[NodeName]:
     """Return which of some nodes may use a device: those that no location constraint keeps it from."""
     banned = {

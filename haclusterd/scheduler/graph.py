@@ -86,6 +86,7 @@ def _fence(action: Action, settings: Settings) -> dict[str, object]:
         "name": action.task,
         "resource": None,
         "node": action.node.name,
+        "meta": dict(action.meta),
         "timeout_ms": settings.fencing_timeout_ms,
         "reason": reason_of(action),
         "priority": _FENCE_PRIORITY,

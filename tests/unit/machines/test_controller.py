@@ -10,7 +10,8 @@ from haclusterd.machines.controller import REFUSED_PAUSE_MS, ControllerMachine
 from haclusterd.machines.effects import Effect, Note, TransferLeadership
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib
-from haclusterd.model.graph import Plan, TransitionGraph
+from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.graph import ActionKind, GraphAction, Plan, TransitionGraph
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
@@ -29,6 +30,7 @@ from tests.unit.machines.situations import (
     commands_of,
     life,
     moment,
+    primitive,
 )
 from tests.unit.machines.test_transition import act
 
@@ -266,3 +268,20 @@ def test_expired_failures_are_forgotten_before_anything_is_planned_with_them() -
     dc = Dc()
     dc.plan = Plan(starting(N2).graph, {}, expired_failures=((N2, DB),))
     assert commands_of(dc.step()) == [commands.CleanUp(DB, N2)]
+
+
+# -- fencing ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_more_important_node_is_fenced_later_by_what_the_plan_says() -> None:
+    fence = GraphAction(1, ActionKind.FENCE, "reboot", None, N2, meta={"priority-fencing-delay": "7"})
+    dc = Dc()
+    dc.plan = Plan(TransitionGraph({1: fence}), {})
+    delay = AttributeSet("cib-bootstrap-options", (("priority-fencing-delay", "7s"),))
+    dc.cluster.configure(
+        commands.PutResource(primitive("power", "stonith:fence_test")), commands.PutSets("properties", (delay,))
+    )
+    dc.step()
+    dc.cluster.lose(N2)
+    issued = [command for command in commands_of(dc.step()) if isinstance(command, commands.IssueFence)]
+    assert [command.order.delay_ms for command in issued] == [7000]

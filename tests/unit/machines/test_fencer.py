@@ -253,6 +253,18 @@ def test_off_and_reset_wait(parameters: dict[str, str], at_least_ms: int, at_mos
     assert len(executor.calls) == 1
 
 
+def test_the_delay_of_an_order_comes_on_top_once() -> None:
+    executor = Executor({"pcmk_delay_base": "2s"}, others=("backup",))
+    executor.cluster.must(commands.IssueFence(replace(executor.order(), delay_ms=5000)))
+    executor.take(executor.fencer.cib_changed(executor.cluster.cib, moment(executor.now)))
+    waits = []
+    for _ in ("power", "backup"):
+        waits.append(executor.fencer.deadline() - executor.now)
+        executor.wait(waits[-1])
+        executor.ended(0)
+    assert waits == [7000, 2000]
+
+
 def test_a_delay_is_the_same_each_time_it_is_looked_at_and_another_for_another_order() -> None:
     executor = Executor()
     drawn = [delay_ms({"pcmk_delay_max": "60s"}, executor.order(f"f{number}")) for number in range(20)]

@@ -1,0 +1,93 @@
+"""With which devices, and from where, a node is fenced or let in next: what was tried least, by who reaches the device.
+
+Read from the CIB alone, so that a new DC goes on where the old one was.
+"""
+
+from collections.abc import Sequence
+
+from haclusterd.cib.activity import history_says_active
+from haclusterd.cib.apply_fencing import proof_key
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.configuration import effective
+from haclusterd.model.fencing import FenceAction, FenceOutcome, FencingRecord, ProofState
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ocf import ActionName
+from haclusterd.scheduler.fencing_capability import (
+    executors_of,
+    fencing_levels,
+    unfencing_devices,
+    watchdog_levels,
+)
+
+Level = tuple[ResourceId, ...]
+_ENDS = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED, FenceOutcome.UNFENCED)
+_ASKING = (ActionName.START, ActionName.MONITOR)
+
+
+def levels_for(cib: Cib, status: NodeStatus) -> tuple[Level, ...]:
+    """Return what fences a node, in the order of the topology."""
+    entry = cib.configuration.nodes.get(status.name)
+    attributes = {**(effective(entry.attributes) if entry is not None else {}), **status.attributes}
+    return fencing_levels(cib.configuration, status.name, attributes) + watchdog_levels(cib.configuration, status)
+
+
+def unfencing_levels_for(cib: Cib, status: NodeStatus) -> tuple[Level, ...]:
+    """Return what lets a node in: all devices that provide unfencing, at once."""
+    devices = unfencing_devices(cib.configuration, status.name)
+    return (devices,) if devices else ()
+
+
+def failures_of(cib: Cib, status: NodeStatus, *, is_unfencing: bool) -> list[FencingRecord]:
+    """Return the failed attempts on this life, since it was last believed dead (or let in), by their order."""
+    failed: list[FencingRecord] = []
+    for record in cib.status.fencing_history:
+        is_same_kind = (record.action is FenceAction.ON) == is_unfencing
+        if is_same_kind and record.target == status.name and record.target_incarnation == status.incarnation:
+            failed = [] if record.outcome in _ENDS else [*failed, record]
+    return failed
+
+
+def least_tried(cib: Cib, target: NodeName, levels: Sequence[Level], failed: Sequence[FencingRecord]) -> Level:
+    """Return the level to try next: of those tried least, the first without a device that lied about the target."""
+    tried = [(record.device, *record.others) for record in failed]
+
+    def has_lied(level: Level) -> bool:
+        proofs = [cib.status.proofs.get(proof_key(device, target)) for device in level]
+        return any(proof is not None and proof.state is ProofState.LIED for proof in proofs)
+
+    return min(levels, key=lambda level: (tried.count(level), has_lied(level)))
+
+
+def executor_of(
+    cib: Cib, target: NodeName, level: Level, failed: Sequence[FencingRecord], *, dc: NodeName, is_unfencing: bool
+) -> NodeName | None:
+    """Return who is to ask the devices of a level next; None: nobody may.
+
+    Never the target when it is to be fenced. When it is to be let in, it comes first: some agents can register only
+    the node that they run on (`on_target`). Otherwise who has tried least, then who reaches the devices best, then the
+    DC, for whom the way is the shortest.
+    """
+    online = sorted(
+        name
+        for name, status in cib.status.nodes.items()
+        if status.state is NodeState.ONLINE and (is_unfencing or name != target)
+    )
+    for device in level:
+        online = executors_of(cib.configuration, device, online)
+    with_it = [record.executor for record in failed if (record.device, *record.others) == level]
+
+    def rank(name: NodeName) -> tuple[int, bool, int, bool]:
+        reach = max(_distance(cib, name, device) for device in level)
+        return with_it.count(name), is_unfencing and name != target, reach, name != dc
+
+    return min(online, key=rank, default=None)
+
+
+def _distance(cib: Cib, node: NodeName, device: ResourceId) -> int:
+    """Say how sure it is that a node reaches a device: 0 it is started there, 1 nobody asked, 2 asking failed there."""
+    history = cib.status.nodes[node].histories.get(device)
+    if history is None:
+        return 1
+    if any(record.is_failure and record.operation in _ASKING for record in history.records.values()):
+        return 2
+    return 0 if history_says_active(history) else 1
