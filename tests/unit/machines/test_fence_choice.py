@@ -54,7 +54,8 @@ def tried_by(node: NodeName) -> FencingRecord:
         ({N2: STARTED}, (), N1),
     ],
     ids=[
-        "nobody has asked it: the DC", "who has it started", "failing here", "each once, however it was", "the next one", "again from the start", "never the target",
+        "nobody has asked it: the DC", "who has it started", "failing here", "each once", "the next one",
+        "again from the start", "never the target",
     ],
 )  # fmt: skip
 def test_who_reaches_the_device_best_asks_it(
