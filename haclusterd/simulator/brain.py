@@ -21,6 +21,7 @@ from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.event_log import FieldValue, Priority
 from haclusterd.ports.history import HistoryAnswer, HistoryQuery, HistoryRow, NewVersion, VersionAnswer, VersionQuery
 from haclusterd.ports.store import StoreDamaged, StoreEvent, StoreRefused
+from haclusterd.runtime.control import ControlService
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.replica import Replica
@@ -198,6 +199,8 @@ class BrainProcess:
             derive_key=lambda peer, _certificate: pair_key(host.name, peer),
         )
         self.runtime = NodeRuntime(settings, ports, left=self._left, scheduler=around.scheduler)
+        self.control = ControlService(self.runtime)
+        """The administrator's way in."""
         self.life.when_it_raises = self._crash
         self._start()
 
@@ -218,6 +221,9 @@ class BrainProcess:
             self._around.world.record(f"{self._host.name} does not start: {verdict}")
             self.may_restart = False
             self.life.end()
+            return
+        if self._host.disk.is_damaged:
+            raise Violation("DamageIsRefused", f"{self._host.name} starts from a damaged disk")
 
     def _raft_settings(self) -> RaftSettings:
         voters = tuple(member.name for member in self._around.members if member.is_voter)

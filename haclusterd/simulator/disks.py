@@ -6,9 +6,11 @@ random part of its beginning: a torn tail. The `Files` contract (`ports/files.py
 
 import errno
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from haclusterd.adapters.raft_journal import FRAME_MARK
 from haclusterd.simulator.world import MS, Life, World
 
 
@@ -25,6 +27,8 @@ class Disk:
     def __init__(self, world: World, name: str) -> None:
         self.name = name
         self.is_full = False
+        self.is_damaged = False
+        """A bit is not what was written: whoever opens the store here must refuse."""
         self.sync_us: tuple[int, int] = (300, 3 * MS)
         """How long an fsync takes."""
         self.chance: random.Random = world.chance(f"disk/{name}")
@@ -33,18 +37,33 @@ class Disk:
         self._is_interrupted = False
 
     def lose_power(self) -> None:
-        """Lose what was not synced, except for a part of its beginning."""
+        """Lose what was not synced, except for a part of its beginning; zeros or rubbish may stand in for the rest."""
         for _, file in sorted(self._files.items()):
             unsynced = len(file.content) - file.synced
             if unsynced > 0:
-                del file.content[file.synced + self.chance.randint(0, unsynced) :]
+                kept = self.chance.randint(0, unsynced)
+                del file.content[file.synced + kept :]
+                file.content += self.chance.choice((b"", bytes(unsynced - kept), self.chance.randbytes(unsynced - kept)))
             file.synced = len(file.content)
 
-    def flip_bit(self, name: str) -> None:
-        """Change one bit of a file that has content."""
-        content = self._files[name].content
-        position = self.chance.randrange(len(content))
-        content[position] ^= 1 << self.chance.randrange(8)
+    def damage(self, name: str, place: float) -> Callable[[], None]:
+        """Flip one bit of what nobody can take for a torn write; return how to flip it back.
+
+        `place` is a share of the file. Damage to a journal's last frame cannot be told from a torn write
+        (docs/design/0002-store.md), and the one before it is last when a torn one follows: both are spared.
+        """
+        file = self._files.get(name)
+        if file is None or self.is_damaged or not file.content:
+            return lambda: None
+        position = int(place * _certain_bytes(bytes(file.content)))
+        file.content[position] ^= 16
+        self.is_damaged = True
+
+        def mend() -> None:
+            file.content[position] ^= 16
+            self.is_damaged = False
+
+        return mend
 
     def names(self) -> list[str]:
         """Return the names of the files."""
@@ -53,6 +72,14 @@ class Disk:
     def files(self, process: Life) -> "SimulatedFiles":
         """Return the directory as a process sees it."""
         return SimulatedFiles(self, process)
+
+
+def _certain_bytes(content: bytes) -> int:
+    """Return how much of a journal was surely synced; of any other file, all."""
+    frames = [found.start() for found in re.finditer(re.escape(FRAME_MARK), content)]
+    if len(frames) < 2:
+        return len(content)
+    return frames[1] if len(frames) == 2 else frames[-2]
 
 
 class SimulatedFiles:

@@ -216,8 +216,7 @@ def test_a_damaged_journal_keeps_the_brain_down_and_the_rest_runs() -> None:
     victim = cluster.others(cluster.node_of("db"), cluster.dc())[0]
     host = cluster.hosts[victim]
     cluster.power_off(victim)
-    for _ in range(20):
-        host.disk.flip_bit("journal")
+    host.disk.damage("journal", 0.5)
     cluster.power_on(victim)
     cluster.run_for(20_000)
     assert any("does not start" in line for line in cluster.world.story())

@@ -1,0 +1,74 @@
+"""The command line of a swarm.
+
+    python -m MODULE swarm --seconds 60 --seed 1     seeds 1, 2, ... until 60 real seconds have passed
+    python -m MODULE replay --seed 17                one seed, with its whole story
+    python -m MODULE replay --seed 17 --faults 3,8   and with these of its faults only
+
+The last line is `RESULT key=value ...`; the exit code is 1 when a rule was broken.
+"""
+
+import argparse
+import logging
+import os
+from collections.abc import Collection
+from functools import partial
+from typing import Protocol
+
+from haclusterd.simulator.campaign import Campaign
+from haclusterd.simulator.swarm import Outcome
+
+SHRINK_SECONDS = 120
+
+
+class Run(Protocol):
+    """What is simulated."""
+
+    def __call__(
+        self, seed: int, only: Collection[int] | None = None, *, safety_ms: int, whole_story: bool = False
+    ) -> Outcome:
+        """Run a seed, with all of its faults or with `only` these."""
+        ...
+
+
+def main(run: Run, *, module: str, safety_ms: int, arguments: list[str] | None = None) -> int:
+    """Do what the command line says; `safety_ms` is how long faults happen when it says nothing. Return the exit code."""
+    options = _parser(module, safety_ms).parse_args(arguments)
+    logging.disable(logging.CRITICAL)  # what a simulated store says when it stops is part of the story
+    if options.verb == "replay":
+        return _tell(run(options.seed, options.faults, safety_ms=options.safety_ms, whole_story=True))
+    campaign = Campaign(
+        partial(run, safety_ms=options.safety_ms),
+        replay=f"python -m {module} replay --seed {{seed}} --safety-ms {options.safety_ms}",
+        jobs=options.jobs,
+        shrink_seconds=options.shrink_seconds,
+    )
+    return campaign.run(options.seed, seconds=options.seconds, count=options.count)
+
+
+def _tell(outcome: Outcome) -> int:
+    print("\n".join(outcome.story))
+    if outcome.problem:
+        print(outcome.problem)
+    print(f"RESULT seed={outcome.seed} trace={outcome.trace} violations={int(bool(outcome.problem))}")
+    return int(bool(outcome.problem))
+
+
+def _parser(module: str, safety_ms: int) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description="Swarms of seeds, and the replay of one.")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    swarming = verbs.add_parser("swarm", help="run seeds until the time is over")
+    swarming.add_argument("--seconds", type=int, default=60, help="real seconds after which no new seed begins")
+    swarming.add_argument("--seed", type=int, default=1, help="the first seed")
+    swarming.add_argument("--count", type=int, default=None, help="run exactly so many seeds")
+    swarming.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="how many at a time")
+    swarming.add_argument("--shrink-seconds", type=int, default=SHRINK_SECONDS, help="patience with a failing seed")
+    replaying = verbs.add_parser("replay", help="run one seed and print its story")
+    replaying.add_argument("--seed", type=int, required=True)
+    replaying.add_argument("--faults", type=_numbers, default=None, help="their numbers, or none: leave out all others")
+    for verb in (swarming, replaying):
+        verb.add_argument("--safety-ms", type=int, default=safety_ms, help="simulated ms in which faults happen")
+    return parser
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return () if text == "none" else tuple(map(int, text.split(",")))

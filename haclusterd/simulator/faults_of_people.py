@@ -1,0 +1,90 @@
+"""What services, agents, power switches and administrators do to a cluster."""
+
+import random
+from collections.abc import Sequence
+
+from haclusterd.cib.commands import CleanUp, RequestFence
+from haclusterd.model.ids import NodeName
+from haclusterd.simulator import configurations
+from haclusterd.simulator.agents import Manners
+from haclusterd.simulator.fence_devices import Mood
+from haclusterd.simulator.faults import Drawn, End, Kind
+from haclusterd.simulator.scenario import Cluster
+
+Nodes = Sequence[NodeName]
+Chance = random.Random
+Fault = Drawn[Cluster]
+
+
+def kill_service(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+    """A service dies where it runs."""
+    resource = chance.choice(configurations.SERVICES)
+    return Drawn(f"the service {resource} dies", lambda cluster: cluster.kill_service(resource))
+
+
+def bad_manners(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+    """Agents are slow, fail and hang."""
+    manners = Manners(
+        start_ms=(20, chance.choice((200, 3000))),
+        stop_ms=(10, chance.choice((150, 2000))),
+        failure=chance.choice((0.0, 0.05, 0.3)),
+        hang=chance.choice((0.0, 0.02)),
+    )
+
+    def begin(cluster: Cluster) -> End:
+        cluster.fates.manners = manners
+
+        def end() -> None:
+            cluster.fates.manners = Manners()
+
+        return end
+
+    return Drawn(f"bad agents ({manners})", begin, chance.randint(500, 15_000))
+
+
+def bad_switch(chance: Chance, nodes: Nodes) -> Fault:
+    """The power switch refuses, is dead, or acts late."""
+    node, mood = chance.choice(nodes), chance.choice((Mood.REFUSES, Mood.DEAD, Mood.LATE))
+    latency_ms = chance.randint(20, 4000)
+
+    def begin(cluster: Cluster) -> End:
+        cluster.switch.set(node, mood, latency_ms=latency_ms)
+        return cluster.switch.mend
+
+    return Drawn(f"the switch {mood.value} for {node} ({latency_ms} ms)", begin, chance.randint(500, 10_000))
+
+
+def change_configuration(chance: Chance, nodes: Nodes) -> Fault:
+    """An administrator prefers another place for a service."""
+    resource, node = chance.choice(configurations.SERVICES), chance.choice(nodes)
+    score = chance.choice((100, 200, 500))
+    edit = configurations.prefers(resource, node, score)
+    return Drawn(f"{resource} prefers {node} by {score}", lambda cluster: cluster.edit((edit,)))
+
+
+def clean_up(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+    """An administrator has all failures forgotten, or everything probed."""
+    command = CleanUp(None, None, reprobe=chance.random() < 0.5)
+    return Drawn("everything is cleaned up", lambda cluster: cluster.administer(command))
+
+
+def request_fence(chance: Chance, nodes: Nodes) -> Fault:
+    """An administrator has a node fenced."""
+    node = chance.choice(nodes)
+
+    def begin(cluster: Cluster) -> None:
+        status = cluster.cib.status.nodes.get(node)
+        if status is not None:
+            cluster.administer(RequestFence(node, status.incarnation, "swarm", "a whim"))
+
+    return Drawn(f"{node} is fenced by hand", begin)
+
+
+KINDS: tuple[Kind[Cluster], ...] = (
+    Kind("kill a service", 5, kill_service),
+    Kind("bad agents", 4, bad_manners),
+    Kind("bad switch", 3, bad_switch),
+    Kind("change the configuration", 3, change_configuration),
+    Kind("clean up", 1, clean_up),
+    Kind("fence by hand", 1, request_fence),
+)
