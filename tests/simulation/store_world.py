@@ -167,6 +167,8 @@ class SimulatedNode:
         self.backlog: list[Callable[[], None]] = []
         self.jobs: list[list[Callable[[], object]]] = []
         self.room = 1000
+        self.extra_disk_us = 0
+        """How much longer than usual its disk takes."""
         self.failures: list[str] = []
         self.start()
 
@@ -236,7 +238,7 @@ class SimulatedNode:
 
             self.when_running(tell)
 
-        self.world.after(self.world.disk_us(), complete)
+        self.world.after(self.world.disk_us() + self.extra_disk_us, complete)
 
 
 class World:
@@ -402,6 +404,12 @@ class World:
         first, second = link.nodes
         if (first, second) in self.blocked or (second, first) in self.blocked:
             self.disconnect(first, second)
+
+    def unblock(self, directions: Iterable[tuple[NodeName, NodeName]]) -> None:
+        """Let frames of these directions pass again, in new sessions: in the old ones some are missing."""
+        for source, target in directions:
+            self.blocked.discard((source, target))
+            self.disconnect(source, target)
 
     def heal(self) -> None:
         self.blocked.clear()
