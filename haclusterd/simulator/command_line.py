@@ -31,7 +31,7 @@ class Run(Protocol):
 
 
 def main(run: Run, *, module: str, safety_ms: int, arguments: list[str] | None = None) -> int:
-    """Do what the command line says; `safety_ms` is how long faults happen when it says nothing. Return the exit code."""
+    """Do what the command line says and return the exit code; `safety_ms` is how long faults happen by default."""
     options = _parser(module, safety_ms).parse_args(arguments)
     logging.disable(logging.CRITICAL)  # what a simulated store says when it stops is part of the story
     if options.verb == "replay":

@@ -42,8 +42,9 @@ class Disk:
             unsynced = len(file.content) - file.synced
             if unsynced > 0:
                 kept = self.chance.randint(0, unsynced)
+                gone = unsynced - kept
                 del file.content[file.synced + kept :]
-                file.content += self.chance.choice((b"", bytes(unsynced - kept), self.chance.randbytes(unsynced - kept)))
+                file.content += self.chance.choice((b"", bytes(gone), self.chance.randbytes(gone)))
             file.synced = len(file.content)
 
     def damage(self, name: str, place: float) -> Callable[[], None]:

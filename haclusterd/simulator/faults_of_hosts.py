@@ -1,7 +1,7 @@
 """Faults of processes, hosts, clocks and disks."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.brain import BrainProcess

@@ -7,8 +7,8 @@ from haclusterd.cib.commands import CleanUp, RequestFence
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator import configurations
 from haclusterd.simulator.agents import Manners
-from haclusterd.simulator.fence_devices import Mood
 from haclusterd.simulator.faults import Drawn, End, Kind
+from haclusterd.simulator.fence_devices import Mood
 from haclusterd.simulator.scenario import Cluster
 
 Nodes = Sequence[NodeName]

@@ -19,6 +19,8 @@ from tests.simulation.store_world import World
 SAFETY_MS = 60_000
 LIVENESS_MS = 30_000
 DISKS_US = ((300, 4_000), (300, 4_000), (5_000, 60_000), (20_000, 300_000))
+PAUSES_US = ((5_000, 40_000), (20_000, 200_000), (20_000, 200_000), (100_000, 1_000_000))
+"""Between two writes."""
 LASTS_MS = (100, 4_000)
 MESSAGES = ("response_vote", "request_vote", "next_node_idx", "append_entries")
 
@@ -186,8 +188,9 @@ KINDS: tuple[Kind[World], ...] = tuple(
 class Writer:
     """Writes all the time, to any node."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, pause_us: tuple[int, int]) -> None:
         self.world = world
+        self.pause_us = pause_us
         self.chance = random.Random(f"{world.seed} writer")
         self.is_over = False
         self.written = 0
@@ -202,15 +205,22 @@ class Writer:
             self.written += 1
             node.core.propose(b"%d %s " % (self.written, node.name.encode()) + b"x" * size)
             node.core.tick()
-        self.world.after(self.chance.randrange(5_000, 40_000), self.write)
+        self.world.after(self.chance.randrange(*self.pause_us), self.write)
 
 
 def run(
     seed: int, only: Collection[int] | None = None, *, safety_ms: int = SAFETY_MS, whole_story: bool = False
 ) -> Outcome:
     """Run a seed: three voters or five, and every fourth with frames that are lost, late, repeated and reordered."""
-    is_hostile, voters = seed % 4 == 3, 5 if seed % 8 == 6 else 3
-    world = World(seed, voters, is_hostile=is_hostile, disk=DISKS_US[seed % len(DISKS_US)])
+    chance = random.Random(f"{seed} shape")
+    world = World(
+        seed,
+        voters=5 if seed % 8 == 6 else 3,
+        is_hostile=seed % 4 == 3,
+        disk=chance.choice(DISKS_US),
+        node_timeout_ms=chance.choice((1000, 2000, 2000)),
+    )
+    pause_us = chance.choice(PAUSES_US)
     plan = [
         fault
         for fault in draw_plan(random.Random(f"{seed} faults"), KINDS, world.names, safety_ms)
@@ -220,8 +230,8 @@ def run(
     faults = FaultRun(world, plan, after=world.after, tell=lambda line: story.append(f"{world.now_us} {line}"))
     problem = rule = ""
     try:
-        storm(world, faults, safety_ms)
-    except Exception as error:
+        storm(world, faults, safety_ms, pause_us)
+    except Exception as error:  # noqa: BLE001 (whatever it is, it is this seed's problem)
         problem, rule = f"{type(error).__name__}: {error}", type(error).__name__
     told = [f"{when} {name} {event}"[:200] for when, name, event in world.events] if whole_story or problem else []
     return Outcome(
@@ -237,9 +247,9 @@ def run(
     )
 
 
-def storm(world: World, faults: FaultRun[World], safety_ms: int) -> None:
+def storm(world: World, faults: FaultRun[World], safety_ms: int, pause_us: tuple[int, int]) -> None:
     """Faults and writes; then all is healed, and nothing may be missing."""
-    writer = Writer(world)
+    writer = Writer(world, pause_us)
     faults.begin()
     world.run(safety_ms)
     writer.is_over = True
