@@ -5,6 +5,7 @@ the power switch (`fence_local`) and `sweep` find all of them and nothing else.
 """
 
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -17,11 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from haclusterd.adapters.control_client import ControlClient
+from haclusterd.adapters.installation import resource_agents_directory
 from haclusterd.entry_points.cluster_setup import NodePlaces, initialize, make_bundles
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response
+from haclusterd.model.watchdog import WatchdogSettings
 from haclusterd.runtime.settings import CONFIGURATION_FILE, load
 
 CLUSTER_MARK = "HACLUSTERD_LOCAL_CLUSTER"
@@ -42,6 +45,8 @@ class LocalNode:
     port: int
     brain: subprocess.Popen[bytes] | None = None
     pacer: subprocess.Popen[bytes] | None = None
+    watchdog: subprocess.Popen[bytes] | None = None
+    """The stand-in for its watchdog device, which is no process of the node: it lives on when the node dies."""
 
     @property
     def socket(self) -> Path:
@@ -58,6 +63,8 @@ class LocalCluster:
     host: str = "127.0.0.1"
     environment: Mapping[str, str] = field(default_factory=dict)
     """Added to every process's environment."""
+    watchdog_ms: int = 0
+    """T_wd of every node's watchdog, a stand-in that ends the node's processes; 0: there are none."""
     mark: str = ""
     nodes: dict[NodeName, LocalNode] = field(default_factory=dict)
 
@@ -80,7 +87,10 @@ class LocalCluster:
             for part in ("state", "run", "log"):
                 (home / part).mkdir(parents=True, mode=0o700, exist_ok=True)
             boot_id_file = home / "boot_id"
-            places[name] = NodePlaces(home / "state", home / "run", boot_id_file, is_development=True)
+            watchdog = WatchdogSettings(str(home / "watchdog"), self.watchdog_ms) if self.watchdog_ms else None
+            places[name] = NodePlaces(
+                home / "state", home / "run", boot_id_file, is_development=True, watchdog=watchdog
+            )
             members.append(Member(name, ((self.host, port),)))
             (self.nodes_directory / f"{text}.node").write_text("")
             bundle = self.directory / "setup" / text
@@ -99,6 +109,27 @@ class LocalCluster:
         shutil.rmtree(node.runtime, ignore_errors=True)
         node.runtime.mkdir(mode=0o700)
         (self.nodes_directory / f"{name}.off").unlink(missing_ok=True)
+        if self.watchdog_ms:
+            self._start_watchdog(node)
+
+    def _start_watchdog(self, node: LocalNode) -> None:
+        """Make the node's watchdog device anew: with the power its count goes as well."""
+        if node.watchdog is not None:
+            node.watchdog.kill()
+            node.watchdog.wait()
+        path = self.directory / str(node.name) / "watchdog"
+        request = f"action=off\\nplug={node.name}\\nnodes_dir={self.nodes_directory}\\n"
+        switch = f"printf '{request}' | {shlex.quote(str(resource_agents_directory() / 'fence_local'))}"
+        with open(node.logs / "watchdog.log", "ab") as log:
+            node.watchdog = subprocess.Popen(
+                [sys.executable, "-m", "haclusterd.entry_points.watchdog_stand_in", str(path),
+                 "--timeout-ms", str(self.watchdog_ms), "--", "/bin/sh", "-c", switch],
+                env={**os.environ, CLUSTER_MARK: self.mark},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )  # fmt: skip
 
     def start(self, names: Iterable[str] | None = None) -> None:
         """Start pacer and brain of the nodes."""
@@ -152,7 +183,10 @@ class LocalCluster:
             self.silence(name)
             if not self._signal_all(name, signal.SIGKILL):
                 break
-        self._reap(self.nodes[NodeName(name)])
+        node = self.nodes[NodeName(name)]
+        if node.watchdog is not None:
+            node.watchdog.kill()
+        self._reap(node)
 
     def _signal_all(self, name: str, number: int) -> int:
         found: set[int] = set()
@@ -205,7 +239,7 @@ class LocalCluster:
 
     @staticmethod
     def _reap(node: LocalNode) -> None:
-        for process in (node.brain, node.pacer):
+        for process in (node.brain, node.pacer, node.watchdog):
             if process is not None and process.poll() is None:
                 try:
                     process.wait(0.2)

@@ -14,8 +14,10 @@ from haclusterd.model.watchdog import FEEDS_PER_TIMEOUT, PanicAction, Watchdog, 
 
 RETRY_MS = 1000
 """Between two attempts to open a device."""
+PATIENCE_MS = 2000
+"""How long a device that may not be fed yet is no problem: a pacer that comes back needs a moment to know better."""
 LOOK_MS = 50
-"""How often an overdue feed is looked at again."""
+"""How often it is looked whether what was forbidden may be done by now."""
 PANIC_SHARE_PERCENT = 88
 """Of T_wd: so long after the newest feed the kernel is asked to panic, before the device would expire."""
 
@@ -68,6 +70,8 @@ class WatchdogFeeding:
         self._next_at = NEVER
         self._fed_at: Instant | None = None
         self._has_panicked = False
+        self._waits_since: Instant | None = None
+        """Since when a device is not opened because it may not be fed."""
 
     @property
     def watchdog(self) -> Watchdog | None:
@@ -125,10 +129,14 @@ class WatchdogFeeding:
         if self._settings is None:
             self._next_at = NEVER
             return ()
-        self._next_at = after(now, RETRY_MS)
         if rule.until is None:
-            self._problem = f"{self._settings.device} is not opened before this node has a lease"
+            # A pacer that has just come back finds a device that counts: every moment matters.
+            self._next_at = after(now, LOOK_MS)
+            self._waits_since = now if self._waits_since is None else self._waits_since
+            if elapsed_ms(self._waits_since, now) >= PATIENCE_MS:
+                self._problem = f"{self._settings.device} is not opened before this node has a lease"
             return ()
+        self._next_at = after(now, RETRY_MS)
         return (OpenWatchdog(self._settings, may_set_timeout=rule.is_idle),)
 
     def _panic(self, rule: FeedRule, watchdog: Watchdog, now: Instant) -> tuple[WatchdogEffect, ...]:

@@ -46,6 +46,8 @@ def test_a_device_is_opened_when_it_may_be_fed_and_set_only_where_nothing_runs(
     feeding = WatchdogFeeding()
     feeding.configured(SETTINGS, BEGIN)
     assert feeding.step(rule, BEGIN) == effects
+    assert feeding.problem == ""
+    feeding.step(rule, at(2000))
     assert bool(feeding.problem) == (not effects)
 
 

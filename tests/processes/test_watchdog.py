@@ -1,0 +1,124 @@
+"""Real pacers with a stand-in for the watchdog device, whose expiry ends all processes of its node; no power switch."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.processes.daemons import Scenario, kill
+
+pytestmark = pytest.mark.processes
+
+T_WD_MS = 2000
+W_S = 7.1
+"""(2 s + 2 * 2 s) * 1.02 + 1 s."""
+BRAIN_TIMEOUT_S = 2
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Scenario]:
+    scenario = Scenario(tmp_path / "cluster", watchdog_ms=T_WD_MS)
+    try:
+        scenario.form()
+        scenario.configure(
+            "property fencing-enabled=true watchdog-fencing=true brain-timeout=2s",
+            "primitive svc ocf:haclusterd:exec params command=sleep args=100000 "
+            "op monitor interval=1s timeout=10s op start timeout=20s op stop timeout=20s",
+            "rsc_defaults resource-stickiness=100",
+        )
+        scenario.until("the service to run", lambda: scenario.holder() is not None)
+        scenario.settle()
+        yield scenario
+    finally:
+        scenario.close()
+
+
+def device(scenario: Scenario, node: str) -> str:
+    return scenario.log(node, "watchdog")
+
+
+def holder_of(scenario: Scenario) -> str:
+    found = scenario.holder()
+    assert found is not None
+    return found
+
+
+def others(scenario: Scenario, node: str) -> list[str]:
+    return [name for name in scenario.cluster.names if name != node]
+
+
+def recovered_after_reset(scenario: Scenario, holder: str) -> None:
+    """Wait until the service runs elsewhere; demand that it never ran twice, and only after the reset."""
+    copies: list[int] = []
+
+    def runs_elsewhere() -> bool:
+        found = {name for name in scenario.cluster.names if scenario.service_pids(name)}
+        copies.append(len(found))
+        return bool(found - {holder})
+
+    scenario.until("the service elsewhere", runs_elsewhere, patience_s=W_S + 12)
+    assert max(copies) == 1
+    assert "expired" in device(scenario, holder)
+    scenario.until("the end of all its processes", lambda: scenario.cluster.processes(holder) == [])
+    scenario.brain(holder).wait(5)
+    scenario.pacer(holder).wait(5)
+
+
+def test_a_pacer_that_comes_back_keeps_its_node_and_a_hung_brain_ends_it(watched: Scenario) -> None:
+    timing = watched.must("cluster.timing")
+    assert {row["wait_ms"] for row in timing["watchdogs"]} == {7120}
+    assert {row["timeout_ms"] for row in timing["watchdogs"]} == {T_WD_MS}
+    assert [row["resource"] for row in timing["long_stops"]] == ["svc"]
+    first = watched.status()["headlines"][0]
+    assert first["verdict"].startswith("WEAK WATCHDOG on n1, n2, n3"), first
+
+    holder = holder_of(watched)
+    before, pid = watched.service_pids(holder), watched.pacer(holder).pid
+    kill(pid, signal.SIGHUP)
+    watched.until("the new image", lambda: watched.log(holder, "pacer").count("serving") == 2)
+    assert watched.pacer(holder).pid == pid
+    assert "closed" not in device(watched, holder), "the device was open all the time"
+    watched.pacer(holder).terminate()
+    assert watched.pacer(holder).wait(5) == 0
+    watched.until("the device closed", lambda: "closed, and goes on counting" in device(watched, holder))
+    watched.cluster.start_pacer(holder)
+    watched.hold("nobody is reset", lambda: watched.service_pids(holder) == before, for_s=2 * T_WD_MS / 1000)
+    assert watched.events("node-lost") == []
+
+    kill(watched.brain(holder).pid, signal.SIGSTOP)
+    recovered_after_reset(watched, holder)
+    assert "watchdog" in watched.events("node-fenced")[-1]["text"]
+
+
+def test_a_node_that_stands_still_and_one_without_a_pacer_are_reset(watched: Scenario) -> None:
+    holder = holder_of(watched)
+    watched.cluster.silence(holder)
+    recovered_after_reset(watched, holder)
+    watched.cluster.boot(holder)
+    watched.cluster.start([holder])
+    watched.until("the node to be back", lambda: holder in watched.online())
+    watched.settle()
+
+    holder = holder_of(watched)
+    watched.pacer(holder).kill()
+    recovered_after_reset(watched, holder)
+
+
+def test_what_runs_nothing_is_not_reset_and_what_has_left_lets_go(watched: Scenario) -> None:
+    """A node leaves; then one of the others stands still: the third has no lease, and stops what it runs."""
+    leaver = holder_of(watched)
+    watched.brain(leaver).terminate()
+    assert watched.brain(leaver).wait(30) == 0
+    watched.pacer(leaver).terminate()
+    assert watched.pacer(leaver).wait(5) == 0
+    watched.until("the device let go of", lambda: "let go of" in device(watched, leaver))
+    watched.until("the service elsewhere", lambda: watched.holder() in others(watched, leaver))
+
+    holder = holder_of(watched)
+    third = next(name for name in others(watched, holder) if name != leaver)
+    watched.cluster.silence(third)
+    watched.until("the service to be stopped", lambda: watched.holder() is None)
+    watched.hold("it is not reset", lambda: "expired" not in device(watched, holder), for_s=2 * T_WD_MS / 1000)
+    assert watched.brain(holder).poll() is None
+    assert "expired" not in device(watched, leaver)
