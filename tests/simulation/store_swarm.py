@@ -11,12 +11,15 @@ from collections.abc import Callable, Collection, Sequence
 
 from haclusterd.adapters.raft_frames import decode_frame
 from haclusterd.model.ids import NodeName
+from haclusterd.ports.store import VoterSet
 from haclusterd.simulator.command_line import main
 from haclusterd.simulator.faults import Drawn, FaultRun, Kind, draw_plan
 from haclusterd.simulator.swarm import Outcome
-from tests.simulation.store_world import World
+from tests.simulation.store_world import World, spell_voters
 
 SAFETY_MS = 60_000
+MEMBERS_CHANGE_EVERY = 3
+"""Every so many seeds the members change at random."""
 LIVENESS_MS = 30_000
 DISKS_US = ((300, 4_000), (300, 4_000), (5_000, 60_000), (20_000, 300_000))
 PAUSES_US = ((5_000, 40_000), (20_000, 200_000), (20_000, 200_000), (100_000, 1_000_000))
@@ -208,10 +211,61 @@ class Writer:
         self.world.after(self.chance.randrange(*self.pause_us), self.write)
 
 
+class Regroup:
+    """Changes the members at random while everything else goes wrong."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.chance = random.Random(f"{world.seed} members")
+        self.is_over = False
+        world.after(1_500_000, self.change)
+
+    def change(self) -> None:
+        if self.is_over:
+            return
+        leader = self.world.leader()
+        if leader is not None and not self.world.nodes[leader].is_paused:
+            core = self.world.nodes[leader].core
+            core.propose(self._next_set(core.voter_set))
+            core.tick()
+        self.world.after(self.chance.randrange(200_000, 2_000_000), self.change)
+
+    def _next_set(self, current: VoterSet) -> bytes:
+        names, chance = self.world.names, self.chance
+        voters, learners = set(current.voters), set(current.learners)
+        spare = [name for name in names if name not in voters | learners]
+        step = chance.choice(("learner", "promote", "demote", "wild"))
+        if step == "learner" and spare:
+            learners.add(chance.choice(spare))
+        elif step == "promote" and learners:
+            chosen = chance.choice(sorted(learners))
+            learners.remove(chosen)
+            voters.add(chosen)
+        elif step == "demote" and len(voters) > 1:
+            chosen = chance.choice(sorted(voters))
+            voters.remove(chosen)
+            learners.add(chosen)
+        elif step == "wild":
+            voters = {*chance.sample(names, chance.randrange(1, len(names)))}
+            learners -= voters
+        return spell_voters(current.version + chance.choice((1, 1, 1, 2)), voters, learners)
+
+
+def leave_out_strangers(world: World) -> None:
+    """Switch off whoever is no member in the end: nobody tells it anything any more."""
+    world.run_until(lambda: world.leader() is not None)
+    current = world.voter_set()
+    for name in world.names:
+        if name not in (*current.voters, *current.learners):
+            world.crash(name)
+            del world.nodes[name]
+    world.names = tuple(name for name in world.names if name in world.nodes)
+
+
 def run(
     seed: int, only: Collection[int] | None = None, *, safety_ms: int = SAFETY_MS, whole_story: bool = False
 ) -> Outcome:
-    """Run a seed: three voters or five, and every fourth with frames that are lost, late, repeated and reordered."""
+    """Run a seed: three voters or five; members that change; frames that are lost, late, repeated and reordered."""
     chance = random.Random(f"{seed} shape")
     world = World(
         seed,
@@ -221,6 +275,10 @@ def run(
         node_timeout_ms=chance.choice((1000, 2000, 2000)),
     )
     pause_us = chance.choice(PAUSES_US)
+    do_members_change = seed % MEMBERS_CHANGE_EVERY == MEMBERS_CHANGE_EVERY - 1
+    if do_members_change:
+        for number in (1, 2):
+            world.add_machine(NodeName(f"spare{number}"))
     plan = [
         fault
         for fault in draw_plan(random.Random(f"{seed} faults"), KINDS, world.names, safety_ms)
@@ -230,9 +288,10 @@ def run(
     faults = FaultRun(world, plan, after=world.after, tell=lambda line: story.append(f"{world.now_us} {line}"))
     problem = rule = ""
     try:
-        storm(world, faults, safety_ms, pause_us)
+        storm(world, faults, safety_ms, pause_us, do_members_change=do_members_change)
     except Exception as error:  # noqa: BLE001 (whatever it is, it is this seed's problem)
         problem, rule = f"{type(error).__name__}: {error}", type(error).__name__
+    versions = max(node.core.voter_set.version for node in world.nodes.values())
     told = [f"{when} {name} {event}"[:200] for when, name, event in world.events] if whole_story or problem else []
     return Outcome(
         seed=seed,
@@ -242,19 +301,30 @@ def run(
         trace=world.trace.hexdigest(),
         faults=tuple(str(fault) for fault in plan if fault.number in faults.begun),
         begun=tuple(faults.begun),
-        counts=(("acknowledged", len(world.acknowledged)), ("terms", len(world.leaders)), ("frames", world.frames)),
+        counts=(
+            ("acknowledged", len(world.acknowledged)),
+            ("terms", len(world.leaders)),
+            ("frames", world.frames),
+            ("voter_sets", versions),
+        ),
         story=tuple(sorted([*story, *told], key=lambda line: int(line.split()[0]))),
     )
 
 
-def storm(world: World, faults: FaultRun[World], safety_ms: int, pause_us: tuple[int, int]) -> None:
+def storm(
+    world: World, faults: FaultRun[World], safety_ms: int, pause_us: tuple[int, int], *, do_members_change: bool
+) -> None:
     """Faults and writes; then all is healed, and nothing may be missing."""
     writer = Writer(world, pause_us)
+    changes = Regroup(world) if do_members_change else None
     faults.begin()
     world.run(safety_ms)
     writer.is_over = True
     faults.end_all()
     world.heal_all()
+    if changes is not None:
+        changes.is_over = True
+        leave_out_strangers(world)
     world.run_until(world.is_settled, limit_ms=LIVENESS_MS)
     world.check()
 
