@@ -7,6 +7,7 @@ Invariant: private keys are written with mode 0600 before their first byte. It m
 """
 
 import datetime as dt
+import hashlib
 import ipaddress
 import os
 import ssl
@@ -21,7 +22,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.ids import NodeName
+from haclusterd.model.instants import WallTime
 
 AUTHORITY_CERTIFICATE = "authority.pem"
 AUTHORITY_KEY = "authority.key"
@@ -41,6 +44,17 @@ class Credentials:
 
     def __repr__(self) -> str:
         return "Credentials(...)"
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateRequest:
+    """What an authority is asked to sign (PKCS #10, PEM; public), and the private key that stays at home."""
+
+    request: bytes
+    key: bytes
+
+    def __repr__(self) -> str:
+        return "CertificateRequest(...)"
 
 
 def authority_name(cluster: str) -> str:
@@ -66,23 +80,87 @@ def issue_certificate(
     authority: Credentials, node: NodeName, addresses: Iterable[str], *, now: dt.datetime
 ) -> Credentials:
     """Make a node's certificate; `addresses` are host names and IP addresses it is reached by."""
-    issuer = x509.load_pem_x509_certificate(authority.certificate)
-    issuer_key = _private_key(authority.key)
+    key = ec.generate_private_key(ec.SECP256R1())
+    return _credentials(_issue(authority, node, addresses, key.public_key(), now), key)
+
+
+def request_certificate(node: NodeName) -> CertificateRequest:
+    """Make a key and ask for a certificate for it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, node)])
-    names: list[x509.GeneralName] = [x509.DNSName(node)]
-    names += [_general_name(address) for address in addresses if address != node]
-    usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
-    certificate = (
-        _builder(name, issuer.subject, key.public_key(), now)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(is_authority=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
-        .sign(issuer_key, hashes.SHA256())
+    request = x509.CertificateSigningRequestBuilder().subject_name(name).sign(key, hashes.SHA256())
+    return CertificateRequest(request.public_bytes(serialization.Encoding.PEM), _key_pem(key))
+
+
+def sign_request(
+    authority: Credentials, request: bytes, node: NodeName, addresses: Iterable[str], *, now: dt.datetime
+) -> bytes:
+    """Return the certificate (PEM) for a request; nothing is taken from it but its key.
+
+    Raises ValueError when the request is not what `request_certificate` makes for this node.
+    """
+    asked = x509.load_pem_x509_csr(request)
+    names = [name.value for name in asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    if names != [node]:
+        raise ValueError(f"the request names {', '.join(map(str, names)) or 'nobody'}, not {node}")
+    key = asked.public_key()
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
+        raise ValueError("the request is for a key of an unexpected kind")
+    if not asked.is_signature_valid:
+        raise ValueError("the request is not signed with its own key")
+    return _issue(authority, node, addresses, key, now).public_bytes(serialization.Encoding.PEM)
+
+
+def read_authority(directory: Path) -> Credentials:
+    """Read an authority with its key; raises OSError, or ValueError when the two do not belong together."""
+    found = Credentials((directory / AUTHORITY_CERTIFICATE).read_bytes(), (directory / AUTHORITY_KEY).read_bytes())
+    _require_pair(x509.load_pem_x509_certificate(found.certificate), found.key)
+    return found
+
+
+def require_credentials(authority_certificate: bytes, node: NodeName, own: Credentials) -> None:
+    """Raise ValueError unless this is a node's certificate of this authority, with its key."""
+    _verified_key(x509.load_pem_x509_certificate(authority_certificate), node, own.certificate)
+    _require_pair(x509.load_pem_x509_certificate(own.certificate), own.key)
+
+
+def _require_pair(certificate: x509.Certificate, key: bytes) -> None:
+    if _private_key(key).public_key() != certificate.public_key():
+        raise ValueError("the certificate and the private key do not belong together")
+
+
+def fingerprint_of(certificate: bytes) -> str:
+    """Return the SHA-256 of a certificate in DER form, in hexadecimal digits."""
+    return hashlib.sha256(certificate).hexdigest()
+
+
+def pin_of(certificate: bytes) -> bytes:
+    """Return the SHA-256 of a certificate given as PEM; raises ValueError when it is none."""
+    return x509.load_pem_x509_certificate(certificate).fingerprint(hashes.SHA256())
+
+
+def facts_of(certificate: bytes) -> CertificateFacts:
+    """Return what a node's certificate (PEM) says, unproven; raises ValueError when it is none."""
+    found = x509.load_pem_x509_certificate(certificate)
+    names = found.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return CertificateFacts(
+        node=NodeName(str(names[0].value) if names else ""),
+        fingerprint=found.fingerprint(hashes.SHA256()).hex(),
+        not_before=WallTime(int(found.not_valid_before_utc.timestamp() * 1000)),
+        not_after=WallTime(int(found.not_valid_after_utc.timestamp() * 1000)),
     )
-    return _credentials(certificate, key)
+
+
+def require_issued(authority_certificate: bytes, certificate: bytes, *, now: dt.datetime) -> NodeName:
+    """Return whom a certificate (DER) names; ValueError unless this authority (PEM) issued it and it is valid now."""
+    found = x509.load_der_x509_certificate(certificate)
+    names = found.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    node = NodeName(str(names[0].value) if len(names) == 1 else "")
+    pem = found.public_bytes(serialization.Encoding.PEM)
+    _verified_key(x509.load_pem_x509_certificate(authority_certificate), node, pem)
+    if not found.not_valid_before_utc <= now <= found.not_valid_after_utc:
+        raise ValueError(f"the certificate of {node} is not valid now, {now:%Y-%m-%d %H:%M} UTC by this clock")
+    return node
 
 
 def write_node_credentials(directory: Path, authority_certificate: bytes, node: Credentials) -> None:
@@ -96,6 +174,11 @@ def write_authority(directory: Path, authority: Credentials) -> None:
     """Write the authority where new members are admitted."""
     _write(directory / AUTHORITY_KEY, authority.key, 0o600)
     _write(directory / AUTHORITY_CERTIFICATE, authority.certificate, 0o644)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write what only its owner may read; it is whole on the disk when this returns."""
+    _write(path, data, 0o600)
 
 
 def tls_context(directory: Path, *, is_server: bool) -> ssl.SSLContext:
@@ -154,6 +237,26 @@ def heartbeat_keys(
         )
         keys[peer] = derivation.derive(own.exchange(ec.ECDH(), public))
     return keys
+
+
+def _issue(
+    authority: Credentials, node: NodeName, addresses: Iterable[str], key: ec.EllipticCurvePublicKey, now: dt.datetime
+) -> x509.Certificate:
+    issuer = x509.load_pem_x509_certificate(authority.certificate)
+    issuer_key = _private_key(authority.key)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, node)])
+    names: list[x509.GeneralName] = [x509.DNSName(node)]
+    names += [_general_name(address) for address in addresses if address != node]
+    usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+    return (
+        _builder(name, issuer.subject, key, now)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(is_authority=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
+        .sign(issuer_key, hashes.SHA256())
+    )
 
 
 def _verified_key(authority: x509.Certificate, peer: NodeName, pem: bytes) -> ec.EllipticCurvePublicKey:
@@ -217,9 +320,13 @@ def _private_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
 def _credentials(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Credentials:
     return Credentials(
         certificate=certificate.public_bytes(serialization.Encoding.PEM),
-        key=key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        ),
+        key=_key_pem(key),
+    )
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
 
 

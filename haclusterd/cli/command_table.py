@@ -234,6 +234,18 @@ CONFIGURE = Level("configure", "The configuration: show it, load it, change it",
     Command("diff", "Show the waiting changes", examples=("diff",)),
 ), aliases=("cfg",))  # fmt: skip
 
+_OWN_MACHINE = (
+    Option("--node", "node", "this node's name; left out: the machine's", OptionValue.TEXT),
+    Option("--address", "address", "HOST[:PORT] where others reach it; repeat it", OptionValue.TEXT,
+           repeats=True),
+    Option("--interface", "interface", "the address of this network interface", OptionValue.TEXT, repeats=True),
+    Option("--directory", "directory", "settings; else /etc/haclusterd", OptionValue.TEXT, Completes.FILE),
+    Option("--state-directory", "state_directory", "data; else /var/lib/haclusterd", OptionValue.TEXT,
+           Completes.FILE),
+    Option("--runtime-directory", "runtime_directory", "sockets; else /run/haclusterd", OptionValue.TEXT,
+           Completes.FILE),
+)  # fmt: skip
+
 CLUSTER = Level("cluster", "The cluster as a whole: members, timers, set-up", (
     Command("status", "Show the state of the cluster", "status", examples=("crm cluster status",)),
     Command("members", "Show who belongs to the cluster and who is heard", "cluster.members",
@@ -259,6 +271,19 @@ CLUSTER = Level("cluster", "The cluster as a whole: members, timers, set-up", (
         Option("--i-have-checked", "has_checked", "the other nodes are off, and stay so"),
         Option("--configuration", "configuration", "the node's haclusterd.yaml", OptionValue.TEXT, Completes.FILE),
     ), examples=("crm cluster recover --i-have-checked",)),
+    Command("init", "Begin a cluster with this machine; others are invited to it", "", (), (
+        Option("-n", "name", "the cluster's name", OptionValue.TEXT),
+        Option("--name", "name", "the same", OptionValue.TEXT),
+        *_OWN_MACHINE,
+        Option("--authority", "authority", "where the authority's key is kept", OptionValue.TEXT, Completes.FILE),
+    ), examples=("crm cluster init -n web", "crm cluster init -n web --address 10.0.0.1 --address 10.1.0.1")),
+    Command("join", "Make this machine a node of the cluster that invited it", "",
+            (Parameter("host", is_optional=True),), (
+        Option("--token", "token", "what `invite` printed; -: from standard input", OptionValue.TEXT),
+        Option("--token-file", "token_file", "a file with the token", OptionValue.TEXT, Completes.FILE),
+        *_OWN_MACHINE,
+    ), examples=("crm cluster join --token hacl1-AbC", "crm cluster join 10.0.0.1 --token -",
+                 "crm cluster join 10.0.0.1:7401 --token-file ./token --node n2 --address 10.0.0.2")),
     Command("setup", "Make the files with which the nodes of a new cluster start", "", (), (
         Option("--name", "name", "the cluster's name", OptionValue.TEXT),
         Option("--node", "node", "a node, as NAME=HOST:PORT; once for each", OptionValue.TEXT, repeats=True),

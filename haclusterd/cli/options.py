@@ -87,6 +87,8 @@ def parse_globals(argv: Sequence[str]) -> GlobalOptions:
         name, has_value, value = word.partition("=")
         if word == "-f" and _is_deletion(options.words):
             options.force = True
+        elif word == "-n" and _is_naming(options.words):
+            options.words.append(word)
         elif name in _FLAGS and (not has_value or _FLAGS[name] == "wait"):
             _set_flag(options, _FLAGS[name], value)
         elif name in _VALUES and (name != "-f" or not options.words):
@@ -103,6 +105,11 @@ def parse_globals(argv: Sequence[str]) -> GlobalOptions:
 def _is_deletion(words: Sequence[str]) -> bool:
     """Tell whether `-f` means what it means to crmsh: delete what is running, too."""
     return len(words) > 1 and words[1] in ("delete", "rm")
+
+
+def _is_naming(words: Sequence[str]) -> bool:
+    """Tell whether `-n` means what it means to crmsh: the name of the cluster that is begun."""
+    return len(words) > 1 and words[1] == "init"
 
 
 def _is_statement(words: Sequence[str]) -> bool:

@@ -4,16 +4,17 @@ A directory holds `haclusterd.yaml`, the node's certificate and key, the authori
 The authority's own key goes into a directory of its own: whoever has it can admit nodes.
 """
 
-import datetime as dt
 import json
 import os
-import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from haclusterd.adapters.authority_files import AUTHORITY_DIRECTORY, utc_now
 from haclusterd.adapters.certificates import (
+    AUTHORITY_KEY,
+    Credentials,
     create_authority,
     heartbeat_keys,
     issue_certificate,
@@ -29,7 +30,6 @@ from haclusterd.model.watchdog import WatchdogSettings
 from haclusterd.runtime.settings import BOOT_ID_FILE, CONFIGURATION_FILE, Installation, render
 
 HEARTBEAT_KEYS = "heartbeat.keys"
-AUTHORITY_DIRECTORY = "authority"
 STATE_DIRECTORY = Path("/var/lib/haclusterd")
 RUNTIME_DIRECTORY = Path("/run/haclusterd")
 
@@ -56,7 +56,7 @@ def make_bundles(
     if output.exists() and any(output.iterdir()):
         raise SetupRefused(f"{output} is not empty: name a new directory, so that no keys are overwritten")
     cluster = str(uuid.uuid4())
-    now = dt.datetime.fromtimestamp(time.clock_gettime(time.CLOCK_REALTIME), dt.UTC)
+    now = utc_now()
     authority = create_authority(cluster, now=now)
     credentials = {
         member.name: issue_certificate(authority, member.name, [host for host, _ in member.addresses], now=now)
@@ -70,22 +70,60 @@ def make_bundles(
         peers = {other: item.certificate for other, item in credentials.items() if other != member.name}
         _write_keys(bundle, heartbeat_keys(bundle, cluster, member.name, peers))
         place = (places or {}).get(member.name, NodePlaces())
-        installation = Installation(
-            directory=bundle,
-            node=member.name,
-            cluster_uuid=cluster,
-            cluster_name=name,
-            members=tuple(members),
-            state_directory=place.state_directory,
-            runtime_directory=place.runtime_directory,
-            boot_id_file=place.boot_id_file,
-            is_development=place.is_development,
-            node_timeout_ms=2000,
-            watchdog=place.watchdog,
-        )
+        installation = installation_of(name, cluster, member.name, members, directory=bundle, places=place)
         (bundle / CONFIGURATION_FILE).write_text(render(installation))
         bundles[member.name] = bundle
     return bundles
+
+
+def make_first_node(name: str, member: Member, directory: Path, authority: Path, places: NodePlaces) -> None:
+    """Make the files of a cluster's only node where they belong; raises SetupRefused when there is something already.
+
+    The authority's key goes into `authority`, readable by root only.
+    """
+    for place in (directory / CONFIGURATION_FILE, authority / AUTHORITY_KEY):
+        if place.exists():
+            raise SetupRefused(f"{place} exists: name another directory, so that no keys are overwritten")
+    cluster = str(uuid.uuid4())
+    issuer = create_authority(cluster, now=utc_now())
+    own = issue_certificate(issuer, member.name, [host for host, _ in member.addresses], now=utc_now())
+    directory.mkdir(parents=True, mode=0o700, exist_ok=True)
+    directory.chmod(0o700)
+    authority.mkdir(parents=True, mode=0o700, exist_ok=True)
+    authority.chmod(0o700)
+    write_authority(authority, issuer)
+    installation = installation_of(name, cluster, member.name, (member,), directory=directory, places=places)
+    write_node(directory, issuer.certificate, own, installation)
+
+
+def write_node(directory: Path, authority_certificate: bytes, own: Credentials, installation: Installation) -> None:
+    """Write what makes a node of a machine; the configuration file comes last: without it nothing starts.
+
+    Raises OSError.
+    """
+    write_node_credentials(directory, authority_certificate, own)
+    if not (directory / HEARTBEAT_KEYS).exists():
+        _write_keys(directory, {})
+    (directory / CONFIGURATION_FILE).write_text(render(installation))
+
+
+def installation_of(
+    name: str, cluster: str, node: NodeName, members: Sequence[Member], *, directory: Path, places: NodePlaces
+) -> Installation:
+    """Return what a new node's configuration file says."""
+    return Installation(
+        directory=directory,
+        node=node,
+        cluster_uuid=cluster,
+        cluster_name=name,
+        members=tuple(members),
+        state_directory=places.state_directory,
+        runtime_directory=places.runtime_directory,
+        boot_id_file=places.boot_id_file,
+        is_development=places.is_development,
+        node_timeout_ms=2000,
+        watchdog=places.watchdog,
+    )
 
 
 def initialize(installation: Installation) -> Path:

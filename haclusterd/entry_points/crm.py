@@ -21,7 +21,7 @@ def main() -> int:
         open_file=_open_file,
         setup=_setup,
         version=_version,
-        tools={"restore": _restore, "recover": _recover},
+        tools={"restore": _restore, "recover": _recover, "init": _init, "join": _join},
     )
     try:
         return run(sys.argv[1:], world)
@@ -80,6 +80,18 @@ def _recover(arguments: Mapping[str, Json]) -> Response:
     from haclusterd.entry_points.crm_recover import recover
 
     return recover(arguments, author())
+
+
+def _init(arguments: Mapping[str, Json]) -> Response:
+    from haclusterd.entry_points.crm_init import init
+
+    return init(arguments)
+
+
+def _join(arguments: Mapping[str, Json]) -> Response:
+    from haclusterd.entry_points.crm_join import join
+
+    return join(arguments)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from haclusterd.adapters.authority_files import AUTHORITY_DIRECTORY
 from haclusterd.adapters.cluster_probe import Presence, probe
 from haclusterd.adapters.files_directory import FilesDirectory
 from haclusterd.adapters.history_tables import HistoryTables
@@ -24,7 +25,7 @@ from haclusterd.adapters.raft_snapshot import load_snapshot
 from haclusterd.cib.apply import apply, unreadable
 from haclusterd.cib.backup import Backup, state_of
 from haclusterd.cib.codec import CodecError, decode_cib, decode_envelope
-from haclusterd.entry_points.cluster_setup import AUTHORITY_DIRECTORY, NodePlaces, initialize, make_bundles
+from haclusterd.entry_points.cluster_setup import NodePlaces, initialize, make_bundles
 from haclusterd.entry_points.crm_restore import fork_objections, now
 from haclusterd.entry_points.crm_setup import answer, read_text
 from haclusterd.entry_points.initial_state import successor, write_initial_state

@@ -56,7 +56,8 @@ def read_text(arguments: Mapping[str, Json], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _texts(arguments: Mapping[str, Json], name: str) -> list[str]:
+def read_texts(arguments: Mapping[str, Json], name: str) -> list[str]:
+    """Return what was given for an option that can be given several times."""
     value = arguments.get(name)
     if isinstance(value, str):
         return [value]
@@ -70,7 +71,7 @@ def read_members(
     members: list[Member] = []
     objections: list[ReportItem] = []
     for option, is_witness in (("node", False), ("witness", True)):
-        for text in _texts(arguments, option):
+        for text in read_texts(arguments, option):
             try:
                 member = _member(text, is_witness=is_witness)
             except ValueError as error:

@@ -132,6 +132,12 @@ class Code(StrEnum):
     SCHEDULER_FAILED = "SCHEDULER_FAILED"
     DRY_RUN = "DRY_RUN"
     EVEN_VOTERS = "EVEN_VOTERS"
+    # who belongs to the cluster
+    NOT_ADMITTED = "NOT_ADMITTED"
+    NO_INVITER = "NO_INVITER"
+    NO_AUTHORITY = "NO_AUTHORITY"
+    CLOCKS_DIFFER = "CLOCKS_DIFFER"
+    CERTIFICATE_EXPIRES = "CERTIFICATE_EXPIRES"
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,5 +369,16 @@ CODES: dict[Code, CodeRow] = {
     Code.SCHEDULER_FAILED: CodeRow("the scheduler failed: {problem}", ExitStatus.FAILED),
     Code.EVEN_VOTERS: CodeRow("{count} voters: the loss of half of them ends the cluster", ExitStatus.OK,
                               "add a witness: --witness NAME=HOST:PORT", severity=_WARNING),
+    Code.NOT_ADMITTED: CodeRow("not admitted: {problem}", ExitStatus.NOT_PERMITTED),
+    Code.NO_INVITER: CodeRow("nobody answers who invites: {problem}", ExitStatus.UNAVAILABLE,
+                             "the invitation may have ended: crm cluster invite, on a node of the cluster"),
+    Code.NO_AUTHORITY: CodeRow(
+        "the authority's key is not here: {problem}", ExitStatus.NO_INPUT,
+        "do it on the node where the cluster was begun, or name the directory: --authority DIR",
+    ),
+    Code.CLOCKS_DIFFER: CodeRow("the clocks differ by {seconds} s", ExitStatus.OK, "let NTP or chrony set them",
+                                severity=_WARNING),
+    Code.CERTIFICATE_EXPIRES: CodeRow("the certificate of {node} {state}", ExitStatus.OK,
+                                      "crm cluster certificates renew {node}", severity=_WARNING),
     Code.DRY_RUN: CodeRow("nothing was changed (--dry-run)", ExitStatus.OK, severity=Severity.INFO),
 }  # fmt: skip

@@ -1,0 +1,51 @@
+"""The cluster's authority in a directory that only root can read, on the node where the cluster was begun."""
+
+import datetime as dt
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from haclusterd.adapters.certificates import Credentials, facts_of, pin_of, read_authority, sign_request
+from haclusterd.model.certificates import CertificateFacts
+from haclusterd.model.ids import NodeName
+from haclusterd.ports.enrolment import AuthorityMissing
+
+AUTHORITY_DIRECTORY = "authority"
+"""Beside the node's certificate."""
+
+
+def utc_now() -> dt.datetime:
+    """Return the present by the wall clock."""
+    return dt.datetime.fromtimestamp(time.clock_gettime(time.CLOCK_REALTIME), dt.UTC)
+
+
+class AuthorityFiles:
+    """Reads the key when it is used, and keeps it no longer."""
+
+    def __init__(self, credentials: Path) -> None:
+        self._default = credentials / AUTHORITY_DIRECTORY
+
+    def certificate(self, directory: str) -> tuple[str, bytes]:
+        """See `ports.enrolment.Authority`."""
+        found = self._read(directory).certificate
+        return found.decode(), pin_of(found)
+
+    def sign(self, directory: str, request: str, node: NodeName, hosts: Iterable[str]) -> str:
+        """See `ports.enrolment.Authority`."""
+        return sign_request(self._read(directory), request.encode(), node, hosts, now=utc_now()).decode()
+
+    def facts(self, certificate: str) -> CertificateFacts | None:
+        """See `ports.enrolment.Authority`."""
+        try:
+            return facts_of(certificate.encode())
+        except ValueError:
+            return None
+
+    def _read(self, directory: str) -> Credentials:
+        place = Path(directory) if directory else self._default
+        try:
+            return read_authority(place)
+        except OSError as error:
+            raise AuthorityMissing(f"{place}: {error.strerror or error}") from None
+        except ValueError as error:
+            raise AuthorityMissing(f"{place}: {error}") from None

@@ -1,0 +1,18 @@
+"""What a person and a program need to know of a certificate; the certificate itself is PEM and public."""
+
+from dataclasses import dataclass
+
+from haclusterd.model.ids import NodeName
+from haclusterd.model.instants import WallTime
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFacts:
+    """One certificate of a node."""
+
+    node: NodeName
+    """Its common name: whoever holds the key speaks as this node."""
+    fingerprint: str
+    """SHA-256 of its DER form, in hexadecimal digits."""
+    not_before: WallTime
+    not_after: WallTime

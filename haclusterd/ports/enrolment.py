@@ -1,0 +1,78 @@
+"""What letting in new nodes asks of the world: the cluster's authority, and a door that is open to those invited.
+
+Contract: the authority's key never leaves its adapter. The door reads one application from each visitor, at most a few
+at a time, and knows nothing of secrets; every visit that ends without an application is told to `noted`.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from haclusterd.model.certificates import CertificateFacts
+from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
+from haclusterd.model.ids import NodeName
+
+Address = tuple[str, int]
+
+
+class AuthorityMissing(Exception):  # noqa: N818 (a finding, named as people say it)
+    """The authority's key is not here; the message says where it was looked for."""
+
+
+class Authority(Protocol):
+    """Whoever signs the certificates of the cluster's nodes."""
+
+    def certificate(self, directory: str) -> tuple[str, bytes]:
+        """Return the authority's certificate (PEM) and its pin; `directory` as in `sign`. Raises AuthorityMissing."""
+        ...
+
+    def sign(self, directory: str, request: str, node: NodeName, hosts: Iterable[str]) -> str:
+        """Return a certificate (PEM) for a request.
+
+        `directory` holds the authority's key; empty: the one beside this node's certificate. Raises AuthorityMissing,
+        or ValueError when the request is not one for this node.
+        """
+        ...
+
+    def facts(self, certificate: str) -> CertificateFacts | None:
+        """Return what a certificate (PEM) says; None when it is none."""
+        ...
+
+
+class Visit(Protocol):
+    """One new node at the door."""
+
+    @property
+    def address(self) -> str:
+        """Where it comes from, for the log."""
+        ...
+
+    @property
+    def session_certificate(self) -> str:
+        """The fingerprint of the certificate that this daemon showed in this visit."""
+        ...
+
+    def tell(self, message: News | Admitted | Denied) -> None:
+        """Tell it something; after `Admitted` or `Denied` the visit is over. Nothing happens when it has gone."""
+        ...
+
+
+class Door(Protocol):
+    """Where new nodes come to."""
+
+    def open(
+        self,
+        addresses: tuple[Address, ...],
+        greeting: Callable[[], Hello],
+        applied: Callable[[Visit, Hello, Apply], None],
+        noted: Callable[[str, str], None],
+    ) -> tuple[Address, ...]:
+        """Listen at these addresses too; return those that are listened at. Raises OSError when none can be had.
+
+        Everything is called on the main loop: `greeting` for each visitor, `applied` with its application, `noted` with
+        its address and why it was sent away without having applied.
+        """
+        ...
+
+    def close(self) -> None:
+        """Listen no more; visits that are under way go on."""
+        ...

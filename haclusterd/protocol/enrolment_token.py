@@ -1,0 +1,111 @@
+"""The token of an invitation: where to ask, whom to believe, and a secret that proves that one was invited.
+
+    hacl1-  base64url of: version u8, secret 16s, pin 32s, addresses (HOST:PORT, with commas), checksum 4s
+
+The pin is the SHA-256 of the authority's certificate (DER). The checksum tells a token that was cut or mistyped from
+one that is refused. What is derived from the secret is not the secret: the inviting daemon keeps only the derived
+values.
+
+Invariant: nothing here shows a secret in its representation.
+"""
+
+import base64
+import binascii
+import hashlib
+from dataclasses import dataclass, field
+from typing import Final
+
+PREFIX: Final = "hacl1-"
+SECRET_SIZE: Final = 16
+_PIN_SIZE: Final = 32
+_CHECKSUM_SIZE: Final = 4
+_VERSION: Final = 1
+_TOKEN_LENGTH_MAX: Final = 1024
+
+Address = tuple[str, int]
+
+
+class TokenUnreadable(ValueError):  # noqa: N818 (a finding, named as people say it)
+    """It is no token; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What whoever is invited holds."""
+
+    addresses: tuple[Address, ...]
+    """Where the inviting daemon listens, first choice first."""
+    pin: bytes
+    secret: bytes = field(repr=False)
+
+    @property
+    def invitation(self) -> str:
+        """The invitation's public name."""
+        return invitation_of(self.secret)
+
+
+def invitation_of(secret: bytes) -> str:
+    """Return the public name of the invitation with this secret."""
+    return hashlib.sha256(b"haclusterd invitation name\0" + secret).hexdigest()[:16]
+
+
+def proof_key_of(secret: bytes) -> bytes:
+    """Return the key under which knowledge of the secret is proven."""
+    return hashlib.sha256(b"haclusterd invitation proof\0" + secret).digest()
+
+
+def spell(address: Address) -> str:
+    """Return HOST:PORT; an IPv6 address stands in brackets."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def read_address(text: str, default_port: int | None = None) -> Address:
+    """Read HOST:PORT; raises ValueError. With a default, the port may be left out."""
+    host, separator, port = text.rpartition(":")
+    is_bare = not separator or port.endswith("]") or (":" in host and not host.endswith("]"))
+    if is_bare and default_port is not None:
+        host, port = text, str(default_port)
+    host = host.removeprefix("[").removesuffix("]")
+    is_port = port.isascii() and port.isdecimal() and 0 < int(port) < 65536
+    if not host or not is_port or any(character.isspace() or character == "," for character in host):
+        raise ValueError(f"{text!r} is no HOST:PORT")
+    return host, int(port)
+
+
+def write_token(token: Token) -> str:
+    """Return the token as text."""
+    assert len(token.secret) == SECRET_SIZE
+    assert len(token.pin) == _PIN_SIZE
+    places = ",".join(map(spell, token.addresses)).encode()
+    body = bytes((_VERSION,)) + token.secret + token.pin + places
+    return PREFIX + base64.urlsafe_b64encode(body + _checksum(body)).decode().rstrip("=")
+
+
+def read_token(text: str) -> Token:
+    """Read a token; raises TokenUnreadable with a reason that shows nothing of it."""
+    text = text.strip()
+    if not text.startswith(PREFIX):
+        raise TokenUnreadable(f"it does not begin with {PREFIX}: take the whole word that `crm cluster invite` printed")
+    encoded = text.removeprefix(PREFIX)
+    try:
+        data = base64.b64decode(encoded + "=" * (-len(encoded) % 4), b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise TokenUnreadable("it is damaged: take the whole word that `crm cluster invite` printed") from None
+    body, checksum = data[:-_CHECKSUM_SIZE], data[-_CHECKSUM_SIZE:]
+    is_whole = len(text) <= _TOKEN_LENGTH_MAX and len(body) > 1 + SECRET_SIZE + _PIN_SIZE
+    if not is_whole or checksum != _checksum(body):
+        raise TokenUnreadable("it is damaged: take the whole word that `crm cluster invite` printed")
+    if body[0] != _VERSION:
+        raise TokenUnreadable(f"it is of version {body[0]}; this program reads version {_VERSION}")
+    secret, rest = body[1 : 1 + SECRET_SIZE], body[1 + SECRET_SIZE :]
+    pin, places = rest[:_PIN_SIZE], rest[_PIN_SIZE:]
+    try:
+        addresses = tuple(read_address(place) for place in places.decode().split(","))
+    except ValueError:
+        raise TokenUnreadable("it names no address") from None
+    return Token(addresses, pin, secret)
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.sha256(b"haclusterd token\0" + body).digest()[:_CHECKSUM_SIZE]
