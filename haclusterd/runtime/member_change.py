@@ -1,0 +1,154 @@
+"""One change of the members, from the wish to the entry in force.
+
+Only one change is under way at a time in a cluster, and each waits until every node that is online follows the one
+before. So a wish is made into a command over the newest CIB, proposed, and made anew when it came too early or somebody
+else was faster; until it is in force, refused for good, or its patience is over.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from haclusterd.cib.apply_members import objection_to, waits_for
+from haclusterd.cib.changes import Applied, RefusalCode
+from haclusterd.cib.commands import ChangeMembers
+from haclusterd.model.cluster import Cib, Member
+from haclusterd.model.instants import after
+from haclusterd.ports.clock import Timer
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+from haclusterd.runtime.node import NodeRuntime
+
+PATIENCE_MS = 60_000
+PAUSE_MS = 200
+ANSWER_MS = 5_000
+"""How long a proposal may be in flight before it is told what is missing."""
+
+TOO_EARLY = frozenset({RefusalCode.MEMBERS_NOT_NOW, RefusalCode.MEMBERS_CONFLICT})
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not yet; this is waited for."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """It is so already."""
+
+
+Wish = Callable[[Cib], ChangeMembers | Wait | InForce | ReportItem]
+"""What a CIB must become; a report says why it never will."""
+
+
+class MemberChange:
+    """See the module."""
+
+    def __init__(
+        self,
+        runtime: NodeRuntime,
+        key: str,
+        wish: Wish,
+        done: Callable[[ReportItem | None], None],
+        told: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`done` is called once, with what went wrong, or None; `told` with what is waited for, whenever it changes."""
+        self._runtime = runtime
+        self._key = key
+        self._wish = wish
+        self._done = done
+        self._told = told
+        self._said = ""
+        self._attempt = 0
+        self._clock = runtime.ports.clock
+        self._until = after(self._clock.now(), PATIENCE_MS)
+        self._timer: Timer | None = None
+
+    def begin(self) -> None:
+        """Make the change; `done` may be called at once."""
+        cib = self._runtime.cib
+        wanted = self._wish(cib)
+        match wanted:
+            case InForce():
+                self._end(None)
+            case ReportItem():
+                self._end(wanted)
+            case Wait(text=text):
+                self._again(text)
+            case ChangeMembers():
+                self._propose(cib, wanted)
+
+    def _propose(self, cib: Cib, command: ChangeMembers) -> None:
+        objection = objection_to(cib, command)
+        if objection:
+            self._end(report(Code.REFUSED, problem=objection))
+            return
+        waiting = waits_for(cib, command)
+        if waiting:
+            self._again(waiting)
+            return
+        self._attempt += 1
+        self._tell("the change of the members to be agreed")
+        self._runtime.propose(self._proposal, command, self._applied)
+        self._call_in(ANSWER_MS, self._unanswered)
+
+    @property
+    def _proposal(self) -> str:
+        return f"{self._key}:{self._attempt}"
+
+    def _applied(self, applied: Applied) -> None:
+        self._stop()
+        if applied.refusal is None:
+            self._end(None)
+        elif applied.refusal.code in TOO_EARLY:
+            self._again(applied.refusal.text)
+        else:
+            self._end(report(Code.REFUSED, problem=applied.refusal.text))
+
+    def _again(self, why: str) -> None:
+        if self._clock.now() >= self._until:
+            self._end(report(Code.TRY_AGAIN, problem=why))
+            return
+        self._tell(why)
+        self._call_in(PAUSE_MS, self.begin)
+
+    def _unanswered(self) -> None:
+        """Say what is missing, and go on hoping: the proposal is repeated until its patience is over."""
+        if self._clock.now() < self._until:
+            self._tell("a majority to answer")
+            self._call_in(ANSWER_MS, self._unanswered)
+            return
+        self._runtime.forget(self._proposal)
+        self._end(report(Code.OUTCOME_UNKNOWN, problem="no majority answered"))
+
+    def _tell(self, text: str) -> None:
+        if text != self._said:
+            self._said = text
+            self._told(text)
+
+    def _end(self, problem: ReportItem | None) -> None:
+        self._stop()
+        self._done(problem)
+
+    def _call_in(self, span_ms: int, call: Callable[[], None]) -> None:
+        self._stop()
+        self._timer = self._clock.call_at(after(self._clock.now(), span_ms), call)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def with_member(cib: Cib, member: Member, author: str, reason: str) -> ChangeMembers:
+    """Return the change that adds or replaces one member."""
+    members = {**cib.members, member.name: member}
+    return ChangeMembers(
+        cib.membership.version + 1, tuple(members[name] for name in sorted(members)), (), author, reason
+    )
+
+
+def with_certificate(cib: Cib, member: Member, certificate: str) -> ChangeMembers:
+    """Return the change by which a member shows its certificate to the others."""
+    return with_member(cib, replace(member, certificate=certificate), str(member.name), "it shows its certificate")
