@@ -5,7 +5,14 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from haclusterd.adapters.certificates import Credentials, facts_of, pin_of, read_authority, sign_request
+from haclusterd.adapters.certificates import (
+    NODE_CERTIFICATE,
+    Credentials,
+    facts_of,
+    pin_of,
+    read_authority,
+    sign_request,
+)
 from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.enrolment import AuthorityMissing
@@ -23,6 +30,7 @@ class AuthorityFiles:
     """Reads the key when it is used, and keeps it no longer."""
 
     def __init__(self, credentials: Path) -> None:
+        self._credentials = credentials
         self._default = credentials / AUTHORITY_DIRECTORY
 
     def certificate(self, directory: str) -> tuple[str, bytes]:
@@ -33,6 +41,13 @@ class AuthorityFiles:
     def sign(self, directory: str, request: str, node: NodeName, hosts: Iterable[str]) -> str:
         """See `ports.enrolment.Authority`."""
         return sign_request(self._read(directory), request.encode(), node, hosts, now=utc_now()).decode()
+
+    def own_certificate(self) -> str:
+        """See `ports.enrolment.Authority`."""
+        try:
+            return (self._credentials / NODE_CERTIFICATE).read_text()
+        except OSError:
+            return ""
 
     def facts(self, certificate: str) -> CertificateFacts | None:
         """See `ports.enrolment.Authority`."""

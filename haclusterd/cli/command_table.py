@@ -234,6 +234,11 @@ CONFIGURE = Level("configure", "The configuration: show it, load it, change it",
     Command("diff", "Show the waiting changes", examples=("diff",)),
 ), aliases=("cfg",))  # fmt: skip
 
+_INVITATION = (
+    Option("--valid", "valid", "how long the token is good (1h)", OptionValue.TEXT),
+    Option("--port", "port", "where to listen (Raft's port + 1)", OptionValue.INTEGER),
+    Option("--authority", "authority", "where the authority's key is", OptionValue.TEXT, Completes.FILE),
+)
 _OWN_MACHINE = (
     Option("--node", "node", "this node's name; left out: the machine's", OptionValue.TEXT),
     Option("--address", "address", "HOST[:PORT] where others reach it; repeat it", OptionValue.TEXT,
@@ -284,6 +289,29 @@ CLUSTER = Level("cluster", "The cluster as a whole: members, timers, set-up", (
         *_OWN_MACHINE,
     ), examples=("crm cluster join --token hacl1-AbC", "crm cluster join 10.0.0.1 --token -",
                  "crm cluster join 10.0.0.1:7401 --token-file ./token --node n2 --address 10.0.0.2")),
+    Command("invite", "Let a new node in: prints what to type there", "cluster.invite",
+            (Parameter("node", is_optional=True),), (
+        Option("--witness", "witness", "it votes and runs nothing"),
+        Option("--learner", "learner", "it gets no vote, also later"),
+        *_INVITATION,
+        Option("--withdraw", "withdraw", "take back all invitations of this node"),
+    ), examples=("crm cluster invite", "crm cluster invite n4 --valid 30min", "crm cluster invite w1 --witness",
+                 "crm cluster invite --withdraw")),
+    Command("witness", "Let a witness in: it votes and runs nothing", "cluster.invite",
+            (Parameter("node", is_optional=True),), _INVITATION, fixed={"witness": True},
+            examples=("crm cluster witness w1",)),
+    Command("remove", "Let a node leave for good; dead ones too", "cluster.remove", (_NODE,), aliases=("delete",),
+            examples=('crm cluster remove n3 --reason "replaced by n4"', "crm cluster remove n3 --wait=10min")),
+    Command("address", "Let a node be reached elsewhere, while it runs", "cluster.address",
+            (_NODE, Parameter("addresses")),
+            examples=("crm cluster address n2 10.0.0.2:7400,10.1.0.2:7400",)),
+    Command("vote", "Give a member a vote, or take it", "cluster.vote",
+            (_NODE, Parameter("state", completes=Completes.CHOICE, choices=("on", "off"))),
+            examples=("crm cluster vote n5 off", "crm cluster vote n5 on")),
+    Command("certificates", "Show how long certificates are good; revoke one", "cluster.certificates",
+            (Parameter("action", is_optional=True, completes=Completes.CHOICE, choices=("show", "revoke")),
+             Parameter("node", is_optional=True, completes=Completes.NODE)),
+            examples=("crm cluster certificates", "crm cluster certificates revoke n3")),
     Command("setup", "Make the files with which the nodes of a new cluster start", "", (), (
         Option("--name", "name", "the cluster's name", OptionValue.TEXT),
         Option("--node", "node", "a node, as NAME=HOST:PORT; once for each", OptionValue.TEXT, repeats=True),

@@ -195,9 +195,34 @@ def render_fence(_screen: Screen, _data: Fields) -> list[str]:
 
 def render_setup(_screen: Screen, data: Fields) -> list[str]:
     """Write where a new cluster's files are, and what to do with them."""
-    lines = [f"{text(data, 'name')}: files for {len(texts(data, 'nodes'))} nodes in {text(data, 'directory')}"]
+    count = len(texts(data, "nodes"))
+    what = texts(data, "nodes")[0] if count == 1 else f"files for {count} nodes"
+    lines = [f"{text(data, 'name')}: {what} in {text(data, 'directory')}"]
     lines += [f"  {each}" for each in texts(data, "files")]
     return [*lines, *texts(data, "next_steps")]
+
+
+def render_invitation(screen: Screen, data: Fields) -> list[str]:
+    """Write what to type on the new machine, and until when."""
+    until = screen.clock(number(data, "expires"), number(data, "now"))
+    return [
+        "On the new machine, as root:",
+        "",
+        f"  {text(data, 'command')}",
+        "",
+        f"It is good for one machine, until {until}; this node waits for it at {' '.join(texts(data, 'listens_at'))}.",
+    ]
+
+
+def render_certificates(screen: Screen, data: Fields) -> list[str]:
+    """Write whose certificate is good for how long, and which are not accepted."""
+    rows: list[list[Cell | str]] = []
+    for each in listed(data, "certificates"):
+        standing = text(each, "standing") + (" (revoked)" if flag(each, "is_revoked") else "")
+        rows.append([Cell(text(each, "node"), Colour.BOLD), text(each, "fingerprint")[:16], standing])
+    revoked = texts(data, "revoked")
+    lines = columns(screen, rows)
+    return [*lines, *([f"not accepted any more: {', '.join(each[:16] for each in revoked)}"] if revoked else [])]
 
 
 def render_verdict(_screen: Screen, data: Fields) -> list[str]:

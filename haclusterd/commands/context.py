@@ -9,6 +9,7 @@ from typing import Protocol
 
 from haclusterd.cib.changes import Change
 from haclusterd.model.agents import AgentFacts
+from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NodeName, Term
@@ -82,6 +83,8 @@ class LiveView:
     events: tuple[Event, ...] = ()
     """The newest events, oldest first."""
     pacer_errors: tuple[str, ...] = ()
+    certificates: Mapping[NodeName, CertificateFacts] = field(default_factory=dict)
+    """The certificates that the members show, and this node's own."""
     pending_attributes: Mapping[tuple[NodeName, str], str | None] = field(default_factory=dict)
     """Node attributes that this node's agents set and that are not written yet; None: to be deleted."""
 

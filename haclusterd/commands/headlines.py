@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from haclusterd.commands import fencing_cover
+from haclusterd.commands.certificates import ending
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.node_health import votes
 from haclusterd.commands.overview import Overview
@@ -117,9 +118,9 @@ def _failover(cib: Cib) -> Iterator[Headline]:
         yield Headline(Gravity.WARNING, "NOT FORMED", "no cluster is formed yet")
         return
     if len(voters) == 1:
-        yield Headline(Gravity.WARNING, "NO FAILOVER", "there is only one voter", "add nodes: crm cluster setup")
+        yield Headline(Gravity.WARNING, "NO FAILOVER", "there is only one voter", "add nodes: crm cluster invite")
     if len(voters) == 2:
-        yield Headline(Gravity.WARNING, "NO AUTOMATIC FAILOVER", "two voters, no witness", "add a witness")
+        yield Headline(Gravity.WARNING, "NO AUTOMATIC FAILOVER", "two voters, no witness", "crm cluster witness")
     if not fencing_cover.is_enabled(cib):
         yield Headline(Gravity.WARNING, "NO FAILOVER", "fencing is disabled",
                        "crm configure property fencing-enabled=true")  # fmt: skip
@@ -149,6 +150,9 @@ def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:
         red = votes(cib, name, "red") if status.state is NodeState.ONLINE else ()
         if red:
             yield Headline(Gravity.WARNING, "DEGRADED", f"{name} is in bad health: {', '.join(red)}")
+    for name, how_soon in ending(context):
+        yield Headline(Gravity.WARNING, "DEGRADED", f"the certificate of {name} {how_soon}",
+                       f"crm cluster certificates renew {name}")  # fmt: skip
     if context.live is not None:
         for node, why in sorted(context.live.held_joins.items()):
             yield Headline(Gravity.WARNING, "DEGRADED", f"{node} is not let in: {why}")

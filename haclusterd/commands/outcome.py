@@ -6,10 +6,12 @@ that is refused; with waiting it asks `until` after every change of the CIB, and
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from haclusterd.cib.commands import Command
 from haclusterd.commands.context import LiveView
 from haclusterd.model.cluster import Cib
+from haclusterd.model.enrolment import InvitationTerms
 from haclusterd.model.json_value import Json
 from haclusterd.reports.items import ReportItem, has_errors
 
@@ -34,6 +36,8 @@ class Outcome:
     told, errors among them or not. It is asked also when the client does not wait, or has gone away."""
     dampen_ms: int = 0
     """Commands that set transient node attributes wait so long for a newer value; answered at once. 0: no wait."""
+    invite: InvitationTerms | Literal["withdraw"] | None = None
+    """What only a daemon does: let a new node in, or take all invitations back; its answer becomes `data`."""
     exit_status: int | None = None
     """Of a successful verb whose status is an answer; None: 0."""
 

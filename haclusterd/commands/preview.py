@@ -1,7 +1,8 @@
 """`--dry-run`: what a verb's commands would change, and what the cluster would then do."""
 
 from haclusterd.cib.apply import apply
-from haclusterd.cib.commands import Command, Envelope
+from haclusterd.cib.apply_members import objection_to
+from haclusterd.cib.commands import ChangeMembers, Command, Envelope
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.planning import describe_action, is_probe, plan, real_actions
@@ -44,7 +45,8 @@ def folded(context: Context, commands: tuple[Command, ...]) -> tuple[Cib, tuple[
     for number, command in enumerate(commands):
         envelope = Envelope(RequestId(f"preview-{number}"), proposer, context.now, command)
         term = Term(0) if controller is None else controller.term
-        applied = apply(cib, envelope, index=cib.index + 1, term=term)
+        is_in_force = isinstance(command, ChangeMembers) and not objection_to(cib, command)
+        applied = apply(cib, envelope, index=cib.index + 1, term=term, is_in_force=is_in_force)
         cib = applied.cib
         if applied.refusal is not None:
             return cib, (report(Code.REFUSED, problem=applied.refusal.text),)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from haclusterd.commands import (
     backup,
+    certificates,
     cluster,
     configure,
     fencing,
@@ -14,6 +15,7 @@ from haclusterd.commands import (
     history_transitions,
     history_versions,
     leadership,
+    membership,
     node,
     node_attributes,
     resource,
@@ -35,7 +37,7 @@ from haclusterd.reports.suggestions import did_you_mean
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
     for level in (status.VERBS, configure.VERBS, node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS, backup.VERBS,
-                  leadership.VERBS,
+                  leadership.VERBS, membership.VERBS, certificates.VERBS,
                   history.VERBS, history_versions.VERBS, history_transitions.VERBS,
                   simulate.VERBS, node_attributes.VERBS, resource_constraints.VERBS,
                   resource_settings.VERBS, ticket.VERBS)

@@ -15,6 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,10 +23,12 @@ from typing import Any, NoReturn
 from haclusterd.adapters.agents_by_class import AgentsByClass
 from haclusterd.adapters.agents_ocf import AgentDirectories, OcfAgents, own_marks
 from haclusterd.adapters.agents_stonith import StonithAgents
-from haclusterd.adapters.certificates import heartbeat_keys
+from haclusterd.adapters.authority_files import AuthorityFiles
+from haclusterd.adapters.certificates import NODE_CERTIFICATE, heartbeat_keys
 from haclusterd.adapters.clock_boottime import BoottimeClock
 from haclusterd.adapters.control_server import Answer, ControlServer, ControlSocketBusy, PeerCredentials
 from haclusterd.adapters.crash_records import CrashFile
+from haclusterd.adapters.enrolment_door import EnrolmentDoor
 from haclusterd.adapters.entropy_system import SystemEntropy
 from haclusterd.adapters.event_log import standard_event_log
 from haclusterd.adapters.fence_agents import StdinFenceAgents
@@ -44,7 +47,9 @@ from haclusterd.model.timing import derive
 from haclusterd.ports.event_log import EventLog, Priority
 from haclusterd.ports.store import StoreDamaged, StoreRefused
 from haclusterd.runtime.control import Caller, ControlService
+from haclusterd.runtime.enrolment import EnrolmentService
 from haclusterd.runtime.node import NodeRuntime
+from haclusterd.runtime.own_certificate import OwnCertificate
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.replica import Replica
 from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, NodeSettings, SettingsError, load
@@ -96,7 +101,13 @@ class Daemon:
             left=partial(self._end, 0),
             members_changed=self._members_changed,
         )
-        control = ControlService(self._runtime)
+        authority = AuthorityFiles(installation.directory)
+        self._door = EnrolmentDoor(installation.directory)
+        enrolment = EnrolmentService(self._runtime, authority, self._door)
+        self._own_certificate = OwnCertificate(
+            self._runtime, authority.own_certificate, lambda: enrolment.is_certificate_wanted
+        )
+        control = ControlService(self._runtime, enrolment)
         self._server = ControlServer(
             installation.runtime_directory / CONTROL_SOCKET, partial(_handle, control)
         )
@@ -179,6 +190,7 @@ class Daemon:
         notify("READY=1")
         code = await self._ended
         self._server.stop()
+        self._door.close()
         self._runtime.stop()
         return code
 
@@ -245,7 +257,7 @@ def _node_settings(installation: Installation) -> NodeSettings:
         node=installation.node,
         cluster_uuid=installation.cluster_uuid,
         cluster_name=installation.cluster_name,
-        members=installation.members,
+        members=_members(installation),
         boot_id=installation.boot_id(),
         keys=read_keys(installation.directory),
         timing=derive(installation.node_timeout_ms),
@@ -253,6 +265,14 @@ def _node_settings(installation: Installation) -> NodeSettings:
         actions_max=max(8, 2 * (os.cpu_count() or 4)),
         derive_key=partial(_derive_key, installation),
     )
+
+
+def _members(installation: Installation) -> tuple[Member, ...]:
+    """Return the members; the first node of a cluster shows its certificate from the beginning."""
+    if len(installation.members) > 1:
+        return installation.members
+    own = (installation.directory / NODE_CERTIFICATE).read_text()
+    return tuple(replace(member, certificate=own) for member in installation.members)
 
 
 def _derive_key(installation: Installation, peer: NodeName, certificate: str) -> bytes | None:

@@ -282,6 +282,21 @@ def free_ports(host: str, count: int) -> list[int]:
     return ports
 
 
+def free_port_pairs(host: str, count: int) -> list[int]:
+    """Return ports that are free for TCP and UDP now, each with the next one free for TCP."""
+    found: list[int] = []
+    while len(found) < count:
+        port = free_ports(host, 1)[0]
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as next_one:
+            try:
+                next_one.bind((host, port + 1))
+            except OSError:
+                continue
+        if port not in found:
+            found.append(port)
+    return found
+
+
 def _quiet(progress: Progress) -> None:
     """Nobody watches."""
 

@@ -33,6 +33,10 @@ class Authority(Protocol):
         """
         ...
 
+    def own_certificate(self) -> str:
+        """Return this node's certificate (PEM), as it is on the disk; empty when it cannot be read."""
+        ...
+
     def facts(self, certificate: str) -> CertificateFacts | None:
         """Return what a certificate (PEM) says; None when it is none."""
         ...

@@ -33,7 +33,9 @@ from haclusterd.reports.items import ReportItem, exit_status, report
 from haclusterd.runtime.agent_catalogue import AgentCatalogue
 from haclusterd.runtime.changes_under_way import ChangesUnderWay
 from haclusterd.runtime.dampened_attributes import DampenedAttributes
+from haclusterd.runtime.enrolment import EnrolmentService
 from haclusterd.runtime.history_rows import read_detail
+from haclusterd.runtime.member_change import TOO_EARLY
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.proposer import EntryTooLarge
 from haclusterd.runtime.version_catalogue import VersionCatalogue
@@ -47,6 +49,9 @@ HISTORY_VERBS = frozenset({"history.events", "history.transition"})
 HISTORY_ROWS = 10_000
 CATCH_UP_WAIT_MS = 3_000
 """How long a request waits for a daemon that still reads what was decided while it was away."""
+MEMBERS_WAIT_MS = 60_000
+"""How long a change of the members waits for its turn."""
+MEMBERS_PAUSE_MS = 250
 PROGRESS_MS = 1000
 CONFLICT_PATIENCE_MS = 5_000
 """How long a change is decided upon again and again because others were faster."""
@@ -80,8 +85,10 @@ class Caller:
 class ControlService:
     """The administrator's way into one daemon."""
 
-    def __init__(self, runtime: NodeRuntime) -> None:
+    def __init__(self, runtime: NodeRuntime, enrolment: EnrolmentService | None = None) -> None:
+        """`enrolment`: how this daemon lets new nodes in; None where it cannot."""
         self._runtime = runtime
+        self._enrolment = enrolment
         self._serial = 0
         self._running = 0
         self.dampened = DampenedAttributes(runtime)
@@ -110,6 +117,16 @@ class ControlService:
         """The daemon."""
         return self._runtime
 
+    def invite(self, outcome: Outcome, author: str) -> Outcome:
+        """Do what only a daemon does; return the outcome with what came of it."""
+        if self._enrolment is None or outcome.invite is None:
+            return replace(outcome, reports=(report(Code.NOT_OFFLINE, what="an invitation"),))
+        if outcome.invite == "withdraw":
+            self._enrolment.withdraw()
+            return outcome
+        reports, data = self._enrolment.invite(outcome.invite, author)
+        return replace(outcome, reports=(*outcome.reports, *reports), data=data)
+
     def context(
         self,
         request: Request,
@@ -127,7 +144,12 @@ class ControlService:
             now=runtime.ports.clock.wall(),
             author=caller.author,
             reason=request.options.reason,
-            live=replace(live_view(runtime), events=events, pending_attributes=self.dampened.values()),
+            live=replace(
+                live_view(runtime),
+                events=events,
+                pending_attributes=self.dampened.values(),
+                certificates={} if self._enrolment is None else self._enrolment.certificates(),
+            ),
             agents=agents,
             versions=versions,
             is_forced=request.options.force,
@@ -237,6 +259,8 @@ class _Dialogue:
         if self._is_ahead and not _is_one_change(outcome):
             self._wait_for_changes()
             return
+        if outcome.invite is not None and not outcome.is_refused and not self._request.options.dry_run:
+            outcome = self._service.invite(outcome, self._caller.author)
         self._reports = outcome.reports
         if outcome.is_refused or not outcome.commands:
             self._finish(outcome)
@@ -306,6 +330,9 @@ class _Dialogue:
             self._propose(outcome, position + 1)
         elif self._may_begin_again(outcome, position, refusal):
             self._decide()
+        elif refusal.code in TOO_EARLY and self._began_at + MEMBERS_WAIT_MS > self._now():
+            self._answer(Progress(self._request.id, refusal.text, self._now() - self._began_at))
+            self._call_in(MEMBERS_PAUSE_MS, self._decide)
         elif refusal.code is RefusalCode.CONFIGURATION_CONFLICT:
             self._fail(report(Code.CONFLICT, author=version.author or "somebody", version=version.epoch))
         else:
@@ -315,8 +342,11 @@ class _Dialogue:
         """Tell whether the configuration changed meanwhile, and nothing was done yet but to stage this change."""
         is_untouched = all(isinstance(command, StageChange) for command in outcome.commands[:position])
         is_conflict = refusal.code is RefusalCode.CONFIGURATION_CONFLICT
-        is_patient = self._runtime.ports.clock.now() - self._began_at < CONFLICT_PATIENCE_MS
+        is_patient = self._now() - self._began_at < CONFLICT_PATIENCE_MS
         return is_conflict and is_untouched and self._may_decide_again and is_patient
+
+    def _now(self) -> Instant:
+        return self._runtime.ports.clock.now()
 
     def _unanswered(self, key: str) -> None:
         """What became of the command is not known: never say that it failed."""

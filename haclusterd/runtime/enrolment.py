@@ -10,6 +10,7 @@ from functools import partial
 
 from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.cib.commands import ChangeMembers
+from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.durations import render as spell_duration
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, InvitationTerms, News
@@ -40,6 +41,8 @@ CLOCKS_MAX_MS = 300_000
 WRONG_PROOFS_MAX = 5
 """After so many an invitation is withdrawn."""
 INVITATIONS_MAX = 32
+READ_MAX = 256
+"""Certificates that are kept read."""
 
 
 @dataclass(slots=True)
@@ -65,8 +68,24 @@ class EnrolmentService:
         self._door = door
         self._serial = 0
         self._invitations: dict[str, _Invitation] = {}
+        self._read: dict[str, CertificateFacts | None] = {}
         self.is_certificate_wanted = False
         """Members that were made without showing their certificates are to show them: a new node needs them."""
+
+    def certificates(self) -> dict[NodeName, CertificateFacts]:
+        """Return what is known of the certificates of the members, this node's own as it is on its disk."""
+        members = self._runtime.cib.members
+        shown = {name: member.certificate for name, member in members.items() if member.certificate}
+        shown[self._runtime.settings.node] = self._authority.own_certificate()
+        found = ((name, self._facts(pem)) for name, pem in shown.items())
+        return {name: facts for name, facts in found if facts is not None}
+
+    def _facts(self, pem: str) -> CertificateFacts | None:
+        if pem not in self._read:
+            if len(self._read) > READ_MAX:
+                self._read.clear()
+            self._read[pem] = self._authority.facts(pem)
+        return self._read[pem]
 
     # -- inviting ---------------------------------------------------------------------------------------------------
 
