@@ -27,6 +27,10 @@ from haclusterd.reports.items import ReportItem, report
 VALID_DEFAULT = "1h"
 VALID_MAX_MS = 7 * 24 * 3600 * 1000
 SCHEMA = "haclusterd.membership/1"
+GONE_MS = 3_000
+"""A daemon that was not heard for so long is not there."""
+NOTICE_MS = 8_000
+"""How long a removed node's daemon is given to notice: once it is dropped, nobody tells it anything."""
 
 
 # -- inviting -------------------------------------------------------------------------------------------------------
@@ -149,18 +153,36 @@ def _objection_to_removal(context: Context, name: NodeName) -> ReportItem | None
 
 
 def _dropped(context: Context, name: NodeName) -> Outcome:
+    """Retire a node that runs nothing any more, let its daemon see that, and drop it."""
+    if name not in context.cib.members:
+        return Outcome((report(Code.NOTHING_TO_DO, state=f"{name} is no member any more"),))
+
+    def is_gone(_: Cib, live: LiveView | None) -> bool:
+        heard = live.heard.get(name) if live is not None else None
+        return heard is None or heard.age_ms is None or heard.age_ms > GONE_MS or heard.brain != "alive"
+
+    return Outcome(
+        commands=(Retire(name, context.author, context.reason),),
+        data=_data(context, name, "removed"),
+        until=is_gone,
+        waiting_for=f"{name} to notice",
+        waits_by_default=True,
+        patience_ms=NOTICE_MS,
+        afterwards=lambda cib, _: _forgotten(replace(context, cib=cib), name),
+    )
+
+
+def _forgotten(context: Context, name: NodeName) -> Outcome:
     cib = context.cib
     member = cib.members.get(name)
     if member is None:
-        return Outcome((report(Code.NOTHING_TO_DO, state=f"{name} is no member any more"),))
+        return Outcome()
     members = tuple(each for each in _members(cib) if each.name != name)
     revoked = (fingerprint_of(member.certificate),) if member.certificate else ()
     change = ChangeMembers(cib.membership.version + 1, members, revoked, context.author, context.reason)
     said = f"{name} is removed; its name and its certificate are not accepted any more"
     return Outcome(
-        (report(Code.REQUESTED, what=said), *advice_for(cib, -1 if member.is_voter else 0)),
-        commands=(Retire(name, context.author, context.reason), change),
-        data=_data(context, name, "removed"),
+        (report(Code.REQUESTED, what=said), *advice_for(cib, -1 if member.is_voter else 0)), commands=(change,)
     )
 
 

@@ -57,11 +57,17 @@ from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, NodeSe
 EXIT_USAGE = 64
 EXIT_DAMAGED = 65
 EXIT_REFUSED = 66
+EXIT_REMOVED = 67
 EXIT_CRASHED = 70
 EXIT_CONFIGURATION = 78
 FLUSH_MS = 2000
 CONTROL_SOCKET = "control.sock"
 SYSTEM_FENCE_DIRECTORIES = (Path("/usr/sbin"), Path("/usr/local/sbin"))
+
+REMOVED = """\
+haclusterd: {node} was removed from the cluster, and ends. It never comes back under this name.
+To make a new node of this machine: systemctl disable --now haclusterd haclusterd-pacer, move /etc/haclusterd and
+/var/lib/haclusterd away, then: crm cluster join, with a new token and another name."""
 
 EPILOG = f"""\
 signals:
@@ -74,6 +80,7 @@ exit codes:
   {EXIT_USAGE}  python -O, which removes the program's own checks
   {EXIT_DAMAGED}  the state directory is damaged
   {EXIT_REFUSED}  another daemon, cluster or node owns the socket or the state directory
+  {EXIT_REMOVED}  this node was removed from the cluster
   {EXIT_CRASHED}  an error of the program; start it again, services run on
   {EXIT_CODE_IO_ERROR}  the state directory cannot be written
   {EXIT_CONFIGURATION}  the configuration cannot be used
@@ -99,6 +106,7 @@ class Daemon:
             settings,
             self._ports(settings),
             left=partial(self._end, 0),
+            retired=partial(self._end, EXIT_REMOVED),
             members_changed=self._members_changed,
         )
         authority = AuthorityFiles(installation.directory)
@@ -189,6 +197,8 @@ class Daemon:
         gc.freeze()
         notify("READY=1")
         code = await self._ended
+        if code == EXIT_REMOVED:
+            print(REMOVED.format(node=self._installation.node), file=sys.stderr)
         self._server.stop()
         self._door.close()
         self._runtime.stop()

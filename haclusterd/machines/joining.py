@@ -126,7 +126,9 @@ class JoiningMachine:
             is_over = moment.has_lease and not is_fencing
             return self._end_life("its resources were stopped without a lease") if is_over else ()
         if self._state is JoinState.JOINED:
-            left = self._leave_step(cib, status, is_leader=is_leader) if self._is_leaving else ()
+            # A person may want this node to leave; then its daemon lives on until it is removed, or started anew.
+            is_leaving = self._is_leaving or status.is_leaving
+            left = self._leave_step(cib, status, is_leader=is_leader) if is_leaving else ()
             return (*self._publish(status, device), *left)
         if self._state is JoinState.OVER:
             # What a wrongly fenced life runs must be stopped before anything else: it may be starting elsewhere.

@@ -376,7 +376,7 @@ class _Dialogue:
             self._answer(_response(self._request, self._reports, outcome.data, outcome.exit_status))
             self._answer = _ignore
         now = self._runtime.ports.clock.now()
-        self._wait_until = after(now, wanted_ms or DEFAULT_WAIT_MS)
+        self._wait_until = after(now, outcome.patience_ms or wanted_ms or DEFAULT_WAIT_MS)
         self._unwatch = self._runtime.watch(lambda: self._look(outcome))
         self._tell_progress(outcome)
         self._look(outcome)

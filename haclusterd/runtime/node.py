@@ -85,13 +85,18 @@ class NodeRuntime:
         ports: NodePorts,
         *,
         left: Callable[[], None] = lambda: None,
+        retired: Callable[[], None] = lambda: None,
         members_changed: Callable[[tuple[Member, ...]], None] = lambda _: None,
         scheduler: Scheduler | None = None,
     ) -> None:
-        """`left` is called when this node has left the cluster, after `drain`; `members_changed` with new members."""
+        """`left` is called when this node has left the cluster, after `drain`; `members_changed` with new members.
+
+        `retired` is called when this node was removed from the cluster: it must not run again under this name.
+        """
         self._settings = settings
         self._ports = ports
         self._left = left
+        self._retired = retired
         self._members_changed = members_changed
         self._followed = 0
         """The version of the members that pacer and links follow."""
@@ -136,6 +141,7 @@ class NodeRuntime:
         """Whom a person wants to lead."""
         self._wanted_until = Instant(0)
         self._is_draining = False
+        self._is_retired = False
         self._leaderless_until = after(now, self._timing.lease_ms)
         """Until then a node that drains hopes for a leader."""
         self._safe_mode = ""
@@ -423,6 +429,7 @@ class NodeRuntime:
         for watcher in tuple(self._watchers):
             watcher()
         self._finish_leaving()
+        self._finish_retirement()
         self._arm()
 
     def _step_membership(self) -> None:
@@ -499,6 +506,16 @@ class NodeRuntime:
             self._is_draining = False
             self._log("daemon.left", joined=str(self._joining.state))
             self._left()
+
+    def _finish_retirement(self) -> None:
+        """End when this node was removed: what it would do from now on, nobody would agree to."""
+        node, cib = self._settings.node, self._cib
+        status = cib.status.nodes.get(node)
+        is_retired = node in cib.membership.retired or (status is not None and status.is_retired)
+        if is_retired and not self._is_retired:
+            self._is_retired = True
+            self._log("daemon.retired", Priority.NOTICE)
+            self._retired()
 
     def _hopes_for_a_leader(self, now: Instant) -> bool:
         return self._is_draining and self._leadership.leader is None and now < self._leaderless_until

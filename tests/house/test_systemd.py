@@ -23,7 +23,7 @@ NEEDED = {
     "TimeoutStopSec": "30min",
     "Restart": "always",
     "RestartSec": "200ms",
-    "RestartPreventExitStatus": "64 65 78",
+    "RestartPreventExitStatus": "64 65 67 78",
     "StartLimitIntervalSec": "0",
     "ExecReload": "kill -HUP $MAINPID",
 }

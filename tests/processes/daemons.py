@@ -30,9 +30,8 @@ class Scenario:
         return self
 
     def with_service(self, *more: str) -> "Scenario":
+        self.with_power()
         self.configure(
-            f"primitive power stonith:fence_local params nodes_dir={self.cluster.nodes_directory} "
-            'pcmk_host_list="n1 n2 n3"',
             'primitive svc ocf:haclusterd:exec params command=sleep args=100000 '
             "op monitor interval=1s timeout=10s op start timeout=20s op stop timeout=20s",
             "rsc_defaults resource-stickiness=100",
@@ -40,6 +39,14 @@ class Scenario:
         )
         self.until("the service to run", lambda: self.holder() is not None)
         self.settle()
+        return self
+
+    def with_power(self) -> "Scenario":
+        """Let every node be fenced by the switch of local clusters."""
+        self.configure(
+            f"primitive power stonith:fence_local params nodes_dir={self.cluster.nodes_directory} "
+            'pcmk_host_list="n1 n2 n3"'
+        )
         return self
 
     def settle(self) -> None:

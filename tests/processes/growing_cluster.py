@@ -66,6 +66,22 @@ class GrowingCluster(Scenario):
             self.until(f"{name} to vote", lambda name=name: name in self.voters())  # type: ignore[misc]
         return self
 
+    def grow_by(self, inviter: str, name: str) -> "GrowingCluster":
+        """Let a machine join by a node that has the authority's key only for that."""
+        first = self.cluster.directory / "n1" / "etc" / "authority"
+        self.join(name, "--authority", str(first), by=inviter)
+        self.until(f"{name} to vote", lambda: name in self.voters())
+        return self
+
+    def with_power(self) -> "GrowingCluster":
+        """Let every node be fenced by the switch of local clusters."""
+        names = " ".join(f"n{number}" for number in range(1, 10))
+        self.configure(
+            f"primitive power stonith:fence_local params nodes_dir={self.cluster.nodes_directory} "
+            f'pcmk_host_list="{names}"'
+        )
+        return self
+
     def _places(self, node: LocalNode) -> list[str]:
         return [
             f"--node={node.name}", f"--address={self.cluster.host}:{node.port}", f"--directory={node.bundle}",

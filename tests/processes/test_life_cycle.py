@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.entry_points.local_cluster import free_ports
+from haclusterd.model.ids import NodeName
 from tests.processes.growing_cluster import GrowingCluster
 
 pytestmark = pytest.mark.processes
@@ -25,3 +27,54 @@ def test_a_cluster_grows_from_one_node_to_three(cluster: GrowingCluster) -> None
     cluster.grow("n2", "n3")
     assert cluster.voters() == {"n1", "n2", "n3"}
     assert cluster.members_by_node() == dict.fromkeys(("n1", "n2", "n3"), ("n1", "n2", "n3"))
+
+
+def test_a_node_leaves_for_good_and_another_takes_its_place(cluster: GrowingCluster) -> None:
+    cluster.begin("n1").grow("n2", "n3")
+    cluster.with_service()
+    holder = cluster.holder()
+    assert holder is not None
+    asker = next(name for name in ("n1", "n2", "n3") if name != holder and name != cluster.dc())
+    said = cluster.must_crm(asker, "cluster", "remove", holder, "--reason", "worn out")
+    assert f"{holder} is removed" in said
+    assert cluster.brain(holder).wait(10) == 67
+    assert "was removed from the cluster" in cluster.log(holder)
+    cluster.forget(holder)
+    assert holder not in cluster.members()
+    cluster.until("the service to run elsewhere", lambda: cluster.holder() not in (None, holder))
+
+    again = cluster.crm(asker, "cluster", "invite", holder)
+    assert (again.returncode, "a name never comes back" in again.stderr) == (2, True), again.stderr
+    cluster.grow_by(asker, "n4")
+    assert len(cluster.voters()) == 3
+    assert cluster.holder() is not None
+    events = [event["text"] for event in cluster.events("members-changed")]
+    assert any(f"{holder} removed" in text and "(worn out)" in text for text in events), events
+
+
+def test_a_dead_node_is_replaced_under_a_new_name(cluster: GrowingCluster) -> None:
+    cluster.begin("n1").grow("n2", "n3")
+    cluster.with_service()
+    cluster.cluster.power_off("n3")
+    said = cluster.must_crm("n1", "cluster", "remove", "n3")
+    assert "n3 is removed" in said
+    assert [event["node"] for event in cluster.events("node-fenced")] == ["n3"]
+    cluster.forget("n3")
+    cluster.grow("n4")
+    assert cluster.voters() == {"n1", "n2", "n4"}
+
+
+def test_a_node_is_reached_elsewhere_while_it_runs(cluster: GrowingCluster) -> None:
+    cluster.begin("n1").grow("n2", "n3")
+    old, new = cluster.cluster.nodes[NodeName("n3")].port, free_ports("127.0.0.1", 1)[0]
+    unsafe = cluster.crm("n1", "cluster", "address", "n3", f"127.0.0.1:{new}")
+    assert (unsafe.returncode, "keeps none of its addresses" in unsafe.stderr) == (107, True), unsafe.stderr
+    cluster.must_crm("n1", "cluster", "address", "n3", f"127.0.0.1:{old},127.0.0.1:{new}")
+    cluster.must_crm("n1", "cluster", "address", "n3", f"127.0.0.1:{new}")
+    cluster.hold("n3 to be online", lambda: cluster.states()["n3"] == "online", 4)
+    cluster.cluster.power_off("n2")
+    cluster.until("n2 to be lost", lambda: cluster.states()["n2"] != "online")
+    assert cluster.crm("n1", "configure", "property", "batch-limit=7").returncode == 0
+    assert cluster.members()["n3"]["addresses"] == [f"127.0.0.1:{new}"]
+    file = cluster.cluster.nodes[NodeName("n3")].bundle / "haclusterd.yaml"
+    cluster.until("n3 to remember it", lambda: f":{new}" in file.read_text())
