@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static swarm kill-loop conformance fuzz-scheduler bench-scheduler lab bench-failover wheel reference lock
+.PHONY: help setup demo test quick lint static swarm kill-loop conformance fuzz-scheduler fuzz-journal bench-scheduler bench-store lab bench-failover wheel reference lock
 
 BIN := .venv/bin
 STAMP := .venv/installed-from-lock
@@ -56,6 +56,13 @@ fuzz-scheduler: setup  ## random CIBs, planned by ours and by crm_simulate, and 
 
 bench-scheduler: setup  ## CPU time and memory of the scheduler beside crm_simulate's; SIZES=24x600p,32x1000p
 	@$(BIN)/python -m tests.benchmarks.scheduler $(if $(SIZES),--sizes $(SIZES))
+
+fuzz-journal: setup  ## every cut and flipped bit of the store's files, and a kill at each of its system calls; STEP=1
+	@$(BIN)/python -m tests.fuzzing.journal --step $(or $(STEP),1)
+
+bench-store: setup  ## new leaders, commits and elections of whole daemons; LEADERS=30 COMMITS=600 IDLE=10 (minutes)
+	@$(BIN)/python -m tests.benchmarks.store --leaders $(or $(LEADERS),30) --commits $(or $(COMMITS),600) \
+		--idle $(or $(IDLE),0)
 
 lab: setup  ## real faults on machines in namespaces (root); FAULTS=200 ONLY='cut-*,crash-dc' NODES=3 SEED=1
 	@$(BIN)/python -m tests.lab --faults $(or $(FAULTS),0) --only '$(ONLY)' --nodes $(or $(NODES),3) --seed $(or $(SEED),1)

@@ -61,6 +61,8 @@ EXIT_REMOVED = 67
 EXIT_CRASHED = 70
 EXIT_CONFIGURATION = 78
 FLUSH_MS = 2000
+SWITCH_INTERVAL_S = 0.001
+"""For how long one thread keeps the interpreter when another wants it."""
 CONTROL_SOCKET = "control.sock"
 SYSTEM_FENCE_DIRECTORIES = (Path("/usr/sbin"), Path("/usr/local/sbin"))
 
@@ -322,6 +324,9 @@ def _run(installation: Installation) -> int:
     log = standard_event_log()
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     _excepthook(log)
+
+    # The Raft thread waits for the interpreter whenever it returns from the network or the disk: briefly.
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
 
     async def live() -> int:
         return await Daemon(installation, log, asyncio.get_running_loop()).run()

@@ -55,7 +55,7 @@ MEMBERS_PAUSE_MS = 250
 PROGRESS_MS = 1000
 CONFLICT_PATIENCE_MS = 5_000
 """How long a change is decided upon again and again because others were faster."""
-REQUESTS_MAX = 64
+REQUESTS_MAX = 128
 """Requests that are carried out at once."""
 
 

@@ -37,6 +37,8 @@ IDLE_S = 6.0
 POLL_S = 0.005
 WARM_UP = 50
 IN_FLIGHT = 64
+NAMES = 4
+"""Attributes of each node that are changed: an entry carries all of a node."""
 BOUNDS: Mapping[str, tuple[str, float]] = {
     "leader_p50_s": ("at most", 1.0),
     "leader_max_s": ("at most", 2.0),
@@ -128,17 +130,27 @@ class Bench:
 
     def commits_in_flight(self, seconds: float, lifetime: str, through: Sequence[str]) -> float:
         """Keep 64 changes of attributes in flight, through these nodes; return changes per second."""
-        clients = Clients([self.cluster.nodes[NodeName(name)].socket for name in through], lifetime)
+        sockets = [self.cluster.nodes[NodeName(name)].socket for name in through]
+        clients = Clients(sockets, self.cluster.names, lifetime)
         try:
             clients.serve(2)
-            before, began = clients.done, time.monotonic()
+            before, began, cpu_s = clients.done, time.monotonic(), self.cpu_s()
             clients.serve(seconds)
-            rate = (clients.done - before) / (time.monotonic() - began)
+            done = max(1, clients.done - before)
+            rate = done / (time.monotonic() - began)
+            cpu_ms = 1000 * (self.cpu_s() - cpu_s) / done
+            print(f"{lifetime} through {', '.join(through)}: {rate:.0f}/s, {cpu_ms:.1f} ms of CPU each", flush=True)
         finally:
             clients.close()
         if clients.failures:
             print(f"{len(clients.failures)} changes failed, such as: {clients.failures[0]}")
         return rate
+
+    def cpu_s(self) -> float:
+        """Return the CPU time that the daemons have used."""
+        brains = [node.brain for node in self.cluster.nodes.values() if node.brain is not None]
+        stats = [Path(f"/proc/{brain.pid}/stat").read_text().rpartition(")")[2].split() for brain in brains]
+        return sum(int(stat[11]) + int(stat[12]) for stat in stats) / os.sysconf("SC_CLK_TCK")
 
     def elections(self, minutes: float) -> int:
         """Wait; return how many terms began meanwhile."""
@@ -154,8 +166,9 @@ class Bench:
 class Clients:
     """64 clients in one thread, each with one change on its way."""
 
-    def __init__(self, sockets: Sequence[Path], lifetime: str) -> None:
+    def __init__(self, sockets: Sequence[Path], nodes: Sequence[str], lifetime: str) -> None:
         self.done = 0
+        self._nodes = nodes
         self.failures: list[str] = []
         self._lifetime = lifetime
         self._selector = selectors.DefaultSelector()
@@ -169,7 +182,8 @@ class Clients:
 
     def _ask(self, connection: socket.socket, number: int) -> None:
         self._counts[number] += 1
-        arguments = attribute(f"f-{number}", self._counts[number], self._lifetime)
+        value = f"{number}-{self._counts[number]}"
+        arguments = attribute(self._nodes[number % len(self._nodes)], f"f-{number % NAMES}", value, self._lifetime)
         connection.sendall(encode(Request("1", "node.attribute", arguments, Options(wait_ms=0))))
 
     def serve(self, seconds: float) -> None:
@@ -194,13 +208,13 @@ class Clients:
         self._selector.close()
 
 
-def attribute(name: str, value: int, lifetime: str) -> dict[str, Any]:
-    return {"action": "set", "node": "n1", "name": name, "value": f"{value}", "lifetime": lifetime}
+def attribute(node: str, name: str, value: str, lifetime: str) -> dict[str, Any]:
+    return {"action": "set", "node": node, "name": name, "value": value, "lifetime": lifetime}
 
 
-def change(client: ControlClient, name: str, value: int, lifetime: str = "forever") -> str:
+def change(client: ControlClient, name: str, value: int) -> str:
     """Set an attribute of a node; return why it failed, or nothing."""
-    arguments = attribute(name, value, lifetime)
+    arguments = attribute("n1", name, f"{value}", "forever")
     response = client.call(Request("1", "node.attribute", arguments, Options()), _ignore)
     return str(response.reports) if response.exit else ""
 
