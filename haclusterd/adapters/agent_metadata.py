@@ -102,6 +102,7 @@ def _parameter(element: Element) -> ParameterFacts:
         default=None if content is None else content.get("default"),
         shortdesc=_text(element, "shortdesc"),
         options=tuple(option.get("value", "") for option in element.iterfind("./content/option")),
+        obsoletes=element.get("obsoletes", ""),
     )
 
 

@@ -33,11 +33,17 @@ def check_agents(judgement: Judgement) -> None:
 def _check_parameters(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:
     is_device = primitive.agent.standard == "stonith"
     given = effective(expanded(primitive, judgement.configuration).parameters)
-    for name, parameter in facts.parameters.items():
-        is_missing = parameter.is_required and parameter.default is None and name not in given
-        if is_missing and not (is_device and name in GIVEN_BY_FENCER):
-            own = ("resource", primitive.id)
-            judgement.note(Code.MISSING_PARAMETER, own, where=primitive.id, agent=primitive.agent, name=name)
+    newer = {parameter.obsoletes: name for name, parameter in facts.parameters.items() if parameter.obsoletes}
+    missing = [
+        newer.get(name, name)
+        for name, parameter in facts.parameters.items()
+        if parameter.is_required and parameter.default is None
+        and given.keys().isdisjoint({name, newer.get(name, name), parameter.obsoletes})
+        and not (is_device and name in GIVEN_BY_FENCER)
+    ]  # fmt: skip
+    for name in dict.fromkeys(missing):
+        own = ("resource", primitive.id)
+        judgement.note(Code.MISSING_PARAMETER, own, where=primitive.id, agent=primitive.agent, name=name)
     for name, value in pairs(primitive.parameters):
         path = ("resource", primitive.id, "params", name)
         known = facts.parameters.get(name)

@@ -18,6 +18,8 @@ class ParameterFacts:
     shortdesc: str = ""
     options: tuple[str, ...] = ()
     """The values it may have; empty: any."""
+    obsoletes: str = ""
+    """The older name of the same thing, which the agent declares as well."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,9 @@ AGENTS = {
     "stonith:fence_x": AgentFacts(
         parameters={name: ParameterFacts(is_required=True) for name in ("action", "plug", "port", "ip")}
     ),
+    "stonith:fence_y": AgentFacts(
+        parameters={"login": ParameterFacts(is_required=True), "username": ParameterFacts(obsoletes="login")}
+    ),
 }
 
 # Line 1: everything below is judged with these, which are good.
@@ -129,6 +132,9 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("primitive d Dummy trace_ra=1 op monitor interval=5s", []),
         ("primitive d Dummy mode=c op monitor interval=5s", [("BAD_VALUE", "1:19")]),
         ("primitive g stonith:fence_x pcmk_host_list=n1", [("MISSING_PARAMETER", "1:11")]),
+        ("primitive g stonith:fence_y", [("MISSING_PARAMETER", "1:11")]),
+        ("primitive g stonith:fence_y login=a", []),
+        ("primitive g stonith:fence_y username=a", []),
         ("primitive g stonith:fence_x ip=1 pcmk_host_map=n1:1 pcmk_off_retries=3 provides=x", []),
         ("primitive g stonith:fence_x ip=1 pcmk_delay_max=5", []),
         ("primitive g stonith:fence_x ip=1 pcmk_reboot_timeout=soon", [("BAD_VALUE", "1:34")]),

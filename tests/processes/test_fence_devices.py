@@ -1,0 +1,163 @@
+"""Stock fence agents, unmodified, as devices of a running cluster; what they switch is the power of its nodes."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.processes.daemons import Scenario
+from tests.processes.power_devices import PASSWORD, USER, Bmcs, RedfishService, SharedDisk
+
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
+
+SERVICE = (
+    "primitive svc ocf:haclusterd:exec params command=sleep args=100000 "
+    "op monitor interval=1s timeout=10s op start timeout=20s op stop timeout=20s"
+)
+
+
+def needs(*programs: str) -> pytest.MarkDecorator:
+    places = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
+    missing = [program for program in programs if shutil.which(program, path=places) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Iterator[Scenario]:
+    made = Scenario(tmp_path / "cluster")
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def with_devices(scenario: Scenario, *devices: str) -> None:
+    scenario.form()
+    scenario.configure(*devices, SERVICE, "rsc_defaults resource-stickiness=100")
+    scenario.until("the service to run", lambda: scenario.holder() is not None)
+    scenario.settle()
+
+
+def kill_holder(scenario: Scenario) -> str:
+    """Let the node that runs the service fall silent, but live on: only its device ends it. Return its name."""
+    victim = scenario.holder()
+    assert victim is not None
+    assert scenario.cluster.silence(victim)
+    scenario.until("the service elsewhere", lambda: scenario.holder() not in (None, victim))
+    assert scenario.cluster.processes(victim) == [], "its device ended it before anything was recovered"
+    return victim
+
+
+def records(scenario: Scenario) -> list[Mapping[str, Any]]:
+    found: list[Mapping[str, Any]] = scenario.must("fencing.history")["records"]
+    return found
+
+
+def proofs(scenario: Scenario, node: str) -> dict[str, str]:
+    [row] = scenario.must("fencing.list", node=node)["nodes"]
+    return {device["device"]: device["proof"] for level in row["levels"] for device in level}
+
+
+@needs("fence_ipmilan", "ipmi_sim", "ipmitool")
+def test_fence_ipmilan_resets_a_node_through_its_bmc(scenario: Scenario, tmp_path: Path) -> None:
+    bmcs = Bmcs(tmp_path / "bmcs", scenario.cluster)
+    try:
+        with_devices(scenario, *(
+            f"primitive bmc-{node} stonith:fence_ipmilan params ip=127.0.0.1 ipport={port} username={USER} "
+            f"password={PASSWORD} lanplus=1 cipher=3 power_wait=0 pcmk_host_list={node} op monitor interval=10s"
+            for node, port in bmcs.ports.items()
+        ))  # fmt: skip
+        scenario.until("all devices to answer", lambda: len(started(scenario, "bmc-n1", "bmc-n2", "bmc-n3")) == 3)
+        victim = kill_holder(scenario)
+        [record] = records(scenario)
+        assert (record["target"], record["devices"], record["outcome"]) == (victim, [f"bmc-{victim}"], "fenced")
+        assert proofs(scenario, victim) == {f"bmc-{victim}": "tested"}
+        assert all(PASSWORD not in scenario.log(node) for node in scenario.cluster.names)
+    finally:
+        bmcs.close()
+
+
+def started(scenario: Scenario, *devices: str) -> list[str]:
+    rows = scenario.must("resource.status", resources=list(devices))["resources"]
+    return [row["id"] for row in rows if any(each["state"] == "started" for each in row["instances"])]
+
+
+@needs("fence_redfish", "openssl")
+def test_fence_redfish_resets_nodes_through_one_service(scenario: Scenario, tmp_path: Path) -> None:
+    service = RedfishService(tmp_path / "redfish", scenario.cluster)
+    systems = ";".join(f"{node}:/redfish/v1/Systems/{node}" for node in scenario.cluster.names)
+    try:
+        with_devices(
+            scenario,
+            f"primitive redfish stonith:fence_redfish params ip=127.0.0.1 ipport={service.port} username={USER} "
+            f'password={PASSWORD} ssl_insecure=1 power_wait=0 systems_uri=dynamic pcmk_host_map="{systems}" '
+            "pcmk_host_argument=systems_uri pcmk_monitor_action=metadata",
+        )
+        victim = kill_holder(scenario)
+        assert service.requests == [(victim, "ForceOff"), (victim, "On")]
+        assert records(scenario)[-1]["outcome"] == "fenced"
+    finally:
+        service.close()
+
+
+@needs("fence_dummy")
+def test_all_devices_of_a_level_cut_the_power_and_a_dummy_lets_nodes_in(scenario: Scenario, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    power = f"nodes_dir={scenario.cluster.nodes_directory}"
+    with_devices(
+        scenario,
+        f"primitive power stonith:fence_local params {power}",
+        f"primitive gate stonith:fence_dummy params type=file status_file={gate} meta provides=unfencing",
+        "fencing_topology n1: gate,power n2: gate,power n3: gate,power",
+    )
+    assert gate.read_text() == "on"
+    let_in = scenario.events("node-unfenced")
+    assert {event["node"] for event in let_in} == {"n1", "n2", "n3"}
+    first_start = next(event["index"] for event in scenario.events() if "start of svc" in event["text"])
+    holder = scenario.holder()
+    assert next(event["index"] for event in let_in if event["node"] == holder) < first_start
+
+    victim = kill_holder(scenario)
+    assert proofs(scenario, victim) == {"gate": "tested", "power": "tested"}
+    assert gate.read_text() == "on", "off on all, then on on all"
+
+    scenario.cluster.power_off(victim)
+    scenario.cluster.boot(victim)
+    scenario.cluster.start([victim])
+    again = [*(event["node"] for event in let_in), victim]
+
+    def is_let_in() -> bool:
+        return [event["node"] for event in scenario.events("node-unfenced")] == again
+
+    scenario.until(f"{victim} to be let in again", is_let_in)
+    scenario.settle()
+
+
+@needs("fence_sbd", "sbd", "losetup")
+def test_fence_sbd_leaves_its_message_on_the_shared_disk(scenario: Scenario, tmp_path: Path) -> None:
+    try:
+        disk = SharedDisk(tmp_path / "disk", scenario.cluster.names)
+    except OSError as error:
+        pytest.skip(f"no loop device: {error}")
+    try:
+        power = f"nodes_dir={scenario.cluster.nodes_directory}"
+        with_devices(
+            scenario,
+            f"primitive power stonith:fence_local params {power}",
+            f"primitive pill stonith:fence_sbd params devices={disk.device}",
+            *(f"fencing_topology {node}: pill,power" for node in scenario.cluster.names[:1]),
+            "property fencing-action=off",
+        )
+        assert [disk.message(node) for node in scenario.cluster.names] == ["clear"] * 3
+        assert scenario.answer("fencing.test", node="n1").exit != 0, "not without --force"
+        [step] = scenario.must("fencing.plan", node="n1")["steps"]
+        assert [device["device"] for device in step["devices"]] == ["pill", "power"]
+        assert scenario.cluster.silence("n1")
+        scenario.until("n1 to be fenced", lambda: scenario.states().get("n1") == "fenced")
+        assert disk.message("n1") == "off"
+        assert proofs(scenario, "n1") == {"pill": "tested", "power": "tested"}
+    finally:
+        disk.close()
