@@ -46,6 +46,10 @@ class Fault:
     name: str
     verdict: Verdict
     play: Callable[[Lab, random.Random], Played]
+    sizes: tuple[int, ...] = (3,)
+    """Of clusters that it is played on."""
+    is_long: bool = False
+    """Once is enough."""
 
 
 RECOVERY_MS = 9_000

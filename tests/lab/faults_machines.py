@@ -1,12 +1,16 @@
 """Faults of whole machines: crash, hang, pause, a full disk, and all of them without power."""
 
 import random
+import signal
 import time
 from collections.abc import Callable
 
 from tests.lab.faults import NODE_TIMEOUT_S, RECOVERY_MS, Fault, Played, Verdict, await_recovery, shot, victim
+from tests.lab.faults_processes import kill_service
 from tests.lab.lab import Lab
 
+SLOW_WRITES_PER_S = 4
+PAUSES = 50
 COLD_START_MS = 40_000
 """What an unseen member may cost: max(10 s, 5 node-timeouts) before it is fenced, and the rest."""
 
@@ -62,6 +66,67 @@ def _disk_full(kind: str) -> Callable[[Lab, random.Random], Played]:
         return shot(name, is_holder=is_holder)
 
     return play
+
+
+def _disk_slow(kind: str) -> Callable[[Lab, random.Random], Played]:
+    """Every fsync takes a quarter of a second; what must be committed is, and nobody is taken for dead."""
+
+    def play(lab: Lab, chance: random.Random) -> Played:
+        lab.machines[victim(lab, kind)].slow_disk(SLOW_WRITES_PER_S)
+        for _ in range(3):
+            lab.write()
+        lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), 2 * NODE_TIMEOUT_S)
+        kill_service(lab)
+        return Played(bound_ms=6_000)
+
+    return play
+
+
+def crash_with_slow_disk(lab: Lab, chance: random.Random) -> Played:
+    """The holder is lost while the disk of another is slow."""
+    holder = lab.holder()
+    lab.machines[chance.choice(lab.others(holder))].slow_disk(SLOW_WRITES_PER_S)
+    lab.machines[holder].switch_off()
+    await_recovery(lab, holder)
+    return Played(fenced=(holder,), bound_ms=RECOVERY_MS + 4_000)
+
+
+def pauses(lab: Lab, chance: random.Random) -> Played:
+    """Three quarters of node-timeout, over and over, whoever it hits: nobody is fenced."""
+    for _ in range(PAUSES):
+        machine = lab.machines[chance.choice(sorted(lab.machines))]
+        machine.stop_all()
+        time.sleep(0.75 * NODE_TIMEOUT_S)
+        machine.continue_all()
+        lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), chance.uniform(0.5, 2.0))
+        lab.until("all to be well between two pauses", lab.is_whole, 30)
+    return Played(bound_ms=4_000)
+
+
+def two_lost(lab: Lab, chance: random.Random) -> Played:
+    """The holder and another one of five, at once: three are a majority."""
+    holder = lab.holder()
+    other = chance.choice(lab.others(holder))
+    for name in (holder, other):
+        lab.machines[name].switch_off()
+    await_recovery(lab, holder)
+    await_recovery(lab, other)
+    return Played(fenced=(holder, other), bound_ms=RECOVERY_MS + 4_000, explains=("node-lost", "node-fenced"))
+
+
+def crash_while_fence_device_is_dead(lab: Lab, chance: random.Random) -> Played:
+    """The DC is lost too while the fencing of the holder waits for a dead device: its successor goes on."""
+    holder = lab.holder()
+    lab.power.is_dead = True
+    lab.machines[holder].switch_off()
+    lab.until("the client to notice", lambda: not lab.client.is_served(), 5)
+    lab.until(f"{holder} to be lost", lambda: holder not in lab.online(), 15)
+    dc = lab.dc()
+    lab.machines[dc].signal("entry_points.haclusterd", signal.SIGKILL)
+    lab.hold("nothing is recovered", lambda: not lab.client.is_served(), 2 * NODE_TIMEOUT_S)
+    lab.power.restore()
+    await_recovery(lab, holder, 60)
+    return Played(fenced=(holder,), bound_ms=60_000, explains=("node-lost", "node-fenced"))
 
 
 def power_lost(lab: Lab, chance: random.Random) -> Played:
@@ -147,19 +212,26 @@ def crash_of_the_dc_during_failover(lab: Lab, chance: random.Random) -> Played:
 
 
 FAULTS = (
-    Fault("crash-holder", Verdict.RECOVERS, _crash("holder")),
-    Fault("crash-dc", Verdict.RECOVERS, _crash("dc")),
+    Fault("crash-holder", Verdict.RECOVERS, _crash("holder"), sizes=(3, 5)),
+    Fault("crash-dc", Verdict.RECOVERS, _crash("dc"), sizes=(3, 5)),
     Fault("crash-other", Verdict.RECOVERS, _crash("other")),
-    Fault("hang-holder", Verdict.RECOVERS, _hang("holder")),
+    Fault("hang-holder", Verdict.RECOVERS, _hang("holder"), sizes=(3, 5)),
     Fault("hang-dc", Verdict.RECOVERS, _hang("dc")),
     Fault("pause-holder", Verdict.RECOVERS, _pause("holder")),
     Fault("pause-dc", Verdict.RECOVERS, _pause("dc")),
     Fault("disk-full-holder", Verdict.RECOVERS, _disk_full("holder")),
     Fault("disk-full-dc", Verdict.RECOVERS, _disk_full("dc")),
     Fault("disk-full-other", Verdict.RECOVERS, _disk_full("other")),
-    Fault("power-loss", Verdict.RECOVERS, power_lost),
-    Fault("power-loss-one-missing", Verdict.RECOVERS, power_lost_for_good),
-    Fault("majority-lost", Verdict.HOLDS, majority_lost),
+    Fault("disk-slow-holder", Verdict.RECOVERS, _disk_slow("holder")),
+    Fault("disk-slow-dc", Verdict.RECOVERS, _disk_slow("dc")),
+    Fault("disk-slow-other", Verdict.RECOVERS, _disk_slow("other")),
+    Fault("crash+disk-slow", Verdict.RECOVERS, crash_with_slow_disk),
+    Fault("pause-50", Verdict.RECOVERS, pauses, is_long=True),
+    Fault("power-loss", Verdict.RECOVERS, power_lost, sizes=(3, 5)),
+    Fault("power-loss-one-missing", Verdict.RECOVERS, power_lost_for_good, sizes=(3, 5)),
+    Fault("majority-lost", Verdict.HOLDS, majority_lost, sizes=(3, 5)),
+    Fault("crash-two", Verdict.RECOVERS, two_lost, sizes=(5,)),
+    Fault("fence-dead+dc-brain-kill", Verdict.HOLDS, crash_while_fence_device_is_dead, sizes=(3, 5)),
     Fault("crash+brain-kill", Verdict.RECOVERS, crash_and_brain_killed),
     Fault("crash+pause", Verdict.RECOVERS, crash_and_pause),
     Fault("crash-twice", Verdict.RECOVERS, crash_during_failover),

@@ -1,11 +1,11 @@
 """Faults of the network: cables, directions, rings, loss and delay."""
 
 import random
-import signal
 import time
 from collections.abc import Callable
 
 from tests.lab.faults import NODE_TIMEOUT_S, RECOVERY_MS, Fault, Played, Verdict, await_recovery, shot, victim
+from tests.lab.faults_processes import kill_service
 from tests.lab.lab import Lab
 
 WATCH_S = 4 * NODE_TIMEOUT_S
@@ -50,7 +50,7 @@ def one_pair_cut(lab: Lab, chance: random.Random) -> Played:
     other = chance.choice(lab.others(dc))
     _part(lab, dc, [other])
     lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), WATCH_S)
-    _kill_service(lab)
+    kill_service(lab)
     return Played(bound_ms=4_000)
 
 
@@ -61,7 +61,7 @@ def one_pair_cut_one_way(lab: Lab, chance: random.Random) -> Played:
     other = holder if holder != dc else lab.others(dc)[0]
     lab.switch.drop(lab.machines[dc].index, lab.machines[other].index)
     lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), WATCH_S)
-    _kill_service(lab)
+    kill_service(lab)
     return Played(bound_ms=4_000)
 
 
@@ -119,10 +119,45 @@ def _ring_cut(ring: int) -> Callable[[Lab, random.Random], Played]:
                 if one is not two:
                     lab.switch.drop(one.index, two.index, [ring])
         lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), WATCH_S)
-        _kill_service(lab)
+        kill_service(lab)
         return Played(bound_ms=4_000)
 
     return play
+
+
+def _ring_one_way(ring: int, kind: str) -> Callable[[Lab, random.Random], Played]:
+    """One machine hears nobody on one of two networks, where all hear it."""
+
+    def play(lab: Lab, chance: random.Random) -> Played:
+        name = victim(lab, kind)
+        for other in lab.others(name):
+            lab.switch.drop(lab.machines[other].index, lab.machines[name].index, [ring])
+        lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), WATCH_S)
+        kill_service(lab)
+        return Played(bound_ms=4_000)
+
+    return play
+
+
+def crossed_rings(lab: Lab, chance: random.Random) -> Played:
+    """One network is lost from the DC to the others, the other one from the others to the DC: both ways are left."""
+    dc = lab.dc()
+    for other in lab.others(dc):
+        lab.switch.drop(lab.machines[dc].index, lab.machines[other].index, [0])
+        lab.switch.drop(lab.machines[other].index, lab.machines[dc].index, [1])
+    lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), WATCH_S)
+    return Played(bound_ms=500)
+
+
+def parted_in_two(lab: Lab, chance: random.Random) -> Played:
+    """Five fall into three and two, the holder among the two: these stop, the three fence them and go on."""
+    holder = lab.holder()
+    few = (holder, chance.choice(lab.others(holder)))
+    for one in few:
+        _part(lab, one, lab.others(*few))
+    for name in few:
+        await_recovery(lab, name)
+    return Played(fenced=few, bound_ms=RECOVERY_MS + 4_000, explains=("node-lost", "node-fenced"))
 
 
 def _ring_of_one_cut(ring: int, kind: str) -> Callable[[Lab, random.Random], Played]:
@@ -133,17 +168,10 @@ def _ring_of_one_cut(ring: int, kind: str) -> Callable[[Lab, random.Random], Pla
                 lab.switch.drop(index, other.index, [ring])
                 lab.switch.drop(other.index, index, [ring])
         lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), WATCH_S)
-        _kill_service(lab)
+        kill_service(lab)
         return Played(bound_ms=4_000)
 
     return play
-
-
-def _kill_service(lab: Lab, patience_s: float = 30.0) -> None:
-    holder = lab.holder()
-    since = time.monotonic_ns()
-    lab.machines[holder].signal("lab-service", signal.SIGKILL)
-    lab.until("the service to answer again", lambda: lab.client.served_since(since + 500_000_000), patience_s)
 
 
 def _loss(percent: int) -> Callable[[Lab, random.Random], Played]:
@@ -152,7 +180,7 @@ def _loss(percent: int) -> Callable[[Lab, random.Random], Played]:
     def play(lab: Lab, chance: random.Random) -> Played:
         lab.switch.lose(percent)
         lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), WATCH_S)
-        _kill_service(lab)
+        kill_service(lab)
         lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), NODE_TIMEOUT_S)
         return Played(bound_ms=4_000 if percent < 20 else 15_000)
 
@@ -167,7 +195,7 @@ def _delay(delay_ms: int, jitter_ms: int) -> Callable[[Lab, random.Random], Play
         inits = [each.init for each in lab.machines.values()]
         lab.switch.delay(machine.index, inits, delay_ms, jitter_ms)
         lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), WATCH_S)
-        _kill_service(lab)
+        kill_service(lab)
         return Played(bound_ms=6_000)
 
     return play
@@ -215,18 +243,18 @@ def crash_under_loss(lab: Lab, chance: random.Random) -> Played:
 
 
 FAULTS = (
-    Fault("cut-holder", Verdict.RECOVERS, _cut("holder")),
+    Fault("cut-holder", Verdict.RECOVERS, _cut("holder"), sizes=(3, 5)),
     Fault("cut-dc", Verdict.RECOVERS, _cut("dc")),
     Fault("cut-other", Verdict.RECOVERS, _cut("other")),
     Fault("cut-and-back", Verdict.RECOVERS, cut_and_back),
     Fault("cable-flap", Verdict.RECOVERS, flap),
-    Fault("cut-peers-holder", Verdict.RECOVERS, _cut_from_peers("holder")),
+    Fault("cut-peers-holder", Verdict.RECOVERS, _cut_from_peers("holder"), sizes=(3, 5)),
     Fault("cut-peers-dc", Verdict.RECOVERS, _cut_from_peers("dc")),
     Fault("cut-pair-dc", Verdict.RECOVERS, one_pair_cut),
     Fault("cut-pair-one-way", Verdict.RECOVERS, one_pair_cut_one_way),
     Fault("cut-pair-other", Verdict.RECOVERS, one_pair_cut_beside_the_dc),
-    Fault("cut-all", Verdict.HOLDS, all_cut),
-    Fault("deaf-holder", Verdict.RECOVERS, deaf),
+    Fault("cut-all", Verdict.HOLDS, all_cut, sizes=(3, 5)),
+    Fault("deaf-holder", Verdict.RECOVERS, deaf, sizes=(3, 5)),
     Fault("deaf-dc", Verdict.RECOVERS, deaf_dc),
     Fault("mute-holder", Verdict.RECOVERS, mute),
     Fault("mute-dc", Verdict.RECOVERS, mute_dc),
@@ -234,6 +262,10 @@ FAULTS = (
     Fault("ring1-cut", Verdict.RECOVERS, _ring_cut(1)),
     Fault("ring0-cut-dc", Verdict.RECOVERS, _ring_of_one_cut(0, "dc")),
     Fault("ring0-cut-holder", Verdict.RECOVERS, _ring_of_one_cut(0, "holder")),
+    Fault("ring0-deaf-dc", Verdict.RECOVERS, _ring_one_way(0, "dc")),
+    Fault("ring1-deaf-holder", Verdict.RECOVERS, _ring_one_way(1, "holder")),
+    Fault("rings-crossed", Verdict.RECOVERS, crossed_rings),
+    Fault("part-3-2", Verdict.RECOVERS, parted_in_two, sizes=(5,)),
     Fault("loss-5", Verdict.RECOVERS, _loss(5)),
     Fault("loss-15", Verdict.RECOVERS, _loss(15)),
     Fault("loss-30", Verdict.RECOVERS, _loss(30)),

@@ -130,10 +130,10 @@ def lying_switch_silent_machine(lab: Lab, chance: random.Random) -> Played:
 
 
 FAULTS = (
-    Fault("fence-dead", Verdict.HOLDS, dead_switch),
+    Fault("fence-dead", Verdict.HOLDS, dead_switch, sizes=(3, 5)),
     Fault("fence-dead-return", Verdict.HOLDS, dead_switch_and_return),
     Fault("fence-dead-cut", Verdict.HOLDS, dead_switch_and_cut),
-    Fault("fence-slow", Verdict.RECOVERS, slow_switch),
+    Fault("fence-slow", Verdict.RECOVERS, slow_switch, sizes=(3, 5)),
     Fault("fence-slow-return", Verdict.RECOVERS, slow_switch_and_return),
     Fault("fence-lies-dead", Verdict.RECOVERS, lying_switch_dead_machine),
     Fault("fence-lies-alive", Verdict.HOLDS, lying_switch_live_machine),

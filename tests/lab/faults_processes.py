@@ -13,6 +13,14 @@ PACER = "entry_points.pacer"
 SERVICE = "lab-service"
 
 
+def kill_service(lab: Lab, patience_s: float = 30.0) -> None:
+    """Kill it where it runs, and wait until it answers again."""
+    holder = lab.holder()
+    since = time.monotonic_ns()
+    lab.machines[holder].signal(SERVICE, signal.SIGKILL)
+    lab.until("the service to answer again", lambda: lab.client.served_since(since + 500_000_000), patience_s)
+
+
 def service_killed(lab: Lab, chance: random.Random) -> Played:
     lab.machines[lab.holder()].signal(SERVICE, signal.SIGKILL)
     lab.until("the client to notice", lambda: not lab.client.is_served(), 5)
@@ -73,6 +81,32 @@ def both_killed(lab: Lab, chance: random.Random) -> Played:
     return Played()
 
 
+def rolling_pacers(lab: Lab, chance: random.Random) -> Played:
+    """One pacer after the other is killed, each as soon as the last one's node is well."""
+    for machine in lab.machines.values():
+        machine.signal(PACER, signal.SIGKILL)
+        lab.hold("the client is served", lab.client.is_served, NODE_TIMEOUT_S)
+        lab.until(f"{machine.name} to be back", lab.is_whole, 60)
+    return Played()
+
+
+def rolling_power(lab: Lab, chance: random.Random) -> Played:
+    """One machine after the other is emptied, switched off with its daemon gone in peace, and switched on again."""
+    for machine in lab.machines.values():
+        lab.answer("node.standby", node=machine.name)
+        lab.until(f"{machine.name} to be empty", lambda m=machine: not m.find(SERVICE) and lab.is_whole(), 30)
+        assert machine.namespaces is not None
+        machine.namespaces.keep_ended()
+        machine.signal(BRAIN, signal.SIGTERM)
+        lab.until(f"{machine.name}'s daemon to end", lambda m=machine: not m.find(BRAIN), 60)
+        machine.switch_off()
+        machine.switch_on()
+        lab.until(f"{machine.name} to be back", lab.has_formed, 60)
+        lab.answer("node.online", node=machine.name)
+        lab.until(f"{machine.name} to be back", lab.is_whole, 60)
+    return Played(bound_ms=4_000)
+
+
 def _rolling(number: int) -> Callable[[Lab, random.Random], Played]:
     def play(lab: Lab, chance: random.Random) -> Played:
         for machine in lab.machines.values():
@@ -87,7 +121,7 @@ def _rolling(number: int) -> Callable[[Lab, random.Random], Played]:
 
 
 FAULTS = (
-    Fault("service-kill", Verdict.RECOVERS, service_killed),
+    Fault("service-kill", Verdict.RECOVERS, service_killed, sizes=(3, 5)),
     Fault("brain-kill-holder", Verdict.RECOVERS, _brain("holder", signal.SIGKILL)),
     Fault("brain-kill-dc", Verdict.RECOVERS, _brain("dc", signal.SIGKILL)),
     Fault("brain-renew-holder", Verdict.RECOVERS, _brain("holder", signal.SIGHUP)),
@@ -97,6 +131,8 @@ FAULTS = (
     Fault("brain-pause-dc", Verdict.RECOVERS, _brain_stopped("dc")),
     Fault("pacer-kill", Verdict.RECOVERS, pacer_killed),
     Fault("both-kill", Verdict.RECOVERS, both_killed),
-    Fault("rolling-renew", Verdict.RECOVERS, _rolling(signal.SIGHUP)),
-    Fault("rolling-restart", Verdict.RECOVERS, _rolling(signal.SIGTERM)),
+    Fault("rolling-renew", Verdict.RECOVERS, _rolling(signal.SIGHUP), sizes=(3, 5)),
+    Fault("rolling-restart", Verdict.RECOVERS, _rolling(signal.SIGTERM), sizes=(3, 5)),
+    Fault("rolling-power", Verdict.RECOVERS, rolling_power),
+    Fault("rolling-pacers", Verdict.RECOVERS, rolling_pacers),
 )

@@ -19,6 +19,9 @@ from tests.lab.switch import Switch
 
 FREEZER = Path("/sys/fs/cgroup/freezer/haclusterd-lab")
 ACCOUNTING = Path("/sys/fs/cgroup/cpuacct/haclusterd-lab")
+BLOCK_IO = Path("/sys/fs/cgroup/blkio/haclusterd-lab")
+MEMORY = Path("/sys/fs/cgroup/memory/haclusterd-lab")
+GROUPS = (FREEZER, ACCOUNTING, BLOCK_IO, MEMORY)
 DISK_BYTES = 48 * 1024 * 1024
 HERE = Path(__file__).parent
 
@@ -35,8 +38,8 @@ class Machine:
         self.died_at = 0
         self._lock = threading.RLock()
         group = f"{home.parent.name}-{name}"
-        self._freezer = FREEZER / f"{os.getpid()}" / group
-        self._accounting = ACCOUNTING / f"{os.getpid()}" / group if ACCOUNTING.parent.is_dir() else None
+        self._groups = {top: top / f"{os.getpid()}" / group for top in GROUPS if top.parent.is_dir()}
+        self._freezer = self._groups[FREEZER]
         self.mounts: list[tuple[str, str, str, str]] = []
         """Beside its own: (source, target, kind or "" to bind, options), in order; sources see the disk."""
         self.state, self.logs, self.boot_id = home / "state", home / "log", home / "boot_id"
@@ -68,8 +71,7 @@ class Machine:
             if self.namespaces is not None:
                 return
             self.boot_id.write_text(f"{uuid.uuid4()}\n")
-            groups = [each for each in (self._freezer, self._accounting) if each is not None]
-            for group in groups:
+            for group in self._groups.values():
                 group.mkdir(parents=True, exist_ok=True)
             mounts = [
                 (self._loop, str(self.state), "ext4", ""),
@@ -79,7 +81,7 @@ class Machine:
                 *self.mounts,
             ]
             made = Namespaces({
-                "hostname": self.name, "groups": [str(group) for group in groups], "mounts": mounts,
+                "hostname": self.name, "groups": [str(group) for group in self._groups.values()], "mounts": mounts,
                 "directories": ["/run/lock", "/run/haclusterd", str(self.state / "haclusterd")],
                 "services": self.services,
             })  # fmt: skip
@@ -102,8 +104,8 @@ class Machine:
     def close(self) -> None:
         self.switch_off()
         deadline = time.monotonic() + 5
-        for group in (self._freezer, self._accounting):
-            while group is not None and group.exists() and time.monotonic() < deadline:
+        for group in self._groups.values():
+            while group.exists() and time.monotonic() < deadline:
                 try:
                     group.rmdir()
                 except OSError:
@@ -156,8 +158,7 @@ class Machine:
 
     def cpu_ns(self) -> int:
         """Return the CPU time of all its processes of this and earlier boots, those included that have ended."""
-        assert self._accounting is not None, "the kernel has no cpuacct group"
-        return int((self._accounting / "cpuacct.usage").read_text())
+        return int((self._groups[ACCOUNTING] / "cpuacct.usage").read_text())
 
     def memory_kib(self, besides: str) -> int:
         """Return the PSS of its processes, without init and those whose command line has this text."""
@@ -180,6 +181,17 @@ class Machine:
                 except OSError:
                     continue
 
+    def slow_disk(self, writes_per_s: int) -> None:
+        """Let its processes write to the disk only so often, each fsync being a write or two; 0: as often as it can."""
+        device = os.stat(self._loop).st_rdev
+        limit = self._groups[BLOCK_IO] / "blkio.throttle.write_iops_device"
+        if limit.exists():
+            limit.write_text(f"{os.major(device)}:{os.minor(device)} {writes_per_s}\n")
+
+    def limit_memory(self, mib: int) -> None:
+        """Let all its processes together have no more memory than this, files that they read included."""
+        (self._groups[MEMORY] / "memory.limit_in_bytes").write_text(f"{mib * 1024 * 1024}\n")
+
     def empty_disk(self) -> None:
         namespaces = self.namespaces
         if namespaces is not None:
@@ -189,7 +201,7 @@ class Machine:
 
 def sweep_groups() -> None:
     """Remove what is left of the lab's own groups."""
-    for top in (FREEZER, ACCOUNTING):
+    for top in GROUPS:
         for directory in (top / f"{os.getpid()}", top):
             if directory.is_dir() and not any(each.is_dir() for each in directory.iterdir()):
                 with contextlib.suppress(OSError):

@@ -2,7 +2,8 @@
 
 Two processes hold it. The shepherd, outside, makes the namespaces and watches a pipe from the lab: when the lab ends,
 by whatever means, the pipe closes and the shepherd kills the machine. The init, process 1 inside, mounts what is
-private, starts the machine's services, starts them again 200 ms after they end, and reaps orphans.
+private, starts the machine's services, starts them again 200 ms after they end, until it is told to shut down, and
+reaps orphans.
 
 Nothing is mounted or named outside those namespaces, and nothing outlives the lab.
 """
@@ -22,6 +23,7 @@ CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 RESTART_DELAY_S = 0.2
+SHUT_DOWN = signal.SIGUSR1
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "HOME": "/root", "TZ": "UTC"}
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -68,6 +70,10 @@ class Namespaces:
     @property
     def lives(self) -> bool:
         return self._shepherd.poll() is None
+
+    def keep_ended(self) -> None:
+        """Let a service that ends from now on stay so, as in a machine that shuts down."""
+        os.kill(self.init, SHUT_DOWN)
 
     def end(self) -> None:
         """Kill everything inside at once, and return when nothing of it is left."""
@@ -147,7 +153,8 @@ def _prepare(spec: dict[str, Any]) -> None:
 
 def _serve(spec: dict[str, Any]) -> None:
     """Keep the services running, for ever. A service: name, arguments, environment, log."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    awaited = {signal.SIGCHLD, SHUT_DOWN}
+    signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
     null = os.open("/dev/null", os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
@@ -155,15 +162,17 @@ def _serve(spec: dict[str, Any]) -> None:
     due = {service["name"]: 0.0 for service in spec["services"]}
     services = {service["name"]: service for service in spec["services"]}
     running: dict[int, str] = {}
+    is_shutting_down = False
     while True:
         now = time.monotonic()
         for name in [name for name, at in due.items() if at <= now]:
             del due[name]
             running[_start(services[name])] = name
         wait_s = min(due.values(), default=now + 3600) - now
-        signal.sigtimedwait({signal.SIGCHLD}, max(wait_s, 0.001))
+        told = signal.sigtimedwait(awaited, max(wait_s, 0.001))
+        is_shutting_down = is_shutting_down or (told is not None and told.si_signo == SHUT_DOWN)
         for pid in _ended():
-            if pid in running:
+            if pid in running and not is_shutting_down:
                 due[running.pop(pid)] = time.monotonic() + RESTART_DELAY_S
 
 

@@ -139,6 +139,7 @@ class Site(ABC):
         for machine in self.machines.values():
             if machine.is_stopped:
                 machine.continue_all()
+            machine.slow_disk(0)
         self.switch.heal(machine.index for machine in self.machines.values())
 
     def double_holders(self, since: int) -> list[str]:
