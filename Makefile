@@ -3,6 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test quick lint static swarm kill-loop conformance fuzz-scheduler fuzz-journal bench-scheduler bench-store lab bench-failover wheel reference lock
 
+comma := ,
 BIN := .venv/bin
 STAMP := .venv/installed-from-lock
 PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -64,8 +65,9 @@ bench-store: setup  ## new leaders, commits and elections of whole daemons; LEAD
 	@$(BIN)/python -m tests.benchmarks.store --leaders $(or $(LEADERS),30) --commits $(or $(COMMITS),600) \
 		--idle $(or $(IDLE),0)
 
-lab: setup  ## real faults on machines in namespaces (root); FAULTS=200 ONLY='cut-*,crash-dc' NODES=3 SEED=1
-	@$(BIN)/python -m tests.lab --faults $(or $(FAULTS),0) --only '$(ONLY)' --nodes $(or $(NODES),3) --seed $(or $(SEED),1)
+lab: setup  ## real faults on machines in namespaces (root); FAULTS=200 ONLY='cut-*,crash-dc' NODES=3,5 SEED=1; ONLY=false-alarm MINUTES=30
+	@$(BIN)/python -m tests.lab --faults $(or $(FAULTS),0) --only '$(ONLY)' --nodes $(or $(NODES),3$(comma)5) --minutes $(or $(MINUTES),30) \
+		--seed $(or $(SEED),1)
 
 bench-failover: setup  ## beside real corosync and Pacemaker (root): outages, forming, cost; RUNS=6 ONLY='crash,*_tuned,form,cost'
 	@$(BIN)/python -m tests.benchmarks.failover --runs $(or $(RUNS),6) --only '$(ONLY)' --seed $(or $(SEED),1)

@@ -177,6 +177,18 @@ class Lab(Site):
             found[name] = "" if answer is None else json.dumps(answer.data, sort_keys=True)
         return found
 
+    def unexplained_stops(self) -> list[str]:
+        """Say what does not run without a reason in status, while its first screen says that all is well."""
+        status = self.status()
+        is_told = any(headline["gravity"] > 0 for headline in status["headlines"])
+        found = []
+        for entry in status["resources"]:
+            for each in entry["members"] or [entry]:
+                is_started = any(instance["state"] == "started" for instance in each["instances"])
+                if not is_started and not each["why_stopped"] and not is_told:
+                    found.append(f"{each['id']} does not run, and status does not say why")
+        return found
+
     def events(self, since_wall_ms: int) -> list[Mapping[str, Any]]:
         answer = self.answer("history.events", limit=500)
         data = answer.data if answer is not None and isinstance(answer.data, Mapping) else {}

@@ -54,6 +54,7 @@ class Round:
         self._audit_holders(outcome, since)
         if outcome.is_whole:
             self._audit_states(outcome)
+            outcome.problems += lab.unexplained_stops()
         events = lab.events(since_wall_ms)
         outcome.problems += _judge(played, outcome, events)
         self._show(outcome, (time.monotonic_ns() - since) / 1e9)
@@ -116,7 +117,10 @@ def _judge(played: Played, outcome: Outcome, events: list[Mapping[str, Any]]) ->
         spell = f"{outcome.outage.longest_ms} ms, more than {played.bound_ms} ms"
         problems.append(f"outage of {spell}: {outcome.outage.reasons}")
     kinds = {str(event["kind"]) for event in events}
-    missing = [kind for kind in played.explains if kind not in kinds]
+    expected = [*played.explains, *(("node-fenced",) if played.fenced else ())]
+    if len(outcome.outage.holders) > 1 and outcome.fault.verdict is not Verdict.DETECTED:
+        expected.append("operation-succeeded")
+    missing = sorted({kind for kind in expected if kind not in kinds})
     if missing:
         problems.append(f"the history has no {', '.join(missing)}")
     return problems
@@ -137,13 +141,17 @@ class Tally:
     """All rounds together."""
 
     outcomes: list[Outcome] = field(default_factory=list)
-    problems: int = 0
+    broken: int = 0
+    """How often the lab itself failed, or was interrupted."""
 
     def add(self, outcome: Outcome) -> bool:
         """Count a round; tell whether the cluster is good for another one."""
         self.outcomes.append(outcome)
-        self.problems += bool(outcome.problems)
         return outcome.is_whole
+
+    @property
+    def is_good(self) -> bool:
+        return not self.broken and not any(outcome.problems for outcome in self.outcomes)
 
     def result(self) -> str:
         """Return the last line."""
@@ -155,7 +163,8 @@ class Tally:
             1 for each in self.outcomes if each.double_holders and each.fault.verdict is not Verdict.DETECTED
         )
         counts = " ".join(f"{verdict}={count}" for verdict, count in by_verdict.items())
-        head = f"RESULT faults={len(self.outcomes)} {counts} not_as_expected={self.problems} held_twice={held_twice}"
+        unexpected = sum(1 for each in self.outcomes if each.problems) + self.broken
+        head = f"RESULT faults={len(self.outcomes)} {counts} unexpected={unexpected} double_holders={held_twice}"
         return " ".join([head, *self._medians()])
 
     def _medians(self) -> list[str]:

@@ -33,6 +33,8 @@ class Site(ABC):
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self.began = time.monotonic_ns()
+        self.patience_s = 90.0
+        """How long the first start of everything may take."""
         self.notes: list[tuple[int, str, str]] = []
         self._closers: list[Callable[[], None]] = []
         self.switch = Switch()
@@ -84,7 +86,7 @@ class Site(ABC):
         self.configure()
         self.client = OutsideClient(self.switch, self.machines, client_period_ms)
         self._closers.append(self.client.close)
-        self.until("the service to answer", self.is_whole, 90)
+        self.until("all to be well", self.is_whole, self.patience_s)
         return took_s
 
     def form(self) -> float:
