@@ -14,7 +14,7 @@ sys.path.insert(0, str(CHECKOUT))
 
 from haclusterd.model import rules_in_force  # noqa: E402
 from haclusterd.simulator import checkers  # noqa: E402
-from tests.simulation import test_rules  # noqa: E402
+from tests.simulation import store_guards, test_rules, test_store_guards  # noqa: E402
 
 HEAD = """# 0004 Rules and scenarios
 
@@ -44,6 +44,17 @@ They watch every scenario and every seed of the swarm.
 | checker | what must hold |
 |---|---|"""
 
+GUARDS = """
+## The store's guards
+
+The same for the store ([0002-store.md](0002-store.md)). What a test switches off (`tests/simulation/store_guards.py`)
+is replaced by what the library does as shipped, or by what a naive program would do. Then the world objects, in which
+equal indexes have equal entries, one node leads a term, and nothing acknowledged is ever missing; or the scenario does.
+That a raising `apply` is no end (S8) is the rule `raising_apply_is_a_refusal` above.
+
+| guard | meaning | without it, this story ends badly |
+|---|---|---|"""
+
 
 def rules_page() -> str:
     """Return the page."""
@@ -54,7 +65,9 @@ def rules_page() -> str:
         for name, kind in vars(checkers).items()
         if isinstance(kind, type) and issubclass(kind, checkers.Checker) and kind is not checkers.Checker
     ]
-    return "\n".join((HEAD.rstrip("\n"), *rows, RULES, *meanings, CHECKERS, *watching, ""))
+    guarded = _attribute_docs(store_guards)
+    guards = [f"| `{guard}` | {guarded[guard]} | {_doc(scenario)} |" for guard, scenario in test_store_guards.NEEDED]
+    return "\n".join((HEAD.rstrip("\n"), *rows, RULES, *meanings, CHECKERS, *watching, GUARDS, *guards, ""))
 
 
 def _row(off: tuple[str, ...], scenario: object, objectors: frozenset[str]) -> str:

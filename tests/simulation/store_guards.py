@@ -1,0 +1,245 @@
+"""The store's guards as switches, which only tests have: what the store does without one of them.
+
+A guard is a part of production code that stands there because of a way to lose data (docs/design/0002-store.md, S1 to
+S13). Nothing in the daemon can switch one off. Here a switch puts in its place what the library does as shipped, or
+what a naive program would do, for as long as a scenario runs.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import pytest
+
+from haclusterd.adapters import raft_core, raft_journal, store_pysyncobj
+from haclusterd.adapters.raft_core import RaftCore
+from haclusterd.adapters.raft_identity import Identity
+from haclusterd.adapters.raft_journal import JOURNAL_NAME, NO_OPERATION, Journal, create_journal, open_journal
+from haclusterd.adapters.raft_settings import RaftTimers
+from haclusterd.adapters.raft_snapshot import load_snapshot
+from haclusterd.adapters.store_pysyncobj import GuardedSyncObj
+from haclusterd.ports.store import StoreDamaged
+from haclusterd.runtime.control import _Dialogue
+from tests.simulation import store_world
+
+
+@dataclass(frozen=True, slots=True)
+class StoreGuards:
+    """Which guards of the store are in force; the meaning of each stands in the text behind it."""
+
+    commit_follows_comparison: bool = True
+    """A commit index counts only as far as the same message compared the log; that of a snapshot not at all (S1)."""
+    journal_is_aligned: bool = True
+    """At start the journal is aligned with the snapshot, and what lies behind it is kept (S2)."""
+    rewrite_is_atomic: bool = True
+    """Compaction writes a new file and renames it (S3)."""
+    entries_are_synced: bool = True
+    """What is appended is synced before it counts (S4)."""
+    votes_are_synced: bool = True
+    """No message shows a term or a vote before it is synced (S4)."""
+    frames_are_checked: bool = True
+    """Every record of the journal has a checksum (S5)."""
+    damage_ends_the_start: bool = True
+    """A node whose snapshot is damaged does not start; it never starts empty (S6)."""
+    truncates_at_conflicts_only: bool = True
+    """Entries that are here already stay when a message comes a second time (S10)."""
+    votes_count_once: bool = True
+    """One vote for each peer and term (S10)."""
+    acknowledgements_have_terms: bool = True
+    """An acknowledgement counts for the term in which it was given (S10)."""
+    emptied_disks_are_refused: bool = True
+    """A node that lost its data does not come back under its name (S11)."""
+    leader_sends_what_it_has: bool = True
+    """A leader sends synced entries only, so that its own copy counts (safety.md §7)."""
+    io_errors_are_final: bool = True
+    """After an error of the disk the process ends (safety.md §7)."""
+    asks_before_campaigning: bool = True
+    """Pre-vote: a returning node does not depose a healthy leader (safety.md §7)."""
+    steps_down_first: bool = True
+    """A leader that is cut off steps down before another can be elected (safety.md §7)."""
+    heartbeats_pass_a_slow_disk: bool = True
+    """Messages that reveal nothing unsynced do not wait for the disk (safety.md §7)."""
+    proposals_are_capped: bool = True
+    """In flight and waiting there is a bounded number of proposals; more are refused (safety.md §7)."""
+    removals_are_told: bool = True
+    """The state machine hears of entries that will never be committed, and takes back what it did for them."""
+    consistent_reads_go_through_the_log: bool = True
+    """A read with `--consistent` is answered after an entry of its own was applied (safety.md §7)."""
+
+
+ALL_GUARDS = StoreGuards()
+
+
+def without(*names: str) -> StoreGuards:
+    """Return the guards without these."""
+    return replace(ALL_GUARDS, **dict.fromkeys(names, False))
+
+
+@contextmanager
+def in_force(guards: StoreGuards) -> Iterator[None]:
+    """Switch off what is not in force."""
+    with pytest.MonkeyPatch.context() as patch:
+        for field in fields(StoreGuards):
+            if not getattr(guards, field.name):
+                CARELESS[field.name](patch)
+        yield
+
+
+Patch = pytest.MonkeyPatch
+
+
+def _believe_commit_indexes(patch: Patch) -> None:
+    original = RaftCore._on_install_snapshot
+
+    def on_install_snapshot(self: RaftCore, peer: Any, message: Any) -> None:
+        believed = min(message["index"], self._journal.last_index)
+        if believed > self._raft.commit_index:
+            self._raft._SyncObj__raftCommitIndex = believed
+        original(self, peer, message)
+
+    patch.setattr(RaftCore, "_on_install_snapshot", on_install_snapshot)
+
+
+def _clear_unaligned_journals(patch: Patch) -> None:
+    original = raft_journal._align
+
+    def align(content: Any, snapshot: tuple[int, int] | None, path: str) -> bool:
+        if snapshot is not None and content.entries[0][1] != snapshot[0]:
+            content.entries[:] = [(NO_OPERATION, *snapshot)]
+        return original(content, snapshot, path)
+
+    patch.setattr(raft_journal, "_align", align)
+
+
+def _rewrite_in_place(patch: Patch) -> None:
+    def rewrite(self: Any) -> None:
+        self.files.truncate(JOURNAL_NAME, 0)
+        self.files.append(JOURNAL_NAME, self.image)
+        self.files.sync(JOURNAL_NAME)
+
+    patch.setattr(raft_journal._Rewrite, "__call__", rewrite)
+
+
+def _never_sync(patch: Patch) -> None:
+    patch.setattr(raft_journal._Append, "__call__", lambda self: self.files.append(JOURNAL_NAME, self.frame))
+
+
+def _tell_votes_at_once(patch: Patch) -> None:
+    patch.setattr(Journal, "is_vote_synced", True)
+
+
+def _trust_frames(patch: Patch) -> None:
+    patch.setattr(raft_journal, "_frame_crc", lambda _: 0)
+
+
+def _start_empty(patch: Patch) -> None:
+    def load(files: Any, cluster: str) -> Any:
+        try:
+            return load_snapshot(files, cluster)
+        except StoreDamaged:
+            return None
+
+    def open_whatever(files: Any, cluster: str, node: Any, snapshot: Any) -> Journal:
+        try:
+            return open_journal(files, cluster, node, snapshot)
+        except StoreDamaged:
+            create_journal(files, cluster, node)
+            return open_journal(files, cluster, node, snapshot)
+
+    patch.setattr(raft_core, "load_snapshot", load)
+    patch.setattr(raft_core, "open_journal", open_whatever)
+
+
+def _truncate_always(patch: Patch) -> None:
+    original = GuardedSyncObj._on_append_entries
+
+    def on_append_entries(self: GuardedSyncObj, node: Any, message: Any) -> None:
+        previous = message["prevLogIdx"]
+        if self._journal.base[0] <= previous < self._journal.last_index:
+            self._journal.truncate(previous + 1)
+        original(self, node, message)
+
+    patch.setitem(store_pysyncobj._OWN_MESSAGES, "append_entries", on_append_entries)
+
+
+def _count_every_vote(patch: Patch) -> None:
+    patch.setattr(GuardedSyncObj, "_is_new_vote", lambda *_: True)
+
+
+def _forget_terms(patch: Patch) -> None:
+    original = GuardedSyncObj._on_next_node_idx
+
+    def on_next_node_idx(self: GuardedSyncObj, node: Any, message: Any) -> None:
+        original(self, node, {**message, "term": max(message["term"], self.term)})
+
+    patch.setitem(store_pysyncobj._OWN_MESSAGES, "next_node_idx", on_next_node_idx)
+
+
+def _take_anybody_back(patch: Patch) -> None:
+    patch.setattr(raft_core, "require_identity", lambda _, cluster, node: Identity(cluster, node, is_started=False))
+
+
+def _send_at_once(patch: Patch) -> None:
+    patch.setattr(Journal, "synced_index", property(lambda self: self.last_index))
+
+
+def _overlook_errors(patch: Patch) -> None:
+    patch.setattr(RaftCore, "_stop_on_error", lambda *_: False)
+
+
+def _campaign_at_once(patch: Patch) -> None:
+    def prepare(self: GuardedSyncObj) -> None:
+        self._campaign_term = None
+
+    patch.setattr(GuardedSyncObj, "_prepare_election", prepare)
+
+
+def _stay_leader(patch: Patch) -> None:
+    derive = RaftTimers.derive
+    patch.setattr(store_world.RaftTimers, "derive", lambda timeout_ms: replace(derive(timeout_ms), fallback_ms=30_000))
+
+
+def _hold_everything_back(patch: Patch) -> None:
+    patch.setattr(Journal, "is_vote_synced", Journal.is_synced)
+
+
+def _take_every_proposal(patch: Patch) -> None:
+    original = store_world.World.settings
+
+    def settings(self: Any, name: Any) -> Any:
+        return replace(original(self, name), waiting_max=1_000_000, in_flight_max=1_000_000)
+
+    patch.setattr(store_world.World, "settings", settings)
+
+
+def _tell_no_removals(patch: Patch) -> None:
+    patch.setattr(RaftCore, "removed", lambda *_: None)
+
+
+def _read_at_once(patch: Patch) -> None:
+    patch.setattr(_Dialogue, "_confirm", _Dialogue._fetch)
+
+
+CARELESS: dict[str, Callable[[Patch], None]] = {
+    "commit_follows_comparison": _believe_commit_indexes,
+    "journal_is_aligned": _clear_unaligned_journals,
+    "rewrite_is_atomic": _rewrite_in_place,
+    "entries_are_synced": _never_sync,
+    "votes_are_synced": _tell_votes_at_once,
+    "frames_are_checked": _trust_frames,
+    "damage_ends_the_start": _start_empty,
+    "truncates_at_conflicts_only": _truncate_always,
+    "votes_count_once": _count_every_vote,
+    "acknowledgements_have_terms": _forget_terms,
+    "emptied_disks_are_refused": _take_anybody_back,
+    "leader_sends_what_it_has": _send_at_once,
+    "io_errors_are_final": _overlook_errors,
+    "asks_before_campaigning": _campaign_at_once,
+    "steps_down_first": _stay_leader,
+    "heartbeats_pass_a_slow_disk": _hold_everything_back,
+    "proposals_are_capped": _take_every_proposal,
+    "removals_are_told": _tell_no_removals,
+    "consistent_reads_go_through_the_log": _read_at_once,
+}
+"""What stands in the place of each guard."""

@@ -1,0 +1,55 @@
+"""Each guard of the store is needed: its scenario ends well with it and is caught without it."""
+
+from collections.abc import Callable
+from dataclasses import fields
+
+import pytest
+
+from haclusterd.ports.store import StoreDamaged
+from tests.simulation import store_guard_scenarios as scenarios
+from tests.simulation.store_guards import ALL_GUARDS, StoreGuards, in_force, without
+
+Scenario = Callable[[], None]
+
+NEEDED: tuple[tuple[str, Scenario], ...] = (
+    ("commit_follows_comparison", scenarios.pending_entries_of_an_old_leader),
+    ("journal_is_aligned", scenarios.all_restart_behind_a_snapshot),
+    ("rewrite_is_atomic", scenarios.power_fails_while_the_log_is_compacted),
+    ("entries_are_synced", scenarios.all_lose_power_at_an_acknowledgement),
+    ("votes_are_synced", scenarios.promises_are_durable),
+    ("frames_are_checked", scenarios.a_bit_of_the_journal_flips),
+    ("damage_ends_the_start", scenarios.snapshots_of_a_majority_are_damaged),
+    ("truncates_at_conflicts_only", scenarios.an_old_message_comes_twice),
+    ("votes_count_once", scenarios.a_vote_comes_twice),
+    ("acknowledgements_have_terms", scenarios.an_acknowledgement_of_an_old_term),
+    ("emptied_disks_are_refused", scenarios.a_disk_is_replaced_under_the_old_name),
+    ("leader_sends_what_it_has", scenarios.a_leader_with_a_slow_disk_dies),
+    ("io_errors_are_final", scenarios.disks_are_full),
+    ("asks_before_campaigning", scenarios.a_node_returns),
+    ("steps_down_first", scenarios.a_leader_is_cut_off),
+    ("heartbeats_pass_a_slow_disk", scenarios.the_leaders_disk_stands_still),
+    ("proposals_are_capped", scenarios.a_flood_of_proposals),
+    ("removals_are_told", scenarios.entries_that_will_never_be_committed),
+    ("consistent_reads_go_through_the_log", scenarios.a_cut_off_node_is_asked),
+)
+"""Guards and their scenarios."""
+
+
+def _name(value: object) -> str:
+    return value.__name__ if callable(value) else str(value)
+
+
+@pytest.mark.parametrize("scenario", [scenario for _, scenario in NEEDED], ids=_name)
+def test_with_every_guard_the_scenario_ends_well(scenario: Scenario) -> None:
+    with in_force(ALL_GUARDS):
+        scenario()
+
+
+@pytest.mark.parametrize(("guard", "scenario"), NEEDED, ids=_name)
+def test_without_the_guard_it_is_caught(guard: str, scenario: Scenario) -> None:
+    with in_force(without(guard)), pytest.raises((AssertionError, StoreDamaged)):
+        scenario()
+
+
+def test_no_guard_is_without_a_scenario() -> None:
+    assert [guard for guard, _ in NEEDED] == [field.name for field in fields(StoreGuards)]
