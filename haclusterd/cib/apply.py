@@ -23,6 +23,7 @@ from haclusterd.cib import (
     commands,
 )
 from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, RefusalCode
+from haclusterd.cib.levels import level_of
 from haclusterd.cib.verdict import Entry, Verdict
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import RequestId, Term
@@ -80,6 +81,10 @@ def apply(
     `is_in_force`: it changes the members, and Raft follows it since it was appended; it cannot be refused any more, nor
     passed over as a repetition: its version makes it harmless to ask twice.
     """
+    level = level_of(envelope.command)
+    if level > cib.feature_level:
+        # An older node cannot read it: it has no effect here either, not even on what is remembered of requests.
+        return unreadable(cib, index=index, detail=f"it needs feature level {level}", envelope=envelope)
     known = cib.requests.get(envelope.proposer, ())
     if envelope.request in known and not is_in_force:
         return Applied(replace(cib, index=index), envelope, is_repetition=True)
@@ -102,10 +107,10 @@ def apply(
     return Applied(after, envelope, changes, verdict.refusal)
 
 
-def unreadable(cib: Cib, *, index: int, detail: str) -> Applied:
-    """Answer for an entry that the codec refused: it has no effect, and says so."""
-    refusal = Refusal(RefusalCode.UNREADABLE, detail)
-    return Applied(replace(cib, index=index), None, (Change(ChangeKind.REFUSED, None, None, detail),), refusal)
+def unreadable(cib: Cib, *, index: int, detail: str, envelope: commands.Envelope | None = None) -> Applied:
+    """Answer for an entry that the codec refused, or refuses on other nodes: it has no effect, and says so."""
+    refusal = Refusal(RefusalCode.UNREADABLE if envelope is None else RefusalCode.NEEDS_UPGRADE, detail)
+    return Applied(replace(cib, index=index), envelope, (Change(ChangeKind.REFUSED, None, None, detail),), refusal)
 
 
 def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:

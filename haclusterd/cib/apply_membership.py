@@ -7,6 +7,7 @@ from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.apply_fencing import with_ended_order
 from haclusterd.cib.apply_watchdog import lease_in_force_ms
 from haclusterd.cib.changes import ChangeKind, RefusalCode
+from haclusterd.cib.levels import common_level
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_status
 from haclusterd.model.cluster import Cib, DesignatedController, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceOutcome
@@ -53,6 +54,10 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
     if status.is_retired:
         text = f"{command.node} is retired: it never comes back under this name"
         return refuse(cib, RefusalCode.NOT_A_MEMBER, text)
+    if command.feature_level < cib.feature_level:
+        text = f"{command.node} reads feature level {command.feature_level}, the cluster uses {cib.feature_level}: " \
+               "upgrade haclusterd there"
+        return refuse(cib, RefusalCode.NEEDS_UPGRADE, text)
     if status.incarnation == command.incarnation and status.state is NodeState.ONLINE:
         return accept(cib)
     if command.incarnation in (status.incarnation, status.fenced_incarnation):
@@ -76,13 +81,18 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         incarnation=command.incarnation,
         since=entry.at,
         membership=cib.membership.version,
+        feature_level=command.feature_level,
         watchdog=command.watchdog,
         longest_lease_ms=lease_in_force_ms(cib.configuration),
     )
     manner = "restarted" if is_same_boot else "joined"
-    return accept(
-        with_node(cib, joined), change(ChangeKind.NODE_JOINED, f"{command.node} {manner}", node=command.node)
-    )
+    after = with_node(cib, joined)
+    changes = [change(ChangeKind.NODE_JOINED, f"{command.node} {manner}", node=command.node)]
+    level = common_level(after)
+    if level > cib.feature_level:
+        text = f"every member reads feature level {level} now; older versions are refused from here on"
+        changes.append(change(ChangeKind.FEATURE_LEVEL_ROSE, text))
+    return accept(replace(after, feature_level=level), *changes)
 
 
 def _without_wait_for_watchdog(cib: Cib, status: NodeStatus, command: commands.Join, entry: Entry) -> Cib:

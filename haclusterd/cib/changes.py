@@ -17,6 +17,7 @@ class ChangeKind(StrEnum):
     CLUSTER_FORMED = "cluster-formed"
     MEMBERS_CHANGED = "members-changed"
     NODE_RETIRED = "node-retired"
+    FEATURE_LEVEL_ROSE = "feature-level-rose"
     DC_ELECTED = "dc-elected"
     NODE_JOINED = "node-joined"
     NODE_LEAVING = "node-leaving"
@@ -61,6 +62,8 @@ class RefusalCode(StrEnum):
 
     ALREADY_FORMED = "already-formed"
     NOT_A_MEMBER = "not-a-member"
+    NEEDS_UPGRADE = "needs-upgrade"
+    """A node reads less than the cluster's feature level, or a command needs a higher one."""
     MEMBERS_NOT_NOW = "members-not-now"
     """The members cannot be changed like this at present; asking again may help."""
     MEMBERS_CONFLICT = "members-conflict"

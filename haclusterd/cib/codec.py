@@ -2,7 +2,8 @@
 
 Equal values have equal bytes, on every node and in every process: compact JSON in UTF-8, in the order of `wire`. A
 document starts with its format number (how to read it) and its feature level (which fields and types it may hold). A
-node refuses what is newer than itself, whole: leaving out what one does not know would make two nodes differ.
+node refuses what is newer than itself, whole: leaving out what one does not know would make two nodes differ. A command
+is written at the lowest level that can express it, a CIB at the level that all members read (`cib.levels`).
 
 An envelope is one object. A CIB is a sequence of lines, each `[address, value]` with a value small enough that no call
 into the JSON library works on more than about 256 KiB: such a call stops every other thread of the process for as long
@@ -18,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from haclusterd.cib.commands import Envelope
+from haclusterd.cib.levels import level_of
 from haclusterd.cib.wire import CodecError, FieldShape, Shape, fields_of, shape_of, write_fields
 from haclusterd.model.cluster import Cib, NodeStatus, Status
 from haclusterd.model.configuration import Configuration
@@ -57,7 +59,7 @@ _encoder = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=
 
 def encode_envelope(envelope: Envelope) -> bytes:
     """Return the canonical bytes of a command and its proposer."""
-    document = {"format": FORMAT, "level": FEATURE_LEVEL, "envelope": _ENVELOPE.write(envelope)}
+    document = {"format": FORMAT, "level": level_of(envelope.command), "envelope": _ENVELOPE.write(envelope)}
     return _encoder.encode(document).encode()
 
 
@@ -75,7 +77,8 @@ def encode_cib(cib: Cib) -> bytes:
 
 def iter_fragments(cib: Cib) -> Iterator[bytes]:
     """Yield the canonical bytes of a CIB line by line, so that other threads run in between."""
-    yield _encoder.encode({"format": FORMAT, "level": FEATURE_LEVEL}).encode() + b"\n"
+    level = min(max(1, cib.feature_level), FEATURE_LEVEL)
+    yield _encoder.encode({"format": FORMAT, "level": level}).encode() + b"\n"
     yield from _value_lines(cib)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from haclusterd.model.cluster import Member
+from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Member
 from haclusterd.model.configuration import (
     AttributeSet,
     Constraint,
@@ -85,6 +85,8 @@ class Join:
     incarnation: Incarnation
     watchdog: Watchdog | None = None
     """The device that resets this node unless it is fed; survivors count on its timeout (safety.md §2)."""
+    feature_level: int = FIRST_FEATURE_LEVEL
+    """What the daemon can read (`cib.levels`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,14 @@ from haclusterd.cib.changes import Refusal, RefusalCode
 from haclusterd.cib.commands import Join, Leaving, PublishWatchdog, RequestLeave
 from haclusterd.machines.effects import Effect, Note, Propose, TransferLeadership
 from haclusterd.machines.moment import Moment
-from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceState
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.watchdog import Watchdog
 
+HELD_REFUSALS = (RefusalCode.HELD_FENCING_IN_FLIGHT, RefusalCode.NEEDS_UPGRADE, RefusalCode.NOT_A_MEMBER)
+"""Why a daemon stays outside and asks again: none of them is mended by another life."""
 HELD_RETRY_MS = 500
 """How long to wait before asking again to join while this node is being fenced."""
 
@@ -58,8 +60,11 @@ NO_DEVICE = DeviceState()
 class JoiningMachine:
     """This node's membership; see the module."""
 
-    def __init__(self, node: NodeName, incarnation: Incarnation) -> None:
+    def __init__(
+        self, node: NodeName, incarnation: Incarnation, feature_level: int = FIRST_FEATURE_LEVEL
+    ) -> None:
         self._node = node
+        self._feature_level = feature_level
         self._incarnation = incarnation
         self._state = JoinState.OUTSIDE
         self._attempt = 0
@@ -90,7 +95,7 @@ class JoiningMachine:
 
     def refused(self, refusal: Refusal, moment: Moment) -> None:
         """A Join was refused: ask again later, under the same incarnation when it was only held."""
-        if refusal.code is RefusalCode.HELD_FENCING_IN_FLIGHT:
+        if refusal.code in HELD_REFUSALS:
             self._state = JoinState.HELD
             self._held_because = refusal.text
             self._attempt += 1
@@ -153,7 +158,7 @@ class JoiningMachine:
             if moment.now < self._retry_at:
                 return ()
             self._retry_at = after(moment.now, HELD_RETRY_MS)
-        join = Join(self._node, self._incarnation, device.watchdog)
+        join = Join(self._node, self._incarnation, device.watchdog, self._feature_level)
         return (Propose(f"join:{self._incarnation}:{self._attempt}", join),)
 
     def _observe(self, status: NodeStatus) -> None:

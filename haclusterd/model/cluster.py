@@ -16,6 +16,9 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.orders import Order
 from haclusterd.model.watchdog import Watchdog
 
+FIRST_FEATURE_LEVEL = 3
+"""The first feature level whose nodes tell each other what they can read (`cib.levels`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -104,6 +107,8 @@ class NodeStatus:
     """Transient capacities; they come before those that are configured."""
     membership: int = 0
     """The newest version of the members that its pacer and its links follow."""
+    feature_level: int = 0
+    """What it can read, as it said when it joined last; 0: it never has."""
     is_retired: bool = False
     """It may not join any more, and is about to be dropped from the members."""
 
@@ -179,6 +184,8 @@ class Cib:
     """By proposer: the newest request ids that had their effect, newest last, bounded."""
     staged: Mapping[str, StagedPart] = field(default_factory=dict)
     """By `TRANSACTION/NUMBER`: parts of changes that are not whole yet, bounded; old ones are dropped."""
+    feature_level: int = FIRST_FEATURE_LEVEL
+    """What every member can read; it never falls."""
 
     def voters(self) -> tuple[NodeName, ...]:
         """Return the members that vote, in order of name."""

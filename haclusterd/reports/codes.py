@@ -40,6 +40,7 @@ class Code(StrEnum):
     WRONG_TYPE = "WRONG_TYPE"
     UNDEFINED_VARIABLE = "UNDEFINED_VARIABLE"
     TOO_LARGE = "TOO_LARGE"
+    NEEDS_UPGRADE = "NEEDS_UPGRADE"
     MORE_FAULTS = "MORE_FAULTS"
     # what is configured, as a whole
     DUPLICATE_ID = "DUPLICATE_ID"
@@ -183,6 +184,10 @@ CODES: dict[Code, CodeRow] = {
         "variable {name} is not defined", _DATA, "define {name}, or write $${{ for a literal ${{"
     ),
     Code.TOO_LARGE: CodeRow("{what} is larger than {limit}", _DATA, "split it"),
+    Code.NEEDS_UPGRADE: CodeRow(
+        "this needs feature level {level}, which {nodes} cannot read", _CONFIGURATION,
+        "upgrade haclusterd there; the cluster's level rises by itself",
+    ),
     Code.MORE_FAULTS: CodeRow("there are more than {limit} faults", _DATA, "correct these first"),
     Code.DUPLICATE_ID: CodeRow("{id} is defined twice", _CONFIGURATION, "give one of them another id"),
     Code.EXISTS: CodeRow(

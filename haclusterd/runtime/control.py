@@ -37,7 +37,7 @@ from haclusterd.runtime.enrolment import EnrolmentService
 from haclusterd.runtime.history_rows import read_detail
 from haclusterd.runtime.member_change import TOO_EARLY
 from haclusterd.runtime.node import NodeRuntime
-from haclusterd.runtime.proposer import EntryTooLarge
+from haclusterd.runtime.proposer import EntryTooLarge, NeedsUpgrade
 from haclusterd.runtime.version_catalogue import VersionCatalogue
 
 COMMIT_WAIT_MS = 15_000
@@ -301,6 +301,9 @@ class _Dialogue:
         command = outcome.commands[position]
         try:
             request = self._runtime.propose(key, command, applied)
+        except NeedsUpgrade as error:
+            self._fail(report(Code.NEEDS_UPGRADE, level=error.level, nodes=", ".join(error.behind)))
+            return
         except EntryTooLarge:
             if self._is_ahead:
                 self._wait_for_changes()

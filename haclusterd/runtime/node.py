@@ -13,6 +13,7 @@ from functools import partial
 from haclusterd.cib.changes import Applied as CibApplied
 from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.cib.commands import Command, FormCluster, Join, MembersFollowed, RequestLeader
+from haclusterd.cib.levels import behind, level_of
 from haclusterd.commands.context import Event
 from haclusterd.machines.controller import ControllerMachine, Scheduler
 from haclusterd.machines.effects import (
@@ -53,7 +54,7 @@ from haclusterd.ports.store import (
 )
 from haclusterd.runtime.history_rows import rows_of, version_of
 from haclusterd.runtime.ports import NodePorts
-from haclusterd.runtime.proposer import EntryTooLarge, Proposer
+from haclusterd.runtime.proposer import EntryTooLarge, NeedsUpgrade, Proposer
 from haclusterd.runtime.settings import NodeSettings
 from haclusterd.scheduler.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule
@@ -110,7 +111,7 @@ class NodeRuntime:
         form = FormCluster(settings.cluster_uuid, settings.cluster_name, settings.members)
         rules = settings.rules
         node = settings.node
-        self._joining = JoiningMachine(node, self._incarnation)
+        self._joining = JoiningMachine(node, self._incarnation, settings.feature_level)
         self._executor = ExecutorMachine(
             node,
             self._incarnation,
@@ -279,6 +280,7 @@ class NodeRuntime:
 
     def propose(self, key: str, command: Command, done: Callable[[CibApplied], None]) -> RequestId:
         """Propose an administrator's command under a new key; return its request id."""
+        self._require_level(command)
         moment = self.moment()
         self._proposer.propose(key, command, moment.now, moment.wall, done)
         self._wake()
@@ -585,12 +587,18 @@ class NodeRuntime:
         moment = self.moment()
         done = partial(self._proposal_applied, command)
         try:
+            self._require_level(command)
             is_new = self._proposer.propose(key, command, moment.now, moment.wall, done)
-        except EntryTooLarge as error:
-            self._log("command.too-large", Priority.ERROR, key=key, problem=str(error))
+        except (EntryTooLarge, NeedsUpgrade) as error:
+            self._log("command.not-proposed", Priority.ERROR, key=key, problem=str(error))
             return
         if is_new:
             self._log("command.proposed", Priority.DEBUG, key=key, command=type(command).__name__)
+
+    def _require_level(self, command: Command) -> None:
+        level = level_of(command)
+        if level > self._cib.feature_level:
+            raise NeedsUpgrade(level, behind(self._cib, level))
 
     def _proposal_applied(self, command: Command, applied: CibApplied) -> None:
         if applied.refusal is not None:

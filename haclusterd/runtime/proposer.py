@@ -25,6 +25,15 @@ class EntryTooLarge(Exception):  # noqa: N818 (a finding, named as people say it
     """A command does not fit into one entry of the log."""
 
 
+class NeedsUpgrade(Exception):  # noqa: N818 (a finding, named as people say it)
+    """Some members cannot read a command yet."""
+
+    def __init__(self, level: int, behind: tuple[NodeName, ...]) -> None:
+        super().__init__(f"it needs feature level {level}; {', '.join(behind)} read less")
+        self.level = level
+        self.behind = behind
+
+
 Done = Callable[[Applied], None]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
@@ -44,6 +45,8 @@ class NodeSettings:
     actions_max: int = 16
     """Agents that run at once, recurring monitors not counted."""
     rules: SafetyRules = ALL_RULES
+    feature_level: int = FEATURE_LEVEL
+    """What this daemon reads (`cib.levels`)."""
     derive_key: Callable[[NodeName, str], bytes | None] = field(default=lambda _node, _certificate: None, repr=False)
     """The heartbeat key that this node shares with a member, from that member's certificate (PEM)."""
 
