@@ -7,7 +7,7 @@ from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.apply_fencing import with_ended_order
 from haclusterd.cib.apply_watchdog import lease_in_force_ms
 from haclusterd.cib.changes import ChangeKind, RefusalCode
-from haclusterd.cib.levels import common_level
+from haclusterd.cib.levels import level_of_all
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_status
 from haclusterd.model.cluster import Cib, DesignatedController, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceOutcome
@@ -88,7 +88,7 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
     manner = "restarted" if is_same_boot else "joined"
     after = with_node(cib, joined)
     changes = [change(ChangeKind.NODE_JOINED, f"{command.node} {manner}", node=command.node)]
-    level = common_level(after)
+    level = level_of_all(after)
     if level > cib.feature_level:
         text = f"every member reads feature level {level} now; older versions are refused from here on"
         changes.append(change(ChangeKind.FEATURE_LEVEL_ROSE, text))

@@ -35,7 +35,7 @@ def behind(cib: Cib, level: int) -> tuple[NodeName, ...]:
     )
 
 
-def common_level(cib: Cib) -> int:
+def level_of_all(cib: Cib) -> int:
     """Return the highest level that all members are known to read, but never less than the cluster's."""
     levels = [cib.status.nodes[name].feature_level if name in cib.status.nodes else 0 for name in cib.members]
     return max(cib.feature_level, min(levels, default=0))
