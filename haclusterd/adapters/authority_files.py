@@ -6,11 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from haclusterd.adapters.certificates import (
+    AUTHORITY_KEY,
     NODE_CERTIFICATE,
     Credentials,
+    adopt_certificate,
+    begin_renewal,
     facts_of,
     pin_of,
     read_authority,
+    sign_renewal,
     sign_request,
 )
 from haclusterd.model.certificates import CertificateFacts
@@ -41,6 +45,29 @@ class AuthorityFiles:
     def sign(self, directory: str, request: str, node: NodeName, hosts: Iterable[str]) -> str:
         """See `ports.enrolment.Authority`."""
         return sign_request(self._read(directory), request.encode(), node, hosts, now=utc_now()).decode()
+
+    def has_key(self) -> bool:
+        """See `ports.enrolment.Authority`."""
+        return (self._default / AUTHORITY_KEY).exists()
+
+    def sign_renewal(self, request: str, node: NodeName, hosts: Iterable[str], present: str) -> str:
+        """See `ports.enrolment.Authority`."""
+        now = utc_now()
+        return sign_renewal(self._read(""), request, node, hosts, present=present.encode(), now=now).decode()
+
+    def begin_renewal(self, node: NodeName) -> str:
+        """See `ports.enrolment.Authority`."""
+        try:
+            return begin_renewal(self._credentials, node)
+        except OSError:
+            return ""
+
+    def adopt(self, certificate: str) -> bool:
+        """See `ports.enrolment.Authority`."""
+        try:
+            return adopt_certificate(self._credentials, certificate.encode())
+        except OSError:
+            return False
 
     def own_certificate(self) -> str:
         """See `ports.enrolment.Authority`."""

@@ -6,6 +6,8 @@ so that one certificate serves TLS and, by static Diffie-Hellman, a pairwise hea
 Invariant: private keys are written with mode 0600 before their first byte. It must never send or log a key.
 """
 
+import base64
+import binascii
 import datetime as dt
 import hashlib
 import ipaddress
@@ -30,6 +32,9 @@ AUTHORITY_CERTIFICATE = "authority.pem"
 AUTHORITY_KEY = "authority.key"
 NODE_CERTIFICATE = "node.pem"
 NODE_KEY = "node.key"
+NEXT_CERTIFICATE = "node-next.pem"
+NEXT_KEY = "node-next.key"
+"""Of a renewal that is under way."""
 
 YEARS_VALID = 20
 HEARTBEAT_KEY_BYTES = 32
@@ -109,6 +114,55 @@ def sign_request(
     if not asked.is_signature_valid:
         raise ValueError("the request is not signed with its own key")
     return _issue(authority, node, addresses, key, now).public_bytes(serialization.Encoding.PEM)
+
+
+def sign_renewal(
+    authority: Credentials, asked: str, node: NodeName, hosts: Iterable[str], *, present: bytes, now: dt.datetime
+) -> bytes:
+    """Return another certificate for a node that asks with `begin_renewal`, proven by the key of its present one.
+
+    Raises ValueError when the proof is not of that key, or as `sign_request` does.
+    """
+    request, _, signature = asked.rpartition("\n")
+    public = _verified_key(x509.load_pem_x509_certificate(authority.certificate), node, present)
+    try:
+        public.verify(base64.b64decode(signature), request.encode(), ec.ECDSA(hashes.SHA256()))
+    except (InvalidSignature, binascii.Error, ValueError):
+        raise ValueError(f"the request is not signed with the key of {node}") from None
+    return sign_request(authority, request.encode(), node, hosts, now=now)
+
+
+def begin_renewal(directory: Path, node: NodeName) -> str:
+    """Make a new key, keep it beside the one in force, and return what the authority is asked; raises OSError."""
+    made = request_certificate(node)
+    write_private(directory / NEXT_KEY, made.key)
+    present = _private_key((directory / NODE_KEY).read_bytes())
+    signature = present.sign(made.request, ec.ECDSA(hashes.SHA256()))
+    return made.request.decode() + "\n" + base64.b64encode(signature).decode()
+
+
+def adopt_certificate(directory: Path, certificate: bytes) -> bool:
+    """Take a certificate and the key that was made for it into use; False when there is no such key here.
+
+    Killed in between, the next start goes on: `complete_adoption`. Raises OSError.
+    """
+    try:
+        _require_pair(x509.load_pem_x509_certificate(certificate), (directory / NEXT_KEY).read_bytes())
+    except (FileNotFoundError, ValueError):
+        return False
+    _write(directory / NEXT_CERTIFICATE, certificate, 0o644)
+    complete_adoption(directory)
+    return True
+
+
+def complete_adoption(directory: Path) -> None:
+    """Put the next key and certificate into the places of those in force, as far as that is still to be done."""
+    key, certificate = directory / NEXT_KEY, directory / NEXT_CERTIFICATE
+    if not certificate.exists():
+        return
+    if key.exists():
+        key.rename(directory / NODE_KEY)
+    certificate.rename(directory / NODE_CERTIFICATE)
 
 
 def read_authority(directory: Path) -> Credentials:

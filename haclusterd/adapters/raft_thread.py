@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from haclusterd.adapters.certificates import tls_context
+from haclusterd.adapters.certificates import NODE_CERTIFICATE, NODE_KEY, tls_context
 from haclusterd.adapters.files_directory import FilesDirectory
 from haclusterd.adapters.raft_core import RaftCore
 from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES, RaftSettings, RaftTimers
@@ -278,6 +278,7 @@ class RaftThread:
         self._settings = settings
         self._directory = directory
         self._credentials = credentials
+        self._certificate = b""
         self._addresses = dict(addresses)
         self._machine = machine
         self._fail = fail
@@ -381,7 +382,7 @@ class RaftThread:
             alive=self._alive,
             main_silence_ms=self._main_silence_ms,
             retimed=partial(setattr, transport, "timers"),
-            follow_places=transport.follow,
+            follow_places=partial(self._follow_places, transport),
         )
         try:
             core.open()
@@ -398,7 +399,18 @@ class RaftThread:
         await transport.stop()
         await self._loop.shutdown_default_executor()
 
+    def _follow_places(self, transport: RaftTransport, places: PeerPlaces) -> None:
+        """Reach peers there; when this node was given another certificate meanwhile, show that one."""
+        certificate = (self._credentials / NODE_CERTIFICATE).read_bytes()
+        if certificate != self._certificate:
+            self._certificate = certificate
+            for context in (transport.server_context, transport.client_context):
+                context.load_cert_chain(self._credentials / NODE_CERTIFICATE, self._credentials / NODE_KEY)
+            transport.renew()
+        transport.follow(places)
+
     def _make_transport(self) -> RaftTransport:
+        self._certificate = (self._credentials / NODE_CERTIFICATE).read_bytes()
         return RaftTransport(
             node=self._settings.node,
             cluster=self._settings.cluster,

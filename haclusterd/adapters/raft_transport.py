@@ -36,6 +36,8 @@ PLACES_MARK = b"\xc1"
 """First byte of a frame that says where the members are; no Raft message begins with it, nor any msgpack."""
 MEMBERS_MAX, ADDRESSES_MAX, FINGERPRINT_LENGTH = 256, 16, 64
 REASONS_MAX = 256
+REDIAL_POLL_S, REDIAL_POLLS = 0.05, 20
+"""How long a session that is made anew is waited for before the next one is closed."""
 
 _log = logging.getLogger(__name__)
 
@@ -129,6 +131,19 @@ class RaftTransport:
             else:
                 self._write(session, _encode_places(places))
         self._dial_members()
+
+    def renew(self) -> None:
+        """This node has another certificate, and the contexts show it: show it to every peer."""
+        self._spawn(self._make_anew())
+
+    async def _make_anew(self) -> None:
+        """Make every session anew, one after the other, so that it shows this node's present certificate."""
+        for peer, session in sorted(self._sessions.items()):
+            session.abort()
+            for _ in range(REDIAL_POLLS):
+                await asyncio.sleep(REDIAL_POLL_S)
+                if self._sessions.get(peer) not in (None, session):
+                    break
 
     def _dial_members(self) -> None:
         for peer in sorted(self.places.addresses):

@@ -38,6 +38,7 @@ _HANDLERS: dict[type, _Handler] = {
     commands.FormCluster: apply_membership.form_cluster,
     commands.ChangeMembers: apply_members.change_members,
     commands.Retire: apply_members.retire,
+    commands.RequestCertificate: apply_members.request_certificate,
     commands.MembersFollowed: apply_members.members_followed,
     commands.DcElected: apply_membership.dc_elected,
     commands.Join: apply_membership.join,

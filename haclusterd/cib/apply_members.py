@@ -19,6 +19,7 @@ from haclusterd.model.ids import NodeName
 VOTERS_MAX = 7
 """With more, each commit waits for more disks, and no more failures are survived that happen in practice."""
 MEMBERS_MAX = 64
+REQUEST_LENGTH_MAX = 8 * 1024
 
 
 def change_members(cib: Cib, command: commands.ChangeMembers, entry: Entry) -> Verdict:
@@ -35,6 +36,11 @@ def change_members(cib: Cib, command: commands.ChangeMembers, entry: Entry) -> V
         command.version,
         tuple(sorted({*cib.membership.retired, *dropped})),
         tuple(sorted({*cib.membership.revoked, *command.revoked})),
+        {
+            name: request
+            for name, request in cib.membership.renewals.items()
+            if name in members and members[name].certificate == cib.members[name].certificate
+        },
     )
     nodes = {name: status for name, status in cib.status.nodes.items() if name not in dropped}
     for name in members:
@@ -101,6 +107,20 @@ def retire(cib: Cib, command: commands.Retire, entry: Entry) -> Verdict:
     )
 
 
+def request_certificate(cib: Cib, command: commands.RequestCertificate, entry: Entry) -> Verdict:
+    """Note that a member is to get another certificate; whoever has the authority's key changes the members then."""
+    if command.node not in cib.members:
+        return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{command.node} is not a member of this cluster")
+    if len(command.request) > REQUEST_LENGTH_MAX:
+        return refuse(cib, RefusalCode.MEMBERS_CONFLICT, f"a request of {len(command.request)} characters")
+    renewals = {**cib.membership.renewals, command.node: command.request}
+    changed = replace(cib, membership=replace(cib.membership, renewals=dict(sorted(renewals.items()))))
+    if command.request:
+        return accept(changed)
+    text = f"{command.node} is to get another certificate, says {command.author}"
+    return accept(changed, change(ChangeKind.CERTIFICATE_REQUESTED, text, node=command.node))
+
+
 def members_followed(cib: Cib, command: commands.MembersFollowed, entry: Entry) -> Verdict:
     """Note that a node's pacer and links follow a version of the members."""
     status = cib.status.nodes.get(command.node)
@@ -130,4 +150,6 @@ def _difference(before: Member, after: Member) -> str:
     if before.addresses != after.addresses:
         places = " ".join(f"{host}:{port}" for host, port in after.addresses)
         return f"{after.name} is reached at {places}"
+    if before.certificate != after.certificate:
+        return f"{after.name} has {'another' if before.certificate else 'shown its'} certificate"
     return f"{after.name} changed"

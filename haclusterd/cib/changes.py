@@ -18,6 +18,7 @@ class ChangeKind(StrEnum):
     MEMBERS_CHANGED = "members-changed"
     NODE_RETIRED = "node-retired"
     FEATURE_LEVEL_ROSE = "feature-level-rose"
+    CERTIFICATE_REQUESTED = "certificate-requested"
     DC_ELECTED = "dc-elected"
     NODE_JOINED = "node-joined"
     NODE_LEAVING = "node-leaving"

@@ -60,6 +60,17 @@ class Retire:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestCertificate:
+    """A member is to get another certificate: a person wants it, or (with `request`) the member asks for it."""
+
+    node: NodeName
+    request: str
+    """PKCS #10 with a signature of the key in force, as text; empty: the member is to make it."""
+    author: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class MembersFollowed:
     """A node's pacer and links follow this version of the members."""
 
@@ -385,6 +396,7 @@ Command = (
     FormCluster
     | ChangeMembers
     | Retire
+    | RequestCertificate
     | MembersFollowed
     | DcElected
     | Join

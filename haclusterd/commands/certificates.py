@@ -9,14 +9,14 @@ import hashlib
 from collections.abc import Iterator
 from typing import Final
 
-from haclusterd.cib.commands import ChangeMembers
+from haclusterd.cib.commands import ChangeMembers, RequestCertificate
 from haclusterd.commands.arguments import Argument, Arguments, Kind
-from haclusterd.commands.context import Context
+from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.names import find_node
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.model.certificates import CertificateFacts
-from haclusterd.model.cluster import NodeState
+from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
@@ -64,7 +64,31 @@ def certificates(context: Context, arguments: Arguments) -> Outcome:
         return _show(context)
     if not node:
         return refusal(report(Code.MISSING_ARGUMENT, verb="cluster certificates", name="NODE", meaning="whose"))
-    return _revoke(context, node)
+    return _renew(context, node) if action == "renew" else _revoke(context, node)
+
+
+def _renew(context: Context, word: str) -> Outcome:
+    """Let a node make another key, and have it signed by whoever has the authority's."""
+    name = find_node(context, word)
+    if isinstance(name, ReportItem):
+        return refusal(name)
+    member, status = context.cib.members.get(name), context.cib.status.nodes.get(name)
+    if member is None or status is None or status.state is not NodeState.ONLINE:
+        return refusal(report(Code.REFUSED, problem=f"{name} is not online", remedy="crm status"))
+    before = member.certificate
+
+    def is_renewed(cib: Cib, _: LiveView | None) -> bool:
+        now = cib.members.get(name)
+        return now is not None and name not in cib.membership.renewals and now.certificate != before
+
+    return Outcome(
+        (report(Code.REQUESTED, what=f"{name} has another certificate; its old one is revoked in a moment"),),
+        commands=(RequestCertificate(name, "", context.author, context.reason),),
+        data={"schema": "haclusterd.membership/1", "node": name, "what": "renewed", "version": 0},
+        until=is_renewed,
+        waiting_for=f"{name} to ask, and the node with the authority's key to answer",
+        waits_by_default=True,
+    )
 
 
 def _show(context: Context) -> Outcome:
@@ -135,8 +159,8 @@ def _owner(context: Context, fingerprint: str) -> NodeName | None:
 
 
 VERBS = (
-    Verb("cluster.certificates", certificates, Permission.ADMINISTER, "Show the members' certificates; revoke one", (
-        Argument("action", Kind.WORD, "what to do", choices=("show", "revoke")),
+    Verb("cluster.certificates", certificates, Permission.ADMINISTER, "Show certificates; renew, revoke one", (
+        Argument("action", Kind.WORD, "what to do", choices=("show", "renew", "revoke")),
         Argument("node", Kind.WORD, "a node, or a fingerprint"),
     )),
 )  # fmt: skip

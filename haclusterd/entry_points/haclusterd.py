@@ -24,7 +24,7 @@ from haclusterd.adapters.agents_by_class import AgentsByClass
 from haclusterd.adapters.agents_ocf import AgentDirectories, OcfAgents, own_marks
 from haclusterd.adapters.agents_stonith import StonithAgents
 from haclusterd.adapters.authority_files import AuthorityFiles
-from haclusterd.adapters.certificates import NODE_CERTIFICATE, heartbeat_keys
+from haclusterd.adapters.certificates import NODE_CERTIFICATE, complete_adoption, heartbeat_keys
 from haclusterd.adapters.clock_boottime import BoottimeClock
 from haclusterd.adapters.control_server import Answer, ControlServer, ControlSocketBusy, PeerCredentials
 from haclusterd.adapters.crash_records import CrashFile
@@ -51,6 +51,7 @@ from haclusterd.runtime.enrolment import EnrolmentService
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.own_certificate import OwnCertificate
 from haclusterd.runtime.ports import NodePorts
+from haclusterd.runtime.renewal import RenewalService
 from haclusterd.runtime.replica import Replica
 from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, NodeSettings, SettingsError, load
 
@@ -102,7 +103,9 @@ class Daemon:
         self._loop = loop
         self._ended: asyncio.Future[int] = loop.create_future()
         self._is_draining = False
-        settings = _node_settings(installation)
+        complete_adoption(installation.directory)
+        authority = AuthorityFiles(installation.directory)
+        settings = replace(_node_settings(installation), adopt=self._adopt)
         self._pacer = PacerLink(installation.runtime_directory, BoottimeClock(loop), loop)
         self._runtime = NodeRuntime(
             settings,
@@ -111,7 +114,7 @@ class Daemon:
             retired=partial(self._end, EXIT_REMOVED),
             members_changed=self._members_changed,
         )
-        authority = AuthorityFiles(installation.directory)
+        self._renewal = RenewalService(self._runtime, authority)
         self._door = EnrolmentDoor(installation.directory)
         enrolment = EnrolmentService(self._runtime, authority, self._door)
         self._own_certificate = OwnCertificate(
@@ -209,6 +212,9 @@ class Daemon:
     def _end(self, code: int) -> None:
         if not self._ended.done():
             self._ended.set_result(code)
+
+    def _adopt(self, certificate: str) -> bool:
+        return self._renewal.adopt(certificate)
 
     def _members_changed(self, members: tuple[Member, ...]) -> None:
         """Remember them for the next start, off the main loop; a daemon that cannot write goes on without."""

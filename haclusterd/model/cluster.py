@@ -46,6 +46,8 @@ class Membership:
     """Names that never come back: their votes and promises may have been forgotten."""
     revoked: tuple[str, ...] = ()
     """SHA-256 fingerprints of certificates that are no longer accepted, in hexadecimal digits."""
+    renewals: Mapping[NodeName, str] = field(default_factory=dict)
+    """Members that are to get another certificate: empty, or what they ask the authority to sign."""
 
 
 class NodeState(StrEnum):

@@ -33,6 +33,25 @@ class Authority(Protocol):
         """
         ...
 
+    def has_key(self) -> bool:
+        """Tell whether the authority's key lies beside this node's certificate."""
+        ...
+
+    def sign_renewal(self, request: str, node: NodeName, hosts: Iterable[str], present: str) -> str:
+        """Return another certificate for what `begin_renewal` asks; `present` is the one in force (both PEM).
+
+        Raises AuthorityMissing, or ValueError when the holder of the present key did not ask.
+        """
+        ...
+
+    def begin_renewal(self, node: NodeName) -> str:
+        """Make a new key for this node, and return what the authority is asked; empty when it cannot be kept."""
+        ...
+
+    def adopt(self, certificate: str) -> bool:
+        """Take a certificate for the key of `begin_renewal` into use; False when it is for no such key."""
+        ...
+
     def own_certificate(self) -> str:
         """Return this node's certificate (PEM), as it is on the disk; empty when it cannot be read."""
         ...

@@ -31,7 +31,7 @@ from haclusterd.protocol.enrolment_token import (
 )
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.runtime.member_change import InForce, MemberChange, Wait, with_member
+from haclusterd.runtime.member_change import InForce, MemberChange, Wait, with_members
 from haclusterd.runtime.node import NodeRuntime
 
 PORT_OFFSET = 1
@@ -256,7 +256,7 @@ class EnrolmentService:
             certificate=invitation.certificate,
             wants_vote=not terms.is_learner,
         )
-        return with_member(cib, member, invitation.author, f"{application.node} joins")
+        return with_members(cib, {member.name: member}, invitation.author, f"{application.node} joins")
 
     def _ended(
         self, visit: Visit, invitation: _Invitation, application: Apply, problem: ReportItem | None

@@ -5,13 +5,14 @@ before. So a wish is made into a command over the newest CIB, proposed, and made
 else was faster; until it is in force, refused for good, or its patience is over.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from haclusterd.cib.apply_members import objection_to, waits_for
 from haclusterd.cib.changes import Applied, RefusalCode
 from haclusterd.cib.commands import ChangeMembers
 from haclusterd.model.cluster import Cib, Member
+from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import after
 from haclusterd.ports.clock import Timer
 from haclusterd.reports.codes import Code
@@ -141,14 +142,15 @@ class MemberChange:
             self._timer = None
 
 
-def with_member(cib: Cib, member: Member, author: str, reason: str) -> ChangeMembers:
-    """Return the change that adds or replaces one member."""
-    members = {**cib.members, member.name: member}
-    return ChangeMembers(
-        cib.membership.version + 1, tuple(members[name] for name in sorted(members)), (), author, reason
-    )
+def with_members(
+    cib: Cib, changed: Mapping[NodeName, Member], author: str, reason: str, revoked: tuple[str, ...] = ()
+) -> ChangeMembers:
+    """Return the change that adds or replaces members, and revokes certificates."""
+    members = {**cib.members, **changed}
+    listed = tuple(members[name] for name in sorted(members))
+    return ChangeMembers(cib.membership.version + 1, listed, revoked, author, reason)
 
 
-def with_certificate(cib: Cib, member: Member, certificate: str) -> ChangeMembers:
-    """Return the change by which a member shows its certificate to the others."""
-    return with_member(cib, replace(member, certificate=certificate), str(member.name), "it shows its certificate")
+def with_certificate(cib: Cib, member: Member, certificate: str, author: str) -> ChangeMembers:
+    """Return the change by which the others see a member's certificate."""
+    return with_members(cib, {member.name: replace(member, certificate=certificate)}, author, "")

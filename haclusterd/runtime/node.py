@@ -646,6 +646,10 @@ class NodeRuntime:
         self._followed = version
         members = tuple(self._cib.members.values())
         self._log("daemon.members", Priority.NOTICE, version=version, members=",".join(each.name for each in members))
+        own = self._cib.members.get(self._settings.node)
+        if own is not None and own.certificate and self._settings.adopt(own.certificate):
+            # Before pacer and links: the others reckon with the key of the new certificate from this entry on.
+            self._log("certificate.renewed", Priority.NOTICE)
         self._ports.pacer.configure(self._pacer_settings())
         addresses = {member.name: member.addresses for member in members}
         self._ports.store.follow_places(PeerPlaces(version, addresses, frozenset(self._cib.membership.revoked)))

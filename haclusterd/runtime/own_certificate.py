@@ -37,7 +37,8 @@ class OwnCertificate:
         now = self._runtime.ports.clock.now()
         if self._is_busy or now < self._retry_at or me is None or me.certificate:
             return
-        if self._is_wanted() or any(member.certificate for member in members.values()):
+        is_needed = self._is_wanted() or self._runtime.cib.membership.renewals
+        if is_needed or any(member.certificate for member in members.values()):
             self._is_busy = True
             self._serial += 1
             MemberChange(self._runtime, f"certificate:{self._serial}", self._wish, self._ended).begin()
@@ -46,7 +47,7 @@ class OwnCertificate:
         me = cib.members.get(self._runtime.settings.node)
         if me is None or me.certificate:
             return InForce()
-        return with_certificate(cib, me, self._own())
+        return with_certificate(cib, me, self._own(), str(me.name))
 
     def _ended(self, problem: ReportItem | None) -> None:
         self._is_busy = False

@@ -50,6 +50,9 @@ class NodeSettings:
     derive_key: Callable[[NodeName, str], bytes | None] = field(default=lambda _node, _certificate: None, repr=False)
     """The heartbeat key that this node shares with a member, from that member's certificate (PEM)."""
 
+    adopt: Callable[[str], bool] = field(default=lambda _: False, repr=False)
+    """Take this node's own certificate, as the members have it now, into use, if it is a new one; tell whether."""
+
     def member(self, node: NodeName) -> Member | None:
         """Return a member by name."""
         return next((member for member in self.members if member.name == node), None)

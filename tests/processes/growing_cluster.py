@@ -21,10 +21,10 @@ CRM_TIMEOUT_S = 120
 
 
 class GrowingCluster(Scenario):
-    """No node is there at first; `begin` makes one, `join` the others. Each has a loopback address of its own."""
+    """`begin` makes the first node, `join` the others; unless some are there at first, set up by files."""
 
-    def __init__(self, directory: Path) -> None:
-        self.cluster = LocalCluster(directory, names=(), environment={"PYTHONUNBUFFERED": "1"})
+    def __init__(self, directory: Path, *names: str) -> None:
+        self.cluster = LocalCluster(directory, names=names, environment={"PYTHONUNBUFFERED": "1"})
         self.cluster.setup()
 
     # -- nodes ------------------------------------------------------------------------------------------------------

@@ -29,6 +29,39 @@ def test_a_cluster_grows_from_one_node_to_three(cluster: GrowingCluster) -> None
     assert cluster.members_by_node() == dict.fromkeys(("n1", "n2", "n3"), ("n1", "n2", "n3"))
 
 
+def test_five_voters_survive_two_and_three_remain_when_two_votes_are_taken(cluster: GrowingCluster) -> None:
+    cluster.begin("n1").grow("n2", "n3", "n4", "n5")
+    assert cluster.members_by_node() == dict.fromkeys(cluster.cluster.names, ("n1", "n2", "n3", "n4", "n5"))
+    even = cluster.must_crm("n1", "cluster", "vote", "n4", "off")
+    assert "4 voters" in even
+    cluster.must_crm("n1", "cluster", "vote", "n5", "off")
+    assert cluster.voters() == {"n1", "n2", "n3"}
+    assert cluster.online() == {"n1", "n2", "n3", "n4", "n5"}
+    for name in ("n4", "n5"):
+        cluster.must_crm("n1", "cluster", "vote", name, "on")
+    assert len(cluster.voters()) == 5
+    for name in ("n1", "n2"):
+        cluster.forget(name)
+    cluster.until("a leader among the rest", lambda: cluster.status()["dc"] in ("n3", "n4", "n5"))
+    assert cluster.crm("n3", "configure", "property", "batch-limit=7").returncode == 0
+
+
+def test_a_cluster_that_was_set_up_by_files_takes_new_nodes(tmp_path: Path) -> None:
+    made = GrowingCluster(tmp_path / "cluster", "n1", "n2", "n3")
+    try:
+        made.form()
+        authority = tmp_path / "cluster" / "setup" / "authority"
+        missing = made.crm("n1", "cluster", "invite")
+        assert (missing.returncode, "the authority's key is not here" in missing.stderr) == (66, True), missing.stderr
+        made.join("n4", "--authority", str(authority), "--learner")
+        assert made.voters() == {"n1", "n2", "n3"}
+        made.until("everybody to hear n4", lambda: made.online() == {"n1", "n2", "n3", "n4"})
+        made.hold("n4 to be online", lambda: made.states()["n4"] == "online", 3)
+        assert made.events("node-lost") == []
+    finally:
+        made.close()
+
+
 def test_a_node_leaves_for_good_and_another_takes_its_place(cluster: GrowingCluster) -> None:
     cluster.begin("n1").grow("n2", "n3")
     cluster.with_service()

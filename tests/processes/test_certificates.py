@@ -1,0 +1,170 @@
+"""Real daemons: certificates are renewed under load and revoked, and who is not invited does not come in."""
+
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from haclusterd.adapters.certificates import facts_of
+from haclusterd.model.ids import NodeName
+from haclusterd.protocol.enrolment_token import read_token, write_token
+from tests.processes.growing_cluster import REPOSITORY, GrowingCluster
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[GrowingCluster]:
+    made = GrowingCluster(tmp_path / "cluster")
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def fingerprint(cluster: GrowingCluster, name: str) -> str:
+    return facts_of((cluster.cluster.nodes[NodeName(name)].bundle / "node.pem").read_bytes()).fingerprint
+
+
+class Load:
+    """Somebody who changes the configuration all the time; every change must be acknowledged."""
+
+    def __init__(self, cluster: GrowingCluster) -> None:
+        self._cluster, self._is_over = cluster, threading.Event()
+        self.acknowledged, self.refused = 0, list[str]()
+        self._thread = threading.Thread(target=self._work)
+        self._thread.start()
+
+    def _work(self) -> None:
+        while not self._is_over.is_set():
+            text = f"property cluster-recheck-interval={600 + self.acknowledged}s\n"
+            answer = self._cluster.answer("configure.script", text=text, source="load")
+            if answer is not None and answer.exit == 0:
+                self.acknowledged += 1
+            else:
+                self.refused.append(str(answer))
+
+    def end(self) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+
+def test_certificates_are_renewed_under_load(cluster: GrowingCluster) -> None:
+    cluster.begin("n1").grow("n2", "n3")
+    cluster.with_service()
+    old = {name: fingerprint(cluster, name) for name in ("n1", "n2", "n3")}
+    term = cluster.asked("n1", "cluster", "members")["leader"]
+    load = Load(cluster)
+    try:
+        for name in ("n3", "n1"):
+            cluster.must_crm("n2", "cluster", "certificates", "renew", name)
+        revoked = {old["n1"], old["n3"]}
+        cluster.until("the old ones to be revoked", lambda: revoked <= set(
+            cluster.asked("n2", "cluster", "certificates")["revoked"]))  # fmt: skip
+        cluster.hold("all nodes online", lambda: cluster.online() == {"n1", "n2", "n3"}, 5)
+    finally:
+        load.end()
+    assert load.refused == []
+    assert load.acknowledged > 50
+    assert fingerprint(cluster, "n1") != old["n1"]
+    assert fingerprint(cluster, "n2") == old["n2"]
+    assert fingerprint(cluster, "n3") != old["n3"]
+    assert cluster.events("node-lost") == []
+    assert cluster.asked("n1", "cluster", "members")["leader"] == term
+    # Everybody is heard with the new keys, and after a restart as well.
+    cluster.brain("n3").kill()
+    cluster.restart_brain("n3")
+    cluster.until("n3 to be whole again", lambda: cluster.online() == {"n1", "n2", "n3"} and cluster.is_idle())
+    assert cluster.events("node-lost") == []
+
+
+def test_a_revoked_certificate_is_refused_and_said_once(cluster: GrowingCluster, tmp_path: Path) -> None:
+    cluster.begin("n1").grow("n2", "n3")
+    node = cluster.cluster.nodes[NodeName("n3")]
+    kept = tmp_path / "stolen"
+    shutil.copytree(node.bundle, kept)
+    cluster.must_crm("n1", "cluster", "certificates", "renew", "n3")
+    stolen = facts_of((kept / "node.pem").read_bytes()).fingerprint
+    cluster.until("it to be revoked", lambda: stolen in cluster.asked("n1", "cluster", "certificates")["revoked"])
+    cluster.until("all three online", lambda: cluster.online() == {"n1", "n2", "n3"})
+    # Who has the old files cannot even speak with the others.
+    port = cluster.cluster.nodes[NodeName("n1")].port
+    for _ in range(5):
+        assert not _is_welcome(kept, cluster.cluster.host, port)
+    assert _is_welcome(node.bundle, cluster.cluster.host, port)
+    said = [line for line in cluster.log("n1").splitlines() if "is revoked" in line]
+    assert len([line for line in said if "the certificate of n3 is revoked" in line]) == 1, said
+    unsafe = cluster.crm("n1", "cluster", "certificates", "revoke", "n2")
+    assert (unsafe.returncode, "n2 uses this certificate" in unsafe.stderr) == (107, True), unsafe.stderr
+
+
+def _is_welcome(credentials: Path, host: str, port: int) -> bool:
+    """Tell whether a peer with these files is greeted: whether the daemon answers its greeting at all."""
+    code = (
+        "import sys, socket, msgpack, yaml\n"
+        "from pathlib import Path\n"
+        "from haclusterd.adapters.certificates import tls_context\n"
+        "directory, host, port = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])\n"
+        "uuid = yaml.safe_load((directory / 'haclusterd.yaml').read_text())['cluster']['uuid']\n"
+        "greeting = msgpack.packb([1, uuid, 'n3', 'n1'])\n"
+        "stream = tls_context(directory, is_server=False).wrap_socket(socket.create_connection((host, port), 5))\n"
+        "stream.sendall(len(greeting).to_bytes(4, 'big') + greeting)\n"
+        "try:\n"
+        "    sys.exit(0 if stream.recv(4) else 1)\n"
+        "except OSError:\n"
+        "    sys.exit(1)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(credentials), host, str(port)], cwd=REPOSITORY, check=False, timeout=30
+    )
+    return done.returncode == 0
+
+
+def test_who_is_not_invited_does_not_come_in(cluster: GrowingCluster, tmp_path: Path) -> None:
+    cluster.begin("n1")
+    cluster.until("n1 to be the DC", lambda: cluster.status()["dc"] == "n1")
+    host, directory = cluster.cluster.host, tmp_path / "nobody"
+
+    def join(token: str, *words: str, name: str = "n2") -> tuple[int, str]:
+        port = 7400 if name == "n2" else cluster.cluster.nodes[NodeName("n1")].port
+        done = cluster.crm(
+            None, "cluster", "join", "--token", "-", f"--node={name}", f"--address={host}:{port}",
+            f"--directory={directory}", f"--state-directory={tmp_path / 'state'}",
+            f"--runtime-directory={tmp_path / 'run'}", *words, stdin=token + "\n",
+        )  # fmt: skip
+        assert not (directory / "haclusterd.yaml").exists()
+        return done.returncode, done.stderr
+
+    good = read_token(cluster.token("n1", "n2"))
+    other_secret = write_token(type(good)(good.addresses, good.pin, b"x" * 16))
+    other_cluster = write_token(type(good)(good.addresses, b"x" * 32, good.secret))
+    expired = cluster.token("n1", "--valid", "1s")
+    cluster.until("it to be over", lambda: "enrolment.expired" in cluster.log("n1"))
+    with socket.create_connection(good.addresses[0], 5) as garbage:
+        garbage.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        garbage.recv(100)
+    for found, wanted in (
+        (join("hacl1-nonsense"), (2, "it is damaged")),
+        (join(other_secret), (77, "this invitation is not known here")),
+        (join(other_cluster), (77, "the token was made by another cluster")),
+        (join(expired), (77, "this invitation is not known here")),
+        (join(write_token(good), name="n9"), (77, "the token is for n2")),
+        (join(cluster.token("n1"), name="n1"), (108, "node n1 exists already")),
+        (join(cluster.token("n1"), name="n8"), (77, "is the address of n1")),
+    ):
+        assert found[0] == wanted[0], found
+        assert wanted[1] in found[1], found
+    assert list(cluster.members()) == ["n1"]
+    log = cluster.log("n1")
+    assert log.count("enrolment.denied") == 5
+    assert "enrolment.turned-away" in log
+    assert good.secret.hex() not in log
+    assert write_token(good) not in log
+    assert cluster.must_crm("n1", "cluster", "invite", "--withdraw")
+    assert join(write_token(good)) == (69, join(write_token(good))[1])
+    assert cluster.brain("n1").poll() is None
