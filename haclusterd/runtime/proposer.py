@@ -116,6 +116,10 @@ class Proposer:
         if pending is None:
             return None
         del self._pending[pending.key]
+        # There is room for one more: it need not sit out its pause.
+        waiting = next((each for each in self._pending.values() if not each.is_sent and each.send_at), None)
+        if waiting is not None:
+            waiting.send_at = Instant(0)
         if pending.done is not None:
             pending.done(applied)
         return pending.key
