@@ -2,7 +2,8 @@
 
 Invariant: what the Raft thread says of withdrawn nodes is in the page of the running pacer before the call returns, or,
 where there is no page yet, is written into it before that pacer is told that it is complete; a new page begins with
-nobody being echoed. The page of an earlier brain is revoked in `start`, before anything else.
+nobody being echoed. The page of an earlier brain is revoked in `start`, before anything else. The pacer is handed
+numeric addresses only: names are looked up here, again and again, and what changed is handed over.
 
 The lock is held for the writing of a few words, never while anything waits.
 """
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from haclusterd.adapters.name_resolution import Address, NameResolver, is_numeric
 from haclusterd.adapters.pacer_page_file import SOCKET_NAME, MappedPage, open_page
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
@@ -23,6 +25,9 @@ from haclusterd.protocol import pacer_socket
 
 RETRY_MS = 100
 RECEIVE_SIZE = 65536
+NAMES_EVERY_S = 10.0
+"""Between two lookups of the addresses that are names."""
+ANY_HOST = {socket.AF_INET: "0.0.0.0", socket.AF_INET6: "::"}
 
 
 class PacerLink:
@@ -45,6 +50,9 @@ class PacerLink:
         self._is_known = False
         self._is_empty: bool | None = None
         self._is_condemned = False
+        self._names = NameResolver()
+        self._looking_up: asyncio.Task[None] | None = None
+        self._handed_over: PacerSettings | None = None
 
     def start(self, settings: PacerSettings, changed: Callable[[PacerReport], None]) -> None:
         """Revoke what an earlier brain said, then connect as soon as there is a pacer."""
@@ -53,6 +61,7 @@ class PacerLink:
         self._changed = changed
         self._map()
         self._connect()
+        self._looking_up = self._loop.create_task(self._look_up_names())
 
     def configure(self, settings: PacerSettings) -> None:
         """Hand over changed settings. A new incarnation of this process has the withdrawn set of the one before."""
@@ -134,6 +143,9 @@ class PacerLink:
     def stop(self) -> None:
         """Disconnect."""
         self._is_stopped = True
+        if self._looking_up is not None:
+            self._looking_up.cancel()
+        self._names.close()
         if self._retry is not None:
             self._retry.cancel()
         self._disconnect()
@@ -191,13 +203,42 @@ class PacerLink:
         """Send settings whole, or begin anew: a pacer that reads nothing is not one that has them."""
         if self._connection is None:
             return
-        frame = pacer_socket.encode(settings)
+        self._handed_over = self._numeric(settings)
+        frame = pacer_socket.encode(self._handed_over)
         try:
             is_sent = self._connection.send(frame, socket.MSG_NOSIGNAL) == len(frame)
         except OSError:
             is_sent = False
         if not is_sent:
             self._reconnect()
+
+    def _numeric(self, settings: PacerSettings) -> PacerSettings:
+        """Put what is known of names in their place; each address stays the one link that it is."""
+        return replace(
+            settings,
+            listen=tuple(map(self._listening, settings.listen)),
+            peers=tuple(
+                replace(peer, addresses=tuple(self._names.known(address)[0] for address in peer.addresses))
+                for peer in settings.peers
+            ),
+        )
+
+    def _listening(self, address: Address) -> Address:
+        """Return where to listen; what an own name stands for here says nothing of how others reach it."""
+        known = self._names.known(address)[0]
+        if is_numeric(address[0]) or not is_numeric(known[0]):
+            return address
+        return ANY_HOST[socket.AF_INET6 if ":" in known[0] else socket.AF_INET], address[1]
+
+    async def _look_up_names(self) -> None:
+        while True:
+            settings = self._settings
+            assert settings is not None
+            await self._names.resolve_all((*settings.listen, *(a for peer in settings.peers for a in peer.addresses)))
+            assert self._settings is not None
+            if self._handed_over is not None and self._numeric(self._settings) != self._handed_over:
+                self._send(self._settings)
+            await asyncio.sleep(NAMES_EVERY_S)
 
     def _readable(self) -> None:
         if self._drain():

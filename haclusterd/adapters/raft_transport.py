@@ -2,7 +2,8 @@
 
 The certificate's common name must be the peer's node name, and the greeting must name this cluster and both ends; only
 then is a frame read. Of two nodes the one with the greater name dials. A new session replaces the old one, which is
-mute from that instant on. Every link carries pings, so that a dead one is found before it is needed.
+mute from that instant on. Every link carries pings, so that a dead one is found before it is needed. All addresses of a
+peer are tried beside each other, the first one that is answered by that peer is taken; names are looked up at each try.
 
 Layout: length u32 big endian, then that many bytes; length 0 is a ping. Greeting: msgpack [version, cluster, from, to].
 It must never trust a length, and never read from anyone it has not recognised.
@@ -18,6 +19,8 @@ from dataclasses import dataclass, field
 import msgpack
 
 from haclusterd.adapters.certificates import node_name_of
+from haclusterd.adapters.name_resolution import Address as Address
+from haclusterd.adapters.name_resolution import NameResolver, is_numeric
 from haclusterd.adapters.raft_settings import MAX_FRAME_BYTES, RaftTimers
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.ports.store import PeerPlaces
@@ -30,6 +33,8 @@ STRANGERS_MAX = 64
 WRITE_BUFFER_MAX = 8 * 1024 * 1024
 """Bytes a peer may leave unread before its session is given up."""
 BACKOFF_FIRST_S, BACKOFF_LAST_S = 0.1, 1.0
+STAGGER_S = 0.2
+"""Between the tries of two addresses of a peer: the first is preferred, but must not keep others waiting."""
 PATIENCE_S = 2.0
 """How long the node with the lesser name lets the other one dial."""
 PLACES_MARK = b"\xc1"
@@ -41,7 +46,7 @@ REDIAL_POLL_S, REDIAL_POLLS = 0.05, 20
 
 _log = logging.getLogger(__name__)
 
-Address = tuple[str, int]
+_Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class GreetingRefused(ConnectionError):  # noqa: N818 (a verdict, not an accident)
@@ -92,6 +97,7 @@ class RaftTransport:
     _servers: dict[Address, asyncio.Server] = field(default_factory=dict)
     _dialling: dict[NodeName, asyncio.Task[None]] = field(default_factory=dict)
     _noted: set[str] = field(default_factory=set)
+    _resolver: NameResolver = field(default_factory=NameResolver)
 
     async def start(self, links: Links) -> None:
         """Listen and begin to dial; raises OSError when none of the addresses can be had.
@@ -152,8 +158,10 @@ class RaftTransport:
 
     async def _listen(self, address: Address) -> OSError | None:
         try:
+            # What an own name stands for here (often a loopback address) says nothing of how others reach it.
+            host = address[0] if is_numeric(address[0]) else None
             server = await asyncio.start_server(
-                self._accept, *address, ssl=self.server_context, ssl_handshake_timeout=GREETING_TIMEOUT_S
+                self._accept, host, address[1], ssl=self.server_context, ssl_handshake_timeout=GREETING_TIMEOUT_S
             )
         except OSError as error:
             self._note(f"cannot listen on {address}: {error!r}", once=f"{address} {error!r}")
@@ -180,6 +188,7 @@ class RaftTransport:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._resolver.close()
         await asyncio.sleep(0)
 
     def send(self, peer: NodeName, frame: bytes) -> None:
@@ -226,29 +235,24 @@ class RaftTransport:
             if self.node < peer:
                 # The other end dials first; but it may not know this node yet, or not its new address.
                 await asyncio.sleep(PATIENCE_S)
-            for address in self.places.addresses[peer]:
-                session = self._sessions.get(peer)
-                if session is not None:
-                    await session.ended.wait()
-                    pause_s = BACKOFF_FIRST_S
-                elif await self._dial(peer, address):
-                    pause_s = BACKOFF_FIRST_S
+            session = self._sessions.get(peer)
+            if session is not None:
+                await session.ended.wait()
+                pause_s = BACKOFF_FIRST_S
+            elif await self._dial(peer):
+                pause_s = BACKOFF_FIRST_S
             await asyncio.sleep(pause_s)
             pause_s = min(BACKOFF_LAST_S, 2 * pause_s)
 
-    async def _dial(self, peer: NodeName, address: Address) -> bool:
+    async def _dial(self, peer: NodeName) -> bool:
         """Connect and serve until the session ends; return whether there was one."""
-        try:
-            async with asyncio.timeout(GREETING_TIMEOUT_S):
-                reader, writer = await asyncio.open_connection(*address, ssl=self.client_context)
-        except OSError as error:
-            self._note(f"{peer} at {address}: {error!r}", once=f"{peer} {error!r}")
+        connection = await self._reach(peer)
+        if connection is None:
             return False
+        reader, writer = connection
         is_greeted = False
         try:
             async with asyncio.timeout(GREETING_TIMEOUT_S):
-                if self._recognise(writer) != peer:
-                    raise GreetingRefused(f"{address} is not {peer}")
                 self._greet(writer, peer)
                 await self._read_greeting(reader, peer)
             is_greeted = True
@@ -258,6 +262,51 @@ class RaftTransport:
         finally:
             writer.transport.abort()
         return is_greeted
+
+    async def _reach(self, peer: NodeName) -> _Connection | None:
+        """Try all addresses of a peer, each a little later than the one before; return the first connection to it."""
+        trying = {
+            self._spawn_try(peer, address, number * STAGGER_S)
+            for number, address in enumerate(self.places.addresses[peer])
+        }
+        reached: _Connection | None = None
+        try:
+            while trying and reached is None:
+                done, trying = await asyncio.wait(trying, return_when=asyncio.FIRST_COMPLETED)
+                for each in sorted(done, key=lambda task: task.get_name()):
+                    reached = _keep_first(reached, each.result())
+        finally:
+            for each in trying:
+                each.cancel()
+                each.add_done_callback(_close_late)
+        return reached
+
+    def _spawn_try(self, peer: NodeName, address: Address, delay_s: float) -> "asyncio.Task[_Connection | None]":
+        return asyncio.get_running_loop().create_task(self._try(peer, address, delay_s), name=f"{delay_s:09.3f}")
+
+    async def _try(self, peer: NodeName, address: Address, delay_s: float) -> _Connection | None:
+        """Connect to whatever a name stands for; None when nothing there is this peer."""
+        await asyncio.sleep(delay_s)
+        try:
+            found = await self._resolver.resolve(address)
+        except OSError as error:
+            self._note(f"{peer} at {address}: {error}", once=f"{peer} {error}")
+            return None
+        for numeric in found:
+            try:
+                async with asyncio.timeout(GREETING_TIMEOUT_S):
+                    reader, writer = await asyncio.open_connection(*numeric, ssl=self.client_context)
+            except OSError as error:
+                self._note(f"{peer} at {numeric}: {error!r}", once=f"{peer} {error!r}")
+                continue
+            try:
+                if self._recognise(writer) == peer:
+                    return reader, writer
+                self._note(f"{numeric} is not {peer}")
+            except GreetingRefused as error:
+                self._note(f"{peer} at {numeric}: {error}", once=f"{peer} {error}")
+            writer.transport.abort()
+        return None
 
     def _recognise(self, writer: asyncio.StreamWriter) -> NodeName:
         certificate = writer.get_extra_info("peercert") or {}
@@ -360,6 +409,19 @@ class RaftTransport:
         if key not in self._noted and len(self._noted) < REASONS_MAX:
             self._noted.add(key)
             _log.warning("%s: %s", self.node, what)
+
+
+def _keep_first(reached: _Connection | None, other: _Connection | None) -> _Connection | None:
+    """Return the connection that came first; one that came beside it is closed."""
+    if reached is not None and other is not None:
+        other[1].transport.abort()
+    return reached or other
+
+
+def _close_late(late: "asyncio.Task[_Connection | None]") -> None:
+    connection = None if late.cancelled() or late.exception() else late.result()
+    if connection is not None:
+        connection[1].transport.abort()
 
 
 def _fingerprint(writer: asyncio.StreamWriter) -> str:

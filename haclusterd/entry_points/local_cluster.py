@@ -261,15 +261,16 @@ class LocalCluster:
 
 def free_ports(host: str, count: int) -> list[int]:
     """Return ports that are free for TCP and UDP now."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     ports: list[int] = []
     held: list[socket.socket] = []
     try:
         while len(ports) < count:
-            stream = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            stream = socket.socket(family, socket.SOCK_STREAM)
             held.append(stream)
             stream.bind((host, 0))
             port = int(stream.getsockname()[1])
-            datagram = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            datagram = socket.socket(family, socket.SOCK_DGRAM)
             held.append(datagram)
             try:
                 datagram.bind((host, port))

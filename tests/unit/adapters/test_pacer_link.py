@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.adapters import pacer_link
 from haclusterd.adapters.clock_boottime import BoottimeClock
 from haclusterd.adapters.pacer_link import PacerLink
 from haclusterd.adapters.pacer_page_file import PAGE_NAME, SOCKET_NAME, make_page, open_page
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
-from haclusterd.model.pacer import NO_LEASE, HeldLease, PacerReport, PacerSettings
+from haclusterd.model.pacer import NO_LEASE, HeldLease, PacerReport, PacerSettings, PeerAddress
 from haclusterd.protocol import pacer_socket
 from haclusterd.protocol.pacer_page import PAGE_SIZE
+from tests.unit.adapters.test_name_resolution import NameServer
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 BOTH = (N1, N2)
@@ -104,6 +106,35 @@ async def test_a_pacer_that_comes_later_gets_all_that_was_said(tmp_path: Path) -
         )
         page.publish_lease(HeldLease(OWN.token, Instant(900)))
         assert link.lease_until() == 900
+
+
+async def test_the_pacer_gets_numbers_for_names_and_again_when_they_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pacer_link, "NAMES_EVERY_S", 0.01)
+    server = NameServer(monkeypatch)
+    server.names = {"n1.example": ["127.0.1.1"], "n2.example": ["192.0.2.2"]}
+    make_page(tmp_path)
+    addresses = (("2001:db8::2", 7100), ("n2.example", 7100), ("n9.example", 7100))
+    peer = PeerAddress(N2, addresses, b"k" * 32, is_voter=True)
+    named = replace(SETTINGS, listen=(("127.0.0.1", 7100), ("n1.example", 7100)), peers=(peer,))
+    pacer = Pacer()
+    link = new_link(tmp_path)
+
+    async def until_told(numeric: str) -> None:
+        wanted = (("2001:db8::2", 7100), (numeric, 7100), ("n9.example", 7100))
+        listen = (("127.0.0.1", 7100), ("0.0.0.0", 7100))
+        while True:
+            told = await pacer.received.get()
+            assert isinstance(told, PacerSettings)
+            if told == replace(named, listen=listen, peers=(replace(peer, addresses=wanted),)):
+                return
+
+    async with asyncio.timeout(10), pacer.serving(tmp_path, link):
+        link.start(named, lambda report: None)
+        await until_told("192.0.2.2")
+        server.names["n2.example"] = ["192.0.2.22"]
+        await until_told("192.0.2.22")
 
 
 async def test_a_node_is_withdrawn_as_long_as_one_of_its_incarnations_is(tmp_path: Path) -> None:

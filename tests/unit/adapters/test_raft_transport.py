@@ -340,7 +340,7 @@ async def test_the_dialling_end_checks_as_well(network: Network, caplog: pytest.
     write_node_credentials(network.directory / "impostor", network.authority.certificate, credentials)
     await network.start(N1, credentials="impostor")
     second = await network.start(N2)
-    await until(lambda: "session with n1 closed" in caplog.text)
+    await until(lambda: "the certificate names n3, which is no peer here" in caplog.text)
     assert second.told == []
 
 

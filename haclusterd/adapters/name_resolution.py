@@ -1,0 +1,87 @@
+"""From names to numeric addresses, on threads of its own: a name server that does not answer holds nothing else up.
+
+asyncio looks names up on the loop's default threads, which are the Raft thread's way to the disk; two lookups that hang
+would stop every fsync. Here an address that is numeric costs nothing, a lookup has a deadline, and what was found last
+stands in for one that fails, so that a cluster outlives its name server.
+"""
+
+import asyncio
+import socket
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+LOOKUP_TIMEOUT_S = 2.0
+THREADS = 2
+ANSWERS_MAX = 8
+"""Numeric addresses of one name."""
+
+Address = tuple[str, int]
+
+
+def is_numeric(host: str) -> bool:
+    """Tell whether an address is one without any lookup; IPv6 may carry a zone."""
+    try:
+        socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return False
+    return bool(host)
+
+
+class NameResolver:
+    """Looks names up for one loop."""
+
+    def __init__(self) -> None:
+        self._threads: ThreadPoolExecutor | None = None
+        self._found: dict[Address, tuple[Address, ...]] = {}
+        self._under_way: dict[Address, asyncio.Future[tuple[Address, ...]]] = {}
+
+    async def resolve(self, address: Address) -> tuple[Address, ...]:
+        """Return what the name stands for now, or stood for last; raises OSError when that was never known."""
+        if is_numeric(address[0]):
+            return (address,)
+        try:
+            async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+                self._found[address] = await asyncio.shield(self._look_up(address))
+        except (OSError, UnicodeError):
+            if address not in self._found:
+                raise OSError(f"the name {address[0]} is not known") from None
+        return self._found[address]
+
+    def known(self, address: Address) -> tuple[Address, ...]:
+        """Return what the name stood for when it was last looked up; itself when it is numeric or not known."""
+        return self._found.get(address, (address,))
+
+    async def resolve_all(self, addresses: Iterable[Address]) -> None:
+        """Look up all of these that are names, so that `known` knows them."""
+        names = sorted({address for address in addresses if not is_numeric(address[0])})
+        await asyncio.gather(*(self.resolve(address) for address in names), return_exceptions=True)
+
+    def _look_up(self, address: Address) -> "asyncio.Future[tuple[Address, ...]]":
+        """Begin a lookup, or join the one that is under way: a name that hangs takes one thread, not all."""
+        found = self._under_way.get(address)
+        if found is None:
+            loop = asyncio.get_running_loop()
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="names")
+            found = loop.run_in_executor(self._threads, partial(_look_up, *address))
+            found.add_done_callback(partial(self._ended, address))
+            self._under_way[address] = found
+        return found
+
+    def _ended(self, address: Address, found: "asyncio.Future[tuple[Address, ...]]") -> None:
+        del self._under_way[address]
+        if not found.cancelled():
+            # Taken note of here also when nobody waits for it any more.
+            found.exception()
+
+    def close(self) -> None:
+        """Begin no more lookups; one that hangs ends by itself."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _look_up(host: str, port: int) -> tuple[Address, ...]:
+    answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    found = dict.fromkeys((str(answer[4][0]), port) for answer in answers)
+    return tuple(found)[:ANSWERS_MAX]
