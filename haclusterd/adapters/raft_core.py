@@ -426,9 +426,11 @@ class RaftCore:
     def apply(self, entry: LogEntry) -> None:
         """Fold a committed entry into the state."""
         command, index, term = entry
-        fold = self._machine.apply_voters if command[0] == VOTERS else self._machine.apply
-        self._deliver(Applied(index, Term(term), fold(index, Term(term), command[1:])))
-        if command[0] == VOTERS:
+        payload, is_voters = command[1:], command[0] == VOTERS
+        fold = self._machine.apply_voters if is_voters else self._machine.apply
+        outcome = fold(index, Term(term), payload)
+        self._deliver(Applied(index, Term(term), outcome, payload, is_voters))
+        if is_voters:
             self._voter_sets = [item for item in self._voter_sets if item[0] >= index]
 
     def violated(self, what: str) -> None:

@@ -31,13 +31,16 @@ from haclusterd.adapters.crash_records import CrashFile
 from haclusterd.adapters.enrolment_door import EnrolmentDoor
 from haclusterd.adapters.entropy_system import SystemEntropy
 from haclusterd.adapters.event_log import standard_event_log
+from haclusterd.adapters.failed_plans import FailedPlans
 from haclusterd.adapters.fence_agents import StdinFenceAgents
 from haclusterd.adapters.history_sqlite import SqliteHistory
 from haclusterd.adapters.installation import InstallationIncomplete, resource_agents_directory, shims_directory
 from haclusterd.adapters.pacer_link import PacerLink
+from haclusterd.adapters.planner_process import PlannerProcess
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.adapters.service_notification import notify
+from haclusterd.cib.codec import iter_fragments
 from haclusterd.commands.verb import Permission
 from haclusterd.entry_points.cluster_setup import initialize, read_keys, remember_members
 from haclusterd.model.cluster import Member
@@ -65,6 +68,7 @@ FLUSH_MS = 2000
 SWITCH_INTERVAL_S = 0.001
 """For how long one thread keeps the interpreter when another wants it."""
 CONTROL_SOCKET = "control.sock"
+FAILED_PLANS = "failed-plans"
 SYSTEM_FENCE_DIRECTORIES = (Path("/usr/sbin"), Path("/usr/local/sbin"))
 
 REMOVED = """\
@@ -164,6 +168,12 @@ class Daemon:
             fence_agents=fence_agents,
             log=self._log,
             history=SqliteHistory(installation.state_directory / "history.sqlite", self._call_main),
+            planner=PlannerProcess(
+                clock,
+                loop,
+                fragments=iter_fragments,
+                failed=FailedPlans(installation.state_directory / FAILED_PLANS, iter_fragments),
+            ),
             crashes=CrashFile(installation.runtime_directory / "crashes.json"),
         )
 

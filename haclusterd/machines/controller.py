@@ -1,26 +1,31 @@
 """The DC: from the newest CIB to the next orders (Pacemaker Development, "Controller").
 
 While this node leads Raft it first commits that it is DC. Only then, in that very term, it judges who is lost, directs
-fencing, plans, and walks the plan. It keeps nothing that the CIB does not say, except the walk itself: a new DC plans
-anew, and what was in flight stands in the CIB as open orders. A failure of the scheduler is a value: nothing is
-ordered, resources run on, and the next change tries again.
+fencing, has plans made, and walks them. It keeps nothing that the CIB does not say, except the walk itself: a new DC
+plans anew, and what was in flight stands in the CIB as open orders. A failure of the scheduler is a value: nothing is
+ordered, resources run on, and the next change tries again, or a pause that grows.
+
+A plan is asked for and comes later. Invariant: it is walked only if everything that changed since it was asked for is
+of the kinds that would not have ended its walk, had it begun at once; any other plan is dropped, and asked for anew.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from haclusterd.cib.changes import Change, ChangeKind, Refusal
 from haclusterd.cib.commands import CleanUp, Command, DcElected, FormCluster, IssueOrders
-from haclusterd.machines.effects import Effect, Note, Propose, TransferLeadership
+from haclusterd.machines.effects import AskForPlan, Effect, Note, PrepareToPlan, Propose, TransferLeadership
 from haclusterd.machines.fencing_director import FencingDirector, Wanted
 from haclusterd.machines.joining import heir_of
 from haclusterd.machines.membership import MembershipMachine
 from haclusterd.machines.moment import Moment
-from haclusterd.machines.transition import TransitionMachine, TransitionState
+from haclusterd.machines.transition import EXPECTED_CHANGES, TransitionMachine, TransitionState
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.graph import ActionKind, Plan
 from haclusterd.model.ids import Incarnation, NodeName, Term
-from haclusterd.model.instants import NEVER, Instant, WallTime, after
+from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.pacer import PacerReport
+from haclusterd.model.planning import PlanAnswer
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
@@ -28,8 +33,8 @@ from haclusterd.model.timing import Timing
 PRIORITY_DELAY = "priority-fencing-delay"
 REFUSED_PAUSE_MS = 200
 """Between a refused batch of orders and the next plan, unless something changes before."""
-
-Scheduler = Callable[[Cib, WallTime], Plan]
+FAILED_PAUSE_MS = (5_000, 60_000)
+"""Between a plan that could not be made and the next try without any change: the first pause, and the longest."""
 
 QUIET_CHANGES = frozenset(
     {
@@ -43,6 +48,16 @@ QUIET_CHANGES = frozenset(
 """Changes after which a finished plan is still right."""
 
 
+@dataclass(slots=True)
+class _Question:
+    """A plan that was asked for."""
+
+    number: int
+    cib: Cib
+    is_outdated: bool = False
+    """Something has changed that makes the plan wrong, whatever it will be."""
+
+
 class ControllerMachine:
     """The DC's loop on one node; see the module."""
 
@@ -51,7 +66,6 @@ class ControllerMachine:
         node: NodeName,
         incarnation: Incarnation,
         timing: Timing,
-        schedule: Scheduler,
         form: FormCluster,
         *,
         rules: SafetyRules = ALL_RULES,
@@ -59,7 +73,6 @@ class ControllerMachine:
         self._node = node
         self._incarnation = incarnation
         self._timing = timing
-        self._schedule = schedule
         self._form = form
         self._rules = rules
         self._leads_term: Term | None = None
@@ -70,8 +83,15 @@ class ControllerMachine:
         self._transition: TransitionMachine | None = None
         self._transitions = 0
         self._is_plan_due = False
+        self._questions = 0
+        self._question: _Question | None = None
+        self._answer: PlanAnswer | None = None
+        self._fencing_delays: dict[tuple[NodeName, Incarnation | None], int] = {}
+        """Of nodes that a plan knew to be lost, in ms."""
+        self._is_delay_wanted = False
         self._recheck_at = NEVER
         self._failure = ""
+        self._failed_pause_ms = FAILED_PAUSE_MS[0]
         self._warnings: tuple[str, ...] = ()
 
     @property
@@ -95,7 +115,9 @@ class ControllerMachine:
         return self._warnings
 
     def transition_progress(self) -> tuple[int, int, int] | None:
-        """Return (number, done, all) of the running transition."""
+        """Return (number, done, all) of the running transition, or of the one that is being planned."""
+        if self._question is not None:
+            return (self._transitions + 1, 0, 0)
         if self._transition is None or self._transition.state is not TransitionState.RUNNING:
             return None
         return (self._transition.number, *self._transition.progress())
@@ -122,6 +144,9 @@ class ControllerMachine:
         self._membership = None
         self._director = None
         self._transition = None
+        self._question = self._answer = None
+        self._fencing_delays = {}
+        self._is_delay_wanted = False
         self._failure = ""
         self._recheck_at = NEVER
 
@@ -134,6 +159,7 @@ class ControllerMachine:
         if self._leads_term is None:
             return ()
         effects: list[Effect] = []
+        self._look_at(changes)
         if not self._is_controller(cib):
             return self._claim(cib)
         if self._term is None:
@@ -141,16 +167,22 @@ class ControllerMachine:
         assert self._membership is not None
         assert self._director is not None
         effects.extend(self._membership.step(cib, report, moment))
-        effects.extend(self._director.step(cib, report, moment, self._wanted_of_fencing(cib, moment)))
+        effects.extend(self._director.step(cib, report, moment, self._wanted_of_fencing(cib)))
         effects.extend(self._hand_over(cib))
-        if any(change.kind not in QUIET_CHANGES for change in changes):
-            self._is_plan_due = True
         if moment.now >= self._recheck_at:
             self._is_plan_due, self._recheck_at = True, NEVER
         effects.extend(self._walk(cib, changes, moment))
-        if self._membership.is_settled(cib, report):
-            effects.extend(self._plan(cib, moment))
+        is_settled = self._membership.is_settled(cib, report)
+        effects.extend(self._take_answer(cib, moment, is_settled=is_settled))
+        if is_settled or self._is_delay_wanted:
+            effects.extend(self._ask(cib, moment))
         return effects
+
+    def _look_at(self, changes: Sequence[Change]) -> None:
+        if any(change.kind not in QUIET_CHANGES for change in changes):
+            self._is_plan_due = True
+        if self._question is not None and any(change.kind not in EXPECTED_CHANGES for change in changes):
+            self._question.is_outdated = True
 
     def _is_controller(self, cib: Cib) -> bool:
         controller = cib.status.controller
@@ -172,24 +204,33 @@ class ControllerMachine:
         self._transition = None
         self._transitions = 0
         self._is_plan_due = True
-        return (Note("dc", f"{self._node} is DC in term {self._term}"),)
+        return (Note("dc", f"{self._node} is DC in term {self._term}"), PrepareToPlan())
 
-    def _wanted_of_fencing(self, cib: Cib, moment: Moment) -> Wanted:
+    def _wanted_of_fencing(self, cib: Cib) -> Wanted:
         unfencings = self._transition.wanted_unfencings() if self._transition is not None else {}
-        return Wanted(unfencings, lambda node: self._priority_delay_ms(cib, node, moment))
+        return Wanted(unfencings, lambda node: self._priority_delay_ms(cib, node))
 
-    def _priority_delay_ms(self, cib: Cib, node: NodeName, moment: Moment) -> int:
-        """Return how much later a node is to be fenced because of what it ran, as the scheduler judges that."""
-        if not ClusterProperties(cib.configuration).duration_ms(PRIORITY_DELAY):
+    def _priority_delay_ms(self, cib: Cib, node: NodeName) -> int | None:
+        """Return how much later a node is to be fenced because of what it ran, as the scheduler judges that.
+
+        None: a plan that knows of the loss must come first. A scheduler that fails delays no fencing.
+        """
+        if self._failure or not ClusterProperties(cib.configuration).duration_ms(PRIORITY_DELAY):
             return 0
-        try:
-            plan = self._schedule(cib, moment.wall)
-        except Exception as bug:  # noqa: BLE001 - as for every plan
-            self._failure = f"{type(bug).__name__}: {bug}"
-            return 0
-        actions = plan.graph.actions.values()
-        return max((1000 * int(each.meta.get(PRIORITY_DELAY, "0")) for each in actions if each.node == node
-                    and each.kind is ActionKind.FENCE), default=0)  # fmt: skip
+        known = self._fencing_delays.get((node, cib.status.nodes[node].incarnation))
+        self._is_delay_wanted |= known is None
+        return known
+
+    def _learn_delays(self, cib: Cib, plan: Plan) -> None:
+        """Note how long the fencing of each lost node is to be delayed."""
+        found = {
+            action.node: 1000 * int(action.meta.get(PRIORITY_DELAY, "0"))
+            for action in plan.graph.actions.values()
+            if action.kind is ActionKind.FENCE and action.node is not None
+        }
+        for name, status in cib.status.nodes.items():
+            if status.state is not NodeState.ONLINE:
+                self._fencing_delays[name, status.incarnation] = found.get(name, 0)
 
     def _hand_over(self, cib: Cib) -> Sequence[Effect]:
         """Let another lead when this node was declared lost: nothing is planned before its fencing has ended."""
@@ -210,19 +251,48 @@ class ControllerMachine:
             self._is_plan_due = True
         return effects
 
-    def _plan(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
-        if self._transition is not None or not self._is_plan_due:
+    def _ask(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
+        is_wanted = self._is_delay_wanted or (self._is_plan_due and self._transition is None)
+        if self._question is not None or not is_wanted:
             return ()
         self._is_plan_due = False
         interval_ms = ClusterProperties(cib.configuration).duration_ms("cluster-recheck-interval")
         self._recheck_at = after(moment.now, interval_ms)
-        try:
-            plan = self._schedule(cib, moment.wall)
-        except Exception as bug:  # noqa: BLE001 - a scheduler that fails must cost nothing but its plan
-            self._failure = f"{type(bug).__name__}: {bug}"
+        self._questions += 1
+        self._question = _Question(self._questions, cib)
+        return (AskForPlan(self._questions, moment.wall),)
+
+    def answered(self, answer: PlanAnswer) -> None:
+        """A plan has come, or the reason why there is none; the next step looks at it."""
+        if self._question is not None and answer.number == self._question.number:
+            self._answer = answer
+
+    def cib_replaced(self) -> None:
+        """The whole CIB was replaced: nobody told what changed in it."""
+        self._question = self._answer = None
+        self._is_plan_due = True
+
+    def _take_answer(self, cib: Cib, moment: Moment, *, is_settled: bool) -> Sequence[Effect]:
+        answer, question = self._answer, self._question
+        if answer is None or question is None:
+            return ()
+        self._answer = self._question = None
+        self._is_delay_wanted = False
+        if answer.plan is None:
+            self._failure = answer.problem
+            self._recheck_at = min(self._recheck_at, after(moment.now, self._failed_pause_ms))
+            self._failed_pause_ms = min(2 * self._failed_pause_ms, FAILED_PAUSE_MS[1])
             return (Note("scheduler-failed", self._failure),)
         self._failure = ""
-        self._warnings = plan.warnings
+        self._failed_pause_ms = FAILED_PAUSE_MS[0]
+        self._warnings = answer.plan.warnings
+        self._learn_delays(question.cib, answer.plan)
+        if question.is_outdated or not is_settled or self._transition is not None:
+            self._is_plan_due = True
+            return ()
+        return self._begin(cib, answer.plan, question, moment)
+
+    def _begin(self, cib: Cib, plan: Plan, question: _Question, moment: Moment) -> Sequence[Effect]:
         if plan.recheck_at is not None:
             wait_ms = max(1, plan.recheck_at - moment.wall)
             self._recheck_at = min(self._recheck_at, after(moment.now, wait_ms))
@@ -232,7 +302,7 @@ class ControllerMachine:
             return forgotten
         self._transitions += 1
         self._transition = TransitionMachine(
-            self._node, self._term, self._transitions, plan.graph, rules=self._rules
+            self._node, self._term, self._transitions, plan.graph, question.cib, rules=self._rules
         )
         count = len(plan.graph.actions)
         note = Note("transition", f"transition {self._term}.{self._transitions}: {count} actions")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from haclusterd.cib.commands import Command
 from haclusterd.model.agent_calls import AgentCall, FenceCall
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.instants import WallTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,19 @@ class TransferLeadership:
 
 
 @dataclass(frozen=True, slots=True)
+class PrepareToPlan:
+    """This node will plan soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskForPlan:
+    """Have a plan made for the CIB that the machine was shown in this step; it comes back as `answered`."""
+
+    number: int
+    now: WallTime
+
+
+@dataclass(frozen=True, slots=True)
 class PublishEmpty:
     """Tell the pacer whether this node is proven to run nothing."""
 
@@ -86,6 +100,8 @@ Effect = (
     | UnwatchService
     | CallFenceAgent
     | TransferLeadership
+    | PrepareToPlan
+    | AskForPlan
     | PublishEmpty
     | Note
 )

@@ -44,8 +44,8 @@ class Wanted:
 
     unfencings: Mapping[NodeName, str] = field(default_factory=dict)
     """The nodes that must be let in by their devices, and why."""
-    delay_ms: Callable[[NodeName], int] = lambda _node: 0
-    """How much later than others a node is to be fenced (`priority-fencing-delay`)."""
+    delay_ms: Callable[[NodeName], int | None] = lambda _node: 0
+    """How much later than others a node is to be fenced (`priority-fencing-delay`); None: not known yet."""
 
 
 NOTHING_WANTED = Wanted()
@@ -178,6 +178,9 @@ class FencingDirector:
         executor = executor_of(cib, status.name, level, failed, dc=self._node, is_unfencing=is_unfencing)
         if executor is None:
             return self._tell_once(status, f"no node that may use {', '.join(level)} is online")
+        delay_ms = 0 if is_unfencing else wanted.delay_ms(status.name)
+        if delay_ms is None:
+            return ()
         incarnation = cib.status.nodes[executor].incarnation
         assert incarnation is not None
         self._orders += 1
@@ -195,7 +198,7 @@ class FencingDirector:
             issued_at=moment.wall,
             reason=wanted.unfencings[status.name] if is_unfencing else status.detail,
             others=level[1:],
-            delay_ms=0 if is_unfencing else wanted.delay_ms(status.name),
+            delay_ms=delay_ms,
         )
         return (Propose(f"fence:{status.name}", IssueFence(order)),)
 

@@ -87,9 +87,11 @@ class TransitionMachine:
         term: Term,
         number: int,
         graph: TransitionGraph,
+        planned_for: Cib,
         *,
         rules: SafetyRules = ALL_RULES,
     ) -> None:
+        """`planned_for` is the CIB that the scheduler saw: since then the world may have moved on."""
         self._node = node
         self._term = term
         self._number = number
@@ -99,8 +101,8 @@ class TransitionMachine:
         self._state = TransitionState.RUNNING
         self._abort_reason = ""
         self._batches = 0
-        self._foreign: frozenset[OrderKey] | None = None
-        """Activating orders of older transitions that were open when this one began."""
+        self._foreign = frozenset(_activating(planned_for))
+        """Activating orders of older transitions that the plan knew."""
 
     @property
     def state(self) -> TransitionState:
@@ -178,16 +180,10 @@ class TransitionMachine:
 
         Its outcome may be all that the plan wants; whatever the plan would do next rests on a world that is gone.
         """
-        foreign = frozenset(
-            key
-            for status in cib.status.nodes.values()
-            for key, order in status.orders.items()
-            if order.is_activating and key not in self._by_order
-        )
-        known = self._foreign
-        self._foreign = foreign if known is None else known
-        late = sorted(foreign - self._foreign)
-        return f"order {late[0]} of an older transition came late" if late and self._rules.one_active_copy else ""
+        if not self._rules.one_active_copy:
+            return ""
+        late = sorted(key for key in _activating(cib) if key not in self._foreign and key not in self._by_order)
+        return f"order {late[0]} of an older transition came late" if late else ""
 
     def committed(self, keys: Iterable[OrderKey]) -> None:
         """These orders were applied (and may have ended in the same moment)."""
@@ -348,6 +344,14 @@ def _unfencings(cib: Cib, action: GraphAction) -> frozenset[FenceKey]:
         for record in cib.status.fencing_history
         if record.outcome is FenceOutcome.UNFENCED and record.target == action.node
     )
+
+
+def _activating(cib: Cib) -> Iterator[OrderKey]:
+    """Yield the open orders after which a resource may be active."""
+    for status in cib.status.nodes.values():
+        for key, order in status.orders.items():
+            if order.is_activating:
+                yield key
 
 
 def _needs_no_hand(action: GraphAction) -> bool:

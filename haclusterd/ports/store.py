@@ -69,6 +69,8 @@ class Applied:
     index: int
     term: Term
     outcome: object
+    entry: bytes
+    """As it stands in the log."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,14 @@ from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.cib.commands import Command, FormCluster, Join, MembersFollowed, RequestLeader
 from haclusterd.cib.levels import behind, level_of
 from haclusterd.commands.context import Event
-from haclusterd.machines.controller import ControllerMachine, Scheduler
+from haclusterd.machines.controller import ControllerMachine
 from haclusterd.machines.effects import (
+    AskForPlan,
     CallFenceAgent,
     Effect,
     KillAgent,
     Note,
+    PrepareToPlan,
     Propose,
     PublishEmpty,
     RunAgent,
@@ -38,6 +40,7 @@ from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after, elapsed_ms
 from haclusterd.model.pacer import PacerReport, PacerSettings, PeerAddress
+from haclusterd.model.planning import PlanAnswer
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.timing import Timing, derive
 from haclusterd.ports.clock import Timer
@@ -56,8 +59,6 @@ from haclusterd.runtime.history_rows import rows_of, version_of
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.proposer import EntryTooLarge, NeedsUpgrade, Proposer
 from haclusterd.runtime.settings import NodeSettings
-from haclusterd.scheduler.plan_cache import PlanCache
-from haclusterd.scheduler.schedule import schedule
 
 CATCH_UP_MS = 3_000
 """How long after its start a daemon without a leader is expected to find one."""
@@ -88,7 +89,6 @@ class NodeRuntime:
         left: Callable[[], None] = lambda: None,
         retired: Callable[[], None] = lambda: None,
         members_changed: Callable[[tuple[Member, ...]], None] = lambda _: None,
-        scheduler: Scheduler | None = None,
     ) -> None:
         """`left` is called when this node has left the cluster, after `drain`; `members_changed` with new members.
 
@@ -121,8 +121,7 @@ class NodeRuntime:
             rules=rules,
         )
         self._fencer = FencerMachine(node, self._incarnation)
-        planner = scheduler or partial(schedule, cache=PlanCache())
-        self._controller = ControllerMachine(node, self._incarnation, self._timing, planner, form, rules=rules)
+        self._controller = ControllerMachine(node, self._incarnation, self._timing, form, rules=rules)
         self._cib = Cib()
         self._changes: list[Change] = []
         self.recent: deque[Event] = deque(maxlen=REMEMBERED_CHANGES)
@@ -157,6 +156,7 @@ class NodeRuntime:
         self._log("daemon.start", incarnation=str(self._incarnation), cluster=self._settings.cluster_name)
         self._judge_crashes()
         ports.history.start(self._history_failed)
+        ports.planner.start(self._planned)
         ports.pacer.start(self._pacer_settings(), self._pacer_reported)
         adopted = ports.agents.adopt(self._adopted_ended)
         for action in adopted:
@@ -175,6 +175,7 @@ class NodeRuntime:
             if timer is not None:
                 timer.cancel()
         self._ports.store.stop()
+        self._ports.planner.stop()
         self._ports.pacer.stop()
 
     def drain(self) -> None:
@@ -299,14 +300,17 @@ class NodeRuntime:
 
     def _store_event(self, event: StoreEvent) -> None:
         match event:
-            case Applied(index=index, outcome=outcome):
+            case Applied(index=index, term=term, outcome=outcome, entry=entry):
                 assert isinstance(outcome, CibApplied)
+                self._ports.planner.applied(index, term, entry)
                 self._applied(index, outcome)
             case Restored(index=index, outcome=outcome):
                 assert isinstance(outcome, Cib)
                 self._log("store.restored", index=index)
                 self._cib = outcome
                 self._is_cib_new = True
+                self._ports.planner.rest()
+                self._controller.cib_replaced()
                 self._ports.history.restored(index, version_of(outcome))
                 self._retime()
                 self._follow_members()
@@ -364,6 +368,7 @@ class NodeRuntime:
         self._controller.leadership_changed(event.term, is_self=event.is_self)
         if was_dc and not self._controller.is_dc:
             self._proposer.forget(*DC_KEYS)
+            self._ports.planner.rest()
         self._proposer.leader_changed(self._ports.clock.now())
 
     def _pacer_reported(self, report: PacerReport) -> None:
@@ -397,6 +402,10 @@ class NodeRuntime:
             reason=result.reason or None,
         )
         self._perform_all(self._fencer.agent_finished(result, self.moment()))
+        self._wake()
+
+    def _planned(self, answer: PlanAnswer) -> None:
+        self._controller.answered(answer)
         self._wake()
 
     def _service_died(self, resource: ResourceId) -> None:
@@ -560,28 +569,36 @@ class NodeRuntime:
         match effect:
             case Propose(key=key, command=command):
                 self._propose(key, command)
-            case RunAgent(call=call):
-                self._log(
-                    "effect.run-agent", key=call.key, resource=str(call.resource), action=call.action
-                )
-                ports.agents.run(call, self._agent_finished)
-            case KillAgent(key=key):
-                self._log("effect.kill-agent", key=key)
-                ports.agents.kill(key)
-            case WatchService(resource=resource, instance=instance):
-                ports.agents.watch(resource, instance, self._service_died)
-            case UnwatchService(resource=resource):
-                ports.agents.unwatch(resource)
+            case RunAgent() | KillAgent() | WatchService() | UnwatchService():
+                self._use_agents(effect)
             case CallFenceAgent(call=fence_call):
                 self._log("effect.fence", Priority.NOTICE, key=fence_call.key, agent=fence_call.agent,
                           action=fence_call.action)  # fmt: skip
                 ports.fence_agents.call(fence_call, self._fence_agent_finished)
             case TransferLeadership(to=to):
                 self._transfer(to)
+            case PrepareToPlan():
+                ports.planner.prepare(self._cib)
+            case AskForPlan(number=number, now=now):
+                ports.planner.ask(number, self._cib, now)
             case PublishEmpty(is_empty=is_empty):
                 ports.pacer.set_empty(is_empty=is_empty)
             case Note(kind=kind, text=text):
                 self._log(f"note.{kind}", Priority.NOTICE, text=text)
+
+    def _use_agents(self, effect: RunAgent | KillAgent | WatchService | UnwatchService) -> None:
+        agents = self._ports.agents
+        match effect:
+            case RunAgent(call=call):
+                self._log("effect.run-agent", key=call.key, resource=str(call.resource), action=call.action)
+                agents.run(call, self._agent_finished)
+            case KillAgent(key=key):
+                self._log("effect.kill-agent", key=key)
+                agents.kill(key)
+            case WatchService(resource=resource, instance=instance):
+                agents.watch(resource, instance, self._service_died)
+            case UnwatchService(resource=resource):
+                agents.unwatch(resource)
 
     def _propose(self, key: str, command: Command) -> None:
         moment = self.moment()

@@ -9,6 +9,7 @@ from haclusterd.ports.event_log import EventLog
 from haclusterd.ports.fencing import FenceAgents
 from haclusterd.ports.history import History
 from haclusterd.ports.pacer import Pacer
+from haclusterd.ports.planner import Planner
 from haclusterd.ports.store import Store
 
 
@@ -24,4 +25,5 @@ class NodePorts:
     fence_agents: FenceAgents
     log: EventLog
     history: History
+    planner: Planner
     crashes: CrashRecords

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.commands import IssueOrders
-from haclusterd.machines.controller import Scheduler
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.rules_in_force import SafetyRules
@@ -35,6 +34,7 @@ from haclusterd.simulator.hosts import Boot, Host
 from haclusterd.simulator.network import Streams
 from haclusterd.simulator.observed import ObservedMachine, ObservedStore
 from haclusterd.simulator.pacers import SimulatedPacer
+from haclusterd.simulator.planner import PlannerManners, Scheduler, SimulatedPlanner
 from haclusterd.simulator.raft import SimulatedRaft
 from haclusterd.simulator.truth import Truth
 from haclusterd.simulator.world import MS, Life, World
@@ -54,6 +54,7 @@ class Surroundings:
     truth: Truth
     checkers: Checkers
     scheduler: Scheduler
+    planners: PlannerManners
     folding: SharedFolding
     may_crash: Callable[[NodeName, Exception], bool]
     """Whether a scenario expects a brain to crash of this."""
@@ -179,6 +180,9 @@ class BrainProcess:
             fence_agents=SimulatedFenceAgents(world, around.switch, boot, self.main_life, host.name),
             log=StoryLog(world, host.name),
             history=NoHistory(),
+            planner=SimulatedPlanner(
+                self.main_life, world.chance(f"planner/{name}"), around.scheduler, around.planners
+            ),
             crashes=CrashesOfBoot(boot),
         )
         settings = NodeSettings(
@@ -198,7 +202,7 @@ class BrainProcess:
             rules=around.rules,
             derive_key=lambda peer, _certificate: pair_key(host.name, peer),
         )
-        self.runtime = NodeRuntime(settings, ports, left=self._left, scheduler=around.scheduler)
+        self.runtime = NodeRuntime(settings, ports, left=self._left)
         self.control = ControlService(self.runtime)
         """The administrator's way in."""
         self.life.when_it_raises = self._crash

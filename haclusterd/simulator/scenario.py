@@ -16,7 +16,6 @@ from functools import partial
 from haclusterd.adapters.raft_identity import create_identity
 from haclusterd.cib import codec
 from haclusterd.cib.commands import ChangeConfiguration, Command, Edit, Envelope
-from haclusterd.machines.controller import Scheduler
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.graph import Plan
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId
@@ -38,6 +37,7 @@ from haclusterd.simulator.folding import SharedFolding
 from haclusterd.simulator.hosts import Boot, Host
 from haclusterd.simulator.network import Datagrams, Network, Streams
 from haclusterd.simulator.pacers import PacerProcess
+from haclusterd.simulator.planner import PlannerManners, Scheduler
 from haclusterd.simulator.truth import Truth
 from haclusterd.simulator.world import MS, Life, World
 
@@ -94,6 +94,8 @@ class Cluster:
         self.truth.show_to(self.checkers)
         self.scheduler: Scheduler = partial(schedule, cache=PlanCache())
         """What the controllers plan with; a scenario may put a worse one in its place."""
+        self.planners = PlannerManners()
+        """How long the controllers' plans take, and whether they come at all."""
         self.may_crash: Callable[[NodeName, Exception], bool] = lambda _node, _error: False
         """Whether the scenario expects a brain to crash."""
         self._keeps_all_rules = rules == ALL_RULES
@@ -111,6 +113,7 @@ class Cluster:
             truth=self.truth,
             checkers=self.checkers,
             scheduler=self._schedule,
+            planners=self.planners,
             folding=SharedFolding(),
             may_crash=self._may_crash,
             snapshot_every=shape.snapshot_every,

@@ -35,7 +35,7 @@ class Pair:
 
 
 def applied(index: int) -> Applied:
-    return Applied(index, Term(1), None)
+    return Applied(index, Term(1), None, b"")
 
 
 def test_a_side_is_woken_once_until_it_has_taken() -> None:
@@ -96,7 +96,7 @@ def test_two_threads_lose_and_reorder_nothing() -> None:
                 assert raft_wakes.acquire(timeout=20)
                 waiting += [request.entry for request in pair.take_requests() if isinstance(request, Propose)]
                 while waiting and pair.room() > 0:
-                    pair.deliver(Applied(index, Term(1), waiting.pop(0)))
+                    pair.deliver(Applied(index, Term(1), waiting.pop(0), b""))
                     index += 1
 
         thread = threading.Thread(target=raft_side)

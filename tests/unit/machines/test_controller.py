@@ -1,14 +1,13 @@
 """The DC's loop: when a node acts as DC, when it plans, when it hands over."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from haclusterd.cib import commands
 from haclusterd.cib.changes import Change, Refusal, RefusalCode
 from haclusterd.machines.controller import REFUSED_PAUSE_MS, ControllerMachine
-from haclusterd.machines.effects import Effect, Note, TransferLeadership
-from haclusterd.machines.moment import Moment
+from haclusterd.machines.effects import AskForPlan, Effect, Note, TransferLeadership
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.graph import ActionKind, GraphAction, Plan, TransitionGraph
@@ -17,6 +16,7 @@ from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
+from haclusterd.model.planning import PlanAnswer
 from haclusterd.model.timing import derive
 from tests.unit.machines.situations import (
     DB,
@@ -26,10 +26,12 @@ from tests.unit.machines.situations import (
     NAMES,
     TERM,
     WALL,
+    WEB,
     Cluster,
     commands_of,
     life,
     moment,
+    order,
     primitive,
 )
 from tests.unit.machines.test_transition import act
@@ -50,15 +52,21 @@ class Dc:
 
     def __init__(self, cluster: Cluster | None = None) -> None:
         self.cluster = cluster or Cluster()
-        self.plan: Plan | Callable[[], Plan] = NOTHING
+        self.plan: Plan | str = NOTHING
+        """What the scheduler answers, or what it dies of."""
         self.planned: list[int] = []
         self.now = 100_000
-        self.controller = ControllerMachine(N1, life(N1), TIMING, self.schedule, FORM)
+        self.answers: list[PlanAnswer] = []
+        """Plans that are made, and not told yet."""
+        self.controller = ControllerMachine(N1, life(N1), TIMING, FORM)
         self.controller.leadership_changed(TERM, is_self=True)
 
-    def schedule(self, cib: Cib, wall: WallTime) -> Plan:
-        self.planned.append(cib.index)
-        return self.plan() if callable(self.plan) else self.plan
+    def _make(self, question: AskForPlan) -> None:
+        self.planned.append(self.cluster.cib.index)
+        if isinstance(self.plan, str):
+            self.answers.append(PlanAnswer(question.number, None, self.plan))
+        else:
+            self.answers.append(PlanAnswer(question.number, self.plan))
 
     def report(self) -> PacerReport:
         nodes = tuple(
@@ -75,8 +83,25 @@ class Dc:
         )
         return PacerReport(Instant(self.now), None, nodes)
 
-    def step(self, *changes: Change, at: Moment | None = None) -> Sequence[Effect]:
-        return self.controller.step(self.cluster.cib, changes, self.report(), at or moment(self.now))
+    def ask(self, *changes: Change, report: PacerReport | None = None) -> list[Effect]:
+        """Step once; what is asked for is made, but not told."""
+        effects = self.controller.step(self.cluster.cib, changes, report or self.report(), moment(self.now))
+        for effect in effects:
+            if isinstance(effect, AskForPlan):
+                self._make(effect)
+        return list(effects)
+
+    def tell(self) -> list[Effect]:
+        """Tell the plan that was made, and step."""
+        self.controller.answered(self.answers.pop(0))
+        return self.ask()
+
+    def step(self, *changes: Change) -> list[Effect]:
+        """Step, and tell plans as soon as they are made."""
+        effects = self.ask(*changes)
+        while self.answers:
+            effects += self.tell()
+        return effects
 
     def change(self, command: commands.Command) -> Sequence[Effect]:
         """Commit a command and step with what it changed."""
@@ -167,11 +192,7 @@ def test_it_does_not_plan_before_every_member_is_heard_as_the_cib_knows_it() -> 
 
 def test_a_plan_that_cannot_be_made_costs_nothing_and_is_tried_at_the_next_change() -> None:
     dc = Dc()
-
-    def fail() -> Plan:
-        raise ZeroDivisionError("nobody knows")
-
-    dc.plan = fail
+    dc.plan = "ZeroDivisionError: nobody knows"
     effects = dc.step()
     assert [effect.kind for effect in effects if isinstance(effect, Note)] == ["dc", "scheduler-failed"]
     assert dc.controller.failure == "ZeroDivisionError: nobody knows"
@@ -180,6 +201,102 @@ def test_a_plan_that_cannot_be_made_costs_nothing_and_is_tried_at_the_next_chang
     dc.plan = NOTHING
     dc.change(commands.SetTransientAttribute(N2, "x", "1"))
     assert dc.controller.failure == ""
+
+
+def test_a_plan_that_cannot_be_made_is_tried_again_after_pauses_that_grow() -> None:
+    dc = Dc()
+    dc.plan = "the worker has died"
+    dc.step()
+    began, tried_at_s = dc.now, []
+    while len(tried_at_s) < 6:
+        dc.now += 1000
+        planned = len(dc.planned)
+        dc.step()
+        if len(dc.planned) > planned:
+            tried_at_s.append((dc.now - began) // 1000)
+    assert tried_at_s == [5, 15, 35, 75, 135, 195]
+
+
+def test_one_plan_is_asked_for_at_a_time() -> None:
+    dc = Dc()
+    dc.ask()
+    dc.ask(*dc.cluster.must(commands.SetTransientAttribute(N2, "x", "1")).changes)
+    assert len(dc.answers) == 1
+    assert dc.controller.transition_progress() == (1, 0, 0)
+
+
+def test_a_plan_for_a_world_that_has_changed_is_dropped_and_asked_for_anew() -> None:
+    dc = Dc()
+    dc.plan = starting(N2)
+    dc.ask()
+    dc.ask(*dc.cluster.must(commands.SetTransientAttribute(N2, "x", "1")).changes)
+    assert commands_of(dc.tell()) == []
+    assert len(dc.planned) == 2, "asked at once, for the world as it is"
+    [command] = commands_of(dc.tell())
+    assert isinstance(command, commands.IssueOrders)
+
+
+def test_a_plan_that_comes_while_a_member_is_silent_is_dropped() -> None:
+    dc = Dc()
+    dc.plan = starting(N2)
+    dc.ask()
+    dc.cluster.lose(N3)
+    dc.cluster.must(commands.Join(N3, life(N3, token=2)))
+    dc.controller.answered(dc.answers.pop(0))
+    silent = Dc().report()
+    assert commands_of(dc.ask(report=silent)) == []
+    assert dc.answers == [], "nothing is asked before it is heard"
+    dc.ask()
+    assert len(dc.answers) == 1
+
+
+def test_a_plan_stands_when_an_order_that_it_knew_has_ended_well_meanwhile() -> None:
+    """Its walk, begun at once, would have seen the same."""
+    cluster = Cluster()
+    stop = order("1.1.7", ActionName.STOP, node=N3, resource=WEB)
+    cluster.must(commands.IssueOrders(TERM, (stop,)))
+    dc = Dc(cluster)
+    dc.plan = starting(N2)
+    dc.ask()
+    ended = OperationResult(
+        ResultKind.FINISHED, stop.key, WEB, "stop", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
+    )
+    applied = cluster.must(commands.RecordResults(N3, life(N3), (ended,)))
+    dc.ask(*applied.changes)
+    [command] = commands_of(dc.tell())
+    assert isinstance(command, commands.IssueOrders)
+
+
+def test_an_activating_order_that_the_plan_did_not_know_ends_it_before_it_begins() -> None:
+    dc = Dc()
+    dc.plan = starting(N2)
+    dc.ask()
+    late = order("1.1.7", node=N3, resource=WEB)
+    dc.ask(*dc.cluster.must(commands.IssueOrders(TERM, (late,))).changes)
+    effects = dc.tell()
+    assert commands_of(effects) == []
+    assert len(dc.planned) == 2
+
+
+def test_an_answer_of_an_earlier_office_is_no_answer() -> None:
+    dc = Dc()
+    dc.plan = starting(N2)
+    dc.ask()
+    dc.cluster.term = Term(2)
+    dc.controller.leadership_changed(Term(2), is_self=True)
+    dc.plan = NOTHING
+    dc.ask(*dc.cluster.must(commands.DcElected(N1, life(N1), Term(2))).changes)
+    assert commands_of(dc.tell()) == []
+    assert commands_of(dc.tell()) == []
+
+
+def test_a_plan_for_a_cib_that_was_replaced_is_dropped() -> None:
+    dc = Dc()
+    dc.plan = starting(N2)
+    dc.ask()
+    dc.controller.cib_replaced()
+    assert commands_of(dc.tell()) == []
+    assert len(dc.planned) == 2
 
 
 def test_time_alone_leads_to_a_new_plan_when_the_plan_says_so() -> None:

@@ -68,7 +68,7 @@ class Walk:
     def __init__(self, *actions: GraphAction, cluster: Cluster | None = None) -> None:
         self.cluster = cluster or Cluster()
         graph = TransitionGraph({action.id: action for action in actions})
-        self.machine = TransitionMachine(N1, TERM, 7, graph)
+        self.machine = TransitionMachine(N1, TERM, 7, graph, self.cluster.cib)
         self.issued: list[str] = []
         self.voided: list[OrderKey] = []
         self.call_id = 0

@@ -14,6 +14,7 @@ from haclusterd.model.ids import AgentReference, Incarnation, NodeName, RequestI
 from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport, PacerSettings
+from haclusterd.model.planning import PlanAnswer
 from haclusterd.ports.agents import AgentMetadata
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.event_log import FieldValue, Priority
@@ -132,7 +133,7 @@ class HandLog:
         self.index += 1
         self._replica.appended(entry)
         outcome = self._replica.apply(self.index, self.term, entry)
-        self.tell(Applied(self.index, self.term, outcome))
+        self.tell(Applied(self.index, self.term, outcome, entry))
         return outcome
 
     def commit_all(self) -> list[CibApplied]:
@@ -320,6 +321,50 @@ class ListHistory:
         del timeout_ms
 
 
+class PromptPlanner:
+    """A planner that answers as soon as the present event is done."""
+
+    def __init__(self, clock: ManualClock, scheduler: Callable[[Cib, WallTime], Plan]) -> None:
+        self._clock = clock
+        self._scheduler = scheduler
+        self._answered: Callable[[PlanAnswer], None] | None = None
+        self._serial = 0
+        self.is_prepared = False
+        self.followed: list[tuple[int, bytes]] = []
+        """What a worker would have been told: (index, entry)."""
+
+    def start(self, answered: Callable[[PlanAnswer], None]) -> None:
+        self._answered = answered
+
+    def prepare(self, cib: Cib) -> None:
+        del cib
+        self.is_prepared = True
+
+    def applied(self, index: int, term: Term, entry: bytes) -> None:
+        del term
+        self.followed.append((index, entry))
+
+    def ask(self, number: int, cib: Cib, now: WallTime) -> None:
+        serial = self._serial
+        self._clock.call_soon(lambda: self._answer(serial, number, cib, now))
+
+    def _answer(self, serial: int, number: int, cib: Cib, now: WallTime) -> None:
+        if self._answered is None or serial != self._serial:
+            return
+        try:
+            answer = PlanAnswer(number, self._scheduler(cib, now))
+        except Exception as bug:  # noqa: BLE001
+            answer = PlanAnswer(number, None, f"{type(bug).__name__}: {bug}")
+        self._answered(answer)
+
+    def rest(self) -> None:
+        self.is_prepared = False
+        self._serial += 1
+
+    def stop(self) -> None:
+        self._answered = None
+
+
 class ListCrashes:
     """Crash records as a list."""
 
@@ -348,6 +393,7 @@ class Daemon:
         self.fence_agents = HandFenceAgents()
         self.log = ListLog()
         self.crashes = ListCrashes(crashes)
+        self.planner = PromptPlanner(self.clock, scheduler)
         self.has_left = False
         self._serial = count(1)
         ports = NodePorts(
@@ -359,10 +405,11 @@ class Daemon:
             fence_agents=self.fence_agents,
             log=self.log,
             history=ListHistory(),
+            planner=self.planner,
             crashes=self.crashes,
         )
         settings = NodeSettings(N1, "uuid", "test", MEMBERS, "n1-boot1", dict.fromkeys(NAMES, b"k" * 16))
-        self.runtime = NodeRuntime(settings, ports, left=self._left, scheduler=scheduler)
+        self.runtime = NodeRuntime(settings, ports, left=self._left)
         self.runtime.start()
 
     def _left(self) -> None:

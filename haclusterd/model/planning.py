@@ -1,0 +1,16 @@
+"""A plan that was asked for, and its answer: they are apart in time, because planning takes long in large clusters."""
+
+from dataclasses import dataclass
+
+from haclusterd.model.graph import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAnswer:
+    """What became of a question for a plan."""
+
+    number: int
+    """Which question it answers."""
+    plan: Plan | None
+    """None: there is none, and `problem` says why."""
+    problem: str = ""

@@ -1,0 +1,122 @@
+"""What the daemon and its planning worker say to each other, on a socket that they inherit.
+
+The daemon first shows the worker a CIB, in pieces as `cib.codec` writes it; from then on it passes on every entry of
+the log, and asks for plans in between. So nothing is encoded for a plan, and the worker's CIB at a question is the
+daemon's.
+
+A frame is a length in 4 bytes (big-endian) and that many bytes of msgpack: an array whose first item says what it is.
+Both ends are the same version of one program: what is malformed is a programmer's error, and raises ValueError.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgpack
+
+from haclusterd.model.ids import Term
+from haclusterd.model.instants import WallTime
+
+HEADER_BYTES: Final = 4
+FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A piece of the CIB that the worker begins with."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """All pieces have been sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of the log that was applied."""
+
+    index: int
+    term: Term
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFor:
+    """A question: plan for the CIB at `index`."""
+
+    number: int
+    index: int
+    now: WallTime
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPart:
+    """A part of the plan that is being told (`protocol.plan_codec`)."""
+
+    number: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMade:
+    """The end of a plan: all its parts have been told."""
+
+    number: int
+    head: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFailed:
+    """There is no plan."""
+
+    number: int
+    problem: str
+
+
+Message = Fragment | Loaded | Entry | PlanFor | PlanPart | PlanMade | PlanFailed
+
+_KINDS: Final[tuple[type, ...]] = (Fragment, Loaded, Entry, PlanFor, PlanPart, PlanMade, PlanFailed)
+
+
+def encode(message: Message) -> bytes:
+    """Return the frame of a message."""
+    fields = [getattr(message, name) for name in message.__slots__]
+    body: bytes = msgpack.packb([_KINDS.index(type(message)), *fields], unicode_errors="surrogatepass")
+    return len(body).to_bytes(HEADER_BYTES, "big") + body
+
+
+def decode(body: bytes) -> Message:
+    """Read a frame without its length."""
+    found = msgpack.unpackb(body, unicode_errors="surrogatepass")
+    try:
+        message: Message = _KINDS[found[0]](*found[1:])
+    except (TypeError, IndexError, KeyError) as error:
+        raise ValueError(f"no message between daemon and worker: {error}") from None
+    return message
+
+
+class FrameBuffer:
+    """Collects bytes and cuts them into frames."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the frames that are complete now, without their lengths."""
+        self._buffer += data
+        frames: list[bytes] = []
+        start = 0
+        while (size := self._size_at(start)) is not None:
+            frames.append(bytes(self._buffer[start + HEADER_BYTES : start + HEADER_BYTES + size]))
+            start += HEADER_BYTES + size
+        del self._buffer[:start]
+        return frames
+
+    def _size_at(self, start: int) -> int | None:
+        if len(self._buffer) < start + HEADER_BYTES:
+            return None
+        size = int.from_bytes(self._buffer[start : start + HEADER_BYTES], "big")
+        if size > FRAME_BYTES_MAX:
+            raise ValueError(f"a frame of {size} bytes is larger than {FRAME_BYTES_MAX}")
+        return size if len(self._buffer) >= start + HEADER_BYTES + size else None

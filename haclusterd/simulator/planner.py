@@ -1,0 +1,78 @@
+"""The planner of a simulated daemon: it plans at once and answers when a worker process might have done so.
+
+Its life ends and stands still with the main loop that it answers. What it computes is `schedule` itself; what is drawn
+is only how long it takes, and whether the worker dies of it.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from haclusterd.model.cluster import Cib
+from haclusterd.model.graph import Plan
+from haclusterd.model.ids import Term
+from haclusterd.model.instants import WallTime
+from haclusterd.model.planning import PlanAnswer
+from haclusterd.simulator.world import MS, Event, Life
+
+Scheduler = Callable[[Cib, WallTime], Plan]
+
+
+@dataclass(slots=True)
+class PlannerManners:
+    """How planners behave."""
+
+    delay_ms: tuple[int, int] = (1, 30)
+    failure: float = 0.0
+    """Share of plans that end in a crash or an overrun."""
+
+
+class SimulatedPlanner:
+    """The `Planner` of one brain."""
+
+    def __init__(self, life: Life, chance: random.Random, scheduler: Scheduler, manners: PlannerManners) -> None:
+        self._life = life
+        self._chance = chance
+        self._scheduler = scheduler
+        self._manners = manners
+        self._answered: Callable[[PlanAnswer], None] = _nobody
+        self._due: list[Event] = []
+
+    def start(self, answered: Callable[[PlanAnswer], None]) -> None:
+        """See `Planner.start`."""
+        self._answered = answered
+
+    def prepare(self, cib: Cib) -> None:
+        """See `Planner.prepare`."""
+
+    def applied(self, index: int, term: Term, entry: bytes) -> None:
+        """See `Planner.applied`."""
+
+    def ask(self, number: int, cib: Cib, now: WallTime) -> None:
+        """See `Planner.ask`."""
+        answer = self._answer(number, cib, now)
+        delay_us = self._chance.randint(*self._manners.delay_ms) * MS
+        self._due = [event for event in self._due if event.call is not None]
+        self._due.append(self._life.after(delay_us, lambda: self._answered(answer)))
+
+    def rest(self) -> None:
+        """See `Planner.rest`."""
+        for event in self._due:
+            event.cancel()
+        self._due.clear()
+
+    def stop(self) -> None:
+        """See `Planner.stop`."""
+        self.rest()
+
+    def _answer(self, number: int, cib: Cib, now: WallTime) -> PlanAnswer:
+        if self._chance.random() < self._manners.failure:
+            return PlanAnswer(number, None, "the simulated worker has died")
+        try:
+            return PlanAnswer(number, self._scheduler(cib, now))
+        except Exception as bug:  # noqa: BLE001 (as the worker does: a scheduler that fails is an answer)
+            return PlanAnswer(number, None, f"{type(bug).__name__}: {bug}")
+
+
+def _nobody(_: PlanAnswer) -> None:
+    return None
