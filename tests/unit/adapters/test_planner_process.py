@@ -126,19 +126,6 @@ async def test_a_worker_that_is_killed_is_an_answer_and_the_next_question_has_a_
     assert bench.answers[1].plan is not None
 
 
-async def test_a_worker_that_is_killed_while_nothing_is_asked_is_replaced_by_the_next_question(make, until) -> None:
-    bench = make()
-    before = workers()
-    bench.planner.prepare(bench.cib)
-    await until(lambda: workers() - before)
-    [pid] = workers() - before
-    os.kill(pid, signal.SIGKILL)
-    await until(lambda: workers() == before)
-    bench.ask()
-    await until(lambda: bench.answers)
-    assert bench.answers[0].plan is not None
-
-
 @pytest.mark.parametrize(
     ("command", "problem"),
     [
