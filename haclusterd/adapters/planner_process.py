@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from haclusterd.adapters.failed_plans import FailedPlans
 from haclusterd.adapters.worker_process import WorkerProcess
 from haclusterd.model.cluster import Cib
-from haclusterd.model.ids import Term
 from haclusterd.model.instants import WallTime, after
 from haclusterd.model.planning import PlanAnswer
 from haclusterd.ports.clock import Clock, Timer
+from haclusterd.ports.store import Applied
 from haclusterd.protocol.plan_codec import PlanReader
 from haclusterd.protocol.planner_messages import (
     Entry,
@@ -81,14 +81,14 @@ class PlannerProcess:
             self._worker = WorkerProcess(self._loop, self._command, self._heard, self._lost)
             self._worker.send(self._state(cib))
 
-    def applied(self, index: int, term: Term, entry: bytes) -> None:
+    def applied(self, entry: Applied) -> None:
         """See `Planner.applied`."""
         if self._worker is None:
             return
         if self._worker.backlog > BACKLOG_MAX:
             self._give_up(f"the worker is {BACKLOG_MAX} entries behind")
             return
-        self._worker.send(iter((encode(Entry(index, term, entry)),)))
+        self._worker.send(iter((encode(Entry(entry.index, entry.term, entry.entry, entry.is_of_voters)),)))
 
     def ask(self, number: int, cib: Cib, now: WallTime) -> None:
         """See `Planner.ask`."""

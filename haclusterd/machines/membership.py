@@ -58,6 +58,8 @@ class MembershipMachine:
         """From when on silence is counted for nodes that were never heard."""
         self._rules = rules
         self._seen_stall: Instant | None = None
+        self._heard: frozenset[NodeName] = frozenset()
+        """Whom this node's pacer has heard, as its newest report says."""
         self._unheard_since: dict[NodeName, Instant] = {}
         """Since when a node that others hear is cut from the DC: not heard by it, or not hearing it."""
         self._known: dict[NodeName, tuple[Incarnation | None, Instant]] | None = None
@@ -154,7 +156,12 @@ class MembershipMachine:
                 self._unheard_since.pop(name, None)
 
     def _restart_after_stall(self, report: PacerReport, moment: Moment) -> None:
-        if report.stalled_at != self._seen_stall and self._rules.silence_clocks_restart_after_stall:
+        """After an own stall all silence counts anew; so it does when the pacer has forgotten: it is a new process."""
+        heard = frozenset(node.name for node in report.nodes if node.age_ms is not None)
+        has_forgotten = any(node.name in self._heard and node.age_ms is None for node in report.nodes)
+        self._heard = heard
+        is_stall = report.stalled_at != self._seen_stall or has_forgotten
+        if is_stall and self._rules.silence_clocks_restart_after_stall:
             self._seen_stall = report.stalled_at
             self._since = moment.now
             self._unheard_since.clear()

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from haclusterd.model.cluster import Cib
-from haclusterd.model.ids import Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.planning import PlanAnswer
+from haclusterd.ports.store import Applied
 
 
 class Planner(Protocol):
@@ -30,8 +30,8 @@ class Planner(Protocol):
         """Be ready to plan soon: this node has become DC. Harmless when it is."""
         ...
 
-    def applied(self, index: int, term: Term, entry: bytes) -> None:
-        """Follow an entry of the log, which was applied on the main loop."""
+    def applied(self, entry: Applied) -> None:
+        """Follow an entry of the log, which was applied."""
         ...
 
     def ask(self, number: int, cib: Cib, now: WallTime) -> None:

@@ -71,6 +71,8 @@ class Applied:
     outcome: object
     entry: bytes
     """As it stands in the log."""
+    is_of_voters: bool = False
+    """Whether it changes the voters: it was folded by `StateMachine.apply_voters`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ class Entry:
     index: int
     term: Term
     data: bytes
+    is_of_voters: bool
 
 
 @dataclass(frozen=True, slots=True)

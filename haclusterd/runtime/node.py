@@ -300,9 +300,9 @@ class NodeRuntime:
 
     def _store_event(self, event: StoreEvent) -> None:
         match event:
-            case Applied(index=index, term=term, outcome=outcome, entry=entry):
+            case Applied(index=index, outcome=outcome):
                 assert isinstance(outcome, CibApplied)
-                self._ports.planner.applied(index, term, entry)
+                self._ports.planner.applied(event)
                 self._applied(index, outcome)
             case Restored(index=index, outcome=outcome):
                 assert isinstance(outcome, Cib)

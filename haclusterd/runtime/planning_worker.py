@@ -48,13 +48,23 @@ class PlanningWorker:
             case Loaded():
                 self._cib = self._folding.read(b"".join(self._pieces))
                 self._pieces.clear()
-            case Entry(index=index, term=term, data=data):
-                self._cib = self._folding.fold(self._cib, data, index=index, term=term, rules=ALL_RULES).cib
+            case Entry():
+                self._follow(message)
             case PlanFor(number=number, index=index, now=now):
                 assert index == self._cib.index, f"asked about {index}, while at {self._cib.index}"
                 yield from self._plan(number, now)
             case PlanPart() | PlanMade() | PlanFailed():
                 raise AssertionError(f"a worker is told no {type(message).__name__}")
+
+    def _follow(self, entry: Entry) -> None:
+        self._cib = self._folding.fold(
+            self._cib,
+            entry.data,
+            index=entry.index,
+            term=entry.term,
+            rules=ALL_RULES,
+            is_in_force=entry.is_of_voters,
+        ).cib
 
     def _plan(self, number: int, now: WallTime) -> Iterator[Message]:
         try:

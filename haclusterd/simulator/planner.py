@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from haclusterd.model.cluster import Cib
 from haclusterd.model.graph import Plan
-from haclusterd.model.ids import Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.planning import PlanAnswer
+from haclusterd.ports.store import Applied
 from haclusterd.simulator.world import MS, Event, Life
 
 Scheduler = Callable[[Cib, WallTime], Plan]
@@ -45,7 +45,7 @@ class SimulatedPlanner:
     def prepare(self, cib: Cib) -> None:
         """See `Planner.prepare`."""
 
-    def applied(self, index: int, term: Term, entry: bytes) -> None:
+    def applied(self, entry: Applied) -> None:
         """See `Planner.applied`."""
 
     def ask(self, number: int, cib: Cib, now: WallTime) -> None:

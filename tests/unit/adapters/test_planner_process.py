@@ -24,6 +24,7 @@ from haclusterd.model.graph import Plan
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.planning import PlanAnswer
+from haclusterd.ports.store import Applied
 from haclusterd.scheduler.schedule import schedule
 from tests.benchmarks.generated_cibs import Size, cold
 
@@ -48,7 +49,7 @@ class Bench:
         index = self.cib.index + 1
         envelope = commands.Envelope(RequestId(f"n1:x:{index}"), NodeName("n1"), NOW, command)
         self.cib = apply(self.cib, envelope, index=index, term=Term(1)).cib
-        self.planner.applied(index, Term(1), encode_envelope(envelope))
+        self.planner.applied(Applied(index, Term(1), None, encode_envelope(envelope)))
 
     def ask(self, number: int = 1) -> None:
         self.planner.ask(number, self.cib, NOW)
@@ -89,7 +90,7 @@ async def test_it_plans_as_the_scheduler_does_and_follows_the_log(make, until) -
     assert bench.answers[0] == PlanAnswer(1, walked(schedule(bench.cib, NOW)))
     for node in ("node01", "node02"):
         bench.apply(commands.SetTransientAttribute(NodeName(node), "x", "1"))
-    bench.planner.applied(bench.cib.index + 1, Term(1), b"no envelope")
+    bench.planner.applied(Applied(bench.cib.index + 1, Term(1), None, b"no envelope"))
     bench.cib = replace(bench.cib, index=bench.cib.index + 1)
     bench.ask(2)
     await until(lambda: len(bench.answers) == 2)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from haclusterd.cib import commands
-from haclusterd.cib.commands import Lost
+from haclusterd.cib.commands import Join, Lost
 from haclusterd.machines.effects import Effect, Propose, TransferLeadership
 from haclusterd.machines.membership import MembershipMachine
 from haclusterd.model.ids import Incarnation, NodeName
@@ -249,6 +249,17 @@ def test_after_an_own_stall_what_was_never_heard_is_waited_for_anew() -> None:
     nodes = [heard(N2, None), heard(N3, 50, {N1: 50})]
     assert dc.lost(*nodes, at=NOW, stalled_at=NOW - 1) == []
     assert dc.lost(*nodes, at=NOW + TIMING.unseen_wait_ms, stalled_at=NOW - 1) == [N2]
+
+
+def test_when_its_pacer_begins_anew_a_node_that_joined_under_this_dc_is_waited_for_anew() -> None:
+    """All pacers were killed at once: the new ones have heard some already, and others not yet."""
+    dc = Dc(Cluster(joined=[N1, N3]))
+    dc.judge(heard(N2, None), heard(N3))
+    dc.cluster.must(Join(N2, life(N2)))
+    dc.judge(heard(N2), heard(N3))
+    later = NOW + 2 * T
+    assert dc.lost(heard(N2, None), heard(N3, 50, {N1: 50}), at=later) == []
+    assert dc.lost(heard(N2, None), heard(N3, 50, {N1: 50}), at=later + TIMING.unseen_wait_ms) == [N2]
 
 
 # -- cut in part ------------------------------------------------------------------------------------------------------

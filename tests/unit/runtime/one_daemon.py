@@ -340,9 +340,8 @@ class PromptPlanner:
         del cib
         self.is_prepared = True
 
-    def applied(self, index: int, term: Term, entry: bytes) -> None:
-        del term
-        self.followed.append((index, entry))
+    def applied(self, entry: Applied) -> None:
+        self.followed.append((entry.index, entry.entry))
 
     def ask(self, number: int, cib: Cib, now: WallTime) -> None:
         serial = self._serial
