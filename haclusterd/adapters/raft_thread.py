@@ -268,6 +268,7 @@ class RaftThread:
         fail: Callable[[str], None],
         alive: Callable[[], None] = lambda: None,
         main_silence_ms: Callable[[], int] = lambda: 0,
+        loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
     ) -> None:
         """Keep what is given; nothing is opened before `start`.
 
@@ -284,6 +285,7 @@ class RaftThread:
         self._fail = fail
         self._alive = alive
         self._main_silence_ms = main_silence_ms
+        self._loop_factory = loop_factory
         self._pair = QueuePair(wake_raft=self._wake_raft, wake_main=lambda: call_main(self._front.pump))
         self._front = MainSide(self._pair, begin=self._begin, end=self._end)
         self._thread: threading.Thread | None = None
@@ -346,7 +348,7 @@ class RaftThread:
     def _run(self, opened: "Future[None]") -> None:
         refusal: Exception = RuntimeError("the Raft thread ended before it began")
         try:
-            with asyncio.Runner() as runner:
+            with asyncio.Runner(loop_factory=self._loop_factory) as runner:
                 runner.run(self._live(opened))
         except (StoreDamaged, StoreRefused) as error:
             refusal = error

@@ -55,6 +55,17 @@ class HeardFrom:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """How long one loop of the answering daemon was held up by its own work, at the longest."""
+
+    loop: str
+    longest_ms: int
+    """Since the daemon was ready."""
+    recent_ms: int
+    """In this minute and the one before."""
+
+
+@dataclass(frozen=True, slots=True)
 class LiveView:
     """What the answering daemon knows beside the CIB, at one moment."""
 
@@ -83,6 +94,7 @@ class LiveView:
     events: tuple[Event, ...] = ()
     """The newest events, oldest first."""
     pacer_errors: tuple[str, ...] = ()
+    holds: tuple[Hold, ...] = ()
     certificates: Mapping[NodeName, CertificateFacts] = field(default_factory=dict)
     """The certificates that the members show, and this node's own."""
     pending_attributes: Mapping[tuple[NodeName, str], str | None] = field(default_factory=dict)

@@ -67,6 +67,9 @@ def status_data(context: Context) -> dict[str, Json]:
         "failures": [_failure(each) for each in overview.failures],
         "fencing": _fencing(context),
         "warnings": [] if live is None else list(live.pacer_errors),
+        "holds": [] if live is None else [
+            {"loop": each.loop, "longest_ms": each.longest_ms, "recent_ms": each.recent_ms} for each in live.holds
+        ],
     }  # fmt: skip
 
 

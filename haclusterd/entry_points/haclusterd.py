@@ -35,6 +35,7 @@ from haclusterd.adapters.failed_plans import FailedPlans
 from haclusterd.adapters.fence_agents import StdinFenceAgents
 from haclusterd.adapters.history_sqlite import SqliteHistory
 from haclusterd.adapters.installation import InstallationIncomplete, resource_agents_directory, shims_directory
+from haclusterd.adapters.measured_loops import MeasuredLoops
 from haclusterd.adapters.pacer_link import PacerLink
 from haclusterd.adapters.planner_process import PlannerProcess
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
@@ -101,8 +102,11 @@ examples:
 class Daemon:
     """One node in this process."""
 
-    def __init__(self, installation: Installation, log: EventLog, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, installation: Installation, log: EventLog, loop: asyncio.AbstractEventLoop, loops: MeasuredLoops
+    ) -> None:
         self._installation = installation
+        self._loops = loops
         self._log = log
         self._loop = loop
         self._ended: asyncio.Future[int] = loop.create_future()
@@ -175,6 +179,7 @@ class Daemon:
                 failed=FailedPlans(installation.state_directory / FAILED_PLANS, iter_fragments),
             ),
             crashes=CrashFile(installation.runtime_directory / "crashes.json"),
+            holds=self._loops,
         )
 
     def _store(self, settings: NodeSettings) -> RaftThread:
@@ -194,6 +199,7 @@ class Daemon:
             fail=self._fail_stop,
             alive=self._pacer.stamp_raft,
             main_silence_ms=self._pacer.main_silence_ms,
+            loop_factory=self._loops.factory("raft"),
         )
 
     def _call_main(self, call: Callable[[], None]) -> None:
@@ -210,6 +216,7 @@ class Daemon:
             self._loop.add_signal_handler(number, act)
         gc.collect()
         gc.freeze()
+        self._loops.reset()
         notify("READY=1")
         code = await self._ended
         if code == EXIT_REMOVED:
@@ -343,11 +350,13 @@ def _run(installation: Installation) -> int:
 
     # The Raft thread waits for the interpreter whenever it returns from the network or the disk: briefly.
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    loops = MeasuredLoops()
 
     async def live() -> int:
-        return await Daemon(installation, log, asyncio.get_running_loop()).run()
+        return await Daemon(installation, log, asyncio.get_running_loop(), loops).run()
 
-    code = asyncio.run(live())
+    with asyncio.Runner(loop_factory=loops.factory("main")) as runner:
+        code = runner.run(live())
     log.flush(FLUSH_MS)
     return code
 

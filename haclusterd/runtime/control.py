@@ -13,7 +13,7 @@ from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, Refusal
 from haclusterd.cib.commands import ChangeConfiguration, ReadBarrier, SetTransientAttribute, StageChange
 from haclusterd.cib.staging import staged
 from haclusterd.commands import registry
-from haclusterd.commands.context import Context, Event, HeardFrom, LiveView, TransitionProgress
+from haclusterd.commands.context import Context, Event, HeardFrom, Hold, LiveView, TransitionProgress
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.preview import preview
 from haclusterd.commands.verb import Permission
@@ -512,6 +512,7 @@ def live_view(runtime: NodeRuntime) -> LiveView:
         transition=TransitionProgress(*progress) if progress is not None else None,
         started_at=runtime.started_at,
         pacer_errors=pacer_report.errors if pacer_report is not None else (),
+        holds=tuple(Hold(each.loop, each.longest_ms, each.recent_ms) for each in runtime.ports.holds.longest()),
     )
 
 

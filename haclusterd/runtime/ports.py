@@ -8,6 +8,7 @@ from haclusterd.ports.crashes import CrashRecords
 from haclusterd.ports.event_log import EventLog
 from haclusterd.ports.fencing import FenceAgents
 from haclusterd.ports.history import History
+from haclusterd.ports.holds import LoopHolds
 from haclusterd.ports.pacer import Pacer
 from haclusterd.ports.planner import Planner
 from haclusterd.ports.store import Store
@@ -26,4 +27,5 @@ class NodePorts:
     log: EventLog
     history: History
     planner: Planner
+    holds: LoopHolds
     crashes: CrashRecords

@@ -19,6 +19,7 @@ from haclusterd.ports import store as store_port
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.event_log import FieldValue, Priority
 from haclusterd.ports.history import HistoryAnswer, HistoryQuery, HistoryRow, NewVersion, VersionAnswer, VersionQuery
+from haclusterd.ports.holds import LoopHold
 from haclusterd.ports.store import StoreDamaged, StoreEvent, StoreRefused
 from haclusterd.runtime.control import ControlService
 from haclusterd.runtime.node import NodeRuntime
@@ -137,6 +138,14 @@ class NoHistory:
         """See `History.stop`."""
 
 
+class NoHolds:
+    """Simulated loops are never held up by their own work."""
+
+    def longest(self) -> tuple[LoopHold, ...]:
+        """See `LoopHolds.longest`."""
+        return ()
+
+
 class BrainProcess:
     """One life of a host's brain."""
 
@@ -184,6 +193,7 @@ class BrainProcess:
                 self.main_life, world.chance(f"planner/{name}"), around.scheduler, around.planners
             ),
             crashes=CrashesOfBoot(boot),
+            holds=NoHolds(),
         )
         settings = NodeSettings(
             node=host.name,

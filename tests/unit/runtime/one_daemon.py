@@ -28,6 +28,7 @@ from haclusterd.ports.history import (
     VersionAnswer,
     VersionQuery,
 )
+from haclusterd.ports.holds import LoopHold
 from haclusterd.ports.store import Applied, LeadershipChanged, StoreEvent, VoterLinks
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.ports import NodePorts
@@ -364,6 +365,11 @@ class PromptPlanner:
         self._answered = None
 
 
+class NoHolds:
+    def longest(self) -> tuple[LoopHold, ...]:
+        return ()
+
+
 class ListCrashes:
     """Crash records as a list."""
 
@@ -405,6 +411,7 @@ class Daemon:
             log=self.log,
             history=ListHistory(),
             planner=self.planner,
+            holds=NoHolds(),
             crashes=self.crashes,
         )
         settings = NodeSettings(N1, "uuid", "test", MEMBERS, "n1-boot1", dict.fromkeys(NAMES, b"k" * 16))

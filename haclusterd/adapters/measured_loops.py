@@ -1,0 +1,84 @@
+"""Event loops that measure how long their own work keeps them from looking at what has come.
+
+Waiting for events is no hold; everything else is, the wait for the interpreter lock and for a processor included: it is
+the time for which nothing on the loop could have been on time.
+"""
+
+import asyncio
+import selectors
+import time
+from collections.abc import Callable
+
+from haclusterd.ports.holds import LoopHold
+
+NS_PER_MS = 1_000_000
+PERIOD_NS = 60_000 * NS_PER_MS
+
+
+class HoldMeter:
+    """The holds of one loop; written on its thread, read on any."""
+
+    def __init__(self, loop: str) -> None:
+        self._loop = loop
+        self._longest_ns = 0
+        self._periods = (0, 0)
+        """Longest in the present period, and in the one before."""
+        self._period_began_ns = time.monotonic_ns()
+
+    def add(self, hold_ns: int, now_ns: int) -> None:
+        """Count one hold."""
+        present, before = self._periods
+        if now_ns - self._period_began_ns >= PERIOD_NS:
+            self._period_began_ns = now_ns
+            present, before = 0, present
+        present = max(present, hold_ns)
+        self._periods = present, before
+        self._longest_ns = max(self._longest_ns, hold_ns)
+
+    def reset(self) -> None:
+        """Forget what was: the daemon is ready only now."""
+        self._longest_ns = 0
+        self._periods = (0, 0)
+
+    def read(self) -> LoopHold:
+        """Return what was measured."""
+        return LoopHold(self._loop, self._longest_ns // NS_PER_MS, max(self._periods) // NS_PER_MS)
+
+
+class MeasuredLoops:
+    """`LoopHolds` over the loops that it made."""
+
+    def __init__(self) -> None:
+        self._meters: list[HoldMeter] = []
+
+    def factory(self, loop: str) -> Callable[[], asyncio.AbstractEventLoop]:
+        """Return what makes a measured loop of this name."""
+        meter = HoldMeter(loop)
+        self._meters.append(meter)
+        return lambda: asyncio.SelectorEventLoop(_MeasuredSelector(meter))
+
+    def longest(self) -> tuple[LoopHold, ...]:
+        """See `LoopHolds.longest`."""
+        return tuple(meter.read() for meter in self._meters)
+
+    def reset(self) -> None:
+        """Measure from now on."""
+        for meter in self._meters:
+            meter.reset()
+
+
+class _MeasuredSelector(selectors.EpollSelector):
+    """Between one `select` and the next the loop works."""
+
+    def __init__(self, meter: HoldMeter) -> None:
+        super().__init__()
+        self._meter = meter
+        self._left_ns = time.monotonic_ns()
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait for events; what passed since the last wait was a hold."""
+        now_ns = time.monotonic_ns()
+        self._meter.add(now_ns - self._left_ns, now_ns)
+        ready = super().select(timeout)
+        self._left_ns = time.monotonic_ns()
+        return ready

@@ -1,0 +1,27 @@
+"""How long this daemon's loops were held up by their own work: what nothing else could interrupt.
+
+Contract: reading costs nothing, may be done from the main loop at any time, and forgets nothing by itself.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class LoopHold:
+    """The longest time between two looks of one loop at what has come."""
+
+    loop: str
+    """`main` or `raft`."""
+    longest_ms: int
+    """Since the daemon was ready."""
+    recent_ms: int
+    """In this minute and the one before."""
+
+
+class LoopHolds(Protocol):
+    """All loops of this daemon."""
+
+    def longest(self) -> tuple[LoopHold, ...]:
+        """Return what was measured."""
+        ...
