@@ -266,6 +266,8 @@ class ControllerMachine:
         """A plan has come, or the reason why there is none; the next step looks at it."""
         if self._question is not None and answer.number == self._question.number:
             self._answer = answer
+            if answer.plan is not None:
+                self._learn_delays(self._question.cib, answer.plan)
 
     def cib_replaced(self) -> None:
         """The whole CIB was replaced: nobody told what changed in it."""
@@ -286,7 +288,6 @@ class ControllerMachine:
         self._failure = ""
         self._failed_pause_ms = FAILED_PAUSE_MS[0]
         self._warnings = answer.plan.warnings
-        self._learn_delays(question.cib, answer.plan)
         if question.is_outdated or not is_settled or self._transition is not None:
             self._is_plan_due = True
             return ()

@@ -9,6 +9,7 @@ from haclusterd.simulator import configurations
 from haclusterd.simulator.agents import Manners
 from haclusterd.simulator.faults import Drawn, End, Kind
 from haclusterd.simulator.fence_devices import Mood
+from haclusterd.simulator.planner import PlannerManners
 from haclusterd.simulator.scenario import Cluster
 
 Nodes = Sequence[NodeName]
@@ -40,6 +41,20 @@ def bad_manners(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every k
         return end
 
     return Drawn(f"bad agents ({manners})", begin, chance.randint(500, 15_000))
+
+
+def bad_planners(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+    """Planning workers are slow, and die."""
+    manners = PlannerManners((20, chance.choice((300, 3000))), chance.choice((0.0, 0.5)))
+
+    def begin(cluster: Cluster) -> End:
+        def behave(how: PlannerManners) -> None:
+            cluster.planners.delay_ms, cluster.planners.failure = how.delay_ms, how.failure
+
+        behave(manners)
+        return lambda: behave(PlannerManners())
+
+    return Drawn(f"bad planners: {manners}", begin, chance.randint(500, 15_000))
 
 
 def bad_switch(chance: Chance, nodes: Nodes) -> Fault:
@@ -83,6 +98,7 @@ def request_fence(chance: Chance, nodes: Nodes) -> Fault:
 KINDS: tuple[Kind[Cluster], ...] = (
     Kind("kill a service", 5, kill_service),
     Kind("bad agents", 4, bad_manners),
+    Kind("bad planners", 2, bad_planners),
     Kind("bad switch", 3, bad_switch),
     Kind("change the configuration", 3, change_configuration),
     Kind("clean up", 1, clean_up),

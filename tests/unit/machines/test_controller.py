@@ -400,5 +400,19 @@ def test_a_more_important_node_is_fenced_later_by_what_the_plan_says() -> None:
     )
     dc.step()
     dc.cluster.lose(N2)
-    issued = [command for command in commands_of(dc.step()) if isinstance(command, commands.IssueFence)]
+    assert commands_of(dc.ask()) == [], "how important it was is not known before a plan knows of its loss"
+    issued = [command for command in commands_of(dc.tell()) if isinstance(command, commands.IssueFence)]
     assert [command.order.delay_ms for command in issued] == [7000]
+
+
+def test_a_scheduler_that_fails_delays_no_fencing() -> None:
+    dc = Dc()
+    delay = AttributeSet("cib-bootstrap-options", (("priority-fencing-delay", "7s"),))
+    dc.cluster.configure(
+        commands.PutResource(primitive("power", "stonith:fence_test")), commands.PutSets("properties", (delay,))
+    )
+    dc.plan = "the worker has died"
+    dc.step()
+    dc.cluster.lose(N2)
+    issued = [command for command in commands_of(dc.step()) if isinstance(command, commands.IssueFence)]
+    assert [command.order.delay_ms for command in issued] == [0]

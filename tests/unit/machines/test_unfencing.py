@@ -129,7 +129,7 @@ def graph() -> TransitionGraph:
 def test_what_needs_it_waits_for_the_unfencing_of_its_node() -> None:
     dc = Dc()
     dc.cluster.configure(commands.PutResource(primitive("db")))
-    transition = TransitionMachine(N1, TERM, 1, graph())
+    transition = TransitionMachine(N1, TERM, 1, graph(), dc.cluster.cib)
     assert commands_of(transition.step(dc.cluster.cib, (), moment(NOW))) == []
     assert transition.wanted_unfencings() == {N2: "required by db start"}
     dc.step(Wanted(transition.wanted_unfencings()))
