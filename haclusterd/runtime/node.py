@@ -58,12 +58,11 @@ from haclusterd.ports.store import (
 from haclusterd.runtime.history_rows import rows_of, version_of
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.proposer import EntryTooLarge, NeedsUpgrade, Proposer
+from haclusterd.runtime.safe_mode import SafeMode
 from haclusterd.runtime.settings import NodeSettings
 
 CATCH_UP_MS = 3_000
 """How long after its start a daemon without a leader is expected to find one."""
-CRASH_LOOP_COUNT = 3
-CRASH_LOOP_WINDOW_MS = 600_000
 TRANSFER_PATIENCE_MS = 5_000
 """How long a leader tries to hand over to whom a person wants."""
 TRANSFER_PAUSE_MS = 1000
@@ -144,8 +143,7 @@ class NodeRuntime:
         self._is_retired = False
         self._leaderless_until = after(now, self._timing.lease_ms)
         """Until then a node that drains hopes for a leader."""
-        self._safe_mode = ""
-        self._safe_mode_epoch = -1
+        self._safe_mode = SafeMode()
         self._watchers: list[Callable[[], None]] = []
 
     # -- life -------------------------------------------------------------------------------------------------------
@@ -192,23 +190,10 @@ class NodeRuntime:
         )
 
     def _judge_crashes(self) -> None:
-        """The third crash as controller at one configuration in ten minutes: no controller here (safety.md §4)."""
-        if not self._settings.rules.safe_mode_after_crash_loop:
-            return
-        now = self._ports.clock.now()
-        recent = [
-            record
-            for record in self._ports.crashes.recent()
-            if record.was_controller and now - record.at < CRASH_LOOP_WINDOW_MS
-        ]
-        if not recent:
-            return
-        epoch = recent[-1].epoch
-        same = [record for record in recent if record.epoch == epoch]
-        if len(same) >= CRASH_LOOP_COUNT:
-            self._safe_mode_epoch = epoch
-            self._safe_mode = f"the controller crashed {len(same)} times at configuration {epoch}: {same[-1].detail}"
-            self._log("safe-mode.entered", Priority.ERROR, reason=self._safe_mode)
+        if self._settings.rules.safe_mode_after_crash_loop:
+            self._safe_mode.judge(self._ports.crashes.recent(), self._ports.clock.now())
+        if self._safe_mode.reason:
+            self._log("safe-mode.entered", Priority.ERROR, reason=self._safe_mode.reason)
 
     # -- what others may ask ----------------------------------------------------------------------------------------
 
@@ -272,7 +257,7 @@ class NodeRuntime:
     @property
     def safe_mode(self) -> str:
         """Why there is no controller here; empty when there is one."""
-        return self._safe_mode
+        return self._safe_mode.reason
 
     def moment(self) -> Moment:
         """Return the present."""
@@ -496,11 +481,10 @@ class NodeRuntime:
         return is_cib_new
 
     def _step_controller(self, changes: Sequence[Change]) -> None:
-        if self._safe_mode:
-            if self._cib.version.epoch in (0, self._safe_mode_epoch):
-                return
+        if self._safe_mode.is_over_at(self._cib.version.epoch):
             self._log("safe-mode.left", Priority.NOTICE, epoch=self._cib.version.epoch)
-            self._safe_mode = ""
+        if self._safe_mode.reason:
+            return
         report = self._ports.pacer.report()
         self._perform_all(self._controller.step(self._cib, changes, report, self.moment()))
         if self._controller.is_dc:
@@ -537,7 +521,7 @@ class NodeRuntime:
             self._executor.deadline(moment),
             self._fencer.deadline(),
             self._joining.deadline(),
-            self._controller.deadline() if not self._safe_mode else NEVER,
+            self._controller.deadline() if not self._safe_mode.reason else NEVER,
             self._proposer.deadline(),
             self._learners.deadline() if self._controller.is_dc else NEVER,
             self._transfer_after if self._wanted_leader is not None and self._leadership.is_self else NEVER,

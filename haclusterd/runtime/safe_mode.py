@@ -1,0 +1,36 @@
+"""Safe mode: a daemon whose controller crashes again and again at one configuration runs without it (safety.md §4).
+
+Raft, apply, pacer and monitors go on. It ends with the next configuration, and never by itself.
+"""
+
+from collections.abc import Iterable
+
+from haclusterd.model.instants import Instant
+from haclusterd.ports.crashes import CrashRecord
+
+CRASH_LOOP_COUNT = 3
+CRASH_LOOP_WINDOW_MS = 600_000
+
+
+class SafeMode:
+    """Whether, and why, there is no controller in this process."""
+
+    def __init__(self) -> None:
+        self.reason = ""
+        """Empty when there is a controller."""
+        self._epoch = -1
+
+    def judge(self, crashes: Iterable[CrashRecord], now: Instant) -> None:
+        """Enter it at the third crash as controller at one configuration in ten minutes."""
+        recent = [each for each in crashes if each.was_controller and now - each.at < CRASH_LOOP_WINDOW_MS]
+        same = [each for each in recent if each.epoch == recent[-1].epoch]
+        if len(same) >= CRASH_LOOP_COUNT:
+            self._epoch = same[-1].epoch
+            self.reason = f"the controller crashed {len(same)} times at configuration {self._epoch}: {same[-1].detail}"
+
+    def is_over_at(self, epoch: int) -> bool:
+        """Tell whether this version of the configuration ends it; 0, that none is known yet, does not."""
+        if not self.reason or epoch in (0, self._epoch):
+            return False
+        self.reason = ""
+        return True
