@@ -377,15 +377,32 @@ class RaftCore:
         proposed = self._machine.proposed_voters(entry)
         if proposed is None:
             return REGULAR
-        current = self.voter_set
-        is_quiet = self._raft.has_committed_in_term and self._voter_sets[-1][0] <= self._raft.applied_index
-        is_next = proposed.version == current.version + 1
-        is_one_step = len({*proposed.voters} ^ {*current.voters}) <= 1 and proposed.voters
-        keeps_own_vote = self._settings.node in proposed.voters
-        if is_next and is_one_step and not keeps_own_vote:
+        if not self._keeps_own_vote(proposed):
             self.hand_over()
-        is_allowed = is_quiet and is_next and is_one_step and keeps_own_vote and self._machine.may_change_voters(entry)
+        is_allowed = (
+            self._keeps_own_vote(proposed)
+            and self._is_one_step(proposed)
+            and self._has_own_commit()
+            and self._is_last_change_applied()
+            and self._machine.may_change_voters(entry)
+        )
         return VOTERS if is_allowed else REGULAR
+
+    def _keeps_own_vote(self, proposed: VoterSet) -> bool:
+        return self._settings.node in proposed.voters
+
+    def _is_one_step(self, proposed: VoterSet) -> bool:
+        """Whether every majority of the voters before has a voter in common with every majority of those after."""
+        current = self.voter_set
+        is_next = proposed.version == current.version + 1
+        return is_next and len({*proposed.voters} ^ {*current.voters}) <= 1
+
+    def _has_own_commit(self) -> bool:
+        """Whether nothing of an earlier term can still be committed by voters that this leader does not count."""
+        return self._raft.has_committed_in_term
+
+    def _is_last_change_applied(self) -> bool:
+        return self._voter_sets[-1][0] <= self._raft.applied_index
 
     @property
     def voter_set(self) -> VoterSet:

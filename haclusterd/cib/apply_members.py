@@ -15,6 +15,7 @@ from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_status
 from haclusterd.model.cluster import Cib, Member, Membership, NodeState, NodeStatus
 from haclusterd.model.ids import NodeName
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 VOTERS_MAX = 7
 """With more, each commit waits for more disks, and no more failures are survived that happen in practice."""
@@ -28,8 +29,9 @@ def change_members(cib: Cib, command: commands.ChangeMembers, entry: Entry) -> V
         objection = objection_to(cib, command)
         if objection:
             return refuse(cib, RefusalCode.MEMBERS_CONFLICT, objection)
-        waiting = waits_for(cib, command) or "another change of the members is under way, or the leader has just begun"
-        return refuse(cib, RefusalCode.MEMBERS_NOT_NOW, f"{waiting}; try again in a moment")
+        waiting = waits_for(cib, command, entry.rules)
+        why = waiting or "another change of the members is under way, or the leader has just begun"
+        return refuse(cib, RefusalCode.MEMBERS_NOT_NOW, f"{why}; try again in a moment")
     members = {member.name: member for member in sorted(command.members, key=lambda member: member.name)}
     dropped = sorted(name for name in cib.members if name not in members)
     membership = Membership(
@@ -72,7 +74,7 @@ def objection_to(cib: Cib, command: commands.ChangeMembers) -> str:
     return f"at most {MEMBERS_MAX} members" if len(names) > MEMBERS_MAX else ""
 
 
-def waits_for(cib: Cib, command: commands.ChangeMembers) -> str:
+def waits_for(cib: Cib, command: commands.ChangeMembers, rules: SafetyRules = ALL_RULES) -> str:
     """Return what must happen before this change; empty when nothing must."""
     version = cib.membership.version
     behind = sorted(
@@ -80,13 +82,13 @@ def waits_for(cib: Cib, command: commands.ChangeMembers) -> str:
         for name, status in cib.status.nodes.items()
         if status.state is NodeState.ONLINE and status.membership != version
     )
-    if behind:
+    if behind and rules.members_followed_first:
         return f"{', '.join(behind)} does not follow version {version} of the members yet"
     kept = {member.name for member in command.members}
     present = sorted(
         name for name, status in cib.status.nodes.items() if name not in kept and not status.is_retired
     )
-    return f"{', '.join(present)} must be retired first" if present else ""
+    return f"{', '.join(present)} must be retired first" if present and rules.retired_before_dropped else ""
 
 
 def retire(cib: Cib, command: commands.Retire, entry: Entry) -> Verdict:

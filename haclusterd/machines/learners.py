@@ -14,6 +14,7 @@ from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 RETRY_MS = 500
 """Between two attempts: the leader may not be able to change the members at the moment."""
@@ -22,7 +23,8 @@ RETRY_MS = 500
 class LearnersMachine:
     """Gives votes, on the DC."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: SafetyRules = ALL_RULES) -> None:
+        self._rules = rules
         self._ready: tuple[NodeName, ...] = ()
         self._attempt = 0
         self._retry_at = Instant(0)
@@ -34,7 +36,7 @@ class LearnersMachine:
 
     def step(self, cib: Cib, term: Term, moment: Moment) -> Sequence[Effect]:
         """Propose the next voter, if one is due."""
-        command = next_voter(cib, self._ready)
+        command = next_voter(cib, self._ready, self._rules)
         self._is_waiting = command is not None
         if command is None or moment.now < self._retry_at:
             return ()
@@ -47,7 +49,9 @@ class LearnersMachine:
         return self._retry_at if self._is_waiting else NEVER
 
 
-def next_voter(cib: Cib, ready: tuple[NodeName, ...]) -> ChangeMembers | None:
+def next_voter(
+    cib: Cib, ready: tuple[NodeName, ...], rules: SafetyRules = ALL_RULES
+) -> ChangeMembers | None:
     """Return the change that gives the next learner its vote; None when there is none, or it must wait."""
     for name in sorted(ready):
         member = cib.members.get(name)
@@ -64,5 +68,5 @@ def next_voter(cib: Cib, ready: tuple[NodeName, ...]) -> ChangeMembers | None:
             "the cluster",
             f"{name} has caught up",
         )
-        return None if waits_for(cib, command) else command
+        return None if waits_for(cib, command, rules) else command
     return None

@@ -65,6 +65,10 @@ class SafetyRules:
     """After a daemon's restart in the same boot everything is probed before any order (safety.md §6)."""
     unseen_is_fenced: bool = True
     """A member not seen since the cluster formed is fenced before what may run there starts (safety.md §6)."""
+    members_followed_first: bool = True
+    """The members change again only when everybody online follows the change before (safety.md §7)."""
+    retired_before_dropped: bool = True
+    """Who is dropped from the members has left or was fenced, and can join no more (safety.md §7)."""
     safe_mode_after_crash_loop: bool = True
     """The third crash of the controller at one index leads to safe mode (safety.md §4)."""
     raising_apply_is_a_refusal: bool = True

@@ -100,7 +100,7 @@ class NodeRuntime:
         self._members_changed = members_changed
         self._followed = 0
         """The version of the members that pacer and links follow."""
-        self._learners = LearnersMachine()
+        self._learners = LearnersMachine(settings.rules)
         now = ports.clock.now()
         self.started_at = ports.clock.wall()
         self._began_at = now

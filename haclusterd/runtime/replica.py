@@ -119,7 +119,11 @@ class Replica:
     def may_change_voters(self, entry: bytes) -> bool:
         """Tell whether the CIB allows a change of the members now."""
         command = _change_of_members(entry)
-        return command is not None and not objection_to(self._cib, command) and not waits_for(self._cib, command)
+        return (
+            command is not None
+            and not objection_to(self._cib, command)
+            and not waits_for(self._cib, command, self._rules)
+        )
 
     def snapshot(self) -> Callable[[], bytes]:
         """Return a function that encodes the CIB as it is now."""

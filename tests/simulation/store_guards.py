@@ -64,6 +64,18 @@ class StoreGuards:
     """In flight and waiting there is a bounded number of proposals; more are refused (safety.md §7)."""
     removals_are_told: bool = True
     """The state machine hears of entries that will never be committed, and takes back what it did for them."""
+    one_vote_at_a_time: bool = True
+    """Voters change by one at most, so that majorities before and after have a voter in common (safety.md §7)."""
+    own_commit_before_voters: bool = True
+    """A leader changes the voters only after an entry of its own term is committed (Raft thesis §4.1)."""
+    one_change_at_a_time: bool = True
+    """The voters change again only when the change before is committed (safety.md §7)."""
+    leaders_have_votes: bool = True
+    """A leader that is to lose its vote hands over first (safety.md §7)."""
+    learners_do_not_campaign: bool = True
+    """Who has no vote does not stand for election (Raft thesis §4.2.1)."""
+    voters_are_taken_back: bool = True
+    """When a change of the voters is truncated, the voters before it count again (Raft thesis §4.1)."""
     consistent_reads_go_through_the_log: bool = True
     """A read with `--consistent` is answered after an entry of its own was applied (safety.md §7)."""
 
@@ -221,6 +233,27 @@ def _read_at_once(patch: Patch) -> None:
     patch.setattr(_Dialogue, "_confirm", _Dialogue._fetch)
 
 
+def _switch(question: str) -> Callable[[Patch], None]:
+    """Let a leader answer itself yes."""
+    return lambda patch: patch.setattr(RaftCore, question, lambda *_: True)
+
+
+def _let_learners_campaign(patch: Patch) -> None:
+    patch.setattr(GuardedSyncObj, "may_vote", True)
+
+
+def _keep_voters(patch: Patch) -> None:
+    original = RaftCore.removed
+
+    def removed(self: RaftCore, entries: Any) -> None:
+        kept = list(self._voter_sets)
+        original(self, entries)
+        self._voter_sets = kept
+        self._follow_voters()
+
+    patch.setattr(RaftCore, "removed", removed)
+
+
 CARELESS: dict[str, Callable[[Patch], None]] = {
     "commit_follows_comparison": _believe_commit_indexes,
     "journal_is_aligned": _clear_unaligned_journals,
@@ -240,6 +273,12 @@ CARELESS: dict[str, Callable[[Patch], None]] = {
     "heartbeats_pass_a_slow_disk": _hold_everything_back,
     "proposals_are_capped": _take_every_proposal,
     "removals_are_told": _tell_no_removals,
+    "one_vote_at_a_time": _switch("_is_one_step"),
+    "own_commit_before_voters": _switch("_has_own_commit"),
+    "one_change_at_a_time": _switch("_is_last_change_applied"),
+    "leaders_have_votes": _switch("_keeps_own_vote"),
+    "learners_do_not_campaign": _let_learners_campaign,
+    "voters_are_taken_back": _keep_voters,
     "consistent_reads_go_through_the_log": _read_at_once,
 }
 """What stands in the place of each guard."""

@@ -7,6 +7,7 @@ import pytest
 
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.checkers import Violation
+from tests.simulation import member_scenarios as members
 from tests.simulation import rule_scenarios as scenarios
 from tests.simulation import watchdog_scenarios as watchdogs
 
@@ -69,6 +70,8 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
     (("join_held_while_fencing",), scenarios.slow_switch, frozenset({"JoinsWaitForFencing"})),
     (("reboot_clears_history",), scenarios.stale_cib_after_power_loss, frozenset({"RebootsClear"})),
     (("unseen_is_fenced",), scenarios.member_never_seen, frozenset({"UnseenIsFenced"})),
+    (("members_followed_first",), members.lease_by_old_voters, frozenset({"LeaseEndsAfterLoss"})),
+    (("retired_before_dropped",), members.dropped_while_it_may_run, frozenset({"NeverTwoActive"})),
     (("safe_mode_after_crash_loop",), scenarios.poison_cib, frozenset({"AssertionError"})),
     (("raising_apply_is_a_refusal",), scenarios.raising_apply, frozenset({"AssertionError"})),
 )

@@ -7,6 +7,7 @@ import pytest
 
 from haclusterd.ports.store import StoreDamaged
 from tests.simulation import store_guard_scenarios as scenarios
+from tests.simulation import voter_guard_scenarios as voters
 from tests.simulation.store_guards import ALL_GUARDS, StoreGuards, in_force, without
 
 Scenario = Callable[[], None]
@@ -30,6 +31,12 @@ NEEDED: tuple[tuple[str, Scenario], ...] = (
     ("heartbeats_pass_a_slow_disk", scenarios.the_leaders_disk_stands_still),
     ("proposals_are_capped", scenarios.a_flood_of_proposals),
     ("removals_are_told", scenarios.entries_that_will_never_be_committed),
+    ("one_vote_at_a_time", voters.a_leader_keeps_only_itself),
+    ("own_commit_before_voters", voters.two_leaders_take_one_step_each),
+    ("one_change_at_a_time", voters.a_leader_takes_two_steps),
+    ("leaders_have_votes", voters.the_leader_is_to_lose_its_vote),
+    ("learners_do_not_campaign", voters.learners_outlive_the_leader),
+    ("voters_are_taken_back", voters.a_change_that_nobody_else_had),
     ("consistent_reads_go_through_the_log", scenarios.a_cut_off_node_is_asked),
 )
 """Guards and their scenarios."""

@@ -1,0 +1,54 @@
+"""One scenario for each safety rule of changing members, as in rule_scenarios.py."""
+
+from haclusterd.model.cluster import NodeState
+from haclusterd.model.rules_in_force import SafetyRules
+from haclusterd.simulator.fence_devices import Mood
+from haclusterd.simulator.members import MemberChanges, changed
+from haclusterd.simulator.scenario import Cluster, Shape
+
+MINUTE_MS = 60_000
+
+
+def lease_by_old_voters(rules: SafetyRules) -> None:
+    """A brain does not learn that three voters became five; then it and an old voter are cut off from the three others.
+
+    By the voters that its pacer knows the two are a majority, and the other one has not heard that it is lost.
+    """
+    cluster = Cluster(1, Shape(brain_timeout_ms=MINUTE_MS), rules).form()
+    dc = cluster.dc()
+    friend, deaf = cluster.others(dc)
+    cluster.hang_main_loop(deaf)
+    members = MemberChanges(cluster)
+    for _ in range(2):
+        newcomer = members.add()
+        for _ in range(40):
+            cluster.run_for(250)
+            if newcomer in cluster.cib.voters():
+                break
+    for one in (friend, deaf):
+        cluster.switch.set(one, Mood.DEAD)
+        for other in cluster.others(friend, deaf):
+            cluster.cut(one, other)
+    cluster.run_for(20_000)
+    cluster.heal()
+    cluster.until_settled(2 * MINUTE_MS, "settled with everybody")
+
+
+def dropped_while_it_may_run(rules: SafetyRules) -> None:
+    """The holder of db stands still, its switch is dead, and somebody removes it from the members."""
+    cluster = Cluster(2, rules=rules).form()
+    cluster.until(lambda: cluster.runs_once("db"), 10_000, "db runs")
+    holder = cluster.node_of("db")
+    if cluster.dc() == holder:
+        heir = cluster.others(holder)[0]
+        cluster.brain_of(holder).store.transfer_leadership(heir)
+        cluster.until(lambda: cluster.dc() != holder, 10_000, "another DC")
+    cluster.switch.set(holder, Mood.DEAD)
+    cluster.stall(holder)
+    cluster.until(lambda: cluster.state(holder) is NodeState.LOST, 10_000, "it is lost")
+    for _ in range(6):
+        if holder in cluster.cib.members:
+            cluster.administer(changed(cluster.cib, drop=holder))
+        cluster.run_for(3000)
+    cluster.heal()
+    cluster.until_settled(2 * MINUTE_MS, "settled again")
