@@ -61,12 +61,18 @@ SOME_KINDS = 6
 
 
 def draw_plan(
-    chance: random.Random, kinds: Sequence[Kind[Stage]], nodes: Sequence[NodeName], span_ms: int
+    chance: random.Random,
+    kinds: Sequence[Kind[Stage]],
+    nodes: Sequence[NodeName],
+    span_ms: int,
+    *,
+    always: Sequence[Kind[Stage]] = (),
 ) -> tuple[Fault[Stage], ...]:
-    """Draw everything that will go wrong within a span."""
+    """Draw everything that will go wrong within a span; kinds that are `always` drawn from are never left out."""
     pace_ms = chance.choice(PACES_MS)
     if chance.random() >= ALL_KINDS_SHARE:
         kinds = chance.sample(kinds, min(SOME_KINDS, len(kinds)))
+    kinds = (*kinds, *always)
     weights = [kind.weight for kind in kinds]
     plan: list[Fault[Stage]] = []
     at_ms = chance.randint(*pace_ms)

@@ -7,6 +7,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.simulator.brain import BrainProcess
 from haclusterd.simulator.faults import Drawn, End, Kind
 from haclusterd.simulator.hosts import Unit
+from haclusterd.simulator.pacers import PacerProcess
 from haclusterd.simulator.scenario import Cluster
 from haclusterd.simulator.world import MS, SECOND, Event, Life
 
@@ -232,20 +233,45 @@ def damage_disk(chance: Chance, nodes: Nodes) -> Fault:
     return Drawn(f"a bit of the {name} of {node} flips", begin, chance.randint(1_000, 20_000))
 
 
-KINDS: tuple[Kind[Cluster], ...] = (
+def hold_feed_back(chance: Chance, nodes: Nodes) -> Fault:
+    """A pacer is stopped between its look at the clock and its write to the watchdog device."""
+    node = chance.choice(nodes)
+
+    def begin(cluster: Cluster) -> End | None:
+        unit = cluster.hosts[node].pacer
+        process = unit.process
+        if not isinstance(process, PacerProcess):
+            return None
+        process.stops_before_next_write = True
+
+        def end() -> None:
+            process.stops_before_next_write = False
+            unit.resume()
+
+        return end
+
+    return Drawn(f"the pacer of {node} is stopped before it feeds", begin, chance.randint(500, 8_000))
+
+
+OF_BRAINS: tuple[Kind[Cluster], ...] = (
     Kind("kill a brain", 6, kill_brain),
+    Kind("stop a brain", 4, pause_brain),
+    Kind("hang a thread", 3, hang_thread),
+    Kind("slow brain", 2, slow_brain),
+    Kind("set a wall clock", 2, set_wall_clock),
+    Kind("slow disk", 3, slow_disk),
+    Kind("full disk", 1, full_disk),
+)
+"""Those in which whoever lives is heard."""
+OF_WATCHDOGS: tuple[Kind[Cluster], ...] = (Kind("hold a feed back", 4, hold_feed_back),)
+KINDS: tuple[Kind[Cluster], ...] = (
+    *OF_BRAINS,
     Kind("kill a pacer", 3, kill_pacer),
     Kind("lose power", 4, lose_power),
     Kind("lose all power", 1, lose_all_power),
-    Kind("stop a brain", 4, pause_brain),
     Kind("stop a pacer", 2, pause_pacer),
-    Kind("hang a thread", 3, hang_thread),
     Kind("stall a host", 4, stall),
-    Kind("slow brain", 2, slow_brain),
-    Kind("set a wall clock", 2, set_wall_clock),
     Kind("drain", 2, drain),
-    Kind("slow disk", 3, slow_disk),
-    Kind("full disk", 1, full_disk),
     Kind("damaged disk", 1, damage_disk),
 )
 

@@ -9,6 +9,7 @@ from haclusterd.simulator import configurations
 from haclusterd.simulator.agents import Manners
 from haclusterd.simulator.faults import Drawn, End, Kind
 from haclusterd.simulator.fence_devices import Mood
+from haclusterd.simulator.members import MemberChanges
 from haclusterd.simulator.planner import PlannerManners
 from haclusterd.simulator.scenario import Cluster
 
@@ -95,12 +96,51 @@ def request_fence(chance: Chance, nodes: Nodes) -> Fault:
     return Drawn(f"{node} is fenced by hand", begin)
 
 
-KINDS: tuple[Kind[Cluster], ...] = (
+def lying_switch(chance: Chance, nodes: Nodes) -> Fault:
+    """The power switch says ok and does nothing."""
+    node, latency_ms = chance.choice(nodes), chance.randint(20, 2000)
+
+    def begin(cluster: Cluster) -> End:
+        cluster.switch.set(node, Mood.LIES, latency_ms=latency_ms)
+        return cluster.switch.mend
+
+    return Drawn(f"the switch lies about {node} ({latency_ms} ms)", begin, chance.randint(500, 10_000))
+
+
+MEMBERS_MAX = 6
+MEMBERS_MIN = 3
+
+
+def add_member(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+    """A machine joins the cluster, with a vote or without."""
+    wants_vote = chance.random() < 0.8
+
+    def begin(cluster: Cluster) -> None:
+        if len(cluster.names) < MEMBERS_MAX:
+            MemberChanges(cluster).add(wants_vote=wants_vote)
+
+    return Drawn(f"a node joins {'with' if wants_vote else 'without'} a vote", begin)
+
+
+def drop_member(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+    """A machine is given away for good; never the first, which clients write about."""
+    place = chance.random()
+
+    def begin(cluster: Cluster) -> None:
+        others = cluster.names[1:]
+        if len(cluster.names) > MEMBERS_MIN:
+            MemberChanges(cluster).drop(others[int(place * len(others))])
+
+    return Drawn("a node is dropped", begin)
+
+
+OF_SERVICES: tuple[Kind[Cluster], ...] = (
     Kind("kill a service", 5, kill_service),
     Kind("bad agents", 4, bad_manners),
     Kind("bad planners", 2, bad_planners),
-    Kind("bad switch", 3, bad_switch),
     Kind("change the configuration", 3, change_configuration),
     Kind("clean up", 1, clean_up),
-    Kind("fence by hand", 1, request_fence),
 )
+OF_SWITCHES: tuple[Kind[Cluster], ...] = (Kind("bad switch", 3, bad_switch), Kind("fence by hand", 1, request_fence))
+OF_LIARS: tuple[Kind[Cluster], ...] = (Kind("lying switch", 8, lying_switch), Kind("fence by hand", 8, request_fence))
+OF_MEMBERS: tuple[Kind[Cluster], ...] = (Kind("add a member", 8, add_member), Kind("drop a member", 8, drop_member))

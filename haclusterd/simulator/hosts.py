@@ -153,6 +153,9 @@ class Host:
         self.drift_ppm = drift_ppm
         self.watchdog_timeout_ms = 0
         """0: it has no watchdog device."""
+        self.watchdog_drift_ppm = 0
+        self.watchdog_reset_ms = 0
+        """From the device's expiry to the reset; safety.md §2 allows a second."""
         self.disk = Disk(world, name)
         self.wall = WallClock(world)
         self.boot: Boot | None = None
@@ -176,7 +179,13 @@ class Host:
         boot = Boot(self, self.boots)
         self.boot = boot
         if self.watchdog_timeout_ms:
-            boot.watchdog = SimulatedWatchdog(self.world, self.watchdog_timeout_ms, lambda: self._expired(boot))
+            boot.watchdog = SimulatedWatchdog(
+                self.world,
+                self.watchdog_timeout_ms,
+                lambda: self._expired(boot),
+                drift_ppm=self.watchdog_drift_ppm,
+                reset_ms=self.watchdog_reset_ms,
+            )
         self._say(f"power on ({boot.boot_id})")
         boot.life.after(5 * MS, lambda: self.pacer.launch(boot))
         boot.life.after(50 * MS, lambda: self.brain.launch(boot))

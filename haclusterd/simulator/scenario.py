@@ -68,6 +68,8 @@ class Shape:
     actions_max: int = 16
     watchdog_ms: int = 0
     """T_wd of every host's watchdog device; 0: there are none."""
+    watchdog_reset_ms: int = 0
+    """From a device's expiry to the reset at most."""
 
 
 class Cluster:
@@ -150,6 +152,10 @@ class Cluster:
 
     def _equip(self, host: Host, around: Surroundings) -> None:
         host.watchdog_timeout_ms = self.shape.watchdog_ms
+        if self.shape.watchdog_ms:
+            crystals = self.world.chance(f"watchdog/{host.name}")
+            host.watchdog_drift_ppm = crystals.randint(-self.shape.drift_ppm, self.shape.drift_ppm)
+            host.watchdog_reset_ms = crystals.randint(0, self.shape.watchdog_reset_ms)
         create_identity(host.disk.files(Life(self.world, "setup")), CLUSTER_UUID, host.name)
 
         def start_pacer(boot: Boot) -> PacerProcess:

@@ -9,6 +9,7 @@ import random
 import traceback
 from collections.abc import Collection
 from dataclasses import dataclass
+from enum import Enum
 
 from haclusterd.cib import codec
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
@@ -27,7 +28,39 @@ LIVENESS_MS = 120_000
 STAYS_SETTLED_MS = 3000
 DRIFT_PPM_MAX = 5000
 """Two clocks differ by 1 % at most (safety.md §2)."""
-KINDS: tuple[Kind[Cluster], ...] = (*faults_of_hosts.KINDS, *faults_of_network.KINDS, *faults_of_people.KINDS)
+WATCHDOG_MS = 5_000
+WATCHDOG_RESET_MS = 900
+USUAL = (*faults_of_hosts.KINDS, *faults_of_network.KINDS, *faults_of_people.OF_SERVICES)
+
+
+class Mode(Enum):
+    """What a seed is about."""
+
+    SWITCH = "switch"
+    """A power switch that may fail, and everything that may go wrong beside it."""
+    MEMBERS = "members"
+    """The same, and nodes come and go."""
+    WATCHDOG = "watchdog"
+    """No switch: what fences a node is its own watchdog device."""
+    LIAR = "liar"
+    """A switch that lies, and only faults in which whoever lives is heard: so every lie must be found out."""
+
+
+KINDS: dict[Mode, tuple[Kind[Cluster], ...]] = {
+    Mode.SWITCH: (*USUAL, *faults_of_people.OF_SWITCHES),
+    Mode.MEMBERS: (*USUAL, *faults_of_people.OF_SWITCHES),
+    Mode.WATCHDOG: USUAL,
+    Mode.LIAR: (*faults_of_hosts.OF_BRAINS, *faults_of_people.OF_SERVICES),
+}
+ALWAYS: dict[Mode, tuple[Kind[Cluster], ...]] = {
+    Mode.SWITCH: (),
+    Mode.MEMBERS: faults_of_people.OF_MEMBERS,
+    Mode.WATCHDOG: faults_of_hosts.OF_WATCHDOGS,
+    Mode.LIAR: faults_of_people.OF_LIARS,
+}
+"""Kinds that no seed of a mode leaves out."""
+MODES = (Mode.SWITCH, Mode.WATCHDOG, Mode.SWITCH, Mode.MEMBERS, Mode.SWITCH, Mode.LIAR)
+"""By the seed, in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +84,29 @@ class Outcome:
     """Every event, when it was asked for; the newest, when there was a problem."""
 
 
+def mode_of(seed: int) -> Mode:
+    """Return what a seed is about."""
+    return MODES[seed % len(MODES)]
+
+
 def shape_of(seed: int) -> Shape:
     """Return how a seed's cluster is built."""
+    is_watched = mode_of(seed) is Mode.WATCHDOG
     chance = random.Random(f"shape/{seed}")
     return Shape(
         nodes=chance.choice((3, 3, 3, 5)),
         node_timeout_ms=chance.choice((1000, 2000, 2000)),
         snapshot_every=chance.choice((30, 200, 1000)),
         drift_ppm=chance.choice((0, DRIFT_PPM_MAX, DRIFT_PPM_MAX)),
+        watchdog_ms=WATCHDOG_MS if is_watched else 0,
+        watchdog_reset_ms=WATCHDOG_RESET_MS,
     )
 
 
 def plan_of(cluster: Cluster, safety_ms: int) -> tuple[Fault[Cluster], ...]:
     """Return what goes wrong in a seed."""
-    return draw_plan(cluster.world.chance("faults"), KINDS, cluster.names, safety_ms)
+    mode = mode_of(cluster.world.seed)
+    return draw_plan(cluster.world.chance("faults"), KINDS[mode], cluster.names, safety_ms, always=ALWAYS[mode])
 
 
 def run(
@@ -108,7 +150,12 @@ def run(
 
 def _act(cluster: Cluster, faults: FaultRun[Cluster], seed: int, safety_ms: int) -> Tally:
     clients = Clients(cluster)
-    cluster.form()
+    watched = configurations.watched(
+        cluster.names,
+        node_timeout=f"{cluster.shape.node_timeout_ms}ms",
+        brain_timeout=f"{cluster.shape.brain_timeout_ms}ms",
+    )
+    cluster.form(watched if cluster.shape.watchdog_ms else None)
     if seed % PROMOTABLE_EVERY == 0:
         cluster.configure(configurations.promotable(list(cluster.names)))
         cluster.until_settled(LIVENESS_MS, "the promotable clone settled")

@@ -1,19 +1,26 @@
 """The watchdog device of a simulated host: it resets the host unless it is fed in time.
 
-It counts in true time, as a device does that has a crystal of its own: neither a stalled host nor a drifting clock
-holds it back.
+It counts by a crystal of its own: neither a stalled host nor a drifting clock holds it back. From its expiry to the
+silence of the host passes a moment (pretimeout, the panic path), in which no feed helps any more.
 """
 
 from collections.abc import Callable
 
+from haclusterd.simulator.clocks import MILLION
 from haclusterd.simulator.world import MS, Event, Life, World
 
 
 class SimulatedWatchdog:
     """The device of one boot; see the module."""
 
-    def __init__(self, world: World, timeout_ms: int, expire: Callable[[], None]) -> None:
+    def __init__(
+        self, world: World, timeout_ms: int, expire: Callable[[], None], *, drift_ppm: int = 0, reset_ms: int = 0
+    ) -> None:
+        """`drift_ppm`: by how many millionths its crystal is too fast; `reset_ms`: from its expiry to the reset."""
         self.timeout_ms = timeout_ms
+        self._span_us = timeout_ms * MS * MILLION // (MILLION + drift_ppm)
+        self._reset_us = reset_ms * MS
+        self._is_expired = False
         self.is_broken = False
         """A device that takes every feed and never resets anything."""
         self.due_us = 0
@@ -25,9 +32,11 @@ class SimulatedWatchdog:
 
     def feed(self) -> None:
         """Begin the count anew; the first feed begins it."""
+        if self._is_expired:
+            return
         self.disarm()
-        self.due_us = self._world.now_us + self.timeout_ms * MS
-        self._timer = self._life.after(self.timeout_ms * MS, self._expired)
+        self.due_us = self._world.now_us + self._span_us
+        self._timer = self._life.after(self._span_us, self._expired)
 
     def disarm(self) -> None:
         """End the count, as power that goes does."""
@@ -38,4 +47,5 @@ class SimulatedWatchdog:
     def _expired(self) -> None:
         self._timer = None
         if not self.is_broken:
-            self._expire()
+            self._is_expired = True
+            self._timer = self._life.after(self._reset_us, self._expire)

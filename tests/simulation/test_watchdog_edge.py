@@ -1,0 +1,76 @@
+"""W >= (L + 2 T_wd)(1 + 2 rho) + R (docs/design/safety.md §2): at the edge it is enough, a second less is not.
+
+Everything that the inequality allows for happens at once: n1's clock and its device are 1 % slow, the DC's clock is 1 %
+fast, n1 is declared lost while its lease is as fresh as can be, its newest feed is held back by a stopped feeder until
+just before the device would expire, and from the expiry to the reset passes almost the whole reserve R.
+"""
+
+import pytest
+
+from haclusterd.cib.commands import RequestFence, RequestLeader
+from haclusterd.machines import watchdog_wait
+from haclusterd.model.cluster import NodeState
+from haclusterd.model.ids import NodeName
+from haclusterd.model.rules_in_force import ALL_RULES
+from haclusterd.model.timing import WATCHDOG_RESERVE_MS, watchdog_wait_ms
+from haclusterd.simulator import configurations
+from haclusterd.simulator.checkers import Violation
+from haclusterd.simulator.pacers import PacerProcess
+from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.world import MS
+from tests.simulation.watchdog_scenarios import T_WD, W, device_of, stops_hang_on_n1
+
+N1, DC = NodeName("n1"), NodeName("n2")
+SLOW, FAST = -10_000, 10_000
+"""Millionths."""
+
+
+def at_the_edge() -> Cluster:
+    """Return a cluster in which n1 is lost and the write of its newest feed is held back."""
+    cluster = Cluster(1, Shape(watchdog_ms=T_WD, drift_ppm=0), ALL_RULES)
+    host = cluster.hosts[N1]
+    host.drift_ppm, cluster.hosts[DC].drift_ppm = SLOW, FAST
+    host.watchdog_drift_ppm, host.watchdog_reset_ms = SLOW, WATCHDOG_RESERVE_MS - 100
+    cluster.form(configurations.watched(cluster.names))
+    cluster.administer(RequestLeader(DC, "scenario"))
+    cluster.until(lambda: cluster.dc() == DC, 10_000, "n2 is DC")
+    cluster.until_settled(10_000, "settled")
+    assert cluster.node_of("db") == N1
+    stops_hang_on_n1(cluster)
+    status = cluster.cib.status.nodes[N1]
+    cluster.administer(RequestFence(N1, status.incarnation, "scenario", "the edge"))
+    cluster.until(lambda: cluster.state(N1) is NodeState.LOST, 1000, "n1 is lost")
+    cluster.isolate(N1)
+    _hold_the_newest_feed_back(cluster)
+    return cluster
+
+
+def _hold_the_newest_feed_back(cluster: Cluster) -> None:
+    """Let a new pacer open the device, which feeds it, and stop that pacer between the next check and its write."""
+    unit = cluster.hosts[N1].pacer
+    old = unit.process
+    cluster.run_for(1300)
+    unit.kill()
+    cluster.until(lambda: unit.process is not old and unit.is_running, 500, "a new pacer")
+    pacer = unit.process
+    assert isinstance(pacer, PacerProcess)
+    pacer.stops_before_next_write = True
+    cluster.until(lambda: not pacer.life.is_running, 500, "the feeder is stopped")
+    cluster.run_for((device_of(cluster, N1).due_us - cluster.world.now_us) // MS - 1)
+    unit.resume()
+
+
+def test_the_wait_is_enough_at_the_edge() -> None:
+    cluster = at_the_edge()
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != N1, W + 5000, "db elsewhere")
+    assert any("is reset by its watchdog" in line for line in cluster.world.story())
+    cluster.heal()
+    cluster.until_settled(40_000, "settled")
+
+
+def test_a_second_less_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog_wait, "watchdog_wait_ms", lambda *numbers: watchdog_wait_ms(*numbers) - 1000)
+    cluster = at_the_edge()
+    with pytest.raises(Violation) as caught:
+        cluster.run_for(W + 5000)
+    assert caught.value.rule == "FencedNodesAreDead"
