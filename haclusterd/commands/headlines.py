@@ -18,6 +18,7 @@ from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Primitive
 from haclusterd.model.fencing import ProofState
 from haclusterd.model.ids import NodeName
+from haclusterd.model.properties import ClusterProperties
 
 MAX_NAMED = 5
 """Names in one headline."""
@@ -44,7 +45,7 @@ class Headline:
 
 def headlines(context: Context, overview: Overview) -> tuple[Headline, ...]:
     """Return what is to be said of the cluster, gravest first, in a fixed order; never empty."""
-    found = [*_control(context), *_failover(context.cib), *_degraded(context, overview)]
+    found = [*_ignored_quorum(context.cib), *_control(context), *_failover(context.cib), *_degraded(context, overview)]
     found.sort(key=lambda headline: -headline.gravity)
     return tuple(found) or (_healthy(overview),)
 
@@ -62,6 +63,17 @@ def _healthy(overview: Overview) -> Headline:
     proof = f", fencing unproven for {named(unproven)}" if unproven else ", fencing proven"
     text = f"{_count(nodes, 'node')} online, {_count(running, 'resource')} running{proof}"
     return Headline(Gravity.FINE, "HEALTHY", text)
+
+
+def _ignored_quorum(cib: Cib) -> Iterator[Headline]:
+    """The warning that cannot be overlooked: it comes before everything else, for as long as it is so."""
+    properties = ClusterProperties(cib.configuration)
+    if properties.text("no-quorum-policy") != "ignore":
+        return
+    what = "a node that is cut off runs on"
+    if not fencing_cover.is_enabled(cib):
+        what += ", and what it runs is started elsewhere as well: DATA WILL BE DESTROYED"
+    yield Headline(Gravity.CRITICAL, "QUORUM IGNORED", what, "crm configure property no-quorum-policy=stop")
 
 
 def _control(context: Context) -> Iterator[Headline]:

@@ -17,6 +17,8 @@ def check_fencing(judgement: Judgement) -> None:
     if problem:
         judgement.note(Code.POLICY_DEFEATS_WATCHDOG, ("properties", "no-quorum-policy"), problem=problem)
     properties = ClusterProperties(judgement.configuration)
+    if properties.text("no-quorum-policy") == "ignore":
+        judgement.note(Code.QUORUM_IGNORED, ("properties", "no-quorum-policy"))
     if not properties.boolean("fencing-enabled"):
         path = ("properties", "fencing-enabled")
         judgement.note(Code.FENCING_DISABLED, path)

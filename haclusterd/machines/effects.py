@@ -85,6 +85,13 @@ class PublishEmpty:
 
 
 @dataclass(frozen=True, slots=True)
+class Condemn:
+    """Tell the pacer whether this node wants to end by its watchdog (no-quorum-policy fence)."""
+
+    is_condemned: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """Something worth one line in the log and in the history of decisions."""
 
@@ -103,5 +110,6 @@ Effect = (
     | PrepareToPlan
     | AskForPlan
     | PublishEmpty
+    | Condemn
     | Note
 )

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from haclusterd.cib.activity import possibly_active, possibly_promoted
 from haclusterd.cib.commands import RecordResults
 from haclusterd.machines.effects import (
+    Condemn,
     Effect,
     KillAgent,
     Note,
@@ -29,6 +30,7 @@ from haclusterd.machines.effects import (
     WatchService,
 )
 from haclusterd.machines.moment import Moment
+from haclusterd.machines.no_quorum import LonePolicy, lone_policy, promotable_resources
 from haclusterd.machines.recurring import Recurring
 from haclusterd.machines.stop_plan import stop_timeout_ms, stops_before
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
@@ -91,6 +93,8 @@ class _OwnStop:
     before: frozenset[ResourceId]
     """What must have stopped first."""
     is_demoted_first: bool = False
+    is_kept: bool = False
+    """It is demoted, and stopped only if that fails."""
 
 
 class ExecutorMachine:
@@ -125,6 +129,10 @@ class ExecutorMachine:
         """What is still to be stopped since the lease ended; None while this node has not acted alone."""
         self._own_stop_failed: set[ResourceId] = set()
         """What may still be active although this node tried to stop it, or did not know how."""
+        self._kept: dict[ResourceId, _OwnStop] = {}
+        """What runs on unpromoted, as the policy wants it, and how it would be stopped."""
+        self._policy = LonePolicy.STOP
+        self._is_condemned = False
         self._in_force: NodeStatus | None = None
         """What the CIB last knew of this node in this boot: a recorded fencing drops it there, but not here."""
         self._has_joined = False
@@ -136,6 +144,11 @@ class ExecutorMachine:
     def has_acted_alone(self) -> bool:
         """Whether the lease ended and this node stopped its resources: it must join under a new incarnation."""
         return self._stopping is not None
+
+    @property
+    def keeps_running(self) -> bool:
+        """Whether this node leaves alone what it runs when it has no lease."""
+        return self._policy.keeps_running
 
     @property
     def is_stopping_alone(self) -> bool:
@@ -166,6 +179,10 @@ class ExecutorMachine:
         self._stopping = None
         self._has_joined = False
         self._own_stop_failed.clear()
+        self._kept.clear()
+        if self._is_condemned:
+            self._is_condemned = False
+            effects.append(Condemn(is_condemned=False))
         self._grace_until = after(moment.now, self._lease_grace_ms)
         for line in self._lines.values():
             line.queue.clear()
@@ -177,6 +194,8 @@ class ExecutorMachine:
 
     def cib_changed(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
         """Look at the newest applied CIB."""
+        if cib.configuration is not self._cib.configuration:
+            self._policy = lone_policy(cib.configuration)
         self._cib = cib
         status = self._status()
         was_joined = self._is_joined
@@ -319,7 +338,8 @@ class ExecutorMachine:
             return []
         is_proven = self._is_empty is True
         if self._stopping is not None:
-            is_proven = (is_proven or self._has_joined) and not self._stopping and not self._own_stop_failed
+            is_proven = (is_proven or self._has_joined) and not self._stopping
+            is_proven = is_proven and not self._own_stop_failed and not self._kept
         elif self._is_joined:
             is_proven = status is not None and not possibly_active(status)
         is_empty = is_proven and not is_busy
@@ -495,8 +515,13 @@ class ExecutorMachine:
         if self._stopping is not None:
             return ""
         status = self._status()
-        if status is not None and status.state is NodeState.FENCED and status.incarnation == self._incarnation:
-            return "this node is recorded as fenced, though it lives"
+        if status is not None and status.incarnation == self._incarnation:
+            if status.state is NodeState.FENCED:
+                return "this node is recorded as fenced, though it lives"
+            if status.state is NodeState.LOST and self._rules.stop_on_lease_end and not self.keeps_running:
+                return "this node was declared lost"
+        if self.keeps_running:
+            return ""
         if moment.has_lease or not self._rules.stop_on_lease_end or moment.now < self._grace_until:
             return ""
         return "the lease ended"
@@ -505,6 +530,9 @@ class ExecutorMachine:
         effects: list[Effect] = []
         active = self._possibly_active_here()
         self._stopping = self._own_stops(active)
+        if self._policy is LonePolicy.FENCE and self._stopping and not self._is_condemned:
+            self._is_condemned = True
+            effects.append(Condemn(is_condemned=True))
         for line in self._lines.values():
             line.queue.clear()
             effects.extend(self._forget_recurring(line))
@@ -527,6 +555,8 @@ class ExecutorMachine:
 
     def _own_stops(self, active: frozenset[ResourceId]) -> dict[ResourceId, _OwnStop]:
         before = stops_before(self._cib.configuration, active)
+        is_demoting = self._policy is LonePolicy.DEMOTE
+        promotable = promotable_resources(self._cib.configuration) if is_demoting else frozenset()
         stops: dict[ResourceId, _OwnStop] = {}
         for resource in sorted(active):
             origin = self._origin(resource)
@@ -535,7 +565,12 @@ class ExecutorMachine:
             elif origin[0].standard != "stonith":
                 timeout_ms = stop_timeout_ms(self._cib.configuration, resource)
                 is_promoted = self._in_force is not None and possibly_promoted(self._in_force, resource)
-                stops[resource] = _OwnStop(origin[0], origin[1], timeout_ms, before[resource], is_promoted)
+                is_kept = ResourceId(resource.partition(":")[0]) in promotable
+                stop = _OwnStop(origin[0], origin[1], timeout_ms, before[resource], is_promoted, is_kept)
+                if is_kept:
+                    self._kept[resource] = stop
+                if not is_kept or is_promoted:
+                    stops[resource] = stop
         return stops
 
     def _origin(self, resource: ResourceId) -> tuple[AgentReference, Mapping[str, str]] | None:
@@ -570,7 +605,7 @@ class ExecutorMachine:
         """Begin what is next for a resource: a promoted one is demoted first, whatever that ends with."""
         assert self._stopping is not None
         action = ActionName.DEMOTE if stop.is_demoted_first else ActionName.STOP
-        if stop.is_demoted_first:
+        if stop.is_demoted_first and not stop.is_kept:
             self._stopping[line.resource] = replace(stop, is_demoted_first=False)
         else:
             del self._stopping[line.resource]
@@ -593,6 +628,9 @@ class ExecutorMachine:
         is_failed = result.status is not ExecutionStatus.DONE or result.exit_code != ExitCode.OK
         if is_failed and action == ActionName.STOP:
             self._own_stop_failed.add(resource)
+        elif is_failed and resource in self._kept and self._stopping is not None:
+            stop = self._kept.pop(resource)
+            self._stopping[resource] = replace(stop, is_demoted_first=False, is_kept=False)
 
 
 def _call(order: Order, key: str, incarnation: Incarnation) -> AgentCall:

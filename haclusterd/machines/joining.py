@@ -113,11 +113,13 @@ class JoiningMachine:
         is_fencing: bool,
         is_leader: bool,
         device: DeviceState = NO_DEVICE,
+        keeps_running: bool = False,
     ) -> Sequence[Effect | DrawIncarnation]:
         """Compare what the CIB says of this node with what it is.
 
         `is_fencing`: fence agents of this life are at work. It must not end before them: its orders would be closed as
         unknown, and a late `off` could hit a node that has come back. `device`: the watchdog, which a Join publishes.
+        `keeps_running`: a node without a lease leaves alone what it runs (no-quorum-policy freeze, ignore).
         """
         status = cib.status.nodes.get(self._node)
         if status is None:
@@ -137,7 +139,10 @@ class JoiningMachine:
             return (*self._publish(status, device), *left)
         if self._state is JoinState.OVER:
             # What a wrongly fenced life runs must be stopped before anything else: it may be starting elsewhere.
-            must_stop_first = status.state is NodeState.FENCED and not has_acted_alone
+            # What a lost one runs is about to be fenced, and has no lease.
+            is_given_up = status.state is NodeState.FENCED or (status.state is NodeState.LOST and not keeps_running)
+            is_own = status.incarnation == self._incarnation
+            must_stop_first = is_given_up and (is_own or status.state is NodeState.FENCED) and not has_acted_alone
             return () if must_stop_first or is_fencing else self._end_life(f"it is {status.state}")
         return self._ask(moment, device) if device.is_settled else ()
 

@@ -14,7 +14,7 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
         "How long the daemon of a host that is heard may be away before the node is lost.",
         minimum=2000, maximum=600_000),
     Row("no-quorum-policy", ValueType.CHOICE, "stop", "What a node without quorum does with its resources.",
-        choices=("stop", "freeze", "ignore", "demote", "fence"), live=("stop",)),
+        choices=("stop", "freeze", "ignore", "demote", "fence")),
     Row("symmetric-cluster", ValueType.BOOLEAN, "true", "Resources may run anywhere unless a constraint forbids."),
     Row("maintenance-mode", ValueType.BOOLEAN, "false", "Leave all resources alone."),
     Row("start-failure-is-fatal", ValueType.BOOLEAN, "true", "One failed start bans the resource from the node."),

@@ -78,6 +78,7 @@ class Code(StrEnum):
     FENCING_DISABLED = "FENCING_DISABLED"
     NODE_NOT_COVERED = "NODE_NOT_COVERED"
     POLICY_DEFEATS_WATCHDOG = "POLICY_DEFEATS_WATCHDOG"
+    QUORUM_IGNORED = "QUORUM_IGNORED"
     FENCE_DEVICE_IN_GROUP = "FENCE_DEVICE_IN_GROUP"
     NOT_A_FENCE_DEVICE = "NOT_A_FENCE_DEVICE"
     NEEDS_OCF = "NEEDS_OCF"
@@ -268,6 +269,10 @@ CODES: dict[Code, CodeRow] = {
     Code.NODE_NOT_COVERED: CodeRow(
         "NO FAILOVER for {node}: no fencing device", _CONFIGURATION,
         "configure a fence device for {node}", severity=_WARNING,
+    ),
+    Code.QUORUM_IGNORED: CodeRow(
+        "no-quorum-policy=ignore: a node that is cut off runs on; where it is not fenced, two copies run",
+        _CONFIGURATION, "set no-quorum-policy=stop", severity=_WARNING,
     ),
     Code.POLICY_DEFEATS_WATCHDOG: CodeRow(
         "{problem}", _CONFIGURATION, "set no-quorum-policy=stop, or watchdog-fencing=false",

@@ -19,6 +19,7 @@ from haclusterd.machines.controller import ControllerMachine
 from haclusterd.machines.effects import (
     AskForPlan,
     CallFenceAgent,
+    Condemn,
     Effect,
     KillAgent,
     Note,
@@ -441,6 +442,7 @@ class NodeRuntime:
             is_fencing=self._fencer.is_fencing,
             is_leader=self._leadership.is_self,
             device=self._device_state(),
+            keeps_running=self._executor.keeps_running,
         )
         for effect in effects:
             if isinstance(effect, DrawIncarnation):
@@ -468,9 +470,13 @@ class NodeRuntime:
         self._wake()
 
     def _step_hands(self) -> None:
+        had_acted_alone = self._executor.has_acted_alone
         if not self._show_cib():
             self._perform_all(self._executor.ticked(self.moment()))
         self._perform_all(self._fencer.ticked(self.moment()))
+        if self._executor.has_acted_alone and not had_acted_alone:
+            # Where nothing had to be stopped, no agent's end tells that this life is over.
+            self._wake()
 
     def _show_cib(self) -> bool:
         """Show the hands the newest applied CIB, if it is new: what they begin must still be wanted in it."""
@@ -565,8 +571,8 @@ class NodeRuntime:
                 ports.planner.prepare(self._cib)
             case AskForPlan(number=number, now=now):
                 ports.planner.ask(number, self._cib, now)
-            case PublishEmpty(is_empty=is_empty):
-                ports.pacer.set_empty(is_empty=is_empty)
+            case PublishEmpty() | Condemn():
+                self._tell_pacer(effect)
             case Note(kind=kind, text=text):
                 self._log(f"note.{kind}", Priority.NOTICE, text=text)
 
@@ -583,6 +589,13 @@ class NodeRuntime:
                 agents.watch(resource, instance, self._service_died)
             case UnwatchService(resource=resource):
                 agents.unwatch(resource)
+
+    def _tell_pacer(self, effect: PublishEmpty | Condemn) -> None:
+        if isinstance(effect, PublishEmpty):
+            self._ports.pacer.set_empty(is_empty=effect.is_empty)
+        else:
+            self._log("effect.condemn", Priority.WARNING, is_condemned=effect.is_condemned)
+            self._ports.pacer.set_condemned(is_condemned=effect.is_condemned)
 
     def _propose(self, key: str, command: Command) -> None:
         moment = self.moment()

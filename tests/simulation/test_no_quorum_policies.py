@@ -1,0 +1,130 @@
+"""What a node does that is cut off, for each no-quorum-policy (docs/design/safety.md §4)."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from haclusterd.cib.commands import Edit
+from haclusterd.model.cluster import NodeState
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.simulator import configurations
+from haclusterd.simulator.checkers import Violation
+from haclusterd.simulator.fence_devices import Mood
+from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.truth import promoted
+
+DB = ResourceId("db")
+PG = ResourceId("pg")
+
+
+def with_policy(policy: str, *more: Edit, **values: str) -> Sequence[Edit]:
+    usual = list(configurations.usual(["n1", "n2", "n3"]))
+    usual[0] = configurations.properties(
+        fencing_timeout="5s", start_failure_is_fatal="false", no_quorum_policy=policy, **values
+    )
+    return [*usual, *more]
+
+
+def formed(policy: str, *more: Edit, **values: str) -> Cluster:
+    cluster = Cluster(1).form(with_policy(policy, *more, **values))
+    cluster.run_for(3000)
+    assert cluster.node_of("db") == "n1"
+    return cluster
+
+
+def lifetimes(cluster: Cluster) -> list[object]:
+    """Return a list to which each service that ends from now on is added."""
+    ended: list[object] = []
+    cluster.truth.when_service_ends.append(lambda *service: ended.append(service))
+    return ended
+
+
+@pytest.mark.parametrize("policy", ["freeze", "ignore"])
+def test_a_frozen_node_runs_on_and_comes_back_with_what_it_runs(policy: str) -> None:
+    cluster = formed(policy)
+    cluster.switch.set("n1", Mood.DEAD)
+    ended = lifetimes(cluster)
+    boots = cluster.hosts[NodeName("n1")].boots
+    cluster.isolate("n1")
+    cluster.run_for(20_000)
+    assert cluster.state("n1") is NodeState.LOST
+    assert cluster.node_of("db") == "n1"
+    cluster.rejoin("n1")
+    cluster.until(lambda: cluster.state("n1") is NodeState.ONLINE, 20_000, "n1 is back")
+    cluster.run_for(5000)
+    assert not ended
+    assert cluster.node_of("db") == "n1"
+    assert cluster.hosts[NodeName("n1")].boots == boots
+
+
+def test_a_frozen_node_is_fenced_before_what_it_runs_is_recovered() -> None:
+    cluster = formed("freeze")
+    cluster.isolate("n1")
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", 8000, "db elsewhere")
+    assert ("n1", "reboot") in [(node, action) for _, node, action in cluster.switch.acted]
+
+
+def test_without_fencing_and_quorum_two_copies_run_and_a_checker_sees_them() -> None:
+    cluster = formed("ignore", fencing_enabled="false")
+    cluster.isolate("n1")
+    with pytest.raises(Violation):
+        cluster.run_for(30_000)
+
+
+def test_stop_and_no_fencing_leave_one_copy() -> None:
+    cluster = formed("stop", fencing_enabled="true")
+    cluster.switch.set("n1", Mood.DEAD)
+    cluster.isolate("n1")
+    cluster.run_for(30_000)
+    assert not cluster.truth.active_nodes(DB)
+
+
+def test_demote_leaves_instances_running_and_demotes_them() -> None:
+    cluster = formed("demote", *configurations.promotable(["n1", "n2", "n3"]))
+    cluster.switch.set("n3", Mood.DEAD)
+    cluster.until(lambda: NodeName("n3") in cluster.truth.active_nodes(promoted(PG)), 10_000, "pg promoted on n3")
+    cluster.isolate("n3")
+    cluster.until(lambda: NodeName("n3") not in cluster.truth.active_nodes(promoted(PG)), 4000, "pg demoted on n3")
+    cluster.run_for(20_000)
+    assert NodeName("n3") in cluster.truth.active_nodes(PG)
+    assert cluster.truth.services_on(NodeName("n3")) == (PG,)
+
+
+def test_fence_ends_a_node_that_ran_something_and_no_other() -> None:
+    cluster = Cluster(1, Shape(watchdog_ms=10_000))
+    cluster.form(configurations.watched(cluster.names, no_quorum_policy="fence"))
+    cluster.run_for(3000)
+    busy = [name for name in cluster.names if cluster.truth.services_on(name)]
+    idle = [name for name in cluster.names if name not in busy]
+    for name in cluster.names:
+        cluster.isolate(name)
+    cluster.run_for(20_000)
+    assert {name: cluster.hosts[name].boots for name in cluster.names} == {
+        **dict.fromkeys(busy, 2), **dict.fromkeys(idle, 1)
+    }
+    cluster.heal()
+    cluster.until(cluster.is_settled, 60_000, "settled")
+
+
+def test_the_loser_begins_to_stop_no_later_than_it_is_declared_lost() -> None:
+    cluster = formed("stop")
+    ended_us: list[int] = []
+    cluster.truth.when_service_ends.append(lambda *_: ended_us.append(cluster.world.now_us))
+    cluster.switch.set("n1", Mood.DEAD)
+    cluster.isolate("n1")
+    cluster.until(lambda: cluster.state("n1") is NodeState.LOST, 5000, "n1 is lost")
+    lost_us = cluster.world.now_us
+    cluster.until(lambda: not cluster.truth.services_on(NodeName("n1")), 3000, "n1 has stopped")
+    assert min(ended_us) <= lost_us + 500_000
+
+
+def test_a_node_declared_lost_while_its_daemon_hung_stops_before_its_next_life() -> None:
+    cluster = Cluster(1, Shape(brain_timeout_ms=3000)).form(with_policy("stop", brain_timeout="3s"))
+    cluster.run_for(3000)
+    cluster.switch.set("n1", Mood.DEAD)
+    cluster.hang_main_loop("n1")
+    cluster.until(lambda: cluster.state("n1") is NodeState.LOST, 10_000, "n1 is lost")
+    before = cluster.brain_of("n1").incarnation
+    cluster.resume_main_loop("n1")
+    cluster.until(lambda: cluster.brain_of("n1").incarnation != before, 5000, "n1's next life")
+    assert cluster.truth.services_on(NodeName("n1")) == ()
