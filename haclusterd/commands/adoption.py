@@ -20,7 +20,7 @@ _ONLY_PACEMAKERS = frozenset(
         "cluster-delay", "cluster-infrastructure", "dc-deadtime", "dc-version", "election-timeout", "enable-acl",
         "fence-reaction", "fencing-reaction", "fencing-watchdog-timeout", "join-finalization-timeout",
         "join-integration-timeout", "last-lrm-refresh", "load-threshold", "network-delay", "node-action-limit",
-        "pe-error-series-max", "pe-input-series-max", "pe-warn-series-max", "shutdown-escalation",
+        "pe-error-series-max", "pe-input-series-max", "pe-warn-series-max",
         "stonith-watchdog-timeout", "transition-delay", "transition-idle-timeout",
     }
 )  # fmt: skip

@@ -233,11 +233,11 @@ class ExecutorMachine:
             shortest.hurry(moment.now)
         return self._step(moment)
 
-    def give_up(self, moment: Moment) -> Sequence[Effect]:
-        """Stop everything without orders: this node is to leave, and nobody is left who could order it to."""
+    def give_up(self, cause: str, moment: Moment) -> Sequence[Effect]:
+        """Stop everything without orders: this node is to leave, and nobody orders it to in time."""
         if self._stopping is not None:
             return ()
-        return [*self._begin_to_act_alone("no quorum is left to drain this node"), *self._step(moment)]
+        return [*self._begin_to_act_alone(cause), *self._step(moment)]
 
     def retimed(self, lease_grace_ms: int) -> None:
         """The administrator changed node-timeout."""

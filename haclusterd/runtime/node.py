@@ -7,7 +7,6 @@ on the main loop; the store's thread is met only through the store port.
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 from haclusterd.cib.changes import Applied as CibApplied
@@ -33,14 +32,14 @@ from haclusterd.machines.effects import (
 )
 from haclusterd.machines.executor import ExecutorMachine
 from haclusterd.machines.fencer import FencerMachine
-from haclusterd.machines.joining import NO_DEVICE, DeviceState, DrawIncarnation, JoiningMachine, JoinState
+from haclusterd.machines.joining import DrawIncarnation, JoiningMachine, JoinState
 from haclusterd.machines.learners import LearnersMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.model.agent_calls import AgentResult, FenceCallResult
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after, elapsed_ms
-from haclusterd.model.pacer import PacerReport, PacerSettings, PeerAddress
+from haclusterd.model.pacer import PacerReport, PacerSettings
 from haclusterd.model.planning import PlanAnswer
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.timing import Timing, derive
@@ -56,7 +55,9 @@ from haclusterd.ports.store import (
     StoreEvent,
     VoterLinks,
 )
+from haclusterd.runtime.draining import Draining
 from haclusterd.runtime.history_rows import rows_of, version_of
+from haclusterd.runtime.pacer_settings import device_state, pacer_settings
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.proposer import EntryTooLarge, NeedsUpgrade, Proposer
 from haclusterd.runtime.safe_mode import SafeMode
@@ -140,10 +141,8 @@ class NodeRuntime:
         self._wanted_leader: NodeName | None = None
         """Whom a person wants to lead."""
         self._wanted_until = Instant(0)
-        self._is_draining = False
         self._is_retired = False
-        self._leaderless_until = after(now, self._timing.lease_ms)
-        """Until then a node that drains hopes for a leader."""
+        self._draining = Draining(after(now, self._timing.lease_ms))
         self._safe_mode = SafeMode()
         self._watchers: list[Callable[[], None]] = []
 
@@ -180,7 +179,8 @@ class NodeRuntime:
     def drain(self) -> None:
         """Move everything away, leave the cluster, then call `left` (SIGTERM)."""
         self._log("daemon.drain")
-        self._is_draining = True
+        properties = ClusterProperties(self._cib.configuration)
+        self._draining.begin(properties.duration_ms("shutdown-escalation"), self._ports.clock.now())
         self._joining.leave()
         self._wake()
 
@@ -346,7 +346,7 @@ class NodeRuntime:
         was_dc = self._controller.is_dc
         self._leadership = event
         now = self._ports.clock.now()
-        self._leaderless_until = after(now, self._timing.lease_ms)
+        self._draining.leader_changed(self._timing.lease_ms, now)
         if event.leader is not None:
             self.leaderless_since = None
         elif self.leaderless_since is None:
@@ -441,7 +441,7 @@ class NodeRuntime:
             is_stopping_alone=self._executor.is_stopping_alone,
             is_fencing=self._fencer.is_fencing,
             is_leader=self._leadership.is_self,
-            device=self._device_state(),
+            device=device_state(self._settings, self._ports.pacer.report()),
             keeps_running=self._executor.keeps_running,
         )
         for effect in effects:
@@ -449,14 +449,6 @@ class NodeRuntime:
                 self._reincarnate()
             else:
                 self._perform(effect)
-
-    def _device_state(self) -> DeviceState:
-        if self._settings.watchdog is None:
-            return NO_DEVICE
-        report = self._ports.pacer.report()
-        if report is None:
-            return DeviceState(is_settled=False)
-        return DeviceState(report.watchdog, is_settled=report.watchdog is not None or bool(report.watchdog_problem))
 
     def _reincarnate(self) -> None:
         self._incarnation = Incarnation(self._settings.boot_id, self._ports.entropy.token())
@@ -497,14 +489,15 @@ class NodeRuntime:
             self._perform_all(self._learners.step(self._cib, self._leadership.term, self.moment()))
 
     def _finish_leaving(self) -> None:
-        if not self._is_draining:
+        if not self._draining.is_draining:
             return
-        now = self._ports.clock.now()
-        if self._leadership.leader is None and not self._hopes_for_a_leader(now):
-            self._perform_all(self._executor.give_up(self.moment()))
+        moment = self.moment()
+        why = self._draining.why_to_give_up(is_led=self._leadership.leader is not None, now=moment.now)
+        if why:
+            self._perform_all(self._executor.give_up(why, moment))
         has_stopped_alone = self._executor.has_acted_alone and not self._executor.is_stopping_alone
         if self._joining.state is JoinState.LEFT or has_stopped_alone:
-            self._is_draining = False
+            self._draining.end()
             self._log("daemon.left", joined=str(self._joining.state))
             self._left()
 
@@ -518,9 +511,6 @@ class NodeRuntime:
             self._log("daemon.retired", Priority.NOTICE)
             self._retired()
 
-    def _hopes_for_a_leader(self, now: Instant) -> bool:
-        return self._is_draining and self._leadership.leader is None and now < self._leaderless_until
-
     def _arm(self) -> None:
         moment = self.moment()
         due = min(
@@ -531,7 +521,7 @@ class NodeRuntime:
             self._proposer.deadline(),
             self._learners.deadline() if self._controller.is_dc else NEVER,
             self._transfer_after if self._wanted_leader is not None and self._leadership.is_self else NEVER,
-            self._leaderless_until if self._hopes_for_a_leader(moment.now) else NEVER,
+            self._draining.deadline(is_led=self._leadership.leader is not None, now=moment.now),
         )
         if self._timer is not None:
             self._timer.cancel()
@@ -669,36 +659,8 @@ class NodeRuntime:
         self._ports.store.follow_places(PeerPlaces(version, addresses, frozenset(self._cib.membership.revoked)))
         self._members_changed(members)
 
-    def _members(self) -> tuple[Member, ...]:
-        """Return the members as the CIB has them; until it does, as this daemon was told."""
-        return tuple(self._cib.members.values()) or self._settings.members
-
-    def _key_of(self, member: Member) -> bytes | None:
-        derived = self._settings.derive_key(member.name, member.certificate) if member.certificate else None
-        return derived if derived is not None else self._settings.keys.get(member.name)
-
     def _pacer_settings(self) -> PacerSettings:
-        told = self._settings.member(self._settings.node)
-        assert told is not None
-        members = self._members()
-        # Whoever is a member no more votes for nobody.
-        me = next((each for each in members if each.name == told.name), replace(told, is_voter=False))
-        keys = {member.name: self._key_of(member) for member in members if member.name != me.name}
-        peers = tuple(
-            PeerAddress(member.name, member.addresses, key, member.is_voter)
-            for member in members
-            if (key := keys.get(member.name)) is not None
-        )
-        return PacerSettings(
-            node=me.name,
-            incarnation=self._incarnation,
-            is_voter=me.is_voter,
-            listen=me.addresses,
-            peers=peers,
-            node_timeout_ms=self._timing.node_timeout_ms,
-            brain_timeout_ms=self._timing.brain_timeout_ms,
-            watchdog=self._settings.watchdog,
-        )
+        return pacer_settings(self._settings, self._cib, self._incarnation, self._timing)
 
     def _history_failed(self, problem: str) -> None:
         self._log("history.failed", Priority.WARNING, problem=problem)

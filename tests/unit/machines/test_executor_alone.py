@@ -104,9 +104,9 @@ def test_what_was_stopped_by_an_order_is_not_stopped_again(node: Node) -> None:
 
 def test_a_leaver_without_a_leader_stops_everything_though_its_lease_holds(node: Node) -> None:
     start(node)
-    node.perform(node.executor.give_up(node.moment()))
+    node.perform(node.executor.give_up("no quorum", node.moment()))
     assert node.begun()[-1] == ("db", "stop")
-    assert node.executor.give_up(node.moment()) == ()
+    assert node.executor.give_up("no quorum", node.moment()) == ()
 
 
 def test_orders_are_not_taken_once_it_has_acted_alone(node: Node) -> None:

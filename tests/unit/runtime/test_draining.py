@@ -1,0 +1,40 @@
+"""How long a node that leaves waits for others before it stops by itself what it runs."""
+
+import pytest
+
+from haclusterd.model.instants import NEVER, Instant
+from haclusterd.runtime.draining import Draining
+from tests.unit.runtime.one_daemon import Daemon
+
+BEGIN = 50_000
+
+
+@pytest.mark.parametrize(
+    ("is_led", "after_ms", "gives_up"),
+    [(True, 0, False), (True, 9_999, False), (True, 10_000, True), (False, 1_999, False), (False, 2_000, True)],
+)
+def test_it_gives_up_after_the_span_or_without_a_leader_for_a_lease(
+    is_led: bool, after_ms: int, gives_up: bool
+) -> None:
+    draining = Draining(Instant(BEGIN + 2000))
+    draining.begin(10_000, Instant(BEGIN))
+    now = Instant(BEGIN + after_ms)
+    assert bool(draining.why_to_give_up(is_led=is_led, now=now)) is gives_up
+    due = draining.deadline(is_led=is_led, now=now)
+    assert due > now
+    assert gives_up or due == BEGIN + (10_000 if is_led else 2000)
+
+
+def test_whoever_does_not_leave_waits_for_nothing() -> None:
+    draining = Draining(Instant(BEGIN))
+    assert draining.why_to_give_up(is_led=False, now=Instant(BEGIN + 99_999)) == ""
+    assert draining.deadline(is_led=False, now=Instant(BEGIN)) == NEVER
+
+
+def test_a_daemon_whose_drain_nobody_ends_leaves_after_the_bound() -> None:
+    daemon = Daemon().form()
+    daemon.runtime.drain()
+    daemon.clock.run(19 * 60_000)
+    assert not daemon.has_left
+    daemon.clock.run(2 * 60_000)
+    assert daemon.has_left
