@@ -16,9 +16,11 @@ POLL_S = 0.02
 class Scenario:
     """A running cluster with one service `svc` (a process) and a fence device for every node."""
 
-    def __init__(self, directory: Path, *, watchdog_ms: int = 0, **environment: str) -> None:
+    def __init__(
+        self, directory: Path, *, host: str = "127.0.0.1", watchdog_ms: int = 0, **environment: str
+    ) -> None:
         self.cluster = LocalCluster(
-            directory, environment={"PYTHONUNBUFFERED": "1", **environment}, watchdog_ms=watchdog_ms
+            directory, host=host, environment={"PYTHONUNBUFFERED": "1", **environment}, watchdog_ms=watchdog_ms
         )
         self.cluster.setup()
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.entry_points.local_cluster import LocalCluster
 from tests.processes.daemons import Scenario
 
 pytestmark = pytest.mark.processes
@@ -13,9 +12,7 @@ pytestmark = pytest.mark.processes
 
 @pytest.fixture(params=["::1", "localhost"])
 def scenario(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Scenario]:
-    made = Scenario.__new__(Scenario)
-    made.cluster = LocalCluster(tmp_path / "cluster", host=request.param, environment={"PYTHONUNBUFFERED": "1"})
-    made.cluster.setup()
+    made = Scenario(tmp_path / "cluster", host=request.param)
     try:
         yield made
     finally:
