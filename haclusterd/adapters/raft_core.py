@@ -127,6 +127,7 @@ class RaftCore:
         self._is_dead = False
         self._hand_over_after = Instant(0)
         self._hand_overs = 0
+        self._sync_began: Instant | None = None
         self._connected: set[NodeName] = set()
         self._held: deque[tuple[NodeName, Message]] = deque()
         self._snapshot_index = FIRST_INDEX
@@ -191,6 +192,9 @@ class RaftCore:
             return
         self._raft.enter()
         self._settle()
+        if self._sync_began is not None and self.clock() - self._sync_began > self.timers.disk_patience_ms:
+            # Heartbeats need no disk, so nobody else would ever campaign; and nothing commits here.
+            self.hand_over()
 
     def due(self) -> Instant:
         """Return the earliest instant at which `tick` would do something by itself."""
@@ -311,11 +315,13 @@ class RaftCore:
     def _begin_sync(self) -> None:
         write = None if self._is_dead else self._journal.begin_write()
         if write is not None:
+            self._sync_began = self.clock()
             self._worker.run(_catching(write), self._synced)
 
     def _synced(self, result: object) -> None:
         if self._is_dead or self._stop_on_error(JOURNAL_NAME, result):
             return
+        self._sync_began = None
         self._raft.enter()
         self._journal.written()
         self._release_held()

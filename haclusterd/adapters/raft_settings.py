@@ -34,6 +34,14 @@ class RaftTimers:
     silence_ms: int
     """A link on which nothing came for this long is closed."""
 
+    @property
+    def disk_patience_ms(self) -> int:
+        """How long a leader's disk may stand still, so that nothing commits, before another node should lead.
+
+        Far longer than an election: a disk under load makes others wait too, and must not cost elections.
+        """
+        return 20 * self.election_min_ms
+
     @staticmethod
     def derive(node_timeout_ms: int) -> "RaftTimers":
         """Derive all timers from node-timeout (safety.md §7)."""

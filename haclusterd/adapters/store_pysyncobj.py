@@ -330,9 +330,13 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             self._journal.setRaftCommitIndex(index)
 
     def transfer(self, to: NodeName) -> None:
-        """Ask `to` to campaign, if this node leads and `to` has the whole log."""
-        if to != self._settings.node and to in self._voters:
-            self.transferLeadership(_VoterNode(to))
+        """Ask `to` to campaign, if this node leads and `to` has all that anybody else can have of its log.
+
+        What is not synced here was sent to nobody; asking for it would keep a leader whose disk stands still.
+        """
+        is_heir = self.is_leader and to != self._settings.node and to in self._voters
+        if is_heir and self._SyncObj__raftMatchIndex.get(_VoterNode(to), 0) >= self._journal.synced_index:
+            self._host.transmit(to, {"type": "timeout_now", "term": self.term})
 
     def retime(self, settings: RaftSettings) -> None:
         """Take other timers; a follower counts its patience anew."""

@@ -88,6 +88,29 @@ def test_a_disk_that_stands_still_for_seconds_does_not_cost_the_leader_its_place
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_a_leader_whose_disk_stands_still_for_long_hands_over_and_loses_nothing(seed: int) -> None:
+    world = World(seed)
+    old = world.wait_for_leader()
+    write(world, old, 5, b"before")
+    world.run(1_000)
+    node = world.nodes[old]
+    node.extra_disk_us = 60_000_000
+    write(world, old, 5, b"stuck")
+    patience_ms = node.core.timers.disk_patience_ms
+    world.run(patience_ms + 3_000)
+    new = world.leader()
+    assert new not in (None, old)
+    write(world, new, 20, b"after")
+    world.run(1_000)
+    assert {b"after %d" % number for number in range(20)} <= applied(world)
+    node.extra_disk_us = 0
+    world.run(60_000)
+    world.run_until(world.is_settled)
+    world.check()
+    assert world.leader() == new
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_a_cut_off_leader_has_stepped_down_when_the_next_is_elected(seed: int) -> None:
     world = World(seed)
     old = world.wait_for_leader()
