@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TextIO
 
+from haclusterd.adapters.real_time import run_first
 from haclusterd.ports.event_log import FieldValue, Priority
 
 LINES_QUEUED_MAX: Final = 10_000
@@ -115,6 +116,7 @@ class StreamEventLog:
             return self._changed.wait_for(lambda: not self._waiting and not self._is_writing, timeout_ms / 1000)
 
     def _run(self) -> None:
+        run_first()
         while True:
             with self._changed:
                 self._is_writing = False

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from haclusterd.adapters.history_tables import HistoryTables, Item, Jumped, Missed, Recorded
+from haclusterd.adapters.real_time import run_first
 from haclusterd.ports.history import (
     HistoryAnswer,
     HistoryQuery,
@@ -118,6 +119,7 @@ class SqliteHistory:
         self._thread.join(timeout_ms / 1000)
 
     def _run(self) -> None:
+        run_first()
         while self._turn():
             pass
         if self._tables is not None:

@@ -12,11 +12,13 @@ Invariants:
 It must never be a child subreaper (stock agents' stop loops would not end) and never wait for "any child".
 """
 
+import _thread
 import asyncio
 import errno
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -25,6 +27,7 @@ from enum import StrEnum
 from types import FrameType
 
 from haclusterd.adapters.captured_output import CapturedOutput
+from haclusterd.adapters.real_time import run_first
 from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_marks, read_stat
 from haclusterd.model.instants import Instant, after, elapsed_ms
 from haclusterd.ports.clock import Clock, Timer
@@ -160,9 +163,9 @@ class Processes:
             after(now, program.timeout_ms), lambda: self._end(running, Ending.TIMED_OUT)
         )
         self._trim_later(running)
-        thread = threading.Thread(target=self._start_on_thread, args=(running,), name="start-program", daemon=True)
         try:
-            thread.start()
+            # Thread.start() would wait until the thread has begun, which on a busy machine takes its time.
+            _thread.start_new_thread(self._live_on_thread, (running,))
         except RuntimeError:  # No more threads on this machine.
             self._clock.call_soon(lambda: self._not_started(running, Ending.NOT_STARTED, errno.EAGAIN))
         return running
@@ -213,6 +216,14 @@ class Processes:
                 self.adopt(pid, stat.start_time, Instant(2**62), lambda: None)
 
     # On the starting thread.
+
+    def _live_on_thread(self, running: RunningProgram) -> None:
+        run_first()
+        try:
+            self._start_on_thread(running)
+        except Exception:
+            threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), None)))
+            raise
 
     def _start_on_thread(self, running: RunningProgram) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -27,6 +27,7 @@ from haclusterd.adapters.files_directory import FilesDirectory
 from haclusterd.adapters.raft_core import RaftCore
 from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES, RaftSettings, RaftTimers
 from haclusterd.adapters.raft_transport import Address, Links, RaftTransport
+from haclusterd.adapters.real_time import run_first
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.ports.store import PeerPlaces, StateMachine, StoreDamaged, StoreEvent, StoreRefused
@@ -347,6 +348,7 @@ class RaftThread:
 
     def _run(self, opened: "Future[None]") -> None:
         refusal: Exception = RuntimeError("the Raft thread ended before it began")
+        run_first()
         try:
             with asyncio.Runner(loop_factory=self._loop_factory) as runner:
                 runner.run(self._live(opened))
@@ -360,7 +362,7 @@ class RaftThread:
     async def _live(self, opened: "Future[None]") -> None:
         self._loop = asyncio.get_running_loop()
         self._loop.set_exception_handler(self._on_loop_error)
-        self._loop.set_default_executor(ThreadPoolExecutor(max_workers=2, thread_name_prefix="raft-disk"))
+        self._loop.set_default_executor(ThreadPoolExecutor(2, "raft-disk", initializer=run_first))
         self._stopping = asyncio.Event()
         try:
             files = FilesDirectory(self._directory)

@@ -1,7 +1,11 @@
-"""Keeping one process on time: its memory in RAM, its turn before others'.
+"""Keeping the pacer and the daemon on time: memory in RAM, a turn before others'.
 
 Both need a privilege or a limit that the unit gives; without them the process runs all the same. Stdlib only: the pacer
 imports this.
+
+Every thread of the daemon takes its turn first: one that does not, and has the interpreter when a busy machine takes
+the CPU from it, holds up those that do. A higher niceness would not help: it counts only within a session or a control
+group, which the daemon has in common with its own agents.
 """
 
 import os
@@ -11,6 +15,8 @@ MCL_CURRENT = 1
 MCL_FUTURE = 2
 LOWEST_PRIORITY = 1
 """Of the real-time class: before every ordinary process, after every other real-time one."""
+PACER_PRIORITY = 2
+"""Before the daemon, whose longest work takes seconds."""
 
 
 def lock_memory() -> str | None:
@@ -28,10 +34,13 @@ def lock_memory() -> str | None:
     return os.strerror(ctypes.get_errno())
 
 
-def run_first() -> str | None:
-    """Take the SCHED_RR class (sched(7)), not for children; return why that is not possible, or None."""
+def run_first(priority: int = LOWEST_PRIORITY) -> str | None:
+    """Take the SCHED_RR class (sched(7)) for the calling thread, not for threads and processes that it starts.
+
+    Return why that is not possible, or None.
+    """
     try:
-        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(LOWEST_PRIORITY))
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
     except OSError as error:
         return os.strerror(error.errno or 0)
     return None

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from haclusterd.adapters.real_time import run_first
 from haclusterd.agents.process_table import INSTANCE_MARK, NODE_MARK, ORDER_MARK, list_pids, read_marks, read_stat
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import after
@@ -126,6 +127,7 @@ class ServiceWatch:
             self._is_scanning = False
 
     def _scan_on_thread(self, wanted: set[ResourceId]) -> None:
+        run_first()
         processes = scan_marked(self._node)
         with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
             self._loop.call_soon_threadsafe(self._scanned, wanted, processes)

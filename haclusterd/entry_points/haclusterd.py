@@ -40,6 +40,7 @@ from haclusterd.adapters.pacer_link import PacerLink
 from haclusterd.adapters.planner_process import PlannerProcess
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
+from haclusterd.adapters.real_time import run_first
 from haclusterd.adapters.service_notification import notify
 from haclusterd.cib.codec import iter_fragments
 from haclusterd.commands.verb import Permission
@@ -348,6 +349,7 @@ def _run(installation: Installation) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     _excepthook(log)
 
+    run_first()
     # The Raft thread waits for the interpreter whenever it returns from the network or the disk: briefly.
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     loops = MeasuredLoops()

@@ -29,7 +29,7 @@ from pathlib import Path
 from haclusterd.adapters.heartbeat_sockets import HeartbeatSockets
 from haclusterd.adapters.pacer_listener import BrainClient, PacerListener
 from haclusterd.adapters.pacer_page_file import SOCKET_NAME, MappedPage, make_page
-from haclusterd.adapters.real_time import lock_memory, run_first
+from haclusterd.adapters.real_time import PACER_PRIORITY, lock_memory, run_first
 from haclusterd.adapters.service_notification import notify
 from haclusterd.adapters.watchdog_device import WatchdogDevice, inherited_device, open_device, panic
 from haclusterd.machines.pacer import Effect, PacerMachine, PublishLease, Report, SendHeartbeat
@@ -331,7 +331,8 @@ def stay_on_time() -> None:
     gc.collect()
     gc.freeze()
     gc.disable()
-    for what, failure in (("memory is not locked", lock_memory()), ("no real-time priority", run_first())):
+    failures = (("memory is not locked", lock_memory()), ("no real-time priority", run_first(PACER_PRIORITY)))
+    for what, failure in failures:
         if failure is not None:
             say(f"{what}: {failure}")
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 CHUNK = bytes(1024 * 1024)
-MEMORY_MIB = 400
+MEMORY_MIB = 600
 """Of a file that is read over and over: more than the machine's memory can keep."""
 FSYNC_BYTES = 64 * 1024
 

@@ -205,6 +205,19 @@ async def test_the_child_gets_a_plain_environment_and_its_own_group(starter: Sta
     }
 
 
+async def test_a_start_does_not_wait_until_its_thread_has_begun(starter: Starter) -> None:
+    begun = []
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(10)
+    try:
+        _, ended = starter.begin("/bin/true", before=lambda: begun.append("thread"))
+        begun.append("start")
+    finally:
+        sys.setswitchinterval(interval_s)
+    await ended
+    assert begun == ["start", "thread"]
+
+
 async def test_sigpipe_is_deadly_again(starter: Starter) -> None:
     result = await starter.run("/bin/grep", "SigIgn", "/proc/self/status")
     ignored = int(result.stdout.split()[1], 16)
