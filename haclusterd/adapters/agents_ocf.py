@@ -26,7 +26,7 @@ from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, SOCKET_VARIABLE
 from haclusterd.agents.process_table import LOCAL_CLUSTER_MARK, NODE_MARK, ORDER_MARK
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import Instant, after, elapsed_ms
-from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.ocf import ACTIVATING, ExecutionStatus, ExitCode
 from haclusterd.ports.agents import AdoptedAction, AgentCall, AgentMetadata, AgentResult
 from haclusterd.ports.clock import Clock, Timer
 
@@ -106,6 +106,10 @@ def own_marks(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name == LOCAL_CLUSTER_MARK}
 
 
+def _always() -> bool:
+    return True
+
+
 class OcfAgents:
     """AgentRunner for class ocf."""
 
@@ -118,12 +122,15 @@ class OcfAgents:
         node: NodeName,
         incarnation: Incarnation,
         directories: AgentDirectories,
+        has_lease: Callable[[], bool] = _always,
     ) -> None:
+        """`has_lease` is asked on other threads, right before what makes a resource active is executed."""
         self._clock = clock
         self._loop = loop
         self._node = node
         self._incarnation = incarnation
         self._directories = directories
+        self._has_lease = has_lease
         self._state_directory = runtime_directory / "agent-state"
         self._records = ActionRecords(runtime_directory / "actions")
         self._processes = Processes(clock, loop)
@@ -265,6 +272,7 @@ class OcfAgents:
             Program((str(path), call.action), self._environment(call), call.timeout_ms),
             Hooks(
                 ended=ended,
+                is_permitted=self._has_lease if call.action in ACTIVATING else _always,
                 before=before,
                 forked=lambda pid, start: self._records.write(replace(record, pid=pid, start_time=start)),
                 gone=lambda: self._gone(call.resource, call.key),
@@ -441,6 +449,7 @@ def _to_result(call: AgentCall, ended: Ended) -> AgentResult:
         queued_ms=ended.queued_ms,
         executed_ms=ended.executed_ms,
         still_alive=ended.still_alive,
+        is_begun=ended.ending is not Ending.NOT_PERMITTED,
     )
 
 
@@ -457,6 +466,8 @@ def _classify(call: AgentCall, ended: Ended) -> tuple[int, ExecutionStatus, str]
         case Ending.NOT_PREPARED:
             reason = f"the action could not be recorded: {os.strerror(ended.number)}"
             return int(ExitCode.ERROR), ExecutionStatus.ERROR, reason
+        case Ending.NOT_PERMITTED:
+            return int(ExitCode.ERROR), ExecutionStatus.CANCELLED, "this node's lease ended before it began"
         case Ending.NOT_STARTED:
             return _classify_errno(call, ended.number)
 

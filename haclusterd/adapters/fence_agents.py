@@ -271,5 +271,7 @@ def _describe(call: FenceCall, ended: Ended) -> str:
             return "cancelled"
         case Ending.NOT_PREPARED:
             return f"the action could not be recorded: {os.strerror(ended.number)}"
+        case Ending.NOT_PERMITTED:
+            return "not permitted any more"
         case Ending.NOT_STARTED:
             return f"{call.agent}: {os.strerror(ended.number)}"

@@ -53,6 +53,8 @@ class Ending(StrEnum):
     NOT_PREPARED = "not prepared"
     """What must be done before a start failed, so there was none."""
     NOT_STARTED = "not started"
+    NOT_PERMITTED = "not permitted"
+    """Right before the start it was permitted no longer, so there was none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,9 @@ class Hooks:
 
     ended: Callable[[Ended], None]
     """Called once, on the main loop."""
+    is_permitted: Callable[[], bool] = lambda: True
+    """Asked on the starting thread right before the fork, after it, and when the exec is done: what is permitted no
+    longer is not started, or gets SIGKILL."""
     before: Callable[[], None] = lambda: None
     """Called before the fork; an OSError from it prevents the start (NOT_PREPARED)."""
     forked: Callable[[int, int], None] = lambda _pid, _start_time: None
@@ -140,6 +145,8 @@ class RunningProgram:
         self.pidfd: int | None = None
         self.is_cancelled = False
         self.is_executing = False
+        self.group: int | None = None
+        """Of the starting thread: the child's, which leads its group once the exec is done."""
         self.is_thread_done = False
         self.is_delivered = False
         self.forced: Ending | None = None
@@ -233,6 +240,9 @@ class Processes:
             ending = Ending.NOT_STARTED
             if running.is_cancelled:
                 raise InterruptedError
+            if not running.hooks.is_permitted():
+                ending = Ending.NOT_PERMITTED
+                raise InterruptedError
             limit = running.program.output_limit
             stdout, stderr = CapturedOutput("stdout", limit), CapturedOutput("stderr", limit)
             running.outputs = stdout, stderr
@@ -253,6 +263,10 @@ class Processes:
         except ValueError:  # A NUL, or a name that no environment can carry.
             self._post(lambda: self._not_started(running, ending, errno.EINVAL))
             return
+        if running.group is not None and not running.hooks.is_permitted():
+            # The exec was held up. The child is not reaped yet, so its number is still its own.
+            with suppress(ProcessLookupError):
+                os.killpg(running.group, signal.SIGKILL)
         self._post(lambda: self._executing(running))
 
     def _forked_on_thread(self, running: RunningProgram, pid: int) -> None:
@@ -262,10 +276,11 @@ class Processes:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             raise
-        if running.is_cancelled:
+        if running.is_cancelled or not running.hooks.is_permitted():
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
         forked_at = self._clock.now()
         _restore_defaults(pid)
+        running.group = pid
         stat = read_stat(pid)
         self._post(lambda: self._forked(running, pid, pidfd, forked_at))
         with suppress(OSError):

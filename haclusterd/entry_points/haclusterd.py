@@ -163,6 +163,7 @@ class Daemon:
                 control_socket=installation.runtime_directory / CONTROL_SOCKET,
                 own_environment=marks,
             ),
+            has_lease=lambda: clock.now() < self._pacer.lease_until(),
         )
         return NodePorts(
             clock=clock,

@@ -20,6 +20,7 @@ from haclusterd.machines.joining import heir_of
 from haclusterd.machines.membership import MembershipMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.transition import EXPECTED_CHANGES, TransitionMachine, TransitionState
+from haclusterd.machines.witness import WitnessDuty
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.graph import ActionKind, Plan
 from haclusterd.model.ids import Incarnation, NodeName, Term
@@ -76,6 +77,7 @@ class ControllerMachine:
         self._form = form
         self._rules = rules
         self._leads_term: Term | None = None
+        self._duty: WitnessDuty | None = None
         self._term: Term | None = None
         """The term in which this node is DC; None while it is not."""
         self._membership: MembershipMachine | None = None
@@ -135,6 +137,8 @@ class ControllerMachine:
 
     def leadership_changed(self, term: Term, *, is_self: bool) -> None:
         """Raft has another leader, or another term."""
+        if not is_self or term != self._leads_term:
+            self._duty = None
         self._leads_term = term if is_self else None
         if self._term is not None and self._leads_term != self._term:
             self._resign()
@@ -160,15 +164,16 @@ class ControllerMachine:
             return ()
         effects: list[Effect] = []
         self._look_at(changes)
+        heir = self._heir_of_witness(cib, report, moment)
         if not self._is_controller(cib):
-            return self._claim(cib)
+            return self._claim(cib) if heir is None else self._claim_late(cib, heir, moment)
         if self._term is None:
             effects.extend(self._take_office(moment))
         assert self._membership is not None
         assert self._director is not None
         effects.extend(self._membership.step(cib, report, moment))
         effects.extend(self._director.step(cib, report, moment, self._wanted_of_fencing(cib)))
-        effects.extend(self._hand_over(cib))
+        effects.extend(self._hand_over(cib) if heir is None else (TransferLeadership(heir),))
         if moment.now >= self._recheck_at:
             self._is_plan_due, self._recheck_at = True, NEVER
         effects.extend(self._walk(cib, changes, moment))
@@ -187,6 +192,19 @@ class ControllerMachine:
     def _is_controller(self, cib: Cib) -> bool:
         controller = cib.status.controller
         return controller is not None and controller.node == self._node and controller.term == self._leads_term
+
+    def _heir_of_witness(self, cib: Cib, report: PacerReport | None, moment: Moment) -> NodeName | None:
+        """Return who should lead in the place of this node, where it is a witness."""
+        if self._duty is None:
+            self._duty = WitnessDuty(self._node, moment.now)
+        members = tuple(cib.members.values()) or self._form.members
+        return self._duty.heir(cib, members, report, self._timing, moment.now)
+
+    def _claim_late(self, cib: Cib, heir: NodeName, moment: Moment) -> Sequence[Effect]:
+        """Hand over, and take office only when that does not succeed."""
+        assert self._duty is not None
+        is_early = self._duty.holds_back(self._timing, moment.now)
+        return (TransferLeadership(heir), *(() if is_early else self._claim(cib)))
 
     def _claim(self, cib: Cib) -> Sequence[Effect]:
         """Commit first that this node leads; in a cluster that does not exist yet, found it."""

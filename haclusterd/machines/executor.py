@@ -434,6 +434,9 @@ class ExecutorMachine:
     def _conclude(self, line: _Line, running: _Running, result: AgentResult, moment: Moment) -> list[Effect]:
         order = running.order
         assert order is not None
+        if not result.is_begun:
+            self._answer_not_begun(order, result.exit_reason, moment)
+            return []
         exit_code = _exit_code(result)
         answer = OperationResult(
             kind=ResultKind.FINISHED,

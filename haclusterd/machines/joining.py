@@ -206,8 +206,8 @@ class JoiningMachine:
 
 
 def heir_of(cib: Cib, node: NodeName) -> NodeName | None:
-    """Return another voter that is online and stays, first by name."""
-    for name in cib.voters():
+    """Return another voter that is online and stays, first by name; a witness only where there is no other."""
+    for name in sorted(cib.voters(), key=lambda name: (cib.members[name].is_witness, name)):
         status = cib.status.nodes.get(name)
         if name != node and status is not None and status.state is NodeState.ONLINE and not status.is_leaving:
             return name

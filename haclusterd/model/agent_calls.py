@@ -50,6 +50,8 @@ class AgentResult:
     still_alive: bool = False
     """The processes were not gone when this was delivered, though SIGKILL was sent. The resource's next action waits
     for them up to 5 s, and is an ERROR if they are still there (uninterruptible sleep)."""
+    is_begun: bool = True
+    """False: the lease had ended when the agent was to be executed, and it was not."""
     restart_parameters: tuple[str, ...] | None = None
     """Of a successful start: the parameters that the agent cannot take over with `reload-agent`; None: it has none, or
     could not say."""

@@ -66,6 +66,8 @@ class Shape:
     """Fastest and slowest clock differ by twice this at most; 1 % is what safety.md §2 allows."""
     snapshot_every: int = 1000
     actions_max: int = 16
+    witnesses: int = 0
+    """So many of the nodes, the last ones, vote and run nothing."""
     watchdog_ms: int = 0
     """T_wd of every host's watchdog device; 0: there are none."""
     watchdog_reset_ms: int = 0
@@ -80,6 +82,7 @@ class Cluster:
         self.shape = shape
         self.rules = rules
         self.names = tuple(NodeName(f"n{number + 1}") for number in range(shape.nodes))
+        self.witnesses = self.names[shape.nodes - shape.witnesses :]
         self.timing: Timing = derive(shape.node_timeout_ms, shape.brain_timeout_ms)
         self.truth = Truth(self.world)
         self.network = Network(self.world)
@@ -106,7 +109,10 @@ class Cluster:
         self._plan_was_empty = False
         self._surroundings = Surroundings(
             world=self.world,
-            members=tuple(Member(name, ((f"10.0.0.{place + 1}", 5405),)) for place, name in enumerate(self.names)),
+            members=tuple(
+                Member(name, ((f"10.0.0.{place + 1}", 5405),), is_witness=name in self.witnesses)
+                for place, name in enumerate(self.names)
+            ),
             cluster_uuid=CLUSTER_UUID,
             timing=self.timing,
             rules=rules,

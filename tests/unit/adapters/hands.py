@@ -25,6 +25,7 @@ class Hands:
         self.node = NodeName(node)
         self.directory = directory
         self.counter = 0
+        self.has_lease = True
         self.runtime = directory / ("run" if node == "n1" else f"run-{node}")
         (directory / "ra" / "test").mkdir(parents=True, exist_ok=True)
         self.agents = OcfAgents(
@@ -40,6 +41,7 @@ class Hands:
                 control_socket=directory / "control.sock",
                 own_environment={"HACLUSTERD_LOCAL_CLUSTER": str(directory)},
             ),
+            has_lease=lambda: self.has_lease,
         )
 
     def write(self, name: str, text: str, mode: int = 0o755) -> Path:

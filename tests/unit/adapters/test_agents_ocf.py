@@ -273,3 +273,33 @@ async def test_a_start_does_not_wait_long_for_what_its_agent_says(hands: Hands) 
     result = await hands.run("a", "start")
     assert (result.exit_code, result.restart_parameters) == (0, None)
     assert METADATA_PATIENCE_MS <= hands.clock.now() - began < 2 * METADATA_PATIENCE_MS
+
+
+# The last look before the exec
+
+
+@pytest.mark.parametrize(("action", "is_begun"), [("start", False), ("promote", False), ("stop", True)])
+async def test_without_a_lease_nothing_is_made_active_and_everything_stopped(
+    hands: Hands, action: str, is_begun: bool
+) -> None:
+    hands.write("agent", "#!/bin/sh\nexit 0\n")
+    hands.has_lease = False
+    result = await hands.run("agent", action)
+    assert result.is_begun is is_begun
+    assert result.status is (ExecutionStatus.DONE if is_begun else ExecutionStatus.CANCELLED)
+    assert hands.records() == []
+
+
+async def test_an_exec_that_was_stuck_until_the_lease_had_ended_is_killed_at_once(
+    hands: Hands, tmp_path: Path, until, hold_exec
+) -> None:
+    marker = tmp_path / "acted"
+    stuck = hands.write("stuck", f"#!/bin/sh\nsleep 0.3\ntouch {marker}\n")
+    release = hold_exec(stuck)
+    ended = hands.begin(hands.call("stuck", "start"))
+    await until(lambda: bool(hands.records()))
+    hands.has_lease = False
+    release()
+    result = await ended
+    assert (result.status, result.is_begun) == (ExecutionStatus.ERROR, True)
+    assert not marker.exists()

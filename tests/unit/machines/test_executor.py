@@ -428,3 +428,14 @@ def test_whatever_happens_the_rules_of_beginning_hold(story: list[tuple[str, int
     told.step("see", 0)
     for event, pick in story:
         told.step(event, pick)
+
+
+def test_what_the_hands_did_not_execute_for_want_of_a_lease_is_answered_as_not_begun() -> None:
+    node = Node()
+    node.cluster.issue(order("start-db"))
+    node.see()
+    del node.at_work["start-db"]
+    result = replace(ended("start-db", 1, ExecutionStatus.CANCELLED), is_begun=False, exit_reason="no lease")
+    node.perform(node.executor.agent_finished(result, node.moment()))
+    assert node.answers() == [("start-db", ResultKind.NOT_BEGUN)]
+    assert node.cluster.status(N2).orders == {}

@@ -1,0 +1,53 @@
+"""A witness votes, runs nothing, and when it is elected hands the leadership on at once (safety.md §5).
+
+It is a small machine, perhaps far away: a cluster should not be controlled from there while anybody else can do it.
+While nobody else is heard it leads as any voter does, since a cluster without a DC recovers nothing.
+"""
+
+from haclusterd.model.cluster import Cib, Member, NodeState
+from haclusterd.model.ids import NodeName
+from haclusterd.model.instants import Instant
+from haclusterd.model.pacer import BrainState, PacerReport
+from haclusterd.model.timing import Timing
+
+ATTEMPT_MS = 1000
+"""How long one heir is tried before the next: only one that has the whole log can take over."""
+
+
+class WitnessDuty:
+    """What a leader does that is a witness; made anew for each term that it leads."""
+
+    def __init__(self, node: NodeName, since: Instant) -> None:
+        self._node = node
+        self._since = since
+
+    def heir(
+        self, cib: Cib, members: tuple[Member, ...], report: PacerReport | None, timing: Timing, now: Instant
+    ) -> NodeName | None:
+        """Return who should lead instead; None when this node is no witness, or nobody else can be heard.
+
+        `members` are those of the CIB, or those that a new cluster is to have.
+        """
+        own = next((member for member in members if member.name == self._node), None)
+        if own is None or not own.is_witness or report is None:
+            return None
+        alive = {
+            heard.name
+            for heard in report.nodes
+            if heard.age_ms is not None and heard.age_ms < timing.node_timeout_ms and heard.brain is BrainState.ALIVE
+        }
+        heirs = sorted(
+            member.name
+            for member in members
+            if member.is_voter and not member.is_witness and member.name in alive and not _is_given_up(cib, member.name)
+        )
+        return heirs[(now - self._since) // ATTEMPT_MS % len(heirs)] if heirs else None
+
+    def holds_back(self, timing: Timing, now: Instant) -> bool:
+        """Tell whether it is too early to take office, although somebody else should."""
+        return now - self._since < timing.node_timeout_ms
+
+
+def _is_given_up(cib: Cib, node: NodeName) -> bool:
+    status = cib.status.nodes.get(node)
+    return status is not None and (status.is_leaving or status.state in (NodeState.LOST, NodeState.FENCED))
