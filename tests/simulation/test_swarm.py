@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -25,6 +26,19 @@ def test_random_faults_break_no_rule_and_the_cluster_finds_back(seed: int) -> No
     outcome = swarm.run(seed, safety_ms=SAFETY_MS)
     replay = f"python -m haclusterd.simulator replay --seed {seed} --safety-ms {SAFETY_MS}"
     assert not outcome.problem, f"{outcome.problem}\nreplay it with: {replay}"
+
+
+def test_the_swarm_finds_a_rule_that_is_missing() -> None:
+    rules = replace(ALL_RULES, fence_before_recovery=False)
+    found = (swarm.run(seed, rules=rules).rule for seed in range(1, 9))
+    assert "NoRecoveryBeforeFence" in found
+
+
+def test_a_part_of_the_faults_is_a_run_of_its_own() -> None:
+    whole = swarm.run(2, safety_ms=15_000)
+    part = swarm.run(2, whole.begun[:1], safety_ms=15_000)
+    assert part.faults == whole.faults[:1]
+    assert not part.problem
 
 
 def test_a_seed_is_one_run_in_every_process() -> None:
