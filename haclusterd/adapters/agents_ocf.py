@@ -21,6 +21,7 @@ from signal import Signals
 from haclusterd.adapters.action_records import ActionRecord, ActionRecords, find_process
 from haclusterd.adapters.agent_metadata import MetadataError, read_agent_metadata
 from haclusterd.adapters.processes import Ended, Ending, Hooks, Processes, Program, RunningProgram
+from haclusterd.adapters.service_groups import ServiceGroups
 from haclusterd.adapters.service_watch import ServiceWatch
 from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, SOCKET_VARIABLE
 from haclusterd.agents.process_table import LOCAL_CLUSTER_MARK, NODE_MARK, ORDER_MARK
@@ -39,6 +40,8 @@ METADATA_PATIENCE_MS = 2000
 """How long the result of a start waits for the agent's meta-data, the first time."""
 METADATA_LIMIT = 1024 * 1024
 RELOAD_ACTION = "reload-agent"
+STARTS_NOTHING = frozenset({"monitor", "stop", "validate-all"})
+"""Actions that leave no process behind."""
 TAKES_PARAMETERS = frozenset({"start", "migrate_from", RELOAD_ACTION})
 """Actions after which the resource runs with the parameters that they were given."""
 UNDYING_PATIENCE_MS = 5000
@@ -123,8 +126,12 @@ class OcfAgents:
         incarnation: Incarnation,
         directories: AgentDirectories,
         has_lease: Callable[[], bool] = _always,
+        service_group: Path | None = None,
     ) -> None:
-        """`has_lease` is asked on other threads, right before what makes a resource active is executed."""
+        """`has_lease` is asked on other threads, right before what makes a resource active is executed.
+
+        `service_group`: the control group that was delegated to this daemon.
+        """
         self._clock = clock
         self._loop = loop
         self._node = node
@@ -137,8 +144,12 @@ class OcfAgents:
         self._running: dict[str, RunningProgram | None] = {}
         self._undying: dict[ResourceId, set[str]] = {}
         self._waiting: dict[ResourceId, list[_Waiting]] = {}
+        self._reading: dict[AgentReference, list[Callable[[AgentMetadata | None], None]]] = {}
+        """Who waits for meta-data that is being read."""
         self._metadata: dict[AgentReference, tuple[tuple[str, int, int], AgentMetadata]] = {}
-        self._watch = ServiceWatch(clock, loop, node, self._running.keys)
+        self._groups = ServiceGroups(service_group, node, runtime_directory)
+        self._groups.forget_empty()
+        self._watch = ServiceWatch(clock, loop, node, self._running.keys, self._groups)
 
     # AgentRunner
 
@@ -209,14 +220,18 @@ class OcfAgents:
             self._clock.call_soon(lambda: done(cached[1]))
             return
 
+        waiting = self._reading.setdefault(agent, [])
+        waiting.append(done)
+        if len(waiting) > 1:
+            return
+
         def ended(result: Ended) -> None:
-            try:
+            metadata: AgentMetadata | None = None
+            with suppress(MetadataError):
                 metadata = read_agent_metadata(result.stdout, agent)
-            except MetadataError:
-                done(None)
-                return
-            self._metadata[agent] = version, metadata
-            done(metadata)
+                self._metadata[agent] = version, metadata
+            for each in self._reading.pop(agent):
+                each(metadata)
 
         environment = self._base_environment(agent)
         program = Program((str(path), "meta-data"), environment, METADATA_TIMEOUT_MS, output_limit=METADATA_LIMIT)
@@ -267,14 +282,21 @@ class OcfAgents:
             else:
                 waiting.done(result)
 
+        def forked(pid: int, start_time: int) -> None:
+            if call.action not in STARTS_NOTHING:
+                self._groups.join(call.resource, pid)
+            self._records.write(replace(record, pid=pid, start_time=start_time))
+
         self._watch.note_begun(call.key)
+        if call.action in TAKES_PARAMETERS:
+            self.metadata(call.agent, lambda _metadata: None)  # So that it is known when the action ends.
         self._running[call.key] = self._processes.start(
             Program((str(path), call.action), self._environment(call), call.timeout_ms),
             Hooks(
                 ended=ended,
                 is_permitted=self._has_lease if call.action in ACTIVATING else _always,
                 before=before,
-                forked=lambda pid, start: self._records.write(replace(record, pid=pid, start_time=start)),
+                forked=forked,
                 gone=lambda: self._gone(call.resource, call.key),
             ),
         )

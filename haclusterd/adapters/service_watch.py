@@ -1,8 +1,8 @@
 """Deaths of service processes, as events (safety.md §8).
 
 After a successful start or probe the processes that carry the resource's mark in their environment, and this node's,
-are looked up in /proc on a thread; the roots among them, at most eight, get one pidfd each. An exit is told at once; it
-says nothing but "ask the agent".
+or that are in the resource's control group, are looked up in /proc on a thread; the roots among them, at most eight,
+get one pidfd each. An exit is told at once; it says nothing but "ask the agent".
 
 Invariant: an agent at work is never taken for a service, though it carries the same marks. It is known by its order.
 What is on another node of the same kernel is told apart by the node's mark.
@@ -11,11 +11,12 @@ What is on another node of the same kernel is told apart by the node's mark.
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from haclusterd.adapters.real_time import run_first
+from haclusterd.adapters.service_groups import ServiceGroups
 from haclusterd.agents.process_table import INSTANCE_MARK, NODE_MARK, ORDER_MARK, list_pids, read_marks, read_stat
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import after
@@ -70,6 +71,21 @@ def find_roots(processes: Collection[MarkedProcess], instance: str, at_work: Col
     return sorted(roots, key=lambda root: (root.start_time, root.pid))[:ROOTS_PER_RESOURCE]
 
 
+def scan_group(pids: Collection[int], instance: str, marked: Collection[int]) -> list[MarkedProcess]:
+    """Return the roots among the processes of an instance's group that show no mark.
+
+    What has its parent in the group is no root, or belongs to an agent; a child of this process is an agent that has
+    not yet got its own environment.
+    """
+    found = []
+    for pid in sorted(frozenset(pids) - frozenset(marked)):
+        stat = read_stat(pid)
+        if stat is None or stat.is_dead or stat.parent in pids or stat.parent == os.getpid():
+            continue
+        found.append(MarkedProcess(pid, stat.parent, stat.start_time, instance, read_marks(pid).get(ORDER_MARK)))
+    return found
+
+
 class ServiceWatch:
     """The pidfds of this node's services."""
 
@@ -79,11 +95,13 @@ class ServiceWatch:
         loop: asyncio.AbstractEventLoop,
         node: NodeName,
         at_work: Callable[[], Collection[str]],
+        groups: ServiceGroups,
     ) -> None:
         self._clock = clock
         self._loop = loop
         self._node = node
         self._at_work = at_work
+        self._groups = groups
         self._watched: dict[ResourceId, _Watched] = {}
         self._wanted: set[ResourceId] = set()
         self._is_scanning = False
@@ -120,15 +138,19 @@ class ServiceWatch:
         self._is_scanning = True
         wanted, self._wanted = self._wanted, set()
         self._begun_since = set(self._at_work())
-        thread = threading.Thread(target=self._scan_on_thread, args=(wanted,), name="scan-proc", daemon=True)
+        instances = {each: self._watched[each].instance for each in sorted(wanted & self._watched.keys())}
+        thread = threading.Thread(target=self._scan_on_thread, args=(wanted, instances), name="scan-proc", daemon=True)
         try:
             thread.start()
         except RuntimeError:  # No more threads on this machine: the recurring monitor has to do.
             self._is_scanning = False
 
-    def _scan_on_thread(self, wanted: set[ResourceId]) -> None:
+    def _scan_on_thread(self, wanted: set[ResourceId], instances: Mapping[ResourceId, str]) -> None:
         run_first()
         processes = scan_marked(self._node)
+        marked = frozenset(process.pid for process in processes)
+        for each, instance in instances.items():
+            processes += scan_group(self._groups.processes(each), instance, marked)
         with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
             self._loop.call_soon_threadsafe(self._scanned, wanted, processes)
 

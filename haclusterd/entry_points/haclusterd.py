@@ -41,6 +41,7 @@ from haclusterd.adapters.planner_process import PlannerProcess
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.adapters.real_time import run_first
+from haclusterd.adapters.service_groups import delegated_group
 from haclusterd.adapters.service_notification import notify
 from haclusterd.cib.codec import iter_fragments
 from haclusterd.commands.verb import Permission
@@ -156,6 +157,7 @@ class Daemon:
             runtime_directory=installation.runtime_directory,
             node=settings.node,
             incarnation=incarnation,
+            service_group=delegated_group(),
             directories=AgentDirectories(
                 shipped=shipped,
                 search=_agent_search_path(),

@@ -19,7 +19,12 @@ class Hands:
     """Starts actions and collects what becomes of them."""
 
     def __init__(
-        self, clock: BoottimeClock, directory: Path, incarnation: Incarnation = INCARNATION, node: str = "n1"
+        self,
+        clock: BoottimeClock,
+        directory: Path,
+        incarnation: Incarnation = INCARNATION,
+        node: str = "n1",
+        service_group: Path | None = None,
     ) -> None:
         self.clock = clock
         self.node = NodeName(node)
@@ -34,6 +39,7 @@ class Hands:
             runtime_directory=self.runtime,
             node=self.node,
             incarnation=incarnation,
+            service_group=service_group,
             directories=AgentDirectories(
                 shipped=SHIPPED,
                 search=(directory / "ra",),

@@ -164,7 +164,7 @@ async def test_the_record_is_there_while_the_agent_runs(hands: Hands, until) -> 
 
 async def test_without_room_for_the_record_nothing_is_executed(hands: Hands) -> None:
     touched = hands.directory / "touched"
-    hands.write("a", f"#!/bin/sh\ntouch {touched}\n")
+    hands.write("a", f"#!/bin/sh\n[ $1 = meta-data ] || touch {touched}\n")
     (hands.directory / "run").mkdir(exist_ok=True)
     (hands.directory / "run" / "actions").write_text("a file where the directory should be")
     result = await hands.run("a", "start")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from haclusterd.adapters.clock_boottime import BoottimeClock
+from haclusterd.adapters.service_groups import ServiceGroups
 from haclusterd.adapters.service_watch import MarkedProcess, ServiceWatch, find_roots, scan_marked
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from tests.unit.adapters.hands import Hands
@@ -155,8 +156,9 @@ async def test_a_service_that_replaces_its_process_is_found_again(hands: Hands, 
 
 
 @pytest.fixture
-async def alone(clock: BoottimeClock) -> ServiceWatch:
-    return ServiceWatch(clock, asyncio.get_running_loop(), NodeName("n77"), set)
+async def alone(clock: BoottimeClock, tmp_path: Path) -> ServiceWatch:
+    groups = ServiceGroups(None, NodeName("n77"), tmp_path)
+    return ServiceWatch(clock, asyncio.get_running_loop(), NodeName("n77"), set, groups)
 
 
 async def test_a_process_that_dies_between_scan_and_watch_is_told(alone: ServiceWatch, deaths: Deaths, until) -> None:

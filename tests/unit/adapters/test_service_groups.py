@@ -1,0 +1,88 @@
+"""Services that wipe their environment are known by their control group."""
+
+import asyncio
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from haclusterd.adapters.service_groups import ServiceGroups, delegated_group
+from haclusterd.adapters.service_watch import scan_group
+from haclusterd.model.ids import NodeName, ResourceId
+from tests.control_groups import delegated, unified_mount
+from tests.unit.adapters.hands import Hands
+from tests.unit.adapters.test_service_watch import R1, Deaths, watched_pids
+
+IN_GROUP = "until grep -q resource.r1 /proc/self/cgroup; do sleep 0.01; done"
+FORGETFUL = f"#!/bin/sh\n[ $1 = start ] || exit 0\n{IN_GROUP}\nsetsid env -i sleep 3101 >/dev/null 2>&1 &\nexit 0\n"
+
+
+@pytest.fixture
+def group() -> Iterator[Path]:
+    try:
+        with delegated(f"haclusterd-test-{uuid.uuid4().hex[:8]}") as made:
+            yield made
+    except OSError as error:
+        pytest.skip(f"no control group can be made: {error}")
+
+
+def own_file(directory: Path, path: str) -> Path:
+    file = directory / "cgroup"
+    file.write_text(f"3:cpu:/elsewhere\n0::{path}\n")
+    return file
+
+
+def test_only_a_delegated_group_is_used(group: Path, tmp_path: Path) -> None:
+    assert delegated_group(own=own_file(tmp_path, f"/{group.name}")) == group
+    assert delegated_group(own=own_file(tmp_path, "/")) is None
+    os.setxattr(group, "user.delegate", b"0")
+    assert delegated_group(own=own_file(tmp_path, f"/{group.name}")) is None
+
+
+@pytest.mark.parametrize("text", ["", "22 1 0:20 / /sys rw - sysfs sysfs rw\n"])
+def test_without_a_unified_hierarchy_there_is_none(tmp_path: Path, text: str) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(text)
+    assert delegated_group(mounts, own_file(tmp_path, "/x")) is None
+    assert delegated_group(tmp_path / "none", own_file(tmp_path, "/x")) is None
+
+
+async def test_a_service_that_wipes_its_environment_is_watched(
+    clock, tmp_path: Path, group: Path, until
+) -> None:
+    hands = Hands(clock, tmp_path, service_group=group)
+    deaths = Deaths()
+    hands.write("forgetful", FORGETFUL)
+    assert (await hands.run("forgetful", "start")).exit_code == 0
+    hands.agents.watch(R1, "r1", deaths.told)
+    try:
+        await until(lambda: watched_pids(hands))
+    finally:
+        for pid in hands.agents._groups.processes(R1):
+            os.kill(pid, 9)
+    await until(lambda: deaths.times)
+    hands.agents._groups.forget_empty()
+    await until(lambda: hands.agents._groups.processes(R1) == frozenset())
+
+
+async def test_what_an_agent_runs_is_no_service(clock, tmp_path: Path, group: Path, until) -> None:
+    """Not even what it runs without an environment, in the group of the resource."""
+    hands = Hands(clock, tmp_path, service_group=group)
+    hands.write("slow", f"#!/bin/sh\n[ $1 = start ] || exit 0\n{IN_GROUP}\nenv -i sleep 0.3\nexit 0\n")
+    action = hands.begin(hands.call("slow", "start"))
+    await until(lambda: len(hands.agents._groups.processes(R1)) == 2)
+    pids = hands.agents._groups.processes(R1)
+    assert scan_group(pids, "r1", ()) == []
+    assert (await action).exit_code == 0
+
+
+async def test_without_a_group_nothing_is_made(tmp_path: Path) -> None:
+    groups = ServiceGroups(None, NodeName("n1"), tmp_path)
+    groups.join(ResourceId("r1"), os.getpid())
+    groups.forget_empty()
+    assert groups.processes(ResourceId("r1")) == frozenset()
+    mount = unified_mount()
+    assert mount is None or not list(mount.glob("haclusterd.n1.*"))
+    await asyncio.sleep(0)
