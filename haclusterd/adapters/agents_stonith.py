@@ -12,12 +12,16 @@ from collections.abc import Callable
 from haclusterd.adapters.agents_ocf import describe_timeout
 from haclusterd.adapters.fence_agents import StdinFenceAgents
 from haclusterd.model.ids import AgentReference, ResourceId
-from haclusterd.model.instants import Instant, elapsed_ms
+from haclusterd.model.instants import Instant, after, elapsed_ms
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.ports.agents import AdoptedAction, AgentCall, AgentMetadata, AgentResult
 from haclusterd.ports.clock import Clock
 from haclusterd.ports.fencing import FenceCall, FenceCallResult
 
+RETRY_PAUSE_MS = 1000
+RETRY_SHARE_PERCENT = 70
+"""No retry after this share of the timeout."""
+ATTEMPTS_DEFAULT = 2
 HEALTHY = frozenset({0, 2})
 """`monitor` of a single-port agent answers like `status`: 2 is a healthy device whose port is off."""
 NOT_FOR_THE_AGENT = frozenset({"action", "provides", "stonith-timeout", "crm_feature_set"})
@@ -83,23 +87,22 @@ class StonithAgents:
         if call.action == "start":
             self._registered.add(call.resource)
 
-        def answered(result: FenceCallResult) -> None:
-            done(self._judge(call, result, asked_at))
+        attempts_left = _attempts(call)
 
-        self._fence_agents.call(
-            FenceCall(
-                key=call.key,
-                agent=call.agent.type,
-                action=call.parameters.get("pcmk_monitor_action", "monitor"),
-                parameters={
-                    name: value
-                    for name, value in call.parameters.items()
-                    if name not in NOT_FOR_THE_AGENT and not name.startswith("pcmk_")
-                },
-                timeout_ms=call.timeout_ms,
-            ),
-            answered,
-        )
+        def ask() -> None:
+            nonlocal attempts_left
+            attempts_left -= 1
+            self._fence_agents.call(_question(call, elapsed_ms(asked_at, self._clock.now())), answered)
+
+        def answered(result: FenceCallResult) -> None:
+            is_early = elapsed_ms(asked_at, self._clock.now()) * 100 < call.timeout_ms * RETRY_SHARE_PERCENT
+            may_retry = attempts_left > 0 and is_early and call.key not in self._cancelled
+            if result.exit_code in HEALTHY or result.timed_out or not may_retry:
+                done(self._judge(call, result, asked_at))
+            else:
+                self._clock.call_at(after(self._clock.now(), RETRY_PAUSE_MS), ask)
+
+        ask()
 
     def _judge(self, call: AgentCall, result: FenceCallResult, asked_at: Instant) -> AgentResult:
         is_healthy = result.exit_code in HEALTHY and not result.timed_out
@@ -130,3 +133,22 @@ class StonithAgents:
     ) -> None:
         result = AgentResult(call.key, int(code), status, reason, "", "", 0, 0)
         self._clock.call_soon(lambda: done(result))
+
+
+def _attempts(call: AgentCall) -> int:
+    text = call.parameters.get("pcmk_monitor_retries", "")
+    return max(1, int(text)) if text.isascii() and text.isdigit() else ATTEMPTS_DEFAULT
+
+
+def _question(call: AgentCall, spent_ms: int) -> FenceCall:
+    return FenceCall(
+        key=call.key,
+        agent=call.agent.type,
+        action=call.parameters.get("pcmk_monitor_action", "monitor"),
+        parameters={
+            name: value
+            for name, value in call.parameters.items()
+            if name not in NOT_FOR_THE_AGENT and not name.startswith("pcmk_")
+        },
+        timeout_ms=max(1, call.timeout_ms - spent_ms),
+    )

@@ -143,6 +143,9 @@ def fence(context: Context, arguments: Arguments) -> Outcome:
     lately = _fenced_lately(context, node, tolerance_ms)
     if lately:
         return Outcome((report(Code.NOTHING_TO_DO, state=lately),))
+    under_way = _under_way(context, node)
+    if under_way is not None:
+        return under_way
     objections = _objections_to_fencing(context, node)
     if objections:
         return refusal(*objections)
@@ -153,6 +156,21 @@ def fence(context: Context, arguments: Arguments) -> Outcome:
         reports=(told,),
         commands=(RequestFence(node, known.incarnation, context.author, context.reason),),
         data={"schema": "haclusterd.fence/1", "node": node, "device": device},
+        until=_fenced(node, known.incarnation),
+        waiting_for=f"{node} to be fenced",
+    )
+
+
+def _under_way(context: Context, node: NodeName) -> Outcome | None:
+    """Join a fencing of the node that is under way already, whoever asked for it; None: there is none."""
+    known = context.cib.status.nodes.get(node)
+    orders = [order for order in context.cib.status.fence_orders.values() if order.target == node]
+    if context.live is None or known is None or known.state is not NodeState.LOST or not orders:
+        return None
+    told = report(Code.REQUESTED, what=f"{node} is being fenced already, with {', '.join(orders[0].devices)}")
+    return Outcome(
+        reports=(told,),
+        data={"schema": "haclusterd.fence/1", "node": node, "device": orders[0].device},
         until=_fenced(node, known.incarnation),
         waiting_for=f"{node} to be fenced",
     )

@@ -13,6 +13,9 @@ from haclusterd.model.orders import OperationResult, Order
 HURRY_FIRST_MS = 200
 """After an answer to a death that was "running": wait this long before the next hurry, doubling while it stays so."""
 HURRY_MAX_MS = 30_000
+LOOKS_AGAIN = 5
+"""So often a death that the agent does not see is looked at again. A process that has just exited is a zombie until its
+parent reaps it, and to many agents (`kill -0`) as good as alive."""
 
 
 @dataclass(slots=True)
@@ -26,6 +29,7 @@ class Recurring:
     is_hurried: bool = False
     hurry_after: Instant = Instant(0)
     hurry_wait_ms: int = HURRY_FIRST_MS
+    looks_left: int = 0
 
     @staticmethod
     def begin(order: Order, now: Instant) -> "Recurring":
@@ -35,6 +39,7 @@ class Recurring:
     def hurry(self, now: Instant) -> None:
         """A process of the service died: look now, or as soon as the patience with false alarms allows."""
         self.is_hurried = True
+        self.looks_left = LOOKS_AGAIN
         self.due_at = min(self.due_at, max(now, self.hurry_after)) if self.due_at != NEVER else self.due_at
 
     def answered(self, result: OperationResult, now: Instant) -> OperationResult | None:
@@ -46,6 +51,10 @@ class Recurring:
             is_alive = result.exit_code is self.order.target_exit_code
             self.hurry_after = after(now, self.hurry_wait_ms if is_alive else HURRY_FIRST_MS)
             self.hurry_wait_ms = min(HURRY_MAX_MS, self.hurry_wait_ms * 2) if is_alive else HURRY_FIRST_MS
+            if is_alive and self.looks_left:
+                self.looks_left -= 1
+                self.is_hurried = True
+                self.due_at = min(self.due_at, self.hurry_after)
         news = (result.exit_code, result.status, result.exit_reason)
         is_first, self.is_unanswered = self.is_unanswered, False
         is_changed = news != self.newest

@@ -31,6 +31,10 @@ DEVICE_PARAMETERS: tuple[Row, ...] = (
             Row(f"pcmk_{action}_retries", ValueType.INTEGER, "2", "How often the agent is called at most.", minimum=1),
         )
     ),
+    *(
+        Row(f"pcmk_{action}_retries", ValueType.INTEGER, "2", "How often the agent is called at most.", minimum=1)
+        for action in ("list", "status", "monitor")
+    ),
     Row("pcmk_list_action", ValueType.STRING, "list", "What the agent is asked for instead of list."),
     Row("pcmk_list_timeout", ValueType.DURATION, "", "How long that may take; else fencing-timeout.", minimum=1),
     Row("pcmk_status_action", ValueType.STRING, "status", "What the agent is asked for instead of status."),

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +23,6 @@ def needs(*programs: str) -> pytest.MarkDecorator:
     places = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
     missing = [program for program in programs if shutil.which(program, path=places) is None]
     return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
-
-
-@pytest.fixture
-def scenario(tmp_path: Path) -> Iterator[Scenario]:
-    made = Scenario(tmp_path / "cluster")
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 def with_devices(scenario: Scenario, *devices: str) -> None:

@@ -70,6 +70,25 @@ def test_a_death_is_looked_at_at_once_and_false_alarms_ever_later() -> None:
     assert max(waits) <= min(INTERVAL_MS, HURRY_MAX_MS)
 
 
+def test_a_death_that_the_agent_does_not_see_is_looked_at_again_a_few_times() -> None:
+    recurring = monitor()
+    recurring.answered(answer(ExitCode.OK), Instant(0))
+    recurring.hurry(Instant(0))
+    looks = []
+    for _ in range(7):
+        looks.append(recurring.due_at)
+        recurring.answered(answer(ExitCode.OK), recurring.due_at)
+    assert looks == [0, 200, 600, 1400, 3000, 6200, 6200 + INTERVAL_MS]
+
+
+def test_a_death_that_is_seen_is_not_looked_at_again() -> None:
+    recurring = monitor()
+    recurring.hurry(Instant(0))
+    recurring.answered(answer(ExitCode.OK), Instant(0))
+    recurring.answered(answer(ExitCode.NOT_RUNNING), Instant(200))
+    assert recurring.due_at == 200 + INTERVAL_MS
+
+
 def test_a_true_alarm_restores_the_patience() -> None:
     recurring = monitor()
     for code in (ExitCode.OK, ExitCode.OK, ExitCode.NOT_RUNNING):
