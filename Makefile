@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static swarm kill-loop conformance fuzz-scheduler fuzz-journal bench-scheduler bench-store lab bench-failover wheel reference lock
+.PHONY: help setup demo test quick lint static swarm kill-loop conformance fuzz-scheduler fuzz-journal bench-scheduler bench-store lab bench-failover tour wheel reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -71,6 +71,9 @@ lab: setup  ## real faults on machines in namespaces (root); FAULTS=200 ONLY='cu
 
 bench-failover: setup  ## beside real corosync and Pacemaker (root): outages, forming, cost; RUNS=6 ONLY='crash,*_tuned,form,cost'
 	@$(BIN)/python -m tests.benchmarks.failover --runs $(or $(RUNS),6) --only '$(ONLY)' --seed $(or $(SEED),1)
+
+tour: setup  ## docs/tour.md made anew: a newcomer's hour, played on machines in namespaces (root)
+	@$(BIN)/python -m tests.lab.tour
 
 wheel: setup  ## dist/haclusterd-*.whl
 	@$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

@@ -54,13 +54,19 @@ def render_members(screen: Screen, data: Fields) -> list[str]:
         rows.append([
             Cell(text(member, "name"), Colour.BOLD),
             Cell(text(member, "state"), Colour.GREEN if text(member, "state") == "online" else Colour.YELLOW),
-            "witness" if flag(member, "is_witness") else "yes" if flag(member, "is_voter") else "no",
+            _vote(member),
             _heard(member),
             _maybe_span(member, "round_trip_ms"),
             {True: "connected", False: "-"}.get(member.get("is_connected") is True, ""),
             " ".join(texts(member, "addresses")),
         ])
     return [*lines, *columns(screen, rows, indent=2)]
+
+
+def _vote(member: Fields) -> str:
+    if not flag(member, "is_voter"):
+        return "soon" if flag(member, "wants_vote") else "no"
+    return "witness" if flag(member, "is_witness") else "yes"
 
 
 def _heard(member: Fields) -> str:

@@ -25,6 +25,8 @@ from haclusterd.reports.items import ReportItem, report
 WARN_BEFORE_MS: Final = 60 * 24 * 3600 * 1000
 """A certificate that ends sooner is named in the status."""
 DAY_MS: Final = 24 * 3600 * 1000
+DAYS_A_YEAR: Final = 365
+DAYS_SHOWN: Final = 2 * DAYS_A_YEAR
 FINGERPRINT_LENGTH: Final = 64
 _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
@@ -45,7 +47,8 @@ def standing(facts: CertificateFacts, now: int) -> str:
         return f"ended {-left_ms // DAY_MS} days ago"
     if now < facts.not_before:
         return "is not good yet: look at the clocks"
-    return f"ends in {left_ms // DAY_MS} days"
+    days = left_ms // DAY_MS
+    return f"ends in {days} days" if days < DAYS_SHOWN else f"ends in {days // DAYS_A_YEAR} years"
 
 
 def ending(context: Context) -> Iterator[tuple[NodeName, str]]:

@@ -40,6 +40,7 @@ def _member(context: Context, member: Member) -> Json:
     return {
         **node_data(context, member.name),
         "addresses": [f"{host}:{port}" for host, port in member.addresses],
+        "wants_vote": member.wants_vote,
         "is_connected": None if live is None else member.name in live.connected_voters,
         "round_trip_ms": heard.round_trip_ms,
     }

@@ -225,9 +225,10 @@ class EnrolmentService:
         if difference_ms > CLOCKS_MAX_MS:
             problem = f"the clocks differ by {spell_duration(difference_ms // 1000 * 1000)}"
             return report(Code.NOT_ADMITTED, problem=problem, remedy="set the clock of the new node (NTP, chrony)")
-        if application.feature_level < FEATURE_LEVEL:
-            problem = f"it speaks feature level {application.feature_level}, this cluster {FEATURE_LEVEL}"
-            return report(Code.NOT_ADMITTED, problem=problem, remedy="install the newer version on the new node")
+        level = self._runtime.cib.feature_level
+        if application.feature_level < level:
+            problem = f"it reads feature level {application.feature_level}, the cluster uses {level}"
+            return report(Code.NOT_ADMITTED, problem=problem, remedy="install a newer version on the new node")
         return None
 
     def _wish(

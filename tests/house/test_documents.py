@@ -2,9 +2,13 @@
 
 import re
 import runpy
+import shlex
 from pathlib import Path
 
 import pytest
+
+from haclusterd.cli.options import parse_globals
+from haclusterd.cli.parsing import parse
 
 CHECKOUT = Path(__file__).parents[2]
 DOCUMENTS = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
@@ -83,3 +87,12 @@ def test_every_section_that_the_program_cites_exists() -> None:
         if not re.search(rf"^#+ {section}\b", places.get(name, ""), re.MULTILINE)
     ]
     assert lost == []
+
+
+def test_what_the_tour_types_can_be_typed() -> None:
+    text = (CHECKOUT / "docs" / "tour.md").read_text()
+    typed = re.findall(r"^n\d# crm (.*)$", text, flags=re.MULTILINE)
+    assert len(typed) > 25
+    for line in typed:
+        options = parse_globals(shlex.split(line))
+        assert options.wants_version or parse(options.words)
