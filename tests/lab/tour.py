@@ -29,8 +29,8 @@ PATIENCE_S = 90.0
 POLL_S = 0.3
 TOKEN = re.compile(r"hacl1-[A-Za-z0-9_-]+")
 START = (
-    "setsid haclusterd-pacer > /root/haclusterd-pacer.log 2>&1 < /dev/null &",
-    "setsid haclusterd > /root/haclusterd.log 2>&1 < /dev/null &",
+    "setsid haclusterd-pacer > haclusterd-pacer.log 2>&1 < /dev/null &",
+    "setsid haclusterd > haclusterd.log 2>&1 < /dev/null &",
 )
 
 
@@ -57,14 +57,14 @@ class Tour:
         self.socket = directory / "power"
 
     def _furnish(self, machine: Machine) -> None:
-        """Give a machine an /etc, /root and /var/lib of its own; what is installed once is installed on all of them."""
+        """Give a machine an /etc, /srv and /var/lib of its own; what is installed once is installed on all of them."""
         home = machine.home
-        for name in ("root", "lib", "etc", "work"):
+        for name in ("srv", "lib", "etc", "work"):
             (home / name).mkdir()
         machine.mounts += [
             ("overlay", "/etc", "overlay", f"lowerdir=/etc,upperdir={home / 'etc'},workdir={home / 'work'}"),
             (str(home / "lib"), "/var/lib", "", ""),
-            (str(home / "root"), "/root", "", ""),
+            (str(home / "srv"), "/srv", "", ""),
             (str(self.shared), "/opt", "", ""),
             (str(self.tools), "/usr/local/bin", "", ""),
         ]
@@ -85,7 +85,7 @@ class Tour:
         assert namespaces is not None
         done = subprocess.run(
             ["nsenter", "-t", str(namespaces.init), "-m", "-u", "-i", "-n", "-p", "--", "sh", "-c",
-             f"cd /root; {command}"],
+             f"cd /srv; {command}"],
             env={**ENVIRONMENT, "PATH": PATH}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, timeout=COMMAND_TIMEOUT_S, check=False,
         )  # fmt: skip
@@ -237,7 +237,7 @@ class Tour:
     def _restore(self) -> None:
         self.type("n1", "crm cluster backup shop.backup")
         self.machines["n7"].switch_on()
-        shutil.copy(self.machines["n1"].home / "root" / "shop.backup", self.machines["n7"].home / "root")
+        shutil.copy(self.machines["n1"].home / "srv" / "shop.backup", self.machines["n7"].home / "srv")
         own = f"n7={address(7, 0)}:7400"
         self.page.text("copied")
         self.type("n7", f"crm cluster restore shop.backup --into ./shop2 --node {own}", status=1)
