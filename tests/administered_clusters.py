@@ -7,7 +7,15 @@ from haclusterd.cib import commands
 from haclusterd.cib.apply import apply
 from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.commands import registry
-from haclusterd.commands.context import Context, Event, HeardFrom, ListedVersion, LiveView, TransitionProgress
+from haclusterd.commands.context import (
+    Context,
+    Event,
+    HeardFrom,
+    ListedVersion,
+    LiveView,
+    Recollection,
+    TransitionProgress,
+)
 from haclusterd.commands.preview import preview
 from haclusterd.formats.crm_syntax import assemble, parse_script
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus
@@ -26,6 +34,7 @@ from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, Requ
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
+from haclusterd.model.remembered import Comparison, HistoryQuery
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.protocol.control import told
 from haclusterd.reports.items import exit_status, has_errors
@@ -73,11 +82,38 @@ def configured(text: str, base: Configuration | None = None) -> Configuration:
 
 
 @dataclass(slots=True)
+class ListedPast:
+    """A history as a list, and what a comparison of all nodes' would say."""
+
+    events: tuple[Event, ...] = ()
+    comparison: Comparison = Comparison(())
+    trouble: str = ""
+
+    def recall(self, query: HistoryQuery) -> Recollection:
+        found = [event for event in self.events if _fits(event, query)]
+        return Recollection(tuple(found[-query.limit :]), max(0, len(found) - query.limit), self.trouble)
+
+    def compared(self) -> Comparison:
+        return self.comparison
+
+
+def _fits(event: Event, query: HistoryQuery) -> bool:
+    return (
+        (query.since is None or event.at >= query.since)
+        and (query.until is None or event.at <= query.until)
+        and query.node in (None, event.change.node)
+        and (not query.resources or event.change.resource in query.resources)
+        and (not query.kinds or event.change.kind in query.kinds)
+    )
+
+
+@dataclass(slots=True)
 class Cluster:
     """A CIB on its way to a situation."""
 
     cib: Cib = field(default_factory=Cib)
     live: LiveView | None = None
+    past: ListedPast | None = None
 
     def do(self, command: commands.Command) -> None:
         """Fold a command, which must be accepted."""
@@ -415,8 +451,8 @@ def with_events(cluster: Cluster) -> Cluster:
     events = (
         Event(40, WallTime(NOW - 90_000_000), Change(ChangeKind.CLUSTER_FORMED, None, None, "cluster demo formed")),
         Event(51, WallTime(NOW - 60_000), Change(ChangeKind.OPERATION_FAILED, n2, db, "monitor of db failed on n2")),
-        Event(52, WallTime(NOW - 59_000), Change(ChangeKind.ORDER_ISSUED, n2, db, "stop db on n2"), "monitor failed",
-              "4.2.7"),
+        Event(52, WallTime(NOW - 59_000), Change(ChangeKind.ORDER_ISSUED, n2, db, "stop db on n2"),
+              reason="monitor failed", order="4.2.7"),
         Event(53, WallTime(NOW - 58_900), Change(ChangeKind.OPERATION_SUCCEEDED, n2, db, "stop of db on n2 succeeded"),
               order="4.2.7"),
         Event(53, WallTime(NOW - 58_900), Change(ChangeKind.ORDER_ISSUED, n2, db, "start db on n2"), order="4.2.8"),
@@ -424,7 +460,7 @@ def with_events(cluster: Cluster) -> Cluster:
               order="4.2.8"),
         Event(55, WallTime(NOW - 50_000), Change(ChangeKind.ORDER_ISSUED, n2, db, "stop db on n2"), order="4.3.2"),
     )  # fmt: skip
-    cluster.live = replace(cluster.live, events=events)
+    cluster.past = ListedPast(events)
     return cluster
 
 
@@ -482,7 +518,7 @@ class ClusterClient:
         self.requests.append(request)
         context = Context(
             self.cluster.cib, NOW, "root@n1", request.options.reason, self.cluster.live,
-            versions=self.versions, is_forced=request.options.force,
+            versions=self.versions, past=self.cluster.past or ListedPast(), is_forced=request.options.force,
         )  # fmt: skip
         outcome = registry.run(request.verb, request.arguments, context)
         if request.options.dry_run:

@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 from haclusterd.adapters.certificates import NODE_CERTIFICATE, NODE_KEY, tls_context
 from haclusterd.adapters.files_directory import FilesDirectory
+from haclusterd.adapters.peer_mail import RaftMail
 from haclusterd.adapters.raft_core import RaftCore
 from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES, RaftSettings, RaftTimers
 from haclusterd.adapters.raft_transport import Address, Links, RaftTransport
@@ -270,6 +271,7 @@ class RaftThread:
         alive: Callable[[], None] = lambda: None,
         main_silence_ms: Callable[[], int] = lambda: 0,
         loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+        mail: RaftMail | None = None,
     ) -> None:
         """Keep what is given; nothing is opened before `start`.
 
@@ -287,6 +289,7 @@ class RaftThread:
         self._alive = alive
         self._main_silence_ms = main_silence_ms
         self._loop_factory = loop_factory
+        self._mail = mail or RaftMail()
         self._pair = QueuePair(wake_raft=self._wake_raft, wake_main=lambda: call_main(self._front.pump))
         self._front = MainSide(self._pair, begin=self._begin, end=self._end)
         self._thread: threading.Thread | None = None
@@ -390,13 +393,23 @@ class RaftThread:
         )
         try:
             core.open()
-            await transport.start(Links(core.peer_connected, core.peer_disconnected, self._receive))
+            await transport.start(Links(self._connected, self._disconnected, self._receive))
+            self._mail.attach(self._loop, transport)
         except OSError as error:
             places = ", ".join(f"{host}:{port}" for host, port in self._addresses[self._settings.node])
             raise StoreRefused(f"{places}, {self._directory}: {error}") from error
         self._pump()
 
+    def _connected(self, peer: NodeName) -> None:
+        self._core.peer_connected(peer)
+        self._mail.connected(peer)
+
+    def _disconnected(self, peer: NodeName) -> None:
+        self._mail.disconnected(peer)
+        self._core.peer_disconnected(peer)
+
     async def _close(self, transport: RaftTransport) -> None:
+        self._mail.detach()
         if self._timer is not None:
             self._timer.cancel()
         self._core.stop()
@@ -444,6 +457,8 @@ class RaftThread:
         future.add_done_callback(lambda finished: done(finished.result()))
 
     def _receive(self, peer: NodeName, frame: bytes) -> bool:
+        if self._mail.take(peer, frame):
+            return True
         is_message = self._core.receive(peer, frame)
         self._arm()
         return is_message

@@ -197,6 +197,12 @@ class RaftTransport:
         if session is not None and not session.is_muted:
             self._write(session, frame)
 
+    def send_if_idle(self, peer: NodeName, frame: bytes) -> None:
+        """Send a frame when nothing waits on the link to the peer; otherwise it is lost."""
+        session = self._sessions.get(peer)
+        if session is not None and not session.is_muted and not session.writer.transport.get_write_buffer_size():
+            self._write(session, frame)
+
     def _write(self, session: _Session, frame: bytes) -> None:
         if session.writer.transport.get_write_buffer_size() > WRITE_BUFFER_MAX:
             self._note(f"{session.peer} reads too slowly: session given up")

@@ -13,6 +13,7 @@ from haclusterd.cib import (
     apply_clean_up,
     apply_configuration,
     apply_fencing,
+    apply_history,
     apply_leadership,
     apply_members,
     apply_membership,
@@ -23,6 +24,7 @@ from haclusterd.cib import (
     commands,
 )
 from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, RefusalCode
+from haclusterd.cib.history_facts import marked
 from haclusterd.cib.levels import level_of
 from haclusterd.cib.verdict import Entry, Verdict
 from haclusterd.model.cluster import Cib
@@ -53,6 +55,7 @@ _HANDLERS: dict[type, _Handler] = {
     commands.RecordResults: apply_orders.record_results,
     commands.CleanUp: apply_clean_up.clean_up,
     commands.ForgetHistory: apply_clean_up.forget_history,
+    commands.Forget: apply_history.forget,
     commands.IssueFence: apply_fencing.issue_fence,
     commands.RecordFenceAgent: apply_fencing.record_fence_agent,
     commands.Fenced: apply_fencing.fenced,
@@ -100,18 +103,21 @@ def apply(
     )
     verdict = _verdict(cib, envelope.command, entry)
     requests = {**cib.requests, envelope.proposer: _remember(known, envelope.request)}
-    after = replace(verdict.cib, index=index, requests=requests)
     changes = verdict.changes
     if verdict.refusal is not None:
         text = f"{type(envelope.command).__name__} by {envelope.proposer}: {verdict.refusal.text}"
         changes = (Change(ChangeKind.REFUSED, envelope.proposer, None, text),)
+    history = marked(verdict.cib.history, index, envelope, changes)
+    after = replace(verdict.cib, index=index, requests=requests, history=history)
     return Applied(after, envelope, changes, verdict.refusal)
 
 
 def unreadable(cib: Cib, *, index: int, detail: str, envelope: commands.Envelope | None = None) -> Applied:
     """Answer for an entry that the codec refused, or refuses on other nodes: it has no effect, and says so."""
     refusal = Refusal(RefusalCode.UNREADABLE if envelope is None else RefusalCode.NEEDS_UPGRADE, detail)
-    return Applied(replace(cib, index=index), envelope, (Change(ChangeKind.REFUSED, None, None, detail),), refusal)
+    changes = (Change(ChangeKind.REFUSED, None, None, detail),)
+    after = replace(cib, index=index, history=marked(cib.history, index, envelope, changes))
+    return Applied(after, envelope, changes, refusal)
 
 
 def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:

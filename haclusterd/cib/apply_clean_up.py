@@ -5,7 +5,7 @@ from dataclasses import replace
 from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.changes import ChangeKind, RefusalCode
-from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_nodes
+from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_nodes
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.ids import NodeName
 
@@ -22,7 +22,7 @@ def clean_up(cib: Cib, command: commands.CleanUp, entry: Entry) -> Verdict:
     if not nodes:
         return accept(cib)
     what = command.resource or "all resources"
-    text = f"failures of {what} forgotten on {', '.join(sorted(nodes))}"
+    text = f"failures of {what} forgotten on {', '.join(sorted(nodes))}" + by(command.author, command.reason)
     return accept(with_nodes(cib, nodes), change(ChangeKind.FAILURES_FORGOTTEN, text, resource=command.resource))
 
 

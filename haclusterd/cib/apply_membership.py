@@ -8,7 +8,7 @@ from haclusterd.cib.apply_fencing import with_ended_order
 from haclusterd.cib.apply_watchdog import lease_in_force_ms
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.levels import level_of_all
-from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_status
+from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_status
 from haclusterd.model.cluster import Cib, DesignatedController, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import ResourceHistory
@@ -217,7 +217,8 @@ def set_transient_attribute(cib: Cib, command: commands.SetTransientAttribute, e
     what = f"{command.name} deleted" if command.value is None else f"{command.name}={command.value}"
     return accept(
         with_node(cib, replace(status, attributes=attributes)),
-        change(ChangeKind.ATTRIBUTE_CHANGED, f"{command.node}: {what}", node=command.node),
+        change(ChangeKind.ATTRIBUTE_CHANGED, f"{command.node}: {what}{by(command.author, command.reason)}",
+               node=command.node),
     )
 
 

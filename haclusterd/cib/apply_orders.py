@@ -110,10 +110,12 @@ def void_orders(cib: Cib, command: commands.VoidOrders, entry: Entry) -> Verdict
         if not voided:
             continue
         kept = {key: order for key, order in status.orders.items() if key not in voided}
+        because = f": {command.reason}" if command.reason else ""
         stays = voided if entry.rules.open_orders_possibly_active else {}
         nodes[name] = replace(status, orders={**kept, **stays})
         changes.extend(
-            change(ChangeKind.ORDER_VOIDED, f"{_words(order)} on {name} voided", node=name, resource=order.resource)
+            change(ChangeKind.ORDER_VOIDED, f"{_words(order)} on {name} voided{because}", node=name,
+                   resource=order.resource)
             for order in voided.values()
         )
     return accept(with_nodes(cib, nodes), *changes)

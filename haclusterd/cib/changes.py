@@ -7,45 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from haclusterd.cib.commands import Envelope
+from haclusterd.model.change_kinds import ChangeKind as ChangeKind
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, ResourceId
-
-
-class ChangeKind(StrEnum):
-    """What happened."""
-
-    CLUSTER_FORMED = "cluster-formed"
-    MEMBERS_CHANGED = "members-changed"
-    NODE_RETIRED = "node-retired"
-    FEATURE_LEVEL_ROSE = "feature-level-rose"
-    CERTIFICATE_REQUESTED = "certificate-requested"
-    DC_ELECTED = "dc-elected"
-    NODE_JOINED = "node-joined"
-    NODE_LEAVING = "node-leaving"
-    NODE_LEFT = "node-left"
-    NODE_LOST = "node-lost"
-    NODE_FENCED = "node-fenced"
-    NODE_UNFENCED = "node-unfenced"
-    FENCING_ORDERED = "fencing-ordered"
-    FENCING_AGENT_SUCCEEDED = "fencing-agent-succeeded"
-    FENCING_FAILED = "fencing-failed"
-    ORDER_ISSUED = "order-issued"
-    ORDER_VOIDED = "order-voided"
-    ORDER_NOT_BEGUN = "order-not-begun"
-    OUTCOME_UNKNOWN = "outcome-unknown"
-    OPERATION_SUCCEEDED = "operation-succeeded"
-    OPERATION_FAILED = "operation-failed"
-    CONFIGURATION_CHANGED = "configuration-changed"
-    FAILURES_FORGOTTEN = "failures-forgotten"
-    ATTRIBUTE_CHANGED = "attribute-changed"
-    TICKET_CHANGED = "ticket-changed"
-    LEADER_REQUESTED = "leader-requested"
-    WATCHDOG_CHANGED = "watchdog-changed"
-    DEVICE_PROVEN = "device-proven"
-    FENCINGS_FORGOTTEN = "fencings-forgotten"
-    REFUSED = "refused"
-    HISTORY_GAP = "history-gap"
-    """Never made by `apply`: stands in what a node tells of the past for what it does not know."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,7 @@ class VoidOrders:
 
     dc_term: Term
     keys: tuple[OrderKey, ...]
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +340,9 @@ class CleanUp:
     resource: ResourceId | None
     node: NodeName | None
     reprobe: bool = False
+    author: str = ""
+    """Empty: the cluster itself."""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +360,19 @@ class SetTransientAttribute:
     node: NodeName
     name: str
     value: str | None
+    author: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Nobody needs to remember any more what entries up to `through` did; refused when the term is not the CIB's."""
+
+    dc_term: Term
+    through: int
+    digest: str
+    """The link of the history's chain at that index."""
+    reason: str
 
 
 class TicketChange(StrEnum):
@@ -420,6 +437,7 @@ Command = (
     | CleanUp
     | ForgetHistory
     | SetTransientAttribute
+    | Forget
     | SetTicket
     | RequestLeader
     | ReadBarrier

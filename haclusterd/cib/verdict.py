@@ -50,6 +50,13 @@ def change(
     return Change(kind, node, resource, text)
 
 
+def by(author: str, reason: str) -> str:
+    """Say who wanted it and why, as the end of a text; empty when nobody did."""
+    if not author:
+        return ""
+    return f" by {author}" + (f": {reason}" if reason else "")
+
+
 def with_status(cib: Cib, status: Status) -> Cib:
     """Replace the status."""
     return replace(cib, status=status)

@@ -324,24 +324,28 @@ CLUSTER = Level("cluster", "The cluster as a whole: members, timers, set-up", (
 ))  # fmt: skip
 
 _PAST = (
-    Option("--since", "since", "how far back, as in 10min", OptionValue.TEXT),
-    Option("--kind", "kinds", "only this kind, as node-lost", OptionValue.TEXT, repeats=True),
+    Option("--since", "since", "how far back (10min), or from when (ISO 8601)", OptionValue.TEXT),
+    Option("--until", "until", "the same for the end", OptionValue.TEXT),
+    Option("--kind", "kinds", "only this kind, as node-lost", OptionValue.TEXT, Completes.KIND,
+           repeats=True),
     Option("--limit", "limit", "how many", OptionValue.INTEGER),
 )
-_VERSION = Parameter("version", is_number=True)
+_VERSION = Parameter("version", is_number=True, completes=Completes.VERSION)
 
 HISTORY = Level("history", "What happened", (
     Command("events", "Show what happened, newest last", "history.events", (), (
         Option("--node", "node", "only of this node", OptionValue.TEXT, Completes.NODE),
         Option("--resource", "resource", "only of this resource", OptionValue.TEXT, Completes.RESOURCE),
         *_PAST,
-    ), examples=("crm history events --since 10min", "crm history events --resource web")),
+    ), examples=("crm history events --since 10min", "crm history events --resource web",
+                 "crm history events --since 2026-06-01T12:00:00Z --until 2026-06-01T13:00:00Z --limit 500",
+                 "crm -o json history events --kind node-lost --kind node-fenced")),
     Command("resource", "Show what happened to a resource and to what is in it", "history.events", (_RESOURCE,), _PAST,
             examples=("crm history resource web", "crm history resource web --kind operation-failed")),
     Command("node", "Show what happened on a node", "history.events", (_NODE,), _PAST,
             examples=("crm history node n2 --since 1h",)),
     Command("transition", "Show what a transition did, and why", "history.transition",
-            (Parameter("transition", is_optional=True),),
+            (Parameter("transition", is_optional=True, completes=Completes.TRANSITION),),
             examples=("crm history transition", "crm history transition 4.17")),
     Command("config", "List the versions of the configuration", "history.config", (), (
         Option("--author", "author", "only by this author", OptionValue.TEXT),
@@ -350,8 +354,11 @@ HISTORY = Level("history", "What happened", (
     Command("show", "Show a version of the configuration", "history.show", (_VERSION,),
             (Option("--show-secrets", "secrets", "do not hide secrets"),), examples=("crm history show 12",)),
     Command("diff", "Show what differs between two versions, or since one", "history.diff",
-            (Parameter("old", is_number=True), Parameter("new", is_optional=True, is_number=True)),
+            (Parameter("old", is_number=True, completes=Completes.VERSION),
+             Parameter("new", is_optional=True, is_number=True, completes=Completes.VERSION)),
             examples=("crm history diff 12 13", "crm history diff 12")),
+    Command("check", "Compare the histories of all nodes; fails when they differ", "history.check",
+            examples=("crm history check", "crm -o json history check")),
 ))  # fmt: skip
 
 TICKET = Level("ticket", "Tickets: what several clusters share, one at a time", (

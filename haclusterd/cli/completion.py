@@ -19,6 +19,9 @@ _crm() {
 complete -F _crm crm
 """
 
+_FROM_THE_CLUSTER = frozenset({
+    Completes.NODE, Completes.RESOURCE, Completes.OBJECT, Completes.TICKET, Completes.VERSION, Completes.TRANSITION,
+})  # fmt: skip
 _STATEMENT_WORDS = ("params", "meta", "op", "utilization")
 _OPERATION_WORDS = ("start", "stop", "monitor", "promote", "demote", "notify", "migrate_to", "migrate_from")
 
@@ -93,11 +96,17 @@ def _keyword_before(command: Command) -> tuple[str, tuple[Parameter, ...]]:
 def _values(what: Parameter | Option, lookup: Lookup) -> Sequence[str]:
     if what.choices:
         return what.choices
-    if what.completes in (Completes.NODE, Completes.RESOURCE, Completes.OBJECT, Completes.TICKET):
+    if what.completes in _FROM_THE_CLUSTER:
         return lookup(what.completes.value)
     if what.completes is Completes.PROPERTY:
         return _property_names()
-    return []
+    return _kinds() if what.completes is Completes.KIND else []
+
+
+def _kinds() -> list[str]:
+    from haclusterd.model.change_kinds import ChangeKind
+
+    return [str(kind) for kind in ChangeKind]
 
 
 def _property_names() -> list[str]:

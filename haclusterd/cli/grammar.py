@@ -17,6 +17,11 @@ class Completes(StrEnum):
     """Any id of the configuration."""
     PROPERTY = "property"
     TICKET = "ticket"
+    VERSION = "version"
+    """Of the configuration."""
+    TRANSITION = "transition"
+    KIND = "kind"
+    """Of things that happen."""
     FILE = "file"
     CHOICE = "choice"
 

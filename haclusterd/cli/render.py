@@ -42,13 +42,14 @@ def renderer(schema: str) -> Renderer | None:
             "fencing_confirmed": render_tables.render_fence,
         }
         return fencing.get(name)
-    if name in ("versions", "difference", "transition"):
+    if name in ("versions", "difference", "transition", "history_check"):
         from haclusterd.cli import render_history
 
         past: dict[str, Renderer] = {
             "versions": render_history.render_versions,
             "difference": render_history.render_difference,
             "transition": render_history.render_transition,
+            "history_check": render_history.render_check,
         }
         return past.get(name)
     from haclusterd.cli import render_tables

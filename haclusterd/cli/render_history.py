@@ -54,3 +54,17 @@ def render_transition(screen: Screen, data: Fields) -> list[str]:
         lines += folded(text(action, "text"), indent="  ", later="    ")
         lines += [screen.paint(line, colour) for line in folded(end, indent="    -> ", later="       ")]
     return [*lines, f"others: {', '.join(texts(data, 'others'))}"]
+
+
+def render_check(screen: Screen, data: Fields) -> list[str]:
+    """Write what each node's history holds."""
+    rows: list[list[Cell | str]] = [["", "entries", "rows", "versions", "missing", "chain"]]
+    for node in listed(data, "nodes"):
+        missing = ", ".join(f"{number(gap, 'first')}-{number(gap, 'last')}" for gap in listed(node, "gaps"))
+        rows.append([
+            Cell(text(node, "node"), Colour.BOLD), f"{number(node, 'forgotten') + 1}-{number(node, 'last')}",
+            text(node, "rows"), text(node, "versions"),
+            Cell(missing or "nothing", Colour.YELLOW if missing else None), text(node, "digest"),
+        ])  # fmt: skip
+    rows += [[Cell(name, Colour.BOLD), Cell("did not answer", Colour.YELLOW)] for name in texts(data, "silent")]
+    return columns(screen, rows)

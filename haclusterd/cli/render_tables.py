@@ -123,12 +123,13 @@ def render_events(screen: Screen, data: Fields) -> list[str]:
         kind = text(event, "kind")
         bad = ("lost", "failed", "refused", "unknown")
         colour = Colour.RED if any(word in kind for word in bad) else None
-        reason = f" [{text(event, 'reason')}]" if text(event, "reason") else ""
+        told, why = text(event, "text"), text(event, "reason")
+        reason = f" [{why}]" if why and why not in told else ""
         clock = screen.clock(number(event, "at"), now)
         first = f"{clock} {number(event, 'index'):>6}  "
-        words = folded(f"{text(event, 'text')}{reason}", indent=first, later=" " * len(first), width=100)
+        words = folded(f"{told}{reason}", indent=first, later=" " * len(first), width=100)
         lines += [screen.paint(line, colour) for line in words or [first.rstrip()]]
-    return lines or ["nothing happened since this daemon started"]
+    return lines or ["nothing that fits is in this node's history"]
 
 
 def render_configuration(screen: Screen, data: Fields) -> list[str]:

@@ -68,7 +68,7 @@ def lookup_names(session: Session) -> Callable[[str], list[str]]:
     """Return a way to ask for names of one kind; nothing when nobody answers."""
 
     def lookup(kind: str) -> list[str]:
-        return texts(fields(session.ask("cluster.names", {}).data), kind)
+        return texts(fields(session.ask("cluster.names", {"kind": kind}).data), kind)
 
     return lookup
 

@@ -1,9 +1,10 @@
 """Verbs about the cluster as a whole: members, timing, names, the state as a file."""
 
 from haclusterd.cib.codec import encode_cib
-from haclusterd.commands.arguments import Arguments
+from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.configure_view import ids_of
 from haclusterd.commands.context import Context, HeardFrom
+from haclusterd.commands.history_transitions import newest_transitions
 from haclusterd.commands.names import node_names
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status import node_data
@@ -15,6 +16,8 @@ from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.json_value import Json
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.watchdog import longest_stop_ms
+
+VERSIONS_NAMED = 50
 
 
 def members(context: Context, _arguments: Arguments) -> Outcome:
@@ -119,12 +122,17 @@ def _rows(derived: timing.Timing) -> tuple[tuple[str, int, str], ...]:
     )
 
 
-def names(context: Context, _arguments: Arguments) -> Outcome:
+def names(context: Context, arguments: Arguments) -> Outcome:
     """Answer what can be typed: names for completion (schema `haclusterd.names/1`)."""
     configuration = context.cib.configuration
+    kind = arguments.word("kind")
+    versions = context.versions.listed() if kind == "version" and context.versions is not None else ()
+    transitions = newest_transitions(context.past) if kind == "transition" and context.past is not None else ()
     return Outcome(
         data={
             "schema": "haclusterd.names/1",
+            "version": [str(each.number) for each in versions[-VERSIONS_NAMED:]],
+            "transition": list(transitions),
             "node": list(node_names(context.cib)),
             "resource": list(configuration.resources),
             "object": list(ids_of(configuration)),
@@ -140,7 +148,9 @@ def export(context: Context, _arguments: Arguments) -> Outcome:
 
 
 VERBS = (
-    Verb("cluster.names", names, Permission.READ, "List names, for completion"),
+    Verb("cluster.names", names, Permission.READ, "List names, for completion", (
+        Argument("kind", Kind.WORD, "what is looked for: versions and transitions are listed only when it says so"),
+    )),
     Verb("cluster.export", export, Permission.ADMINISTER, "Give the whole state, secrets included"),
     Verb("cluster.members", members, Permission.READ, "Show who belongs to the cluster and who is heard"),
     Verb("cluster.timing", timers, Permission.READ, "Show every timer and what it follows from"),

@@ -14,6 +14,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.remembered import Comparison, HistoryQuery
 from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
 
 NO_TERM = Term(0)
@@ -27,6 +28,8 @@ class Event:
     index: int
     at: WallTime
     change: Change
+    author: str = ""
+    """Who wanted it; empty: the cluster itself."""
     reason: str = ""
     """Why, when the command or order carried a reason."""
     order: str = ""
@@ -91,8 +94,8 @@ class LiveView:
     transition: TransitionProgress | None = None
     started_at: WallTime = UNKNOWN_TIME
     """When this daemon started."""
-    events: tuple[Event, ...] = ()
-    """The newest events, oldest first."""
+    history_problem: str = ""
+    """What keeps the answering node from writing its history; empty when nothing does."""
     pacer_errors: tuple[str, ...] = ()
     holds: tuple[Hold, ...] = ()
     certificates: Mapping[NodeName, CertificateFacts] = field(default_factory=dict)
@@ -130,6 +133,30 @@ class Versions(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Recollection:
+    """What the answering node's history has of what was asked for."""
+
+    events: tuple[Event, ...] = ()
+    """Oldest first; what is missing among them has the kind HISTORY_GAP."""
+    left_out: int = 0
+    """How many more fit, older than these."""
+    problem: str = ""
+    """What keeps the history from being whole; empty when nothing does."""
+
+
+class Past(Protocol):
+    """The history, of the answering node and of the others."""
+
+    def recall(self, query: HistoryQuery) -> Recollection:
+        """Return the newest events that fit."""
+        ...
+
+    def compared(self) -> Comparison:
+        """Return what each node's history holds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """Everything a verb decides from."""
 
@@ -144,6 +171,8 @@ class Context:
     agents: Mapping[str, AgentFacts] | None = None
     """By `str(AgentReference)`, every agent installed here; None: not known."""
     versions: Versions | None = None
+    """None: offline."""
+    past: Past | None = None
     """None: offline."""
     is_forced: bool = False
     """Warnings that refuse are accepted; safety rules are not touched by this."""

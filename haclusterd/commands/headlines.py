@@ -86,6 +86,9 @@ def _control(context: Context) -> Iterator[Headline]:
         if live.scheduler_error:
             yield Headline(Gravity.CRITICAL, "SCHEDULER FAILED", f"resources stay as they are: {live.scheduler_error}",
                            "correct the newest change of the configuration")  # fmt: skip
+        if live.history_problem:
+            text = f"{live.node} cannot keep its history; failover is not affected: {live.history_problem}"
+            yield Headline(Gravity.WARNING, "HISTORY", text)
     yield from _no_controller(context)
 
 

@@ -7,14 +7,17 @@ from collections.abc import Sequence
 
 from haclusterd.cib.changes import ChangeKind
 from haclusterd.commands.arguments import Argument, Arguments, Kind
-from haclusterd.commands.context import Context, Event
+from haclusterd.commands.context import Context, Event, Past
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.model.json_value import Json
+from haclusterd.model.remembered import HistoryQuery
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 
 CAUSES_SHOWN = 3
+RECENT_ORDERS = 500
+EVENTS_MAX = 10_000
 
 CAUSES = frozenset(
     {
@@ -39,10 +42,12 @@ CAUSES = frozenset(
 
 def transition(context: Context, arguments: Arguments) -> Outcome:
     """Answer what a transition ordered, how it ended, and what led to it (schema `haclusterd.transition/1`)."""
-    if context.live is None:
+    if context.live is None or context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="the history of transitions"))
-    events = context.live.events
-    name = _find(events, arguments.word("transition"))
+    recent = context.past.recall(HistoryQuery(limit=RECENT_ORDERS, kinds=(str(ChangeKind.ORDER_ISSUED),))).events
+    wanted = arguments.word("transition") or next(iter(_names(recent)[-1:]), "")
+    events = context.past.recall(HistoryQuery(limit=EVENTS_MAX, transition=wanted)).events if wanted else ()
+    name = _find(events, wanted, recent)
     if isinstance(name, ReportItem):
         return refusal(name)
     orders = [event for event in events if _is_order_of(event, name)]
@@ -56,7 +61,7 @@ def transition(context: Context, arguments: Arguments) -> Outcome:
             "at": orders[0].at,
             "because": [_as_data(event) for event in _causes(events, name, first)],
             "actions": [_action(event, ends.get(event.order)) for event in orders],
-            "others": _others(events),
+            "others": _others(recent),
         }
     )
 
@@ -84,13 +89,12 @@ def _others(events: Sequence[Event]) -> list[Json]:
     return list(_names(events)[-20:])
 
 
-def _find(events: Sequence[Event], word: str) -> str | ReportItem:
-    """Look up `TERM.NUMBER`, or the newest with a NUMBER; an empty word means the newest of all."""
-    names = _names(events)
-    fitting = [name for name in names if not word or name == word or name.partition(".")[2] == word]
+def _find(events: Sequence[Event], word: str, recent: Sequence[Event]) -> str | ReportItem:
+    """Look up `TERM.NUMBER`, or the newest with a NUMBER."""
+    fitting = [name for name in _names(events) if word and word in (name, name.partition(".")[2])]
     if fitting:
         return fitting[-1]
-    known = ", ".join(names[-5:])
+    known = ", ".join(_names(recent)[-5:])
     remedy = f"the newest are: {known}" if known else "nothing was ordered, as far as this node knows"
     return report(Code.NO_SUCH_TRANSITION, transition=word or "of any number", remedy=remedy)
 
@@ -117,6 +121,12 @@ def _action(event: Event, end: Event | None) -> Json:
         "end": "" if end is None else end.change.text,
         "is_failed": end is not None and end.change.kind is not ChangeKind.OPERATION_SUCCEEDED,
     }
+
+
+def newest_transitions(past: Past) -> list[str]:
+    """Return the names of the newest transitions, oldest first."""
+    recent = past.recall(HistoryQuery(limit=RECENT_ORDERS, kinds=(str(ChangeKind.ORDER_ISSUED),))).events
+    return _names(recent)[-20:]
 
 
 VERBS = (

@@ -65,7 +65,7 @@ def standby(context: Context, arguments: Arguments) -> Outcome:
     if alone is not None and not context.is_forced:
         return refusal(alone)
     if arguments.word("lifetime") == "reboot":
-        command: Command = SetTransientAttribute(node, STANDBY, "on")
+        command: Command = SetTransientAttribute(node, STANDBY, "on", context.author, context.reason)
         told = report(Code.REQUESTED, what=f"{node} is on standby until it reboots")
         return Outcome((told,), (command,), until=_emptied(context, node), waiting_for=f"{node} to be empty")
     entry = context.cib.configuration.nodes.get(node, NodeEntry(node))
@@ -104,7 +104,7 @@ def online(context: Context, arguments: Arguments) -> Outcome:
     commands: tuple[Command, ...] = ()
     known = context.cib.status.nodes.get(node)
     if known is not None and STANDBY in known.attributes:
-        commands = (SetTransientAttribute(node, STANDBY, None),)
+        commands = (SetTransientAttribute(node, STANDBY, None, context.author, context.reason),)
     entry = context.cib.configuration.nodes.get(node)
     if entry is None or STANDBY not in effective(entry.attributes):
         if not commands:

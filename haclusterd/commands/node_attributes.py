@@ -72,7 +72,7 @@ def _put(context: Context, arguments: Arguments, value: str | None) -> Outcome:
     if node not in context.cib.status.nodes:
         return refusal(report(Code.NO_SUCH_NODE, node=f"{node} in the cluster"))
     dampen_ms = arguments.integer("dampen_ms", 0)
-    command = SetTransientAttribute(node, name, value)
+    command = SetTransientAttribute(node, name, value, context.author, context.reason)
     if dampen_ms and context.live is not None:
         return Outcome(commands=(command,), dampen_ms=dampen_ms)
     is_pending = context.live is not None and (node, name) in context.live.pending_attributes

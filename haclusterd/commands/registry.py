@@ -12,6 +12,7 @@ from haclusterd.commands import (
     configure,
     fencing,
     history,
+    history_check,
     history_transitions,
     history_versions,
     leadership,
@@ -38,7 +39,7 @@ VERBS: Mapping[str, Verb] = {
     verb.name: verb
     for level in (status.VERBS, configure.VERBS, node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS, backup.VERBS,
                   leadership.VERBS, membership.VERBS, certificates.VERBS,
-                  history.VERBS, history_versions.VERBS, history_transitions.VERBS,
+                  history.VERBS, history_check.VERBS, history_versions.VERBS, history_transitions.VERBS,
                   simulate.VERBS, node_attributes.VERBS, resource_constraints.VERBS,
                   resource_settings.VERBS, ticket.VERBS)
     for verb in level

@@ -151,11 +151,13 @@ def cleanup(context: Context, arguments: Arguments) -> Outcome:
     ]
     if not forgotten and not reprobe:
         return Outcome((report(Code.NOTHING_TO_DO, state="no failures are remembered"),))
-    commands: tuple[Command, ...] = (CleanUp(None, node, reprobe),)
+    commands: tuple[Command, ...] = (CleanUp(None, node, reprobe, context.author, context.reason),)
     if named is not None:
         recorded = (name for each in named for status in context.cib.status.nodes.values()
                     for name in recorded_names(status, each))  # fmt: skip
-        commands = tuple(CleanUp(each, node, reprobe) for each in dict.fromkeys((*named, *recorded)))
+        commands = tuple(
+            CleanUp(each, node, reprobe, context.author, context.reason) for each in dict.fromkeys((*named, *recorded))
+        )
     words = ", ".join(dict.fromkeys(f"{each.resource} on {each.node}" for each in forgotten))
     what = f"forgot the failures of {words}" if forgotten else "forgot the history; everything is probed again"
     return Outcome(

@@ -18,6 +18,7 @@ from haclusterd.adapters.authority_files import AUTHORITY_DIRECTORY
 from haclusterd.adapters.cluster_probe import Presence, probe
 from haclusterd.adapters.files_directory import FilesDirectory
 from haclusterd.adapters.history_tables import HistoryTables
+from haclusterd.adapters.history_version_table import content, versions
 from haclusterd.adapters.raft_frames import NO_OP, VOTERS
 from haclusterd.adapters.raft_identity import require_identity
 from haclusterd.adapters.raft_journal import open_journal
@@ -137,11 +138,11 @@ def _earlier(path: Path, present: int) -> tuple[tuple[ConfigurationVersion, Conf
     try:
         tables = HistoryTables(path)
         try:
-            for each in tables.versions():
-                content = tables.content(each.number)
-                if content is not None and each.number < present:
+            for each in versions(tables.database):
+                found_content = content(tables.database, each.number)
+                if found_content is not None and each.number < present:
                     version = ConfigurationVersion(each.number, each.author, each.at, each.reason)
-                    found.append((version, read_version(content)))
+                    found.append((version, read_version(found_content)))
         finally:
             tables.close()
     except (OSError, ValueError, sqlite3.Error):

@@ -37,6 +37,7 @@ from haclusterd.adapters.history_sqlite import SqliteHistory
 from haclusterd.adapters.installation import InstallationIncomplete, resource_agents_directory, shims_directory
 from haclusterd.adapters.measured_loops import MeasuredLoops
 from haclusterd.adapters.pacer_link import PacerLink
+from haclusterd.adapters.peer_mail import RaftMail
 from haclusterd.adapters.planner_process import PlannerProcess
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
@@ -117,6 +118,7 @@ class Daemon:
         authority = AuthorityFiles(installation.directory)
         settings = replace(_node_settings(installation), adopt=self._adopt)
         self._pacer = PacerLink(installation.runtime_directory, BoottimeClock(loop), loop)
+        self._mail = RaftMail()
         self._runtime = NodeRuntime(
             settings,
             self._ports(settings),
@@ -175,7 +177,9 @@ class Daemon:
             agents=AgentsByClass(clock, {"ocf": ocf, "stonith": StonithAgents(clock, fence_agents)}),
             fence_agents=fence_agents,
             log=self._log,
-            history=SqliteHistory(installation.state_directory / "history.sqlite", self._call_main),
+            history=SqliteHistory(
+                installation.state_directory / "history.sqlite", self._call_main, node=settings.node, mail=self._mail
+            ),
             planner=PlannerProcess(
                 clock,
                 loop,
@@ -204,6 +208,7 @@ class Daemon:
             alive=self._pacer.stamp_raft,
             main_silence_ms=self._pacer.main_silence_ms,
             loop_factory=self._loops.factory("raft"),
+            mail=self._mail,
         )
 
     def _call_main(self, call: Callable[[], None]) -> None:

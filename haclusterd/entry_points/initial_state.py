@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 from haclusterd.adapters.files_directory import FilesDirectory
-from haclusterd.adapters.history_sqlite import ROWS_KEPT
 from haclusterd.adapters.history_tables import HistoryTables, Recorded
 from haclusterd.adapters.raft_identity import IDENTITY_NAME
 from haclusterd.adapters.raft_journal import FIRST_INDEX, create_journal
@@ -20,8 +19,9 @@ from haclusterd.adapters.raft_snapshot import Snapshot, write_snapshot
 from haclusterd.cib.backup import Backup, BackupDamaged, read_backup, write_backup
 from haclusterd.cib.changes import ChangeKind
 from haclusterd.cib.codec import encode_cib
-from haclusterd.model.cluster import Cib, ConfigurationVersion
+from haclusterd.model.cluster import Cib, ConfigurationVersion, HistoryMark
 from haclusterd.model.configuration import Configuration
+from haclusterd.model.history_chain import chained
 from haclusterd.model.ids import Term
 from haclusterd.ports.history import HistoryRow
 from haclusterd.ports.store import StoreDamaged, StoreRefused
@@ -76,24 +76,26 @@ def install_initial_state(installation: Installation, files: FilesDirectory) -> 
     except BackupDamaged as error:
         problem = f"{path}:{error.line}: {error.problem}"
         raise StoreDamaged(f"{problem}. Copy it from another node's directory, or restore the backup again.") from None
-    state = Cib(configuration=backup.state.configuration, version=backup.state.version, index=INITIAL_INDEX)
-    _write_history(installation.state_directory / "history.sqlite", backup)
+    mark = _write_history(installation.state_directory / "history.sqlite", backup)
+    old = backup.state
+    state = Cib(configuration=old.configuration, version=old.version, index=INITIAL_INDEX, history=mark)
     create_journal(files, installation.cluster_uuid, installation.node)
     write_snapshot(files, Snapshot(INITIAL_INDEX, Term(0), encode_cib(state)), installation.cluster_uuid)
     return True
 
 
-def _write_history(path: Path, backup: Backup) -> None:
+def _write_history(path: Path, backup: Backup) -> HistoryMark:
+    """Begin the history with how the cluster came to be; return where it stands."""
     old = backup.state
     text = f"this cluster continues {old.cluster_name} ({old.cluster_uuid}): {old.version.reason}"
     row = HistoryRow(INITIAL_INDEX, 0, old.version.at, str(ChangeKind.CLUSTER_FORMED), None, None, text)
     # Their log indices belong to another log.
     parts = [Cib(configuration=configuration, version=version) for version, configuration in backup.earlier]
-    earlier = [Recorded(0, (), version_of(part)) for part in parts]
+    none, mark = HistoryMark(), HistoryMark(chained("", INITIAL_INDEX, [row.fact]))
+    earlier = [Recorded(0, (), none, none, version_of(part)) for part in parts]
     tables = HistoryTables(path)
     try:
-        tables.write(
-            [*earlier, Recorded(FIRST_INDEX, ()), Recorded(INITIAL_INDEX, (row,), version_of(old))], rows_kept=ROWS_KEPT
-        )
+        tables.write([*earlier, Recorded(INITIAL_INDEX, (row,), none, mark, version_of(old))])
     finally:
         tables.close()
+    return mark

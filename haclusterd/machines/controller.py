@@ -44,6 +44,7 @@ QUIET_CHANGES = frozenset(
         ChangeKind.FENCING_AGENT_SUCCEEDED,
         ChangeKind.REFUSED,
         ChangeKind.LEADER_REQUESTED,
+        ChangeKind.HISTORY_FORGOTTEN,
     }
 )
 """Changes after which a finished plan is still right."""

@@ -48,6 +48,7 @@ EXPECTED_CHANGES = frozenset(
         ChangeKind.DEVICE_PROVEN,
         ChangeKind.REFUSED,
         ChangeKind.LEADER_REQUESTED,
+        ChangeKind.HISTORY_FORGOTTEN,
     }
 )
 """Changes that do not by themselves make a plan wrong."""
@@ -234,7 +235,7 @@ class TransitionMachine:
         note = Note("transition-aborted", f"transition {self._term}.{self._number}: {reason}")
         if not open_keys:
             return (note,)
-        return (note, Propose(f"void:{self._term}.{self._number}", VoidOrders(self._term, open_keys)))
+        return (note, Propose(f"void:{self._term}.{self._number}", VoidOrders(self._term, open_keys, reason)))
 
     # -- what is next -----------------------------------------------------------------------------------------------
 

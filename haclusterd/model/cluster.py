@@ -170,6 +170,18 @@ class StagedPart:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryMark:
+    """Where the long memory of all nodes stands (`model.history_chain`)."""
+
+    digest: str = ""
+    """The newest link of the chain."""
+    forgotten: int = 0
+    """What entries up to this index did is not kept anywhere any more."""
+    forgotten_digest: str = ""
+    """The link at that index."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cib:
     """Configuration and status of one cluster, after one log entry."""
 
@@ -188,6 +200,7 @@ class Cib:
     """By `TRANSACTION/NUMBER`: parts of changes that are not whole yet, bounded; old ones are dropped."""
     feature_level: int = FIRST_FEATURE_LEVEL
     """What every member can read; it never falls."""
+    history: HistoryMark = field(default_factory=HistoryMark)
 
     def voters(self) -> tuple[NodeName, ...]:
         """Return the members that vote, in order of name."""

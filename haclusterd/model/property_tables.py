@@ -69,6 +69,10 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("node-health-green", ValueType.SCORE, "0", "What green is worth (progressive, custom)."),
     Row("node-health-yellow", ValueType.SCORE, "0", "What yellow is worth (progressive, custom)."),
     Row("node-health-red", ValueType.SCORE, "-INFINITY", "What red is worth (progressive, custom)."),
+    Row("history-keep", ValueType.DURATION, "90d", "How long what happened is remembered, on every node alike.",
+        minimum=60_000),
+    Row("history-rows-max", ValueType.INTEGER, "500000", "How many things that happened are remembered at most.",
+        minimum=1000),
     Row("cluster-name", ValueType.STRING, "", "A name for people; nothing follows from it."),
 )  # fmt: skip
 

@@ -2,53 +2,34 @@
 
 Contract:
 
-* `record` and `query` return at once and never raise. A history that fails never stops or delays anything else: what it
-  cannot keep is missing, and `problem` says why.
+* Every call returns at once and never raises. A history that fails never stops or delays anything else: what it cannot
+  keep is missing, and `problem` says why. It recovers by itself when the cause ends.
 * The rows of one index are written together with the index itself, or not at all. Recording an index again replaces
   its rows: a replayed log leaves the same history.
+* Entries form a chain of digests (`model.history_chain`) whose newest link is in the CIB. What this node did not see,
+  or lost, is fetched from peers and believed only when the chain proves it. Until then it is known to be missing: a
+  query shows it as one row of kind `GAP` in its place.
 * A configuration version is written together with the rows of the entry that made it. Its content is encoded by the
   history's own thread, and is bytes that it does not understand. Versions count up by one, so a missing one shows.
-* What is not known is known to be missing: a query shows log entries that were skipped by a snapshot, or could not be
-  written, as one row of kind `GAP` in their place.
+* What the CIB says is forgotten is dropped, and nothing else is.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.cluster import HistoryMark
+from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.remembered import Comparison as Comparison
+from haclusterd.model.remembered import HistoryQuery as HistoryQuery
+from haclusterd.model.remembered import HistoryRow as HistoryRow
+from haclusterd.model.remembered import HistorySummary as HistorySummary
+from haclusterd.model.remembered import KeptVersion as KeptVersion
+from haclusterd.model.remembered import Span as Span
 
 GAP: Final = "history-gap"
 """The kind of a row that stands for log entries this node's history does not have."""
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryRow:
-    """One thing that happened."""
-
-    index: int
-    """Of the log entry that did it."""
-    n: int
-    """Which of the things this entry did, from 0."""
-    at: WallTime
-    """From the command."""
-    kind: str
-    node: NodeName | None
-    resource: ResourceId | None
-    text: str
-    detail_json: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryQuery:
-    """What is asked for: the newest `limit` rows that fit."""
-
-    limit: int = 100
-    since: WallTime | None = None
-    """Not older than this."""
-    node: NodeName | None = None
-    resource: ResourceId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +38,8 @@ class HistoryAnswer:
 
     rows: tuple[HistoryRow, ...]
     problem: str = ""
+    left_out: int = 0
+    """How many more rows fit, older than these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +52,6 @@ class NewVersion:
     reason: str
     encode: Callable[[], bytes]
     """Returns the content, equal on every node; called at most once, on the history's thread."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeptVersion:
-    """A version of the configuration that is known here."""
-
-    number: int
-    at: WallTime
-    author: str
-    reason: str
-    digest: str
-    """SHA-256 of the content, in hexadecimal digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +71,14 @@ class VersionAnswer:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """Up to where the history can be forgotten."""
+
+    through: int
+    digest: str
+
+
 class History(Protocol):
     """This node's history."""
 
@@ -107,11 +86,21 @@ class History(Protocol):
         """Begin; each new problem is told once, on the main loop."""
         ...
 
-    def record(self, index: int, rows: tuple[HistoryRow, ...], version: NewVersion | None = None) -> None:
-        """Keep what one applied entry did (rows of that index; none is an answer too), and the version it made."""
+    def record(
+        self,
+        index: int,
+        rows: tuple[HistoryRow, ...],
+        before: HistoryMark,
+        after: HistoryMark,
+        version: NewVersion | None = None,
+    ) -> None:
+        """Keep what one applied entry did (rows of that index; none is an answer too), and the version it made.
+
+        `before` and `after` are the CIB's marks before and after that entry.
+        """
         ...
 
-    def restored(self, index: int, version: NewVersion | None = None) -> None:
+    def restored(self, index: int, mark: HistoryMark, version: NewVersion | None = None) -> None:
         """Learn that the state at `index` came as a whole, so that entries before it may never be seen.
 
         `version` is the configuration in that state; one that is known already stays as it is.
@@ -124,6 +113,14 @@ class History(Protocol):
 
     def versions(self, query: VersionQuery, done: Callable[[VersionAnswer], None]) -> None:
         """Look up versions of the configuration, as `query` does."""
+        ...
+
+    def compare(self, peers: tuple[NodeName, ...], done: Callable[[Comparison], None]) -> None:
+        """Read this node's history through and ask the peers for theirs; those that are silent for long are left."""
+        ...
+
+    def horizon(self, before: WallTime, rows_max: int, done: Callable[[Horizon | None], None]) -> None:
+        """Find up to where entries are older than `before`, or more than `rows_max` rows back; None: nowhere yet."""
         ...
 
     def problem(self) -> str:

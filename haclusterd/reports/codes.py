@@ -102,6 +102,8 @@ class Code(StrEnum):
     VERSION_NOT_KEPT = "VERSION_NOT_KEPT"
     NO_SUCH_TRANSITION = "NO_SUCH_TRANSITION"
     HISTORY_INCOMPLETE = "HISTORY_INCOMPLETE"
+    HISTORY_DIFFERS = "HISTORY_DIFFERS"
+    HISTORIES_EQUAL = "HISTORIES_EQUAL"
     SECRET_LEFT_OUT = "SECRET_LEFT_OUT"
     SECRET_MISSING = "SECRET_MISSING"
     DAMAGED = "DAMAGED"
@@ -328,6 +330,9 @@ CODES: dict[Code, CodeRow] = {
     ),
     Code.HISTORY_INCOMPLETE: CodeRow("the history of this node is not whole: {problem}", ExitStatus.OK,
                                      severity=_WARNING),
+    Code.HISTORY_DIFFERS: CodeRow("the history of {node} {problem}", ExitStatus.FAILED,
+                                  "what is missing is fetched from peers that have it; look again: crm history check"),
+    Code.HISTORIES_EQUAL: CodeRow("the histories of {count} nodes are equal", ExitStatus.OK, severity=Severity.INFO),
     Code.SECRET_LEFT_OUT: CodeRow(
         "left out, because it is secret: {what}", ExitStatus.OK, "with --show-secrets it is written too",
         severity=_WARNING,

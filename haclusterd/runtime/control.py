@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, RefusalCode
+from haclusterd.cib.changes import Applied, Refusal, RefusalCode
 from haclusterd.cib.commands import ChangeConfiguration, ReadBarrier, SetTransientAttribute, StageChange
 from haclusterd.cib.staging import staged
 from haclusterd.commands import registry
-from haclusterd.commands.context import Context, Event, HeardFrom, Hold, LiveView, TransitionProgress
+from haclusterd.commands.context import Context, HeardFrom, Hold, LiveView, TransitionProgress
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.preview import preview
 from haclusterd.commands.verb import Permission
@@ -25,7 +25,6 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.ports.clock import Timer
-from haclusterd.ports.history import HistoryAnswer, HistoryQuery, HistoryRow
 from haclusterd.ports.store import MAX_ENTRY_BYTES
 from haclusterd.protocol.control import told
 from haclusterd.reports.codes import Code, Severity
@@ -34,9 +33,9 @@ from haclusterd.runtime.agent_catalogue import AgentCatalogue
 from haclusterd.runtime.changes_under_way import ChangesUnderWay
 from haclusterd.runtime.dampened_attributes import DampenedAttributes
 from haclusterd.runtime.enrolment import EnrolmentService
-from haclusterd.runtime.history_rows import read_detail
 from haclusterd.runtime.member_change import TOO_EARLY
 from haclusterd.runtime.node import NodeRuntime
+from haclusterd.runtime.past_catalogue import PastCatalogue
 from haclusterd.runtime.proposer import EntryTooLarge, NeedsUpgrade
 from haclusterd.runtime.version_catalogue import VersionCatalogue
 
@@ -44,9 +43,6 @@ COMMIT_WAIT_MS = 15_000
 """How long a command may take to be applied before its outcome is called unknown."""
 NO_LEADER_WAIT_MS = 5_000
 DEFAULT_WAIT_MS = 60_000
-HISTORY_VERBS = frozenset({"history.events", "history.transition"})
-"""These verbs see the events of this node's history, others the newest events only."""
-HISTORY_ROWS = 10_000
 CATCH_UP_WAIT_MS = 3_000
 """How long a request waits for a daemon that still reads what was decided while it was away."""
 MEMBERS_WAIT_MS = 60_000
@@ -134,8 +130,8 @@ class ControlService:
         *,
         cib: Cib,
         agents: AgentCatalogue,
-        events: tuple[Event, ...],
         versions: VersionCatalogue,
+        past: PastCatalogue,
     ) -> Context:
         """Return what a verb may look at now, with `cib` as the state it decides over."""
         runtime = self._runtime
@@ -146,12 +142,12 @@ class ControlService:
             reason=request.options.reason,
             live=replace(
                 live_view(runtime),
-                events=events,
                 pending_attributes=self.dampened.values(),
                 certificates={} if self._enrolment is None else self._enrolment.certificates(),
             ),
             agents=agents,
             versions=versions,
+            past=past,
             is_forced=request.options.force,
         )
 
@@ -174,7 +170,7 @@ class _Dialogue:
         """What the verb decided over."""
         self._agents = AgentCatalogue(self._runtime.ports.agents)
         self._versions = VersionCatalogue(self._runtime.ports.history)
-        self._events = tuple(self._runtime.recent)
+        self._past = PastCatalogue(self._runtime.ports.history, _other_voters(self._runtime))
         self._reports: tuple[ReportItem, ...] = ()
         self._confirmed: tuple[ReportItem, ...] = ()
         """How fresh a consistent read is."""
@@ -202,7 +198,7 @@ class _Dialogue:
     def _confirm(self) -> None:
         """For a read that must be consistent, let an entry that means nothing go through the log before it."""
         if not self._request.options.is_consistent:
-            self._fetch()
+            self._run()
             return
         key = f"{self._key}:barrier"
 
@@ -210,22 +206,11 @@ class _Dialogue:
             self._stop_clock()
             took_ms = self._runtime.ports.clock.now() - self._began_at
             self._confirmed = (report(Code.READ_CONFIRMED, took_ms=took_ms, index=result.cib.index),)
-            self._fetch()
+            self._run()
 
         has_leader = self._runtime.leadership.leader is not None
         self._runtime.propose(key, ReadBarrier(), applied)
         self._call_in(COMMIT_WAIT_MS if has_leader else NO_LEADER_WAIT_MS, lambda: self._unanswered(key))
-
-    def _fetch(self) -> None:
-        """Fetch what the verb may look at, then run it."""
-        if self._request.verb in HISTORY_VERBS:
-            self._runtime.ports.history.query(HistoryQuery(limit=HISTORY_ROWS), self._history_read)
-        else:
-            self._run()
-
-    def _history_read(self, answer: HistoryAnswer) -> None:
-        self._events = tuple(map(_event, answer.rows))
-        self._run()
 
     def _run(self) -> None:
         changes = self._service.changes
@@ -242,18 +227,15 @@ class _Dialogue:
             self._caller,
             cib=self._base,
             agents=self._agents,
-            events=self._events,
             versions=self._versions,
+            past=self._past,
         )
         outcome = registry.run(self._request.verb, self._request.arguments, context)
-        if not self._agents.is_complete:
-            self._attempts -= 1
-            self._agents.read(self._run)
-            return
-        if not self._versions.is_complete:
-            self._attempts -= 1
-            self._versions.read(self._run)
-            return
+        for catalogue in (self._agents, self._versions, self._past):
+            if not catalogue.is_complete:
+                self._attempts -= 1
+                catalogue.read(self._run)
+                return
         if self._request.options.dry_run:
             outcome = preview(context, outcome)
         if self._is_ahead and not _is_one_change(outcome):
@@ -452,20 +434,6 @@ def _is_one_change(outcome: Outcome) -> bool:
     )
 
 
-def _event(row: HistoryRow) -> Event:
-    detail = read_detail(row.detail_json)
-    change = Change(_kind(row.kind), row.node, row.resource, row.text)
-    return Event(row.index, row.at, change, order=detail.get("order", ""))
-
-
-def _kind(text: str) -> ChangeKind:
-    """Read a kind from the history, which another version of this program may have written."""
-    try:
-        return ChangeKind(text)
-    except ValueError:
-        return ChangeKind.HISTORY_GAP
-
-
 def _nothing() -> None:
     return None
 
@@ -483,6 +451,10 @@ def _response(
 
 def _voters(runtime: NodeRuntime) -> tuple[NodeName, ...]:
     return runtime.cib.voters() or tuple(member.name for member in runtime.settings.members if member.is_voter)
+
+
+def _other_voters(runtime: NodeRuntime) -> tuple[NodeName, ...]:
+    return tuple(name for name in _voters(runtime) if name != runtime.settings.node)
 
 
 def live_view(runtime: NodeRuntime) -> LiveView:
@@ -511,6 +483,7 @@ def live_view(runtime: NodeRuntime) -> LiveView:
         held_joins=held,
         transition=TransitionProgress(*progress) if progress is not None else None,
         started_at=runtime.started_at,
+        history_problem=runtime.ports.history.problem(),
         pacer_errors=pacer_report.errors if pacer_report is not None else (),
         holds=tuple(Hold(each.loop, each.longest_ms, each.recent_ms) for each in runtime.ports.holds.longest()),
     )

@@ -5,7 +5,6 @@ what they answer, in their order. Wakes coalesce: however many entries were appl
 on the main loop; the store's thread is met only through the store port.
 """
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -13,7 +12,6 @@ from haclusterd.cib.changes import Applied as CibApplied
 from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.cib.commands import Command, FormCluster, Join, MembersFollowed, RequestLeader
 from haclusterd.cib.levels import behind, level_of
-from haclusterd.commands.context import Event
 from haclusterd.machines.controller import ControllerMachine
 from haclusterd.machines.effects import (
     AskForPlan,
@@ -38,7 +36,7 @@ from haclusterd.machines.moment import Moment
 from haclusterd.model.agent_calls import AgentResult, FenceCallResult
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId, Term
-from haclusterd.model.instants import NEVER, Instant, WallTime, after, elapsed_ms
+from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
 from haclusterd.model.pacer import PacerReport, PacerSettings
 from haclusterd.model.planning import PlanAnswer
 from haclusterd.model.properties import ClusterProperties
@@ -56,6 +54,7 @@ from haclusterd.ports.store import (
     VoterLinks,
 )
 from haclusterd.runtime.draining import Draining
+from haclusterd.runtime.history_keeper import HistoryKeeper
 from haclusterd.runtime.history_rows import rows_of, version_of
 from haclusterd.runtime.pacer_settings import device_state, pacer_settings
 from haclusterd.runtime.ports import NodePorts
@@ -69,9 +68,10 @@ TRANSFER_PATIENCE_MS = 5_000
 """How long a leader tries to hand over to whom a person wants."""
 TRANSFER_PAUSE_MS = 1000
 """Between two attempts to hand the leadership over."""
-REMEMBERED_CHANGES = 256
+HISTORY_STOP_MS = 1000
+"""How long the end of this daemon may wait for its history."""
 DC_KEYS = ("form:", "dc:", "lost:", "lied:", "orders:", "void:", "fence:", "fenced:", "fence-failed:", "forget:",
-           "voter:")  # fmt: skip
+           "voter:", "retention:")  # fmt: skip
 """What is proposed as DC: not repeated once this node is DC no more."""
 NODE_KEYS = ("join:", "watchdog:", "leave:", "left:", "results:", "followed:")
 """What is proposed as an incarnation: not repeated once it is over. How a fence agent ended stays true."""
@@ -125,8 +125,6 @@ class NodeRuntime:
         self._controller = ControllerMachine(node, self._incarnation, self._timing, form, rules=rules)
         self._cib = Cib()
         self._changes: list[Change] = []
-        self.recent: deque[Event] = deque(maxlen=REMEMBERED_CHANGES)
-        """The newest changes, oldest first."""
         self._is_cib_new = False
         self._is_woken = False
         self._is_stopped = False
@@ -145,6 +143,7 @@ class NodeRuntime:
         self._draining = Draining(after(now, self._timing.lease_ms))
         self._safe_mode = SafeMode()
         self._watchers: list[Callable[[], None]] = []
+        self._keeper = HistoryKeeper(node, ports.clock, ports.history, lambda: self._cib, self._propose)
 
     # -- life -------------------------------------------------------------------------------------------------------
 
@@ -163,6 +162,7 @@ class NodeRuntime:
         ports.store.start(self._store_event)
         # The store has shown every entry that may yet declare a loss: the withdrawn set is whole again.
         ports.pacer.withdrawals_known()
+        self._keeper.look_soon()
         self._stamp()
         self._wake()
 
@@ -172,8 +172,10 @@ class NodeRuntime:
         for timer in (self._timer, self._stamp_timer):
             if timer is not None:
                 timer.cancel()
+        self._keeper.stop()
         self._ports.store.stop()
         self._ports.planner.stop()
+        self._ports.history.stop(HISTORY_STOP_MS)
         self._ports.pacer.stop()
 
     def drain(self) -> None:
@@ -297,7 +299,7 @@ class NodeRuntime:
                 self._is_cib_new = True
                 self._ports.planner.rest()
                 self._controller.cib_replaced()
-                self._ports.history.restored(index, version_of(outcome))
+                self._ports.history.restored(index, outcome.history, version_of(outcome))
                 self._retime()
                 self._follow_members()
             case LeadershipChanged():
@@ -310,18 +312,18 @@ class NodeRuntime:
         self._wake()
 
     def _applied(self, index: int, outcome: CibApplied) -> None:
+        before = self._cib.history
         self._cib = outcome.cib
         self._is_cib_new = True
-        at = outcome.envelope.at if outcome.envelope is not None else WallTime(0)
         for change in outcome.changes:
             self._changes.append(change)
-            self.recent.append(Event(index, at, change))
             self._log_change(index, change)
         is_new_version = any(change.kind is ChangeKind.CONFIGURATION_CHANGED for change in outcome.changes)
         version = version_of(outcome.cib) if is_new_version else None
-        self._ports.history.record(index, rows_of(index, outcome), version)
+        self._ports.history.record(index, rows_of(index, outcome), before, outcome.cib.history, version)
         if is_new_version:
             self._retime()
+            self._keeper.look_soon()
         self._follow_members()
         command = outcome.envelope.command if outcome.envelope is not None else None
         if isinstance(command, RequestLeader) and outcome.refusal is None:
@@ -663,7 +665,10 @@ class NodeRuntime:
         return pacer_settings(self._settings, self._cib, self._incarnation, self._timing)
 
     def _history_failed(self, problem: str) -> None:
-        self._log("history.failed", Priority.WARNING, problem=problem)
+        if problem:
+            self._log("history.failed", Priority.WARNING, problem=problem)
+        else:
+            self._log("history.recovered", Priority.NOTICE)
 
     def _log(self, kind: str, priority: Priority = Priority.INFO, /, **fields: str | int | bool | None) -> None:
         self._ports.log.write(kind, priority=priority, **fields)

@@ -10,15 +10,25 @@ from dataclasses import dataclass
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.commands import IssueOrders
-from haclusterd.model.cluster import Cib, Member
+from haclusterd.model.cluster import Cib, HistoryMark, Member
 from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.instants import WallTime
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.model.timing import Timing
 from haclusterd.model.watchdog import WatchdogSettings
 from haclusterd.ports import store as store_port
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.event_log import FieldValue, Priority
-from haclusterd.ports.history import HistoryAnswer, HistoryQuery, HistoryRow, NewVersion, VersionAnswer, VersionQuery
+from haclusterd.ports.history import (
+    Comparison,
+    HistoryAnswer,
+    HistoryQuery,
+    HistoryRow,
+    Horizon,
+    NewVersion,
+    VersionAnswer,
+    VersionQuery,
+)
 from haclusterd.ports.holds import LoopHold
 from haclusterd.ports.store import StoreDamaged, StoreEvent, StoreRefused
 from haclusterd.runtime.control import ControlService
@@ -116,11 +126,26 @@ class NoHistory:
     def start(self, failed: Callable[[str], None]) -> None:
         """See `History.start`."""
 
-    def record(self, index: int, rows: tuple[HistoryRow, ...], version: NewVersion | None = None) -> None:
+    def record(
+        self,
+        index: int,
+        rows: tuple[HistoryRow, ...],
+        before: HistoryMark,
+        after: HistoryMark,
+        version: NewVersion | None = None,
+    ) -> None:
         """See `History.record`."""
 
-    def restored(self, index: int, version: NewVersion | None = None) -> None:
+    def restored(self, index: int, mark: HistoryMark, version: NewVersion | None = None) -> None:
         """See `History.restored`."""
+
+    def compare(self, peers: tuple[NodeName, ...], done: Callable[[Comparison], None]) -> None:
+        """See `History.compare`."""
+        done(Comparison((), peers))
+
+    def horizon(self, before: WallTime, rows_max: int, done: Callable[[Horizon | None], None]) -> None:  # noqa: ARG002
+        """See `History.horizon`."""
+        done(None)
 
     def query(self, query: HistoryQuery, done: Callable[[HistoryAnswer], None]) -> None:  # noqa: ARG002
         """See `History.query`."""
@@ -132,7 +157,7 @@ class NoHistory:
 
     def problem(self) -> str:
         """See `History.problem`."""
-        return "a simulated node keeps no history"
+        return ""
 
     def stop(self, timeout_ms: int) -> None:
         """See `History.stop`."""

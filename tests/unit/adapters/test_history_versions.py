@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters import history_tables
+from haclusterd.adapters import history_version_table
+from haclusterd.adapters.history_reading import read
 from haclusterd.adapters.history_tables import FORMAT, HistoryTables, Jumped, Recorded
+from haclusterd.adapters.history_version_table import content, missing_versions, versions
+from haclusterd.model.cluster import HistoryMark
 from haclusterd.model.instants import WallTime
-from haclusterd.ports.history import KeptVersion, NewVersion
+from haclusterd.ports.history import HistoryQuery, KeptVersion, NewVersion
+
+NONE = HistoryMark()
 
 
 @pytest.fixture
@@ -24,40 +29,40 @@ def tables(path: Path) -> Iterator[HistoryTables]:
     opened.close()
 
 
-def version(number: int, content: bytes = b"", reason: str = "") -> NewVersion:
-    return NewVersion(number, WallTime(1000 * number), "root@n1", reason, lambda: content or b"version %d" % number)
+def version(number: int, what: bytes = b"", reason: str = "") -> NewVersion:
+    return NewVersion(number, WallTime(1000 * number), "root@n1", reason, lambda: what or b"version %d" % number)
 
 
 def numbers(tables: HistoryTables) -> list[int]:
-    return [each.number for each in tables.versions()]
+    return [each.number for each in versions(tables.database)]
 
 
 def test_a_version_comes_back_as_it_was(tables: HistoryTables) -> None:
-    content = bytes(range(256)) * 1000
-    tables.write([Recorded(7, (), version(1, content, "grüß"))], rows_kept=10)
-    (kept,) = tables.versions()
+    whole = bytes(range(256)) * 1000
+    tables.write([Recorded(7, (), NONE, NONE, version(1, whole, "grüß"))])
+    (kept,) = versions(tables.database)
     assert kept == KeptVersion(1, WallTime(1000), "root@n1", "grüß", kept.digest)
     assert len(kept.digest) == 64
-    assert tables.content(1) == content
-    assert tables.content(2) is None
+    assert content(tables.database, 1) == whole
+    assert content(tables.database, 2) is None
 
 
 def test_a_replayed_log_leaves_the_same_versions(tables: HistoryTables) -> None:
-    items = [Recorded(index, (), version(index)) for index in range(1, 4)]
-    tables.write(items, rows_kept=10)
-    before = tables.versions()
-    tables.write(items, rows_kept=10)
-    assert tables.versions() == before
+    items = [Recorded(index, (), NONE, NONE, version(index)) for index in range(1, 4)]
+    tables.write(items)
+    before = versions(tables.database)
+    tables.write(items)
+    assert versions(tables.database) == before
 
 
 def test_a_snapshot_brings_its_version_and_leaves_a_hole_for_those_it_skips(tables: HistoryTables) -> None:
-    tables.write([Recorded(5, (), version(1)), Jumped(90, version(6))], rows_kept=10)
+    tables.write([Recorded(5, (), NONE, NONE, version(1)), Jumped(90, NONE, version(6))])
     assert numbers(tables) == [1, 6]
 
 
 def test_what_is_known_is_not_replaced_by_a_snapshot(tables: HistoryTables) -> None:
-    tables.write([Recorded(5, (), version(1, b"first")), Jumped(9, version(1, b"other"))], rows_kept=10)
-    assert tables.content(1) == b"first"
+    tables.write([Recorded(5, (), NONE, NONE, version(1, b"first")), Jumped(9, NONE, version(1, b"other"))])
+    assert content(tables.database, 1) == b"first"
 
 
 @pytest.mark.parametrize(
@@ -66,8 +71,8 @@ def test_what_is_known_is_not_replaced_by_a_snapshot(tables: HistoryTables) -> N
 def test_the_oldest_go_first_and_the_newest_stays(
     tables: HistoryTables, monkeypatch: pytest.MonkeyPatch, limit: str, value: int, kept: list[int]
 ) -> None:
-    monkeypatch.setattr(history_tables, limit, value)
-    tables.write([Recorded(index, (), version(index)) for index in range(1, 11)], rows_kept=10)
+    monkeypatch.setattr(history_version_table, limit, value)
+    tables.write([Recorded(index, (), NONE, NONE, version(index)) for index in range(1, 11)])
     assert numbers(tables) == kept
 
 
@@ -83,23 +88,33 @@ def _no_content(database: sqlite3.Connection) -> None:
 def test_a_changed_content_is_not_taken_for_the_version(
     path: Path, tables: HistoryTables, damage: Callable[[sqlite3.Connection], None]
 ) -> None:
-    tables.write([Recorded(index, (), version(index)) for index in (1, 2)], rows_kept=10)
+    tables.write([Recorded(index, (), NONE, NONE, version(index)) for index in (1, 2)])
     with sqlite3.connect(path) as other:
         damage(other)
     other.close()
-    with pytest.raises(sqlite3.DatabaseError, match="version 1"):
-        tables.content(1)
-    assert tables.content(2) == b"version 2"
+    assert content(tables.database, 1) is None
+    assert missing_versions(tables.database) == (1,), "it is to be fetched anew"
+    assert content(tables.database, 2) == b"version 2"
 
 
 def test_a_history_of_format_1_is_taken_on(path: Path) -> None:
     HistoryTables(path).close()
     with sqlite3.connect(path) as old:
-        old.executescript("DROP TABLE version; PRAGMA user_version=1;")
+        old.executescript("""
+            DROP TABLE version; DROP TABLE entry; DROP TABLE gap; DROP TABLE progress;
+            CREATE TABLE gap (first INTEGER PRIMARY KEY, last INTEGER NOT NULL);
+            CREATE TABLE progress (
+                only_row INTEGER PRIMARY KEY CHECK (only_row = 0), last_index INTEGER NOT NULL
+            );
+            INSERT INTO progress VALUES (0, 7);
+            INSERT INTO event VALUES (7, 0, 1, 'node-joined', NULL, NULL, 'n1 joined', '');
+            PRAGMA user_version=1;
+        """)
     old.close()
     taken = HistoryTables(path)
-    taken.write([Recorded(1, (), version(1))], rows_kept=10)
+    taken.write([Recorded(8, (), NONE, NONE, version(1))])
     assert numbers(taken) == [1]
+    assert [each.text for each in read(taken, HistoryQuery()).rows] == ["n1 joined"]
     taken.close()
 
 

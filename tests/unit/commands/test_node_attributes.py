@@ -77,7 +77,7 @@ def test_a_dampened_value_is_handed_on_and_not_waited_for() -> None:
     cluster = formed()
     outcome = ask(cluster, action="set", name="ping", value="100", dampen_ms=5000)
     assert outcome.dampen_ms == 5000
-    assert outcome.commands == (SetTransientAttribute(N1, "ping", "100"),)
+    assert outcome.commands == (SetTransientAttribute(N1, "ping", "100", "root@n1"),)
 
 
 def test_what_waits_to_be_written_is_read_and_is_not_written_already() -> None:
@@ -86,7 +86,8 @@ def test_what_waits_to_be_written_is_read_and_is_not_written_already() -> None:
     assert cluster.live is not None
     cluster.live = replace(cluster.live, pending_attributes={(N1, "ping"): "100", (N1, "old"): None})
     assert shown(cluster, lifetime="reboot") == {"n1": {"reboot": {"ping": "100"}}}
-    assert ask(cluster, action="set", name="ping", value="0").commands == (SetTransientAttribute(N1, "ping", "0"),)
+    wanted = SetTransientAttribute(N1, "ping", "0", "root@n1")
+    assert ask(cluster, action="set", name="ping", value="0").commands == (wanted,)
 
 
 @pytest.mark.parametrize(

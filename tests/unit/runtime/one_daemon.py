@@ -8,8 +8,9 @@ from haclusterd.cib import commands
 from haclusterd.cib.changes import Applied as CibApplied
 from haclusterd.cib.codec import decode_envelope, encode_envelope
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult, FenceCall, FenceCallResult
-from haclusterd.model.cluster import Cib, Member
+from haclusterd.model.cluster import Cib, HistoryMark, Member
 from haclusterd.model.graph import Plan, TransitionGraph
+from haclusterd.model.history_chain import chained
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.ocf import ExecutionStatus
@@ -20,9 +21,12 @@ from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.event_log import FieldValue, Priority
 from haclusterd.ports.fencing import FenceMetadata
 from haclusterd.ports.history import (
+    Comparison,
     HistoryAnswer,
     HistoryQuery,
     HistoryRow,
+    HistorySummary,
+    Horizon,
     KeptVersion,
     NewVersion,
     VersionAnswer,
@@ -296,14 +300,21 @@ class ListHistory:
     def start(self, failed: Callable[[str], None]) -> None:
         del failed
 
-    def record(self, index: int, rows: tuple[HistoryRow, ...], version: NewVersion | None = None) -> None:
-        del index
+    def record(
+        self,
+        index: int,
+        rows: tuple[HistoryRow, ...],
+        before: HistoryMark,
+        after: HistoryMark,
+        version: NewVersion | None = None,
+    ) -> None:
+        assert chained(before.digest, index, (row.fact for row in rows)) == after.digest
         self.rows.extend(rows)
         if version is not None:
             self.kept[version.number] = (version, version.encode())
 
-    def restored(self, index: int, version: NewVersion | None = None) -> None:
-        del index
+    def restored(self, index: int, mark: HistoryMark, version: NewVersion | None = None) -> None:
+        del index, mark
         if version is not None:
             self.kept.setdefault(version.number, (version, version.encode()))
 
@@ -313,7 +324,15 @@ class ListHistory:
         done(VersionAnswer(tuple(listed), contents))
 
     def query(self, query: HistoryQuery, done: Callable[[HistoryAnswer], None]) -> None:
-        done(HistoryAnswer(tuple(self.rows[-query.limit :])))
+        found = [row for row in self.rows if not query.kinds or row.kind in query.kinds]
+        done(HistoryAnswer(tuple(found[-query.limit :])))
+
+    def compare(self, peers: tuple[NodeName, ...], done: Callable[[Comparison], None]) -> None:
+        done(Comparison((HistorySummary(N1, rows=len(self.rows)),), peers))
+
+    def horizon(self, before: WallTime, rows_max: int, done: Callable[[Horizon | None], None]) -> None:
+        old = [row.index for row in self.rows if row.at < before]
+        done(Horizon(old[-1], "ab" * 32) if old else None)
 
     def problem(self) -> str:
         return ""

@@ -25,7 +25,7 @@ from haclusterd.runtime.control import (
     ControlService,
 )
 from tests.unit.machines.situations import primitive
-from tests.unit.runtime.one_daemon import N2, N3, Daemon
+from tests.unit.runtime.one_daemon import N2, N3, Daemon, ListHistory
 
 ROOT = Caller("root", Permission.ADMINISTER)
 PLAIN = Options()
@@ -245,7 +245,9 @@ def test_there_is_a_limit_of_requests_and_each_answer_makes_room() -> None:
 def test_a_history_with_rows_that_no_entry_made_is_shown_whole(kind: str) -> None:
     desk = Desk()
     row = HistoryRow(7, 0, WallTime(5), kind, None, None, "entries 3 to 7 are not known here")
-    desk.daemon.runtime.ports.history.record(7, (row,))
+    history = desk.daemon.runtime.ports.history
+    assert isinstance(history, ListHistory)
+    history.rows.append(row)
     response = desk.response(desk.ask("history.events"))
     assert response is not None
     assert response.exit == 0

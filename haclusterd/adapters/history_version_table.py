@@ -1,0 +1,95 @@
+"""The versions of the configuration in the history's database; every call may raise sqlite3.Error.
+
+Contents are kept compressed, with the SHA-256 of what they were before. The oldest go first, by numbers that are equal
+on every node.
+"""
+
+import hashlib
+import sqlite3
+import zlib
+from typing import Final
+
+from haclusterd.model.instants import WallTime
+from haclusterd.ports.history import KeptVersion, NewVersion
+
+VERSIONS_KEPT: Final = 1_000
+VERSION_BYTES_KEPT: Final = 64 * 1024 * 1024
+"""Of compressed contents; the oldest go first, the newest stays whatever its size."""
+CONTENT_BYTES_MAX: Final = 64 * 1024 * 1024
+
+
+def keep_version(database: sqlite3.Connection, version: NewVersion | None, *, is_newer: bool) -> None:
+    """Write a version; one that has the number already stays unless this one is newer."""
+    if version is None:
+        return
+    content = version.encode()
+    kept = KeptVersion(version.number, version.at, version.author, version.reason, hashlib.sha256(content).hexdigest())
+    put_version(database, kept, zlib.compress(content, 1), is_newer=is_newer)
+
+
+def put_version(database: sqlite3.Connection, kept: KeptVersion, compressed: bytes, *, is_newer: bool) -> None:
+    """Write a version whose content is compressed already."""
+    texts = [text.encode(errors="replace").decode() for text in (kept.author, kept.reason)]
+    columns = (kept.number, kept.at, *texts, kept.digest, compressed)
+    otherwise = "REPLACE" if is_newer else "IGNORE"
+    database.execute(f"INSERT OR {otherwise} INTO version VALUES (?, ?, ?, ?, ?, ?)", columns)
+    _forget_versions(database)
+
+
+def _forget_versions(database: sqlite3.Connection) -> None:
+    sizes = database.execute("SELECT number, length(content) FROM version ORDER BY number DESC").fetchall()
+    total = 0
+    for position, (number, size) in enumerate(sizes):
+        total += size
+        if position and (position >= VERSIONS_KEPT or total > VERSION_BYTES_KEPT):
+            database.execute("DELETE FROM version WHERE number <= ?", (number,))
+            return
+
+
+def versions(database: sqlite3.Connection) -> tuple[KeptVersion, ...]:
+    """Return every version that is known, oldest first."""
+    found = database.execute("SELECT number, at, author, reason, digest FROM version ORDER BY number")
+    return tuple(KeptVersion(number, WallTime(at), *texts) for number, at, *texts in found.fetchall())
+
+
+def version_with_content(database: sqlite3.Connection, number: int) -> tuple[KeptVersion, bytes] | None:
+    """Return a version and its content, compressed."""
+    found = database.execute(
+        "SELECT number, at, author, reason, digest, content FROM version WHERE number = ?", (number,)
+    ).fetchone()
+    return None if found is None else (KeptVersion(found[0], WallTime(found[1]), *found[2:5]), found[5])
+
+
+def content(database: sqlite3.Connection, number: int) -> bytes | None:
+    """Return the content of a version; a damaged one is dropped, so that it is fetched anew."""
+    found = version_with_content(database, number)
+    if found is None:
+        return None
+    unpacked = unpacked_content(*found)
+    if unpacked is None:
+        database.execute("DELETE FROM version WHERE number = ?", (number,))
+    return unpacked
+
+
+def unpacked_content(kept: KeptVersion, compressed: bytes) -> bytes | None:
+    """Return a content that has the digest it should have; None for everything else."""
+    unpacking = zlib.decompressobj()
+    try:
+        unpacked = unpacking.decompress(compressed, CONTENT_BYTES_MAX)
+    except zlib.error:
+        return None
+    is_whole = unpacking.eof and hashlib.sha256(unpacked).hexdigest() == kept.digest
+    return unpacked if is_whole else None
+
+
+def missing_versions(database: sqlite3.Connection) -> tuple[int, ...]:
+    """Return the numbers that could be known and are not, newest first."""
+    known = [number for (number,) in database.execute("SELECT number FROM version ORDER BY number DESC")]
+    if not known:
+        return ()
+    (size,) = database.execute("SELECT sum(length(content)) FROM version").fetchone()
+    oldest = max(1, known[0] - VERSIONS_KEPT + 1)
+    if len(known) >= VERSIONS_KEPT or size > VERSION_BYTES_KEPT // 2:
+        oldest = known[-1]
+    present = set(known)
+    return tuple(number for number in range(known[0], oldest - 1, -1) if number not in present)

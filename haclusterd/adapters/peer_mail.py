@@ -1,0 +1,96 @@
+"""Letters between daemons on the links of the Raft transport: authenticated there, and after everything else.
+
+A letter is a frame that begins with a byte no Raft message begins with. It is handed on without being looked at, so a
+letter costs the Raft thread a comparison; one for a link that has bytes waiting is lost.
+
+Invariant: nothing here may wait, and nothing of a letter may reach the Raft core.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from haclusterd.model.ids import NodeName
+from haclusterd.ports.peer_mail import LETTER_BYTES_MAX
+
+MARK: Final = b"\xc1"
+"""The one byte that MessagePack never uses."""
+
+
+class Links(Protocol):
+    """What is asked of the transport, on its loop."""
+
+    def send_if_idle(self, peer: NodeName, frame: bytes) -> None:
+        """Send a frame when nothing waits on the link to the peer, or lose it."""
+        ...
+
+
+class RaftMail:
+    """`PeerMail` over a transport that may come, go and come again."""
+
+    def __init__(self) -> None:
+        self._received: Callable[[NodeName, bytes], None] | None = None
+        self._way: tuple[asyncio.AbstractEventLoop, Links] | None = None
+        self._reachable: frozenset[NodeName] = frozenset()
+
+    # What the history calls, on any thread.
+
+    def open(self, received: Callable[[NodeName, bytes], None]) -> None:
+        """See `PeerMail.open`."""
+        self._received = received
+
+    def send(self, to: NodeName, letter: bytes) -> None:
+        """See `PeerMail.send`."""
+        way = self._way
+        if way is None or len(letter) > LETTER_BYTES_MAX:
+            return
+        loop, links = way
+        try:
+            loop.call_soon_threadsafe(links.send_if_idle, to, MARK + letter)
+        except RuntimeError:
+            return  # The loop has ended meanwhile.
+
+    def reachable(self) -> tuple[NodeName, ...]:
+        """See `PeerMail.reachable`."""
+        return tuple(sorted(self._reachable))
+
+    # What the Raft thread calls.
+
+    def attach(self, loop: asyncio.AbstractEventLoop, links: Links) -> None:
+        """Use these links from now on."""
+        self._way = (loop, links)
+
+    def detach(self) -> None:
+        """There are no links any more."""
+        self._way = None
+        self._reachable = frozenset()
+
+    def connected(self, peer: NodeName) -> None:
+        """A link has come up."""
+        self._reachable |= {peer}
+
+    def disconnected(self, peer: NodeName) -> None:
+        """A link is gone."""
+        self._reachable -= {peer}
+
+    def take(self, peer: NodeName, frame: bytes) -> bool:
+        """Take a frame if it is a letter; return whether it was one."""
+        if frame[:1] != MARK:
+            return False
+        if self._received is not None and len(frame) <= LETTER_BYTES_MAX + 1:
+            self._received(peer, frame[1:])
+        return True
+
+
+class NoMail:
+    """`PeerMail` of a node that has nobody to write to."""
+
+    def open(self, received: Callable[[NodeName, bytes], None]) -> None:
+        """See `PeerMail.open`."""
+
+    def send(self, to: NodeName, letter: bytes) -> None:
+        """See `PeerMail.send`."""
+
+    def reachable(self) -> tuple[NodeName, ...]:
+        """See `PeerMail.reachable`."""
+        return ()

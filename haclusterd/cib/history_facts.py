@@ -1,0 +1,109 @@
+"""What one applied entry is remembered by: a fact for each change, with who wanted it and why.
+
+The facts of an entry become one link of the history's chain, on every node alike; so nothing here may look at anything
+but the entry and what it changed.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from haclusterd.cib import commands
+from haclusterd.cib.changes import Change, ChangeKind
+from haclusterd.model.cluster import HistoryMark
+from haclusterd.model.history_chain import Fact, chained
+from haclusterd.model.ids import OrderKey, ResourceId
+
+Detail = dict[str, str]
+"""What a row says beside its text, as far as it is known: `order` (its key), `author`, `reason`, `heard` (how long ago
+each voter heard a lost node), `version` (of the configuration)."""
+
+_ENDS: Final = frozenset(
+    {
+        ChangeKind.OPERATION_SUCCEEDED,
+        ChangeKind.OPERATION_FAILED,
+        ChangeKind.ORDER_NOT_BEGUN,
+        ChangeKind.OUTCOME_UNKNOWN,
+    }
+)
+"""Changes that tell how an order ended."""
+
+
+def facts_of(envelope: commands.Envelope | None, changes: tuple[Change, ...]) -> tuple[Fact, ...]:
+    """Return a fact for each change, in their order."""
+    if not changes:
+        return ()
+    at = envelope.at if envelope is not None else 0
+    command = envelope.command if envelope is not None else None
+    return tuple(
+        (at, str(change.kind), change.node, change.resource, _written(detail))
+        for change, detail in zip(changes, _details(command, changes), strict=True)
+    )
+
+
+def marked(
+    mark: HistoryMark, index: int, envelope: commands.Envelope | None, changes: tuple[Change, ...]
+) -> HistoryMark:
+    """Return the mark after an entry."""
+    digest = chained(mark.digest, index, facts_of(envelope, changes))
+    return HistoryMark(digest, mark.forgotten, mark.forgotten_digest)
+
+
+def _written(detail: Detail) -> str:
+    return json.dumps(detail, separators=(",", ":"), ensure_ascii=False) if detail else ""
+
+
+def _details(command: commands.Command | None, changes: tuple[Change, ...]) -> Iterator[Detail]:
+    """Yield the detail of each change; of a refused command, which may be anything, only its refusal is told."""
+    if any(change.kind is ChangeKind.REFUSED for change in changes):
+        yield from ({} for _ in changes)
+        return
+    if isinstance(command, commands.IssueOrders) and len(command.orders) == len(changes):
+        yield from (_known(order=str(order.key), reason=order.reason) for order in command.orders)
+        return
+    if isinstance(command, commands.RecordResults):
+        yield from _ends(command, changes)
+        return
+    shared = {} if command is None else _wanted(command)
+    for _ in changes:
+        yield dict(shared)
+
+
+def _ends(command: commands.RecordResults, changes: tuple[Change, ...]) -> Iterator[Detail]:
+    ended: dict[ResourceId, list[OrderKey]] = {}
+    for result in command.results:
+        if result.order is not None:
+            ended.setdefault(result.resource, []).append(result.order)
+    for change in changes:
+        keys = ended.get(change.resource, []) if change.resource is not None else []
+        is_about_an_order = bool(keys) and change.kind in _ENDS
+        yield {"order": str(keys.pop(0))} if is_about_an_order else {}
+
+
+def _wanted(command: commands.Command) -> Detail:
+    """Return who wanted it and why, as far as the command says."""
+    match command:
+        case commands.ChangeConfiguration() | commands.ActivateStaged():
+            version = str(command.expected_epoch + 1)
+            return _known(author=command.author, reason=command.reason, version=version)
+        case (
+            commands.RequestFence()
+            | commands.SetTicket()
+            | commands.RequestLeader()
+            | commands.CleanUp()
+            | commands.SetTransientAttribute()
+        ):
+            return _known(author=command.author, reason=command.reason)
+        case commands.Lost():
+            heard = " ".join(f"{node}:{age}ms" for node, age in sorted(command.ages_ms.items()))
+            return _known(reason=command.reason, heard=heard)
+        case commands.IssueFence():
+            return _known(reason=command.order.reason)
+        case commands.VoidOrders() | commands.Forget():
+            return _known(reason=command.reason)
+        case _:
+            return {}
+
+
+def _known(**words: str) -> Detail:
+    return {name: word for name, word in words.items() if word}
