@@ -166,7 +166,7 @@ def summarise(tables: HistoryTables, node: NodeName, through: int) -> Generator[
             break
         yield
     walk.finish(through)
-    (rows,) = tables.database.execute("SELECT count(*) FROM event").fetchone()
+    (rows,) = tables.database.execute("SELECT count(*) FROM event WHERE log_index <= ?", (through,)).fetchone()
     return HistorySummary(
         node=node,
         last=known.last,

@@ -1,0 +1,101 @@
+"""The history of a node that was away, or lost its file, becomes what the others' is; without one a daemon runs on."""
+
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.processes.daemons import Scenario
+
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
+
+WRITES = 1300
+"""More than a snapshot's interval and what the journal keeps behind it: who was away is sent the snapshot."""
+SERIAL: Iterator[int] = count(1)
+
+
+def write(scenario: Scenario, times: int) -> None:
+    """Make entries of the log, a few at a time."""
+
+    def one(number: int) -> None:
+        scenario.must("node.attribute", node="n1", action="set", name=f"a{number % 8}", value=str(next(SERIAL)),
+                      lifetime="reboot")  # fmt: skip
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(one, range(times)))
+
+
+def leave(scenario: Scenario, node: str) -> Path:
+    """End a node's daemon in an orderly way; return where its history is."""
+    scenario.brain(node).send_signal(signal.SIGTERM)
+    assert scenario.brain(node).wait(30) == 0
+    return scenario.cluster.directory / node / "state" / "history.sqlite"
+
+
+def return_of(scenario: Scenario, node: str) -> None:
+    scenario.cluster.start_brain(node)
+    scenario.until(f"{node} to be back", lambda: node in scenario.online())
+
+
+def check(scenario: Scenario, node: str = "n3") -> Any:
+    return scenario.cluster.call(node, "history.check")
+
+
+def until_equal(scenario: Scenario) -> None:
+    scenario.until("equal histories", lambda: check(scenario).exit == 0)
+    nodes = check(scenario).data["nodes"]
+    assert [each["gaps"] for each in nodes] == [[], [], []]
+    assert len({(each["digest"], each["rows"], each["versions"]) for each in nodes}) == 1
+
+
+def test_who_was_away_for_long_remembers_what_happened_meanwhile(scenario: Scenario) -> None:
+    scenario.form()
+    scenario.configure("property batch-limit=3")
+    leave(scenario, "n3")
+    scenario.configure("property batch-limit=4")
+    write(scenario, WRITES)
+    assert check(scenario, "n1").exit == 1, "n3 is silent"
+    return_of(scenario, "n3")
+    scenario.until("the snapshot", lambda: "store.restored" in scenario.log("n3"))
+    until_equal(scenario)
+    rows = scenario.cluster.call("n3", "history.events", limit=10_000, kinds=["attribute-changed"]).data["events"]
+    assert len(rows) == WRITES
+    listed = scenario.cluster.call("n3", "history.config").data
+    assert [each["number"] for each in listed["versions"]] == [1, 2]
+    assert listed["gaps"] == []
+
+
+def test_a_history_that_is_gone_damaged_or_cannot_be_written_comes_back_and_hinders_nobody(scenario: Scenario) -> None:
+    scenario.form().with_service()
+    write(scenario, 20)
+    path = leave(scenario, "n3")
+    for each in path.parent.glob("history.sqlite*"):
+        each.unlink()
+    return_of(scenario, "n3")
+    until_equal(scenario)
+
+    leave(scenario, "n3")
+    path.write_bytes(b"this was a database" * 5000)
+    return_of(scenario, "n3")
+    until_equal(scenario)
+    assert path.with_name("history.sqlite.damaged-1").exists()
+    assert "history.failed" in scenario.log("n3")
+
+    leave(scenario, "n3")
+    for each in path.parent.glob("history.sqlite*"):
+        each.unlink()
+    path.symlink_to(path.parent / "not-yet" / "history.sqlite")
+    return_of(scenario, "n3")
+    headlines = str(scenario.status("n3")["headlines"])
+    assert "n3 cannot keep its history; failover is not affected" in headlines
+    scenario.must("node.standby", node="n1", wait_ms=20_000)
+    scenario.must("node.online", node="n1")
+    assert check(scenario).exit == 1
+    (path.parent / "not-yet").mkdir()
+    until_equal(scenario)
+    assert "cannot keep its history" not in str(scenario.status("n3")["headlines"])
+    assert scenario.events("node-lost") == []
