@@ -87,7 +87,11 @@ def _wanted(command: commands.Command) -> Detail:
             version = str(command.expected_epoch + 1)
             return _known(author=command.author, reason=command.reason, version=version)
         case (
-            commands.RequestFence()
+            commands.ChangeMembers()
+            | commands.Retire()
+            | commands.RequestCertificate()
+            | commands.ForgetFencings()
+            | commands.RequestFence()
             | commands.SetTicket()
             | commands.RequestLeader()
             | commands.CleanUp()
