@@ -33,6 +33,8 @@ def facts_of(envelope: commands.Envelope | None, changes: tuple[Change, ...]) ->
     """Return a fact for each change, in their order."""
     if not changes:
         return ()
+    if changes[0].kind is ChangeKind.REFUSED and changes[0].node is None:
+        envelope = None  # Somewhere it cannot be read: then its time is known nowhere.
     at = envelope.at if envelope is not None else 0
     command = envelope.command if envelope is not None else None
     return tuple(

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from haclusterd.cib import codec, commands, levels
-from haclusterd.cib.apply import apply
+from haclusterd.cib.apply import apply, unreadable
 from haclusterd.cib.changes import Applied, ChangeKind, RefusalCode
 from haclusterd.cib.codec import CodecError, decode_envelope, encode_envelope
+from haclusterd.cib.history_facts import facts_of
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib, Member
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
@@ -83,7 +84,9 @@ def test_what_is_too_new_changes_nothing_on_newer_nodes_either() -> None:
     applied = put(cib, TICKET, 5)
     assert applied.refusal is not None
     assert applied.refusal.code is RefusalCode.NEEDS_UPGRADE
-    assert applied.cib == replace(cib, index=5), "an older node keeps its CIB, and remembers no request"
+    older = unreadable(cib, index=5, detail="in other words")
+    assert applied.cib == older.cib, "an older node keeps its CIB, and remembers no request"
+    assert facts_of(applied.envelope, applied.changes) == facts_of(older.envelope, older.changes)
     for node in (N1, N2, N3):
         cib = join(cib, node, NEWER).cib
     assert put(cib, TICKET, 50).refusal is None
