@@ -13,8 +13,8 @@ from typing import Final, Protocol
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.peer_mail import LETTER_BYTES_MAX
 
-MARK: Final = b"\xc1"
-"""The one byte that MessagePack never uses."""
+MARK: Final = b"\xc0"
+"""MessagePack's nil: no Raft message begins with it, nor does the transport's list of members (`PLACES_MARK`)."""
 
 
 class Links(Protocol):
