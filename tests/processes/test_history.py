@@ -29,16 +29,24 @@ def write(scenario: Scenario, times: int) -> None:
         list(pool.map(one, range(times)))
 
 
-def leave(scenario: Scenario, node: str) -> Path:
-    """End a node's daemon in an orderly way; return where its history is."""
+def leave(scenario: Scenario, node: str) -> None:
+    """End a node's daemon in an orderly way."""
     scenario.brain(node).send_signal(signal.SIGTERM)
     assert scenario.brain(node).wait(30) == 0
+
+
+def crash(scenario: Scenario, node: str) -> Path:
+    """End a node's daemon at once; return where its history is."""
+    scenario.brain(node).kill()
+    scenario.brain(node).wait(10)
     return scenario.cluster.directory / node / "state" / "history.sqlite"
 
 
 def return_of(scenario: Scenario, node: str) -> None:
+    begun = scenario.log(node).count("daemon.start")
     scenario.cluster.start_brain(node)
-    scenario.until(f"{node} to be back", lambda: node in scenario.online())
+    scenario.until(f"{node} to begin", lambda: scenario.log(node).count("daemon.start") > begun)
+    scenario.until(f"{node} to be back", lambda: node in scenario.online() and scenario.status(node)["dc"] is not None)
 
 
 def check(scenario: Scenario, node: str = "n3") -> Any:
@@ -72,20 +80,22 @@ def test_who_was_away_for_long_remembers_what_happened_meanwhile(scenario: Scena
 def test_a_history_that_is_gone_damaged_or_cannot_be_written_comes_back_and_hinders_nobody(scenario: Scenario) -> None:
     scenario.form().with_service()
     write(scenario, 20)
-    path = leave(scenario, "n3")
+    path = crash(scenario, "n3")
     for each in path.parent.glob("history.sqlite*"):
         each.unlink()
     return_of(scenario, "n3")
     until_equal(scenario)
 
-    leave(scenario, "n3")
+    crash(scenario, "n3")
+    for each in path.parent.glob("history.sqlite*"):
+        each.unlink()
     path.write_bytes(b"this was a database" * 5000)
     return_of(scenario, "n3")
     until_equal(scenario)
     assert path.with_name("history.sqlite.damaged-1").exists()
     assert "history.failed" in scenario.log("n3")
 
-    leave(scenario, "n3")
+    crash(scenario, "n3")
     for each in path.parent.glob("history.sqlite*"):
         each.unlink()
     path.symlink_to(path.parent / "not-yet" / "history.sqlite")
