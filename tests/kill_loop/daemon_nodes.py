@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR
+from haclusterd.entry_points.haclusterd import EXIT_REFUSED
 from haclusterd.entry_points.local_cluster import LocalCluster, LocalNode
 from haclusterd.model.ids import NodeName
 from tests.kill_loop.daemon_clients import Administrator
@@ -96,9 +97,10 @@ class DaemonNodes:
             raise Violation(f"{name} went on for {FULL_DISK_S:.0f} s with a full disk") from None
         finally:
             make_room(state)
-        if code not in (EXIT_CODE_IO_ERROR, KILLED):
+        # A daemon that was just starting does not begin without room.
+        if code not in (EXIT_CODE_IO_ERROR, EXIT_REFUSED, KILLED):
             raise Violation(f"{name} ended with {code} when its disk was full: {self._log(name)}")
-        self._restart(name)
+        self._restart(name, EXIT_REFUSED)
 
     def look_after(self) -> None:
         """Be systemd and the power supply of every node; look at the versions now and then."""
@@ -119,12 +121,12 @@ class DaemonNodes:
         if time.monotonic() - since > SWITCHED_OFF_S:
             self._boot(name)
 
-    def _restart(self, name: str) -> None:
+    def _restart(self, name: str, *allowed: int) -> None:
         node = self.node(name)
         assert node.brain is not None
         assert node.pacer is not None
         codes = (node.brain.poll(), node.pacer.poll())
-        if codes[0] not in (None, KILLED, EXIT_CODE_IO_ERROR) or codes[1] not in (None, KILLED):
+        if codes[0] not in (None, KILLED, EXIT_CODE_IO_ERROR, *allowed) or codes[1] not in (None, KILLED):
             raise Violation(f"{name} ended by itself with {codes}: {self._log(name)}")
         if None not in codes and not self.cluster.processes(name):
             self._boot(name)

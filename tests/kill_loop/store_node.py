@@ -23,7 +23,7 @@ import msgpack
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.model.ids import NodeName, Term
-from haclusterd.ports.store import Applied, Restored, StoreEvent, VoterSet
+from haclusterd.ports.store import Applied, Restored, StoreEvent, StoreRefused, VoterSet
 
 RETRY_S = 1.0
 IN_FLIGHT_MAX = 32
@@ -204,7 +204,10 @@ async def main(directory: Path, name: str, life: str) -> None:
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     clients.store = store = make_store(directory, name, machine)
-    store.start(clients.deliver)
+    try:
+        store.start(clients.deliver)
+    except StoreRefused as refusal:
+        sys.exit(f"refused: {refusal}")
     chance = random.Random(f"{name}.{life}")
     period_s = 1 / json.loads((directory / "cluster.json").read_text())["rate"]
     asking = [

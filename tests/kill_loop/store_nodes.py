@@ -111,7 +111,8 @@ class StoreNodes:
             raise Violation(f"{name} went on for {FULL_DISK_S:.0f} s with a full disk") from None
         finally:
             make_room(store)
-        if code != EXIT_CODE_IO_ERROR:
+        # A node that was just starting does not begin without room.
+        if code != EXIT_CODE_IO_ERROR and "refused: [Errno 28]" not in self._tail(name):
             raise Violation(f"{name} ended with {code} when its disk was full: {self._tail(name)}")
         self.start([name])
 

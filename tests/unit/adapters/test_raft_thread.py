@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime as dt
+import os
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -190,6 +191,29 @@ async def test_entries_are_applied_and_come_back_after_a_restart(voter: Voter) -
 async def test_the_thread_stamps_that_it_lives_while_nothing_happens(voter: Voter) -> None:
     voter.make().start(voter.deliver)
     await until(lambda: voter.stamps > 20)
+
+
+async def test_a_disk_that_stands_still_stops_neither_thread_and_what_waits_for_it_is_not_told(
+    voter: Voter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = voter.make()
+    store.start(voter.deliver)
+    store.propose(b"before")
+    await until(lambda: voter.entries == [b"before"])
+    may_go_on, real = threading.Event(), os.fdatasync
+
+    def stuck(descriptor: int) -> None:
+        assert threading.current_thread().name.startswith("raft-disk")
+        may_go_on.wait(30)
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", stuck)
+    store.propose(b"stuck")
+    stamps = voter.stamps
+    await until(lambda: voter.stamps > stamps + 20)
+    assert voter.entries == [b"before"]
+    may_go_on.set()
+    await until(lambda: voter.entries == [b"before", b"stuck"])
 
 
 async def test_nothing_is_delivered_after_stop(voter: Voter) -> None:
