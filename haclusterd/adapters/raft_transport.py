@@ -97,6 +97,8 @@ class RaftTransport:
     _servers: dict[Address, asyncio.Server] = field(default_factory=dict)
     _dialling: dict[NodeName, asyncio.Task[None]] = field(default_factory=dict)
     _noted: set[str] = field(default_factory=set)
+    _reached_at: dict[NodeName, Address] = field(default_factory=dict)
+    """At which of its addresses a peer was met last."""
     _resolver: NameResolver = field(default_factory=NameResolver)
 
     async def start(self, links: Links) -> None:
@@ -129,7 +131,7 @@ class RaftTransport:
                 self._spawn(self._listen_later(address, pause_s=0))
         for peer in sorted(self._dialling):
             if places.addresses.get(peer) != before.addresses.get(peer):
-                self._dialling.pop(peer).cancel()
+                self._begin_anew(peer)
         for peer, session in sorted(self._sessions.items()):
             if peer not in places.addresses or session.fingerprint in places.revoked:
                 self._note(f"{peer} is no member any more, or its certificate is revoked: session closed")
@@ -150,6 +152,12 @@ class RaftTransport:
                 await asyncio.sleep(REDIAL_POLL_S)
                 if self._sessions.get(peer) not in (None, session):
                     break
+
+    def _begin_anew(self, peer: NodeName) -> None:
+        """Dial a peer no longer where it was; a session that was made there ends."""
+        self._dialling.pop(peer).cancel()
+        if peer in self._sessions and self.node > peer:
+            self._sessions[peer].abort()
 
     def _dial_members(self) -> None:
         for peer in sorted(self.places.addresses):
@@ -229,7 +237,7 @@ class RaftTransport:
             finally:
                 self._strangers -= 1
             self._greet(writer, peer)
-            await self._serve(peer, reader, writer)
+            await self._serve(self._open_session(peer, writer), reader)
         except (OSError, EOFError) as error:
             self._note(f"connection from {writer.get_extra_info('peername')} closed: {error!r}", once=repr(error))
         finally:
@@ -242,39 +250,62 @@ class RaftTransport:
                 # The other end dials first; but it may not know this node yet, or not its new address.
                 await asyncio.sleep(PATIENCE_S)
             session = self._sessions.get(peer)
-            if session is not None:
-                await session.ended.wait()
-                pause_s = BACKOFF_FIRST_S
-            elif await self._dial(peer):
+            if (session is not None and not await self._is_doubtful(session)) or await self._dial(peer):
                 pause_s = BACKOFF_FIRST_S
             await asyncio.sleep(pause_s)
             pause_s = min(BACKOFF_LAST_S, 2 * pause_s)
 
+    async def _is_doubtful(self, session: _Session) -> bool:
+        """Wait until a session has ended, or has been silent for so long that another way to the peer is worth a try.
+
+        It is not closed for that: only a new session replaces it, or its own silence ends it.
+        """
+        loop = asyncio.get_running_loop()
+        has_other_ways = len(self.places.addresses.get(session.peer, ())) > 1 and self.node > session.peer
+        was_silent = False
+        while not session.ended.is_set():
+            try:
+                async with asyncio.timeout(self.timers.ping_ms / 1000 if has_other_ways else None):
+                    await session.ended.wait()
+            except TimeoutError:
+                is_silent = loop.time() - session.heard_at > self.timers.silence_ms / 1000 / 2
+                # Twice, as where a session is ended: this process may have stood still itself.
+                if is_silent and was_silent:
+                    return True
+                was_silent = is_silent
+        return False
+
     async def _dial(self, peer: NodeName) -> bool:
-        """Connect and serve until the session ends; return whether there was one."""
+        """Make a session, which is served beside this; return whether that was possible."""
         connection = await self._reach(peer)
         if connection is None:
             return False
         reader, writer = connection
-        is_greeted = False
         try:
             async with asyncio.timeout(GREETING_TIMEOUT_S):
                 self._greet(writer, peer)
                 await self._read_greeting(reader, peer)
-            is_greeted = True
-            await self._serve(peer, reader, writer)
-        except (OSError, EOFError) as error:
-            self._note(f"session with {peer} closed: {error!r}", once=f"{peer} {error!r}")
-        finally:
+        except BaseException as error:
             writer.transport.abort()
-        return is_greeted
+            if not isinstance(error, OSError | EOFError):
+                raise
+            self._note(f"session with {peer} closed: {error!r}", once=f"{peer} {error!r}")
+            return False
+        self._spawn(self._serve_dialled(self._open_session(peer, writer), reader))
+        return True
+
+    async def _serve_dialled(self, session: _Session, reader: asyncio.StreamReader) -> None:
+        try:
+            await self._serve(session, reader)
+        except (OSError, EOFError) as error:
+            self._note(f"session with {session.peer} closed: {error!r}", once=f"{session.peer} {error!r}")
 
     async def _reach(self, peer: NodeName) -> _Connection | None:
         """Try all addresses of a peer, each a little later than the one before; return the first connection to it."""
-        trying = {
-            self._spawn_try(peer, address, number * STAGGER_S)
-            for number, address in enumerate(self.places.addresses[peer])
-        }
+        # While there is a session whose way is in doubt, that way comes last.
+        doubted = self._reached_at.get(peer) if peer in self._sessions else None
+        ways = sorted(self.places.addresses[peer], key=lambda address: address == doubted)
+        trying = {self._spawn_try(peer, address, number * STAGGER_S) for number, address in enumerate(ways)}
         reached: _Connection | None = None
         try:
             while trying and reached is None:
@@ -307,6 +338,7 @@ class RaftTransport:
                 continue
             try:
                 if self._recognise(writer) == peer:
+                    self._reached_at[peer] = address
                     return reader, writer
                 self._note(f"{numeric} is not {peer}")
             except GreetingRefused as error:
@@ -338,13 +370,18 @@ class RaftTransport:
 
     # A session.
 
-    async def _serve(self, peer: NodeName, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        loop = asyncio.get_running_loop()
-        links = self._links
-        assert links is not None
-        session = _Session(peer, writer, _fingerprint(writer), heard_at=loop.time(), wrote_at=loop.time())
-        self._begin(session, links)
+    def _open_session(self, peer: NodeName, writer: asyncio.StreamWriter) -> _Session:
+        now = asyncio.get_running_loop().time()
+        session = _Session(peer, writer, _fingerprint(writer), heard_at=now, wrote_at=now)
+        assert self._links is not None
+        self._begin(session, self._links)
         self._write(session, _encode_places(self.places))
+        return session
+
+    async def _serve(self, session: _Session, reader: asyncio.StreamReader) -> None:
+        loop = asyncio.get_running_loop()
+        links, peer = self._links, session.peer
+        assert links is not None
         try:
             while not session.is_muted:
                 frame = await _read_frame(reader, MAX_FRAME_BYTES)

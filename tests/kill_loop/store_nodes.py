@@ -24,7 +24,7 @@ from tests.kill_loop.torment import Counts, Violation, torment, wait_for
 ROOT = Path(__file__).parents[2]
 UUID = "6a3bff0c-1e26-4a0e-8a4c-0d4d7b3f3a55"
 ISSUED = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-RATE = 90
+RATE = 120
 """Words asked for in a second, by all clients together."""
 SETTLE_S = 60.0
 FULL_DISK_S = 30.0

@@ -64,7 +64,11 @@ async def test_a_link_is_made_anew_at_the_other_address_when_its_own_dies(networ
     second = await network.start(N2)
     await until(lambda: second.told == ["+n1"] and first.told == ["+n2"])
     relays[0].is_cut = True
+    loop = asyncio.get_running_loop()
+    cut_at = loop.time()
     await until(lambda: second.told == ["+n1", "-n1", "+n1"])
+    # The dead session was replaced; nobody waited until its silence ended it.
+    assert loop.time() - cut_at < second.transport.timers.silence_ms / 1000
     second.transport.send(N1, b"by the other way")
     await until(lambda: (N2, b"by the other way") in first.frames)
     for relay in relays:
