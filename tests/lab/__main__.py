@@ -6,13 +6,14 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import FrameType
 
 from tests.lab import false_alarms
 from tests.lab.faults import Fault, Verdict
+from tests.lab.faults_watchdog import WATCHDOG_MS
 from tests.lab.lab import Lab, obstacle
 from tests.lab.matrix import FAULTS
 from tests.lab.namespaces import LabError
@@ -50,16 +51,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _play_all(directory: Path, options: argparse.Namespace) -> bool:
     chance = random.Random(options.seed)
     tally = Tally()
-    sizes = [int(word) for word in options.nodes.split(",")]
-    chosen = {size: [each for each in FAULTS if size in each.sizes and _matches(each, options.only)] for size in sizes}
+    clusters = [(int(size), has_watchdogs) for has_watchdogs in (False, True) for size in options.nodes.split(",")]
+    chosen = {
+        (size, has_watchdogs): [
+            each for each in FAULTS
+            if size in each.sizes and each.has_watchdogs is has_watchdogs and _matches(each, options.only)
+        ]
+        for size, has_watchdogs in clusters
+    }  # fmt: skip
     if not any(chosen.values()):
         print(f"no such fault; there are: {' '.join(fault.name for fault in FAULTS)}", file=sys.stderr)
         return False
     kinds = sum(map(len, chosen.values()))
     try:
-        for size, faults in chosen.items():
+        for (size, has_watchdogs), faults in chosen.items():
             count = round((options.faults or kinds) * len(faults) / kinds)
-            _play_on(directory, size, _drawn(faults, count, chance), tally, chance)
+            place = directory / f"{size}{'-watchdogs' * has_watchdogs}"
+            watchdog_ms = WATCHDOG_MS * has_watchdogs
+            _play_on(lambda build, place=place, size=size, watchdog_ms=watchdog_ms:
+                     Lab(place / str(build), size, watchdog_ms=watchdog_ms),
+                     _drawn(faults, count, chance), tally, chance)  # fmt: skip
     except (LabError, NotAsExpected) as error:
         print(f"lab: {error}", file=sys.stderr)
         tally.broken += 1
@@ -81,15 +92,16 @@ def _drawn(faults: list[Fault], count: int, chance: random.Random) -> list[Fault
     return drawn
 
 
-def _play_on(directory: Path, size: int, faults: list[Fault], tally: Tally, chance: random.Random) -> None:
-    """Play on a cluster of this size, and on a new one whenever a fault has spoiled it."""
+def _play_on(make: Callable[[int], Lab], faults: list[Fault], tally: Tally, chance: random.Random) -> None:
+    """Play on a cluster, and on a new one whenever a fault has spoiled it."""
     left = list(faults)
     for build in range(REBUILDS_MAX):
         if not left:
             return
-        lab = Lab(directory / f"{size}-{build}", size)
+        lab = make(build)
         try:
-            print(f"{size} nodes formed in {lab.start():.1f} s; {len(left)} faults to play", flush=True)
+            kind = "nodes with watchdogs" if lab.watchdog_ms else "nodes"
+            print(f"{len(lab.machines)} {kind} formed in {lab.start():.1f} s; {len(left)} faults to play", flush=True)
             while left:
                 if not tally.add(Round(lab, left.pop(0), len(tally.outcomes) + 1).play(chance)):
                     break

@@ -48,6 +48,8 @@ class Fault:
     play: Callable[[Lab, random.Random], Played]
     sizes: tuple[int, ...] = (3,)
     """Of clusters that it is played on."""
+    has_watchdogs: bool = False
+    """Whether it is played on machines with watchdogs and without a power switch."""
     is_long: bool = False
     """Once is enough."""
 

@@ -15,6 +15,7 @@ from haclusterd.entry_points.cluster_setup import NodePlaces, make_bundles
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName
 from haclusterd.model.requests import Options, Progress, Request, Response
+from haclusterd.model.watchdog import WatchdogSettings
 from haclusterd.runtime.settings import CONFIGURATION_FILE
 from tests.lab.machine import FREEZER, Machine, missing_tools
 from tests.lab.namespaces import ENVIRONMENT, LabError
@@ -31,13 +32,14 @@ UNREACHABLE = 69
 class Lab(Site):
     """Nodes of haclusterd. `monitors` is the interval of the resources' monitors; `settings` are lines of crm.
 
+    With `watchdog_ms` each machine has a watchdog device with this T_wd, and no power switch fences it.
     The service runs under the shipped `exec` agent, or, to be measured beside another manager, under `agent`.
     """
 
     def __init__(self, directory: Path, size: int = 3, *, monitors: str = "2s", settings: tuple[str, ...] = (),
-                 agent: str = "") -> None:  # fmt: skip
+                 agent: str = "", watchdog_ms: int = 0) -> None:  # fmt: skip
         super().__init__(directory, size)
-        self.monitors, self.settings, self.agent = monitors, settings, agent
+        self.monitors, self.settings, self.agent, self.watchdog_ms = monitors, settings, agent, watchdog_ms
         self._set_up()
 
     def _set_up(self) -> None:
@@ -46,7 +48,13 @@ class Lab(Site):
             for each in self.machines.values()
         ]
         places = {
-            NodeName(each.name): NodePlaces(each.state / "haclusterd", Path("/run/haclusterd"), each.boot_id)
+            NodeName(each.name): NodePlaces(
+                each.state / "haclusterd",
+                Path("/run/haclusterd"),
+                each.boot_id,
+                is_development=bool(self.watchdog_ms),
+                watchdog=WatchdogSettings(str(each.watchdog), self.watchdog_ms) if self.watchdog_ms else None,
+            )
             for each in self.machines.values()
         }
         bundles = make_bundles("lab", members, self.directory / "setup", places=places)
@@ -75,6 +83,7 @@ class Lab(Site):
     def prepare(self) -> None:
         for machine in self.machines.values():
             self._initialize(machine)
+            machine.watchdog_ms = self.watchdog_ms
 
     def has_formed(self) -> bool:
         return self.online() == set(self.machines)
@@ -107,6 +116,8 @@ class Lab(Site):
             "rsc_defaults resource-stickiness=100",
             *self.settings,
         )
+        if self.watchdog_ms:
+            lines = (*lines[1:], "property watchdog-fencing=true")
         self.script(*lines)
 
     def script(self, *lines: str) -> None:

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -24,6 +25,7 @@ MEMORY = Path("/sys/fs/cgroup/memory/haclusterd-lab")
 GROUPS = (FREEZER, ACCOUNTING, BLOCK_IO, MEMORY)
 DISK_BYTES = 48 * 1024 * 1024
 HERE = Path(__file__).parent
+REPOSITORY = HERE.parents[1]
 
 
 class Machine:
@@ -35,6 +37,9 @@ class Machine:
         self.namespaces: Namespaces | None = None
         self.is_stopped = False
         self.services: list[dict[str, object]] = []
+        self.watchdog_ms = 0
+        """T_wd of its watchdog device, a stand-in; 0: it has none."""
+        self._stand_in: subprocess.Popen[bytes] | None = None
         self.died_at = 0
         self._lock = threading.RLock()
         group = f"{home.parent.name}-{name}"
@@ -80,11 +85,13 @@ class Machine:
                 (str(HERE / "sbin"), "/usr/local/sbin", "", ""),
                 *self.mounts,
             ]
+            self._start_watchdog()
             made = Namespaces({
                 "hostname": self.name, "groups": [str(group) for group in self._groups.values()], "mounts": mounts,
                 "directories": ["/run/lock", "/run/haclusterd", str(self.state / "haclusterd")],
                 "services": self.services,
             })  # fmt: skip
+            (self.home / "init").write_text(str(made.init))
             self.is_stopped = False
             self._switch.plug(self.index, made.init)
             self.namespaces = made
@@ -95,11 +102,52 @@ class Machine:
             if self.namespaces is None:
                 return
             self._switch.silence(self.index)
-            self.namespaces.end()
-            self.died_at = time.monotonic_ns()
-            self._switch.disconnect(self.index)
-            self.namespaces = None
-            self.is_stopped = False
+            self._end()
+
+    def has_ended(self) -> bool:
+        """Tell whether it ended by itself, as by its watchdog; then it is switched off as well."""
+        with self._lock:
+            if self.namespaces is None or self.namespaces.lives:
+                return False
+            self._end()
+            return True
+
+    def _end(self) -> None:
+        assert self.namespaces is not None
+        self.namespaces.end()
+        self.died_at = time.monotonic_ns()
+        self._switch.disconnect(self.index)
+        self.namespaces = None
+        self.is_stopped = False
+        self._stop_watchdog()
+
+    # -- watchdog ---------------------------------------------------------------------------------------------------
+
+    @property
+    def watchdog(self) -> Path:
+        return self.home / "watchdog"
+
+    def _start_watchdog(self) -> None:
+        """Make the device anew: with the power its count went as well. It is no process of the machine."""
+        if not self.watchdog_ms:
+            return
+        reset = f"kill -KILL $(cat {self.home / 'init'})"
+        words = (str(self.watchdog), "--timeout-ms", str(self.watchdog_ms), "--", "/bin/sh", "-c", reset)
+        with open(self.logs / "watchdog.log", "ab") as log:
+            self._stand_in = subprocess.Popen(
+                [sys.executable, "-m", "haclusterd.entry_points.watchdog_stand_in", *words],
+                cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        deadline = time.monotonic() + 10
+        while not self.watchdog.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def _stop_watchdog(self) -> None:
+        if self._stand_in is not None:
+            self._stand_in.kill()
+            self._stand_in.wait()
+            self._stand_in = None
+        self.watchdog.unlink(missing_ok=True)
 
     def close(self) -> None:
         self.switch_off()

@@ -1,6 +1,6 @@
 """The fault matrix: every kind of fault, from the harmless to the worst."""
 
-from tests.lab import faults_control, faults_machines, faults_network, faults_power, faults_processes
+from tests.lab import faults_control, faults_machines, faults_network, faults_power, faults_processes, faults_watchdog
 
 FAULTS = (
     *faults_control.FAULTS,
@@ -8,4 +8,5 @@ FAULTS = (
     *faults_machines.FAULTS,
     *faults_network.FAULTS,
     *faults_power.FAULTS,
+    *faults_watchdog.FAULTS,
 )

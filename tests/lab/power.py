@@ -67,11 +67,13 @@ class PowerSwitch:
             if action in ("off", "reboot"):
                 machine.switch_off()
             if action == "on" or (action == "reboot" and self.reboots):
-                self._later(machine)
+                self.boot_later(machine)
         self._noted("fence-lied" if self.is_lying else "fence-done", node)
         return "ok"
 
-    def _later(self, machine: Machine) -> None:
+    def boot_later(self, machine: Machine) -> None:
+        """Let a machine boot after a moment."""
+
         def boot() -> None:
             if not self._is_closed:
                 machine.switch_on()

@@ -104,6 +104,9 @@ class Site(ABC):
         seen: dict[str, object] = {}
         while not self._is_closed.is_set():
             for machine in self.machines.values():
+                if machine.has_ended():
+                    self.note("reset", machine.name)
+                    self.power.boot_later(machine)
                 boot = machine.namespaces
                 if boot is not None and seen.get(machine.name) is not boot:
                     seen[machine.name] = boot
