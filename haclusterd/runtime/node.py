@@ -40,6 +40,7 @@ from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
 from haclusterd.model.pacer import PacerReport, PacerSettings
 from haclusterd.model.planning import PlanAnswer
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.templates import fence_devices
 from haclusterd.model.timing import Timing, derive
 from haclusterd.ports.clock import Timer
 from haclusterd.ports.crashes import CrashRecord
@@ -142,6 +143,7 @@ class NodeRuntime:
         self._is_retired = False
         self._draining = Draining(after(now, self._timing.lease_ms))
         self._safe_mode = SafeMode()
+        self._learnt_agents: set[str] = set()
         self._watchers: list[Callable[[], None]] = []
         self._keeper = HistoryKeeper(node, ports.clock, ports.history, lambda: self._cib, self._propose)
 
@@ -301,6 +303,7 @@ class NodeRuntime:
                 self._controller.cib_replaced()
                 self._ports.history.restored(index, outcome.history, version_of(outcome))
                 self._retime()
+                self._learn_fence_agents()
                 self._follow_members()
             case LeadershipChanged():
                 self._leader_changed(event)
@@ -324,6 +327,7 @@ class NodeRuntime:
         if is_new_version:
             self._retime()
             self._keeper.look_soon()
+            self._learn_fence_agents()
         self._follow_members()
         command = outcome.envelope.command if outcome.envelope is not None else None
         if isinstance(command, RequestLeader) and outcome.refusal is None:
@@ -630,6 +634,13 @@ class NodeRuntime:
         self._ports.store.transfer_leadership(to)
 
     # -- settings ---------------------------------------------------------------------------------------------------
+
+    def _learn_fence_agents(self) -> None:
+        """Read what the fence agents say of themselves while there is time: a fencing would wait for it."""
+        wanted = {device.agent.type for device in fence_devices(self._cib.configuration)} - self._learnt_agents
+        for agent in sorted(wanted):
+            self._learnt_agents.add(agent)
+            self._ports.fence_agents.metadata(agent, lambda _metadata: None)
 
     def _retime(self) -> None:
         """Derive the timers anew when the administrator has changed the two numbers they come from."""

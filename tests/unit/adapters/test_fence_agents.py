@@ -262,6 +262,17 @@ async def test_a_device_that_does_not_answer_is_not_registered(devices: Devices)
     assert (await devices.run("monitor", **PROBE)).exit_code == 7
 
 
+@pytest.mark.parametrize(("retries", "asked"), [({}, 2), ({"pcmk_monitor_retries": "1"}, 1)])
+async def test_a_device_that_fails_is_asked_again(devices: Devices, retries: dict[str, str], asked: int) -> None:
+    await devices.run("start", answer=1, parameters={"ip": "10.0.0.1", **retries})
+    assert devices.log.read_text().count("action=monitor") == asked
+
+
+async def test_a_device_that_answers_the_second_time_is_healthy(devices: Devices) -> None:
+    devices.switches.write(f"#!/bin/sh\ncat >>{devices.log}\n[ $(grep -c action {devices.log}) = 2 ]\n")
+    assert (await devices.run("start")).exit_code == 0
+
+
 async def test_a_missing_fence_agent(devices: Devices) -> None:
     result = await devices.run("start", agent="stonith:fence_nothing")
     assert (result.exit_code, result.status) == (5, ExecutionStatus.NOT_INSTALLED)

@@ -254,6 +254,7 @@ class HandFenceAgents:
 
     def __init__(self) -> None:
         self.calls: list[FenceCall] = []
+        self.asked_about: list[str] = []
         self._done: dict[str, Callable[[FenceCallResult], None]] = {}
 
     def call(self, call: FenceCall, done: Callable[[FenceCallResult], None]) -> None:
@@ -268,7 +269,7 @@ class HandFenceAgents:
         return True
 
     def metadata(self, agent: str, done: Callable[[FenceMetadata | None], None]) -> None:
-        del agent
+        self.asked_about.append(agent)
         done(None)
 
 

@@ -140,6 +140,14 @@ def test_a_snapshot_is_seen_as_entries_are() -> None:
 # -- fencing ----------------------------------------------------------------------------------------------------------
 
 
+def test_what_a_fence_agent_says_of_itself_is_read_before_it_is_needed() -> None:
+    daemon = Daemon().form()
+    for epoch, name in enumerate(("power", "backup")):
+        put = commands.PutResource(primitive(name, "stonith:fence_x"))
+        daemon.put(commands.ChangeConfiguration(epoch, (put,), "a", ""))
+    assert daemon.fence_agents.asked_about == ["fence_x"]
+
+
 def fencing(daemon: Daemon) -> None:
     daemon.put(commands.ChangeConfiguration(0, (commands.PutResource(primitive("power", "stonith:x")),), "a", ""))
     life = daemon.cib.status.nodes[N3].incarnation
