@@ -38,6 +38,8 @@ class Tally:
 
     acknowledged: int = 0
     reads: int = 0
+    undecided: int = 0
+    """Registers with too many unanswered writes to judge."""
 
 
 class Clients:
@@ -64,17 +66,18 @@ class Clients:
 
     def judge(self) -> Tally:
         """Compare what clients were told with the log; raises Violation."""
-        acknowledged = reads = 0
+        acknowledged = reads = undecided = 0
         for register in REGISTERS:
             operations = [operation for name, operation in self._asked.values() if name == register]
             self._judge_writes(register, operations)
             verdict = judge_register(operations)
             if not verdict.is_linearizable:
                 raise Violation("AnswersFitOneOrder", f"{register}: no order explains {verdict.culprit}")
+            undecided += verdict.is_undecided
             answered = [operation.kind for operation in operations if operation.answered_at is not None]
             acknowledged += answered.count(Kind.WRITE)
             reads += answered.count(Kind.READ)
-        return Tally(acknowledged, reads)
+        return Tally(acknowledged, reads, undecided)
 
     def _judge_writes(self, register: str, operations: list[Operation]) -> None:
         appends = [

@@ -17,7 +17,7 @@ from typing import Protocol
 from haclusterd.simulator.campaign import Campaign
 from haclusterd.simulator.swarm import Outcome
 
-SHRINK_SECONDS = 120
+SHRINK_SECONDS = 240
 
 
 class Run(Protocol):

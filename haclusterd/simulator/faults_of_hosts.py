@@ -169,7 +169,7 @@ def drain(chance: Chance, nodes: Nodes) -> Fault:
         if not isinstance(process, BrainProcess) or not process.is_at_work:
             return None
         process.runtime.drain()
-        return unit.enable
+        return lambda: unit.enable() if node in cluster.names else None
 
     return Drawn(f"{node} is drained", begin, chance.randint(1_000, 15_000))
 

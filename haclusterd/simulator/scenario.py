@@ -333,13 +333,13 @@ class Cluster:
                 self.mend(node, other)
 
     def heal(self) -> None:
-        """End every fault there is, and bring every host and process back."""
+        """End every fault there is, and bring every host and process back, except those that were given away."""
         self.network.mend_all()
         self.network.set_weather(type(self.network.weather)())
         self.fates.forget()
         self.fates.manners = type(self.fates.manners)()
         self.switch.mend()
-        for host in self.hosts.values():
+        for host in (self.hosts[name] for name in self.names):
             host.disk.is_full = False
             host.disk.sync_us = (300, 3 * MS)
             host.go_on()
