@@ -13,7 +13,7 @@ The rules it keeps (safety.md §1, §2, §4):
 It owns no clock and runs nothing: it is told the time and answers with effects.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from haclusterd.cib.activity import possibly_active, possibly_promoted
@@ -33,6 +33,7 @@ from haclusterd.machines.moment import Moment
 from haclusterd.machines.no_quorum import LonePolicy, lone_policy, promotable_resources
 from haclusterd.machines.recurring import Recurring
 from haclusterd.machines.stop_plan import stop_timeout_ms, stops_before
+from haclusterd.model.activity import may_hold_anything
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId
@@ -116,7 +117,13 @@ class ExecutorMachine:
         self._actions_max = actions_max
         self._cib = Cib()
         self._lines: dict[ResourceId, _Line] = {}
+        self._sorted_lines: list[_Line] | None = None
+        """All lines in order of their names; None when there is a new one."""
+        self._room = 0
+        """How many more actions may begin in this step."""
         self._received: dict[OrderKey, Instant] = {}
+        self._known_orders: Mapping[OrderKey, Order] | None = None
+        """What was open here at the last look: the same object has not changed."""
         self._taken: set[OrderKey] = set()
         """Orders that were begun or answered: never to be begun again."""
         self._is_joined = False
@@ -175,6 +182,7 @@ class ExecutorMachine:
         """Begin a new life: orders of the old one are void; what still runs blocks its resource until it has ended."""
         effects: list[Effect] = []
         self._incarnation = incarnation
+        self._known_orders = None
         self._is_joined = False
         self._stopping = None
         self._has_joined = False
@@ -268,6 +276,9 @@ class ExecutorMachine:
 
     def _take_in(self, status: NodeStatus, moment: Moment) -> None:
         open_orders = status.orders
+        if open_orders is self._known_orders:
+            return
+        self._known_orders = open_orders
         self._taken &= set(open_orders)
         self._received = {key: at for key, at in self._received.items() if key in open_orders}
         for line in self._lines.values():
@@ -292,7 +303,11 @@ class ExecutorMachine:
         return order is None or order.is_voided
 
     def _line(self, resource: ResourceId) -> _Line:
-        return self._lines.setdefault(resource, _Line(resource))
+        line = self._lines.get(resource)
+        if line is None:
+            line = self._lines[resource] = _Line(resource)
+            self._sorted_lines = None
+        return line
 
     def _line_of(self, key: str) -> _Line | None:
         return next(
@@ -309,7 +324,7 @@ class ExecutorMachine:
         if self._stopping is not None:
             effects.extend(self._continue_alone(moment))
         elif self._is_joined:
-            for line in sorted(self._lines.values(), key=lambda line: line.resource):
+            for line in self._lines_to_advance():
                 effects.extend(self._advance(line, moment))
         effects.extend(self._report())
         return [*self._publish_empty(), *effects]
@@ -341,7 +356,7 @@ class ExecutorMachine:
             is_proven = (is_proven or self._has_joined) and not self._stopping
             is_proven = is_proven and not self._own_stop_failed and not self._kept
         elif self._is_joined:
-            is_proven = status is not None and not possibly_active(status)
+            is_proven = status is not None and not may_hold_anything(status)
         is_empty = is_proven and not is_busy
         if is_empty == self._is_empty:
             return []
@@ -355,17 +370,31 @@ class ExecutorMachine:
                 line.running.is_dropped = True
                 effects.append(KillAgent(line.running.key))
             return effects
-        while line.queue and line.is_free and self._may_run_another():
+        while line.queue and line.is_free and self._room > 0:
             order = line.queue.pop(0)
             self._taken.add(order.key)
             effects.extend(self._begin(line, order, moment))
+            self._room -= line.running is not None
         if line.is_free and not line.queue:
             effects.extend(self._run_due_monitor(line, moment))
         return effects
 
-    def _may_run_another(self) -> bool:
-        running = sum(1 for line in self._lines.values() if line.running is not None and not line.running.interval_ms)
-        return running < self._actions_max
+    def _lines_to_advance(self) -> Iterator[_Line]:
+        """Yield, in order of their names, the lines in which something may happen now.
+
+        There are as many lines as resources, and nearly always nothing happens in them: this is looked at after every
+        event. While no action may begin, only what must be ended to make room for an order is looked at.
+        """
+        if self._sorted_lines is None:
+            self._sorted_lines = sorted(self._lines.values(), key=lambda line: line.resource)
+        running = sum(1 for line in self._sorted_lines if line.running is not None and not line.running.interval_ms)
+        self._room = self._actions_max - running
+        for line in self._sorted_lines:
+            if line.queue:
+                if self._room > 0 or (line.running is not None and line.running.interval_ms):
+                    yield line
+            elif line.recurring:
+                yield line
 
     @staticmethod
     def _ends_monitors(order: Order) -> bool:

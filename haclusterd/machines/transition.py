@@ -7,8 +7,10 @@ constraints, until their executors have answered (Pacemaker Development, "Contro
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
+from operator import attrgetter
 
 from haclusterd.cib.activity import copies_of, unfenced_holders
 from haclusterd.cib.changes import Change, ChangeKind
@@ -30,6 +32,9 @@ BATCH_CHARACTERS = 24_000
 """Of orders in one command, roughly: encoded it stays well below the store's limit."""
 ORDER_CHARACTERS = 700
 """Of an order without its parameters."""
+OPEN_ON_NODE_MAX = 64
+"""Orders that are open on one node at a time: more than it can run at once, few enough to keep the status small and to
+be dealt with in one step."""
 
 CLEAR_FAILCOUNT = "clear_failcount"
 FORGETTING = frozenset({"delete", "lrm_delete"})
@@ -68,15 +73,24 @@ class TransitionState(Enum):
     ABORTED = "aborted"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Tracked:
     action: GraphAction
+    rank: tuple[int, int]
+    """Its place among what is ready: less comes first."""
     stage: _Stage = _Stage.WAITING
     order: OrderKey | None = None
     is_committed: bool = False
     """Its order has been seen in the CIB."""
     unfencings: frozenset[FenceKey] = frozenset()
     """Of an `on`: those of its node that were recorded before."""
+    open_inputs: int = 0
+    """How many of its inputs are not done yet."""
+    dependants: list["_Tracked"] = field(default_factory=list)
+    """What it is an input of."""
+
+
+_RANK = attrgetter("rank")
 
 
 class TransitionMachine:
@@ -97,13 +111,30 @@ class TransitionMachine:
         self._term = term
         self._number = number
         self._rules = rules
-        self._tracked = {action.id: _Tracked(action) for action in graph.actions.values()}
+        self._tracked = {
+            action.id: _Tracked(action, (-action.priority, action.id)) for action in graph.actions.values()
+        }
         self._by_order: dict[OrderKey, _Tracked] = {}
+        self._done = 0
+        self._pseudo: list[_Tracked] = []
+        """Ready, and nobody's hand is needed."""
+        self._fences: list[_Tracked] = []
+        """Ready fence actions."""
+        self._ready: dict[NodeName | None, list[_Tracked]] = {}
+        """Other ready actions, by node; in order of their ranks, but for the nodes that are `_unsorted`."""
+        self._unsorted: set[NodeName | None] = set()
+        self._issued: dict[NodeName | None, dict[OrderKey, _Tracked]] = {}
+        """Actions whose orders have not ended, by node."""
+        self._unfencing: list[_Tracked] = []
+        """Unfencings that are under way."""
+        self._seen_orders: dict[NodeName | None, Mapping[OrderKey, Order]] = {}
+        """What was open on each node at the last look: the same object has not changed."""
         self._state = TransitionState.RUNNING
         self._abort_reason = ""
         self._batches = 0
         self._foreign = frozenset(_activating(planned_for))
         """Activating orders of older transitions that the plan knew."""
+        self._link()
 
     @property
     def state(self) -> TransitionState:
@@ -122,18 +153,14 @@ class TransitionMachine:
 
     def wanted_unfencings(self) -> Mapping[NodeName, str]:
         """Return the nodes that must be let in by their devices before the plan goes on, and why."""
-        return {
-            tracked.action.node: tracked.action.reason
-            for tracked in self._tracked.values()
-            if tracked.stage is _Stage.ISSUED and _is_unfencing(tracked.action) and tracked.action.node is not None
-        }
+        return {each.action.node: each.action.reason for each in self._unfencing if each.action.node is not None}
 
     def progress(self) -> tuple[int, int]:
         """Return (done, all) actions."""
-        return sum(1 for item in self._tracked.values() if item.stage is _Stage.DONE), len(self._tracked)
+        return self._done, len(self._tracked)
 
     def step(self, cib: Cib, changes: Iterable[Change], moment: Moment) -> Sequence[Effect]:
-        """Take in what happened and issue what is ready."""
+        """Take in what happened and issue what is ready; what it costs follows from what has changed."""
         if self._state is not TransitionState.RUNNING:
             return ()
         unexpected = next((change for change in changes if change.kind not in EXPECTED_CHANGES), None)
@@ -142,10 +169,39 @@ class TransitionMachine:
         failure = self._settle(cib) or self._overtaken(cib)
         if failure:
             return self._abort(cib, failure)
-        effects = [*self._finish_pseudo(), *self._issue(cib, moment)]
-        if all(item.stage is _Stage.DONE for item in self._tracked.values()):
+        effects = [*self._finish_pseudo(), *self._issue_fences(cib, moment), *self._issue(cib, moment)]
+        if self._done == len(self._tracked):
             self._state = TransitionState.DONE
         return effects
+
+    def _link(self) -> None:
+        """Find out what waits for what, and what is ready at once."""
+        for tracked in self._tracked.values():
+            inputs = [self._tracked[before] for before in set(tracked.action.inputs) if before in self._tracked]
+            tracked.open_inputs = len(inputs)
+            for before in inputs:
+                before.dependants.append(tracked)
+        for tracked in self._tracked.values():
+            if not tracked.open_inputs:
+                self._make_ready(tracked)
+
+    def _make_ready(self, tracked: _Tracked) -> None:
+        action = tracked.action
+        if _needs_no_hand(action):
+            self._pseudo.append(tracked)
+        elif action.kind is ActionKind.FENCE:
+            self._fences.append(tracked)
+        else:
+            self._ready.setdefault(action.node, []).append(tracked)
+            self._unsorted.add(action.node)
+
+    def _finish(self, tracked: _Tracked) -> None:
+        tracked.stage = _Stage.DONE
+        self._done += 1
+        for after in tracked.dependants:
+            after.open_inputs -= 1
+            if not after.open_inputs:
+                self._make_ready(after)
 
     def refused(self, cib: Cib, text: str) -> Sequence[Effect]:
         """A batch of orders was refused: the world is not what the plan thought."""
@@ -155,25 +211,34 @@ class TransitionMachine:
 
     def _settle(self, cib: Cib) -> str:
         """Mark what has ended; return what went wrong, empty when nothing did."""
-        for tracked in self._tracked.values():
-            is_unfencing = tracked.stage is _Stage.ISSUED and _is_unfencing(tracked.action)
-            if is_unfencing and _unfencings(cib, tracked.action) - tracked.unfencings:
-                tracked.stage = _Stage.DONE
-        for key, tracked in self._by_order.items():
-            if tracked.stage is not _Stage.ISSUED:
-                continue
-            node = tracked.action.node
-            status = cib.status.nodes.get(node) if node is not None else None
-            if status is None:
-                return f"{node} is gone"
-            if key in status.orders:
+        for tracked in tuple(self._unfencing):
+            if _unfencings(cib, tracked.action) - tracked.unfencings:
+                self._unfencing.remove(tracked)
+                self._finish(tracked)
+        for node, issued in self._issued.items():
+            failure = self._settle_node(cib, node, issued)
+            if failure:
+                return failure
+        return ""
+
+    def _settle_node(self, cib: Cib, node: NodeName | None, issued: dict[OrderKey, _Tracked]) -> str:
+        status = cib.status.nodes.get(node) if node is not None else None
+        if status is None:
+            return f"{node} is gone" if issued else ""
+        if self._seen_orders.get(node) is status.orders:
+            return ""
+        self._seen_orders[node] = status.orders
+        for key, tracked in tuple(issued.items()):
+            order = status.orders.get(key)
+            if order is not None:
                 tracked.is_committed = True
-                if status.orders[key].is_voided:
+                if order.is_voided:
                     return f"{tracked.action.key} on {node} was voided"
             elif tracked.is_committed:
                 if not _succeeded(cib, tracked.action, key):
                     return f"{tracked.action.key} on {node} did not end as expected"
-                tracked.stage = _Stage.DONE
+                del issued[key]
+                self._finish(tracked)
         return ""
 
     def _overtaken(self, cib: Cib) -> str:
@@ -196,14 +261,11 @@ class TransitionMachine:
     def _finish_pseudo(self) -> list[Effect]:
         """End what nobody executes; the cluster's own bookkeeping is proposed when its turn has come."""
         effects: list[Effect] = []
-        is_moving = True
-        while is_moving:
-            is_moving = False
-            for tracked in self._tracked.values():
-                if _needs_no_hand(tracked.action) and tracked.stage is _Stage.WAITING and self._is_ready(tracked):
-                    tracked.stage = _Stage.DONE
-                    is_moving = True
-                    effects.extend(self._keep_books(tracked.action))
+        while self._pseudo:
+            wave, self._pseudo = self._pseudo, []
+            for tracked in sorted(wave, key=lambda each: each.action.id):
+                self._finish(tracked)
+                effects.extend(self._keep_books(tracked.action))
         return effects
 
     def _keep_books(self, action: GraphAction) -> Sequence[Effect]:
@@ -216,12 +278,6 @@ class TransitionMachine:
         if action.name in FORGETTING:
             return (Propose(key, ForgetHistory(action.node, action.resource)),)
         return ()
-
-    def _is_ready(self, tracked: _Tracked) -> bool:
-        return all(
-            before not in self._tracked or self._tracked[before].stage is _Stage.DONE
-            for before in tracked.action.inputs
-        )
 
     def _abort(self, cib: Cib, reason: str) -> Sequence[Effect]:
         self._state = TransitionState.ABORTED
@@ -239,31 +295,48 @@ class TransitionMachine:
 
     # -- what is next -----------------------------------------------------------------------------------------------
 
+    def _issue_fences(self, cib: Cib, moment: Moment) -> list[Effect]:
+        waiting, self._fences = sorted(self._fences, key=_RANK), []
+        return [effect for tracked in waiting for effect in self._fence(cib, tracked, moment)]
+
     def _issue(self, cib: Cib, moment: Moment) -> list[Effect]:
-        ready = [
-            tracked
-            for tracked in self._tracked.values()
-            if tracked.stage is _Stage.WAITING and self._is_ready(tracked)
-        ]
-        effects: list[Effect] = []
+        chosen = self._choose(cib)
         orders: list[Order] = []
-        blocked = self._blocked_resources(cib)
-        room = self._room(cib)
-        for tracked in sorted(ready, key=lambda item: (-item.action.priority, item.action.id)):
+        for tracked in sorted(chosen, key=_RANK)[: self._room(cib)]:
             action = tracked.action
-            if action.kind is ActionKind.FENCE:
-                effects.extend(self._fence(cib, action, tracked, moment))
-            elif len(orders) < room and not self._is_blocked(cib, action, blocked):
-                order = self._order(cib, action, moment)
-                if order is not None:
-                    tracked.stage, tracked.order = _Stage.ISSUED, order.key
-                    self._by_order[order.key] = tracked
-                    orders.append(order)
+            order = self._order(cib, action, moment)
+            if order is None:
+                continue
+            tracked.stage, tracked.order = _Stage.ISSUED, order.key
+            self._by_order[order.key] = tracked
+            self._issued.setdefault(action.node, {})[order.key] = tracked
+            self._ready[action.node].remove(tracked)
+            orders.append(order)
+        effects: list[Effect] = []
         for batch in _batches(orders):
             self._batches += 1
             key = f"orders:{self._term}.{self._number}.{self._batches}"
             effects.append(Propose(key, IssueOrders(self._term, batch)))
         return effects
+
+    def _choose(self, cib: Cib) -> list[_Tracked]:
+        """Return what may be ordered now: of each node the most urgent, as many as it has room for."""
+        if not any(self._ready.values()):
+            return []
+        guard = _Guard(cib, self._rules, self._blocked_resources(cib))
+        chosen: list[_Tracked] = []
+        for node, ready in self._ready.items():
+            status = cib.status.nodes.get(node) if node is not None else None
+            issued = self._issued.get(node, {})
+            open_keys = {*issued, *status.orders} if status is not None else set(issued)
+            room = OPEN_ON_NODE_MAX - len(open_keys)
+            if room <= 0 or not ready:
+                continue
+            if node in self._unsorted:
+                ready.sort(key=_RANK)
+                self._unsorted.discard(node)
+            chosen.extend(islice((each for each in ready if guard.admits(each.action)), room))
+        return chosen
 
     def _room(self, cib: Cib) -> int:
         limit = ClusterProperties(cib.configuration).integer("batch-limit")
@@ -283,25 +356,19 @@ class TransitionMachine:
         }
         return Affinity(cib.configuration, foreign) if foreign else None
 
-    def _is_blocked(self, cib: Cib, action: GraphAction, blocked: Affinity | None) -> bool:
-        if action.resource is None or action.node is None:
-            return True
-        if blocked is not None and blocked.touches(action.resource):
-            return True
-        is_activating = action.name in ACTIVATING and self._rules.fence_before_recovery
-        if not is_activating or not ClusterProperties(cib.configuration).boolean("fencing-enabled"):
-            return False
-        holders = unfenced_holders(cib, action.resource)
-        return bool(holders) and len(holders) >= copies_of(cib).most(action.resource)
-
-    def _fence(self, cib: Cib, action: GraphAction, tracked: _Tracked, moment: Moment) -> Sequence[Effect]:
+    def _fence(self, cib: Cib, tracked: _Tracked, moment: Moment) -> Sequence[Effect]:
         """A lost node is fenced, and one to be let in is unfenced, by the director; another is first declared lost."""
+        action = tracked.action
         if not moment.has_lease and self._rules.dc_needs_fresh_lease:
+            self._fences.append(tracked)
             return ()
         tracked.stage = _Stage.ISSUED
-        tracked.unfencings = _unfencings(cib, action)
+        if _is_unfencing(action):
+            tracked.unfencings = _unfencings(cib, action)
+            self._unfencing.append(tracked)
+            return ()
         status = cib.status.nodes.get(action.node) if action.node is not None else None
-        if status is None or status.state is not NodeState.ONLINE or _is_unfencing(action):
+        if status is None or status.state is not NodeState.ONLINE:
             return ()
         command = Lost(status.name, status.incarnation, self._term, action.reason)
         return (Propose(f"lost:{status.name}:{status.incarnation}:{self._term}", command),)
@@ -332,6 +399,29 @@ class TransitionMachine:
             transition=self._number,
             is_probe=action.is_probe,
         )
+
+
+class _Guard:
+    """What must not be ordered yet, in one CIB."""
+
+    def __init__(self, cib: Cib, rules: SafetyRules, blocked: Affinity | None) -> None:
+        self._cib = cib
+        self._blocked = blocked
+        is_fencing_enabled = ClusterProperties(cib.configuration).boolean("fencing-enabled")
+        is_any_lost = any(status.state is NodeState.LOST for status in cib.status.nodes.values())
+        self._has_holders = rules.fence_before_recovery and is_fencing_enabled and is_any_lost
+        self._copies = copies_of(cib)
+
+    def admits(self, action: GraphAction) -> bool:
+        """Tell whether an action may be ordered now."""
+        if action.resource is None or action.node is None:
+            return False
+        if self._blocked is not None and self._blocked.touches(action.resource):
+            return False
+        if action.name not in ACTIVATING or not self._has_holders:
+            return True
+        holders = unfenced_holders(self._cib, action.resource)
+        return not holders or len(holders) < self._copies.most(action.resource)
 
 
 def _is_unfencing(action: GraphAction) -> bool:

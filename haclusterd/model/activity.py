@@ -52,6 +52,17 @@ def possibly_promoted(status: NodeStatus, resource: ResourceId) -> bool:
     return history is not None and history_says_promoted(history)
 
 
+def may_hold_anything(status: NodeStatus) -> bool:
+    """Tell whether any resource may be active on a node: `possibly_active` is not empty."""
+    if status.state not in (NodeState.ONLINE, NodeState.LOST):
+        return False
+    return (
+        bool(status.unverified)
+        or any(order.is_activating for order in status.orders.values())
+        or any(history_says_active(history) for history in status.histories.values())
+    )
+
+
 def possibly_active(status: NodeStatus) -> frozenset[ResourceId]:
     """Return the resources that may be active on a node."""
     if status.state not in (NodeState.ONLINE, NodeState.LOST):
