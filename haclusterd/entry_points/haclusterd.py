@@ -24,6 +24,7 @@ from haclusterd.adapters.agents_by_class import AgentsByClass
 from haclusterd.adapters.agents_ocf import AgentDirectories, OcfAgents, own_marks
 from haclusterd.adapters.agents_stonith import StonithAgents
 from haclusterd.adapters.authority_files import AuthorityFiles
+from haclusterd.adapters.background_threads import BackgroundThreads
 from haclusterd.adapters.certificates import NODE_CERTIFICATE, complete_adoption, heartbeat_keys
 from haclusterd.adapters.clock_boottime import BoottimeClock
 from haclusterd.adapters.control_server import Answer, ControlServer, ControlSocketBusy, PeerCredentials
@@ -110,6 +111,7 @@ class Daemon:
     ) -> None:
         self._installation = installation
         self._loops = loops
+        self._background = BackgroundThreads(loop)
         self._log = log
         self._loop = loop
         self._ended: asyncio.Future[int] = loop.create_future()
@@ -188,6 +190,7 @@ class Daemon:
             ),
             crashes=CrashFile(installation.runtime_directory / "crashes.json"),
             holds=self._loops,
+            background=self._background,
         )
 
     def _store(self, settings: NodeSettings) -> RaftThread:
@@ -233,6 +236,7 @@ class Daemon:
         self._server.stop()
         self._door.close()
         self._runtime.stop()
+        self._background.stop()
         return code
 
     def _end(self, code: int) -> None:

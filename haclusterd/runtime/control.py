@@ -8,9 +8,10 @@ client has gone away.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import partial
 
 from haclusterd.cib.changes import Applied, Refusal, RefusalCode
-from haclusterd.cib.commands import ChangeConfiguration, ReadBarrier, SetTransientAttribute, StageChange
+from haclusterd.cib.commands import ChangeConfiguration, Command, ReadBarrier, SetTransientAttribute, StageChange
 from haclusterd.cib.staging import staged
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context, HeardFrom, Hold, LiveView, TransitionProgress
@@ -49,6 +50,15 @@ MEMBERS_WAIT_MS = 60_000
 """How long a change of the members waits for its turn."""
 MEMBERS_PAUSE_MS = 250
 PROGRESS_MS = 1000
+LARGE_RESOURCES = 200
+"""From so many resources on, whatever looks at all of them is done in the background."""
+LARGE_EDITS = 500
+"""So many edits fit into no entry of the log."""
+LONG_TEXT = 16 * 1024
+"""Characters of an argument that take long to read."""
+PLANNING_VERBS = frozenset({"simulate", "resource.why", "resource.scores"})
+DECISIONS_ELSEWHERE_MAX = 3
+"""How often a change is decided in the background before the main loop waits for it."""
 CONFLICT_PATIENCE_MS = 5_000
 """How long a change is decided upon again and again because others were faster."""
 REQUESTS_MAX = 128
@@ -177,6 +187,9 @@ class _Dialogue:
         self._timer: Timer | None = None
         self._unwatch: Callable[[], None] = _nothing
         self._wait_until: Instant | None = None
+        self._elsewhere = 0
+        """How often it was decided in the background."""
+        self._is_looking = False
 
     def begin(self) -> None:
         """Wait until a daemon that has just started knows what the others know; then run the verb."""
@@ -230,14 +243,42 @@ class _Dialogue:
             versions=self._versions,
             past=self._past,
         )
-        outcome = registry.run(self._request.verb, self._request.arguments, context)
+        work = partial(_outcome_of, self._request, context, lambda: self._knows_all)
+        if self._is_long:
+            cut = partial(_in_parts, work, self._runtime.ports.entropy.token())
+            self._runtime.ports.background.run(cut, self._decided_elsewhere)
+        else:
+            self._decided(work())
+
+    @property
+    def _knows_all(self) -> bool:
+        """Whether nothing was looked at that must be read first."""
+        return all(each.is_complete for each in (self._agents, self._versions, self._past))
+
+    @property
+    def _is_long(self) -> bool:
+        """Whether the verb may take longer than the main loop can wait for it."""
+        request = self._request
+        is_large = len(self._base.configuration.resources) >= LARGE_RESOURCES and not self._is_change
+        has_text = any(isinstance(each, str) and len(each) >= LONG_TEXT for each in request.arguments.values())
+        is_patient = not self._is_change or self._elsewhere < DECISIONS_ELSEWHERE_MAX
+        return is_patient and (is_large or has_text or request.options.dry_run or request.verb in PLANNING_VERBS)
+
+    def _decided_elsewhere(self, outcome: Outcome) -> None:
+        """A change that was decided over what has changed meanwhile is decided anew, a few times."""
+        self._elsewhere += 1
+        if self._is_change and self._service.changes.base(self._runtime.cib).version != self._base.version:
+            self._attempts -= 1
+            self._run()
+        else:
+            self._decided(outcome)
+
+    def _decided(self, outcome: Outcome) -> None:
         for catalogue in (self._agents, self._versions, self._past):
             if not catalogue.is_complete:
                 self._attempts -= 1
                 catalogue.read(self._run)
                 return
-        if self._request.options.dry_run:
-            outcome = preview(context, outcome)
         if self._is_ahead and not _is_one_change(outcome):
             self._wait_for_changes()
             return
@@ -367,9 +408,26 @@ class _Dialogue:
         self._look(outcome)
 
     def _look(self, outcome: Outcome) -> None:
+        """Find out whether what is waited for is so; that may take a plan."""
+        if self._wait_until is None or self._is_looking:
+            return
         assert outcome.until is not None
-        if self._wait_until is not None and outcome.until(self._runtime.cib, live_view(self._runtime)):
+        look = partial(outcome.until, self._runtime.cib, live_view(self._runtime))
+        if len(self._runtime.cib.configuration.resources) < LARGE_RESOURCES:
+            self._looked(outcome, None, is_met=look())
+            return
+        self._is_looking = True
+        index = self._runtime.cib.index
+        self._runtime.ports.background.run(look, lambda is_met: self._looked(outcome, index, is_met=is_met))
+
+    def _looked(self, outcome: Outcome, index: int | None, *, is_met: bool) -> None:
+        self._is_looking = False
+        if self._wait_until is None:
+            return
+        if is_met:
             self._waited(outcome, is_met=True)
+        elif index is not None and index != self._runtime.cib.index:
+            self._look(outcome)
 
     def _tell_progress(self, outcome: Outcome) -> None:
         if self._wait_until is None:
@@ -432,6 +490,24 @@ def _is_one_change(outcome: Outcome) -> bool:
     return not outcome.is_refused and len(outcome.commands) == 1 and isinstance(
         outcome.commands[0], ChangeConfiguration
     )
+
+
+def _outcome_of(request: Request, context: Context, knows_all: Callable[[], bool]) -> Outcome:
+    """Decide; what turns out to be unknown yet is noted in the catalogues."""
+    outcome = registry.run(request.verb, request.arguments, context)
+    return preview(context, outcome) if request.options.dry_run and knows_all() else outcome
+
+
+def _in_parts(work: Callable[[], Outcome], transaction: str) -> Outcome:
+    """Decide, and cut what is sure to be larger than one entry: that takes long too."""
+    outcome = work()
+    commands: list[Command] = []
+    for number, command in enumerate(outcome.commands):
+        if isinstance(command, ChangeConfiguration) and len(command.edits) >= LARGE_EDITS:
+            commands.extend(staged(command, f"{transaction}-{number}"))
+        else:
+            commands.append(command)
+    return replace(outcome, commands=tuple(commands))
 
 
 def _nothing() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from haclusterd.ports.agents import AgentRunner
+from haclusterd.ports.background import Background
 from haclusterd.ports.clock import Clock, Entropy
 from haclusterd.ports.crashes import CrashRecords
 from haclusterd.ports.event_log import EventLog
@@ -28,4 +29,5 @@ class NodePorts:
     history: History
     planner: Planner
     holds: LoopHolds
+    background: Background
     crashes: CrashRecords

@@ -6,6 +6,7 @@ below the ports.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.cib.changes import Applied
@@ -49,6 +50,8 @@ from haclusterd.simulator.planner import PlannerManners, Scheduler, SimulatedPla
 from haclusterd.simulator.raft import SimulatedRaft
 from haclusterd.simulator.truth import Truth
 from haclusterd.simulator.world import MS, Life, World
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,14 @@ class NoHistory:
         """See `History.stop`."""
 
 
+class AtOnce:
+    """The `Background` of a simulated daemon: work takes no virtual time."""
+
+    def run(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
+        """See `Background.run`."""
+        done(work())
+
+
 class NoHolds:
     """Simulated loops are never held up by their own work."""
 
@@ -219,6 +230,7 @@ class BrainProcess:
             ),
             crashes=CrashesOfBoot(boot),
             holds=NoHolds(),
+            background=AtOnce(),
         )
         settings = NodeSettings(
             node=host.name,

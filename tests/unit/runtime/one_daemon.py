@@ -3,6 +3,7 @@
 import heapq
 from collections.abc import Callable, Sequence
 from itertools import count
+from typing import TypeVar
 
 from haclusterd.cib import commands
 from haclusterd.cib.changes import Applied as CibApplied
@@ -42,6 +43,7 @@ from haclusterd.runtime.settings import NodeSettings
 N1, N2, N3 = NAMES = tuple(NodeName(name) for name in ("n1", "n2", "n3"))
 MEMBERS = tuple(Member(name, (("127.0.0.1", 7000),)) for name in NAMES)
 START = 1_000_000
+T = TypeVar("T")
 
 
 class _Timer:
@@ -213,6 +215,7 @@ class HandAgents:
 
     def __init__(self) -> None:
         self.calls: list[AgentCall] = []
+        self.known: tuple[AgentReference, ...] = ()
         self._done: dict[str, Callable[[AgentResult], None]] = {}
 
     def run(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
@@ -238,15 +241,14 @@ class HandAgents:
         del resource
 
     def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
-        del agent
-        done(None)
+        done(AgentMetadata(agent, "1", "", "", {}, {}) if agent in self.known else None)
 
     def exists(self, agent: AgentReference) -> bool:
         del agent
         return True
 
     def installed(self) -> tuple[AgentReference, ...]:
-        return ()
+        return self.known
 
 
 class HandFenceAgents:
@@ -385,6 +387,33 @@ class PromptPlanner:
         self._answered = None
 
 
+class ByHand:
+    """Background work that ends at once, or when a test says so."""
+
+    def __init__(self) -> None:
+        self.is_held = False
+        self.held: list[Callable[[], None]] = []
+
+    def run(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
+        if self.is_held:
+            self.held.append(lambda: done(work()))
+        else:
+            done(work())
+
+    def release(self) -> None:
+        held, self.held = self.held, []
+        for each in held:
+            each()
+
+    def release_all(self) -> int:
+        """Let everything end, also what that begins; return how much it was."""
+        count = 0
+        while self.held:
+            count += len(self.held)
+            self.release()
+        return count
+
+
 class NoHolds:
     def longest(self) -> tuple[LoopHold, ...]:
         return ()
@@ -418,6 +447,7 @@ class Daemon:
         self.fence_agents = HandFenceAgents()
         self.log = ListLog()
         self.crashes = ListCrashes(crashes)
+        self.background = ByHand()
         self.planner = PromptPlanner(self.clock, scheduler)
         self.has_left = False
         self._serial = count(1)
@@ -432,6 +462,7 @@ class Daemon:
             history=ListHistory(),
             planner=self.planner,
             holds=NoHolds(),
+            background=self.background,
             crashes=self.crashes,
         )
         settings = NodeSettings(N1, "uuid", "test", MEMBERS, "n1-boot1", dict.fromkeys(NAMES, b"k" * 16))

@@ -9,7 +9,7 @@ from haclusterd.commands.verb import Permission
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import NodeEntry
 from haclusterd.model.fencing import FenceOutcome
-from haclusterd.model.ids import Term
+from haclusterd.model.ids import AgentReference, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response
@@ -263,3 +263,80 @@ def test_a_daemon_that_has_just_started_lets_requests_wait_until_it_knows_what_t
     response = desk.response(name)
     assert response is not None
     assert "'n1'" in str(response.data)
+
+
+# -- what takes long --------------------------------------------------------------------------------------------------
+
+
+LARGE: dict[str, Json] = {
+    "text": "\n".join(f"primitive r{number} ocf:haclusterd:dummy op monitor interval=10s" for number in range(600)),
+    "source": "x",
+}
+"""A change that is larger than one entry."""
+
+
+def desk_with_agent() -> Desk:
+    desk = Desk()
+    desk.daemon.agents.known = (AgentReference("ocf", "haclusterd", "dummy"),)
+    return desk
+
+
+def test_a_large_change_is_read_while_other_requests_are_answered() -> None:
+    desk = desk_with_agent()
+    desk.daemon.background.is_held = True
+    name = desk.ask("configure.script", LARGE)
+    assert desk.response(name) is None
+    assert len(desk.daemon.background.held) == 1
+    assert status_of(desk, desk.ask("node.show")) == 0
+    desk.daemon.background.release_all()
+    desk.daemon.settle()
+    assert status_of(desk, name) == 0
+    assert len(desk.daemon.cib.configuration.resources) == 600
+
+
+def test_a_large_change_is_decided_anew_when_the_configuration_has_changed_meanwhile() -> None:
+    usual, disturbed = desk_with_agent(), desk_with_agent()
+    rounds = []
+    for desk in (usual, disturbed):
+        desk.daemon.background.is_held = True
+        name = desk.ask("configure.script", LARGE)
+        if desk is disturbed:
+            small = desk.ask("configure.script", {"text": "property batch-limit=5", "source": "y"})
+            desk.daemon.settle()
+            assert status_of(desk, small) == 0
+        rounds.append(desk.daemon.background.release_all())
+        desk.daemon.settle()
+        assert status_of(desk, name) == 0
+        assert len(desk.daemon.cib.configuration.resources) == 600
+    assert rounds[1] == rounds[0] + 1
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"), [("simulate", PLAIN), ("resource.scores", PLAIN), ("node.standby", Options(dry_run=True))]
+)
+def test_what_asks_the_scheduler_does_so_in_the_background(verb: str, options: Options) -> None:
+    desk = Desk()
+    desk.daemon.background.is_held = True
+    name = desk.ask(verb, STANDBY if verb == "node.standby" else {}, options)
+    assert desk.response(name) is None
+    desk.daemon.background.release_all()
+    assert status_of(desk, name) == 0
+
+
+def test_in_a_large_cluster_what_is_waited_for_is_looked_at_in_the_background() -> None:
+    desk = desk_with_agent()
+    loaded = desk.ask("configure.script", LARGE)
+    desk.daemon.settle()
+    assert status_of(desk, loaded) == 0
+    name = desk.ask("node.standby", STANDBY, Options(wait_ms=60_000))
+    desk.daemon.background.is_held = True
+    desk.daemon.settle()
+    assert desk.response(name) is None
+    for _ in range(5):
+        desk.daemon.put(commands.SetTransientAttribute(N2, "x", "1"))
+        desk.daemon.clock.run(1)
+    assert len(desk.daemon.background.held) == 1, "one look at a time"
+    desk.daemon.background.is_held = False
+    desk.daemon.background.release_all()
+    desk.daemon.clock.run(60_000)
+    assert desk.response(name) is not None

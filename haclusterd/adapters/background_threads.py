@@ -1,0 +1,33 @@
+"""`Background` over a few threads: the interpreter lets the main loop and the Raft thread run in between."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import TypeVar
+
+T = TypeVar("T")
+
+THREADS = 4
+
+
+class BackgroundThreads:
+    """See the module."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="background")
+
+    def run(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
+        """See `Background.run`."""
+
+        def finished(future: "Future[T]") -> None:
+            with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+                # What `work` raised is raised there, where it ends the process.
+                self._loop.call_soon_threadsafe(lambda: done(future.result()))
+
+        self._pool.submit(work).add_done_callback(finished)
+
+    def stop(self) -> None:
+        """Wait for nothing."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
