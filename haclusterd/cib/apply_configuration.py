@@ -7,6 +7,8 @@ from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.edits import apply_edits
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse
 from haclusterd.model.cluster import Cib, ConfigurationVersion
+from haclusterd.model.configuration import Configuration
+from haclusterd.model.timing import derive, longest_round_trip_ms
 
 
 def change_configuration(cib: Cib, command: commands.ChangeConfiguration, entry: Entry) -> Verdict:
@@ -21,6 +23,9 @@ def change_configuration(cib: Cib, command: commands.ChangeConfiguration, entry:
     unsafe = apply_watchdog.objection(configuration)
     if unsafe and not apply_watchdog.objection(cib.configuration):
         return refuse(cib, RefusalCode.UNSAFE_CONFIGURATION, unsafe)
+    slow = _objection_to_lease(cib.configuration, configuration, command.round_trip_ms)
+    if slow:
+        return refuse(cib, RefusalCode.UNSAFE_CONFIGURATION, slow)
     nodes = apply_watchdog.with_lease_of(cib, configuration)
     if any(nodes[name] is not status for name, status in cib.status.nodes.items()):
         cib = replace(cib, status=replace(cib.status, nodes=nodes))
@@ -29,4 +34,18 @@ def change_configuration(cib: Cib, command: commands.ChangeConfiguration, entry:
     text = f"configuration version {epoch} by {command.author}" + (f": {command.reason}" if command.reason else "")
     return accept(
         replace(cib, configuration=configuration, version=version), change(ChangeKind.CONFIGURATION_CHANGED, text)
+    )
+
+
+def _objection_to_lease(old: Configuration, new: Configuration, round_trip_ms: int) -> str:
+    """Say why a lease would not hold on this network: L >= 3h + RTT (safety.md §2); empty when it would."""
+    node_timeout_ms = apply_watchdog.lease_in_force_ms(new)
+    if node_timeout_ms == apply_watchdog.lease_in_force_ms(old):
+        return ""
+    longest_ms = longest_round_trip_ms(derive(node_timeout_ms))
+    if round_trip_ms <= longest_ms:
+        return ""
+    return (
+        f"with node-timeout={node_timeout_ms}ms the network may take {longest_ms} ms to a voter and back, "
+        f"and takes at least {round_trip_ms} ms: nodes would lose their leases"
     )

@@ -308,6 +308,9 @@ class ChangeConfiguration:
     expected_request: RequestId = RequestId("")
     """The request that made that version. A change may be made against one that is not committed yet; a number alone
     would then also fit what somebody else committed under it. Empty: whichever."""
+    round_trip_ms: int = 0
+    """What the network takes from the proposer to the farthest voter and back at least; 0: not known. A lease that does
+    not hold on such a network is refused."""
 
 
 @dataclass(frozen=True, slots=True)

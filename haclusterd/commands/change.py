@@ -59,7 +59,9 @@ def change(
     if has_errors(found):
         return Outcome(found)
     version = context.cib.version
-    command = ChangeConfiguration(version.epoch, edits, context.author, context.reason, version.request)
+    command = ChangeConfiguration(
+        version.epoch, edits, context.author, context.reason, version.request, _round_trip_ms(context)
+    )
     return Outcome(
         reports=(*found, report(Code.CONFIGURATION_CHANGED, what=done)),
         commands=(command,),
@@ -68,6 +70,12 @@ def change(
         waiting_for=waiting_for or "the cluster to settle",
         waits_by_default=waits_by_default,
     )
+
+
+def _round_trip_ms(context: Context) -> int:
+    """Return what the network takes at least to the farthest voter that is heard, and back."""
+    heard = context.live.heard if context.live is not None else {}
+    return max((heard[voter].round_trip_ms or 0 for voter in context.cib.voters() if voter in heard), default=0)
 
 
 def _brought_in(context: Context, new: Configuration, places: Places | None) -> Iterator[ReportItem]:

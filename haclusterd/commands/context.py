@@ -55,6 +55,7 @@ class HeardFrom:
     """alive, restarting or hung."""
     brain_since_ms: int = 0
     round_trip_ms: int | None = None
+    """What the network takes to it and back at least; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -552,7 +552,7 @@ def live_view(runtime: NodeRuntime) -> LiveView:
         has_quorum=has_leader and len(connected) * 2 > len(voters),
         connected_voters=connected,
         lease_remaining_ms=moment.lease_until - moment.now if moment.has_lease else None,
-        heard=_heard(pacer_report, moment.now) if pacer_report is not None else {},
+        heard=_heard(runtime, pacer_report, moment.now) if pacer_report is not None else {},
         stale_ms=_stale_ms(runtime, moment.now),
         safe_mode=runtime.safe_mode,
         scheduler_error=runtime.controller.failure,
@@ -560,7 +560,7 @@ def live_view(runtime: NodeRuntime) -> LiveView:
         transition=TransitionProgress(*progress) if progress is not None else None,
         started_at=runtime.started_at,
         history_problem=runtime.ports.history.problem(),
-        pacer_errors=pacer_report.errors if pacer_report is not None else (),
+        pacer_errors=_pacer_errors(pacer_report) if pacer_report is not None else (),
         holds=tuple(Hold(each.loop, each.longest_ms, each.recent_ms) for each in runtime.ports.holds.longest()),
     )
 
@@ -571,13 +571,18 @@ def _stale_ms(runtime: NodeRuntime, now: Instant) -> int:
     return 0 if since is None else max(1, now - since)
 
 
-def _heard(pacer_report: PacerReport, now: Instant) -> dict[NodeName, HeardFrom]:
+def _pacer_errors(pacer_report: PacerReport) -> tuple[str, ...]:
+    return (*pacer_report.errors, *filter(None, (pacer_report.watchdog_problem,)))
+
+
+def _heard(runtime: NodeRuntime, pacer_report: PacerReport, now: Instant) -> dict[NodeName, HeardFrom]:
     drift_ms = max(0, now - pacer_report.reported_at)
     return {
         item.name: HeardFrom(
             age_ms=item.age_ms + drift_ms if item.age_ms is not None else None,
             brain=str(item.brain),
             brain_since_ms=item.brain_since_ms,
+            round_trip_ms=runtime.round_trips.least_ms(item.name, runtime.timing.heartbeat_ms),
         )
         for item in pacer_report.nodes
     }

@@ -60,6 +60,7 @@ from haclusterd.runtime.history_rows import rows_of, version_of
 from haclusterd.runtime.pacer_settings import device_state, pacer_settings
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.proposer import EntryTooLarge, NeedsUpgrade, Proposer
+from haclusterd.runtime.round_trips import RoundTrips
 from haclusterd.runtime.safe_mode import SafeMode
 from haclusterd.runtime.settings import NodeSettings
 
@@ -136,6 +137,8 @@ class NodeRuntime:
         """Since when no leader is known; None while one is."""
         self._links: tuple[NodeName, ...] = ()
         self._pacer_errors: tuple[str, ...] = ()
+        self.round_trips = RoundTrips()
+        """What the network takes to the peers and back."""
         self._transfer_after = Instant(0)
         self._wanted_leader: NodeName | None = None
         """Whom a person wants to lead."""
@@ -369,6 +372,7 @@ class NodeRuntime:
             if error not in self._pacer_errors:
                 self._log("pacer.error", Priority.WARNING, error=error)
         self._pacer_errors = errors
+        self.round_trips.observe(report)
         self._wake()
 
     def _agent_finished(self, result: AgentResult) -> None:
