@@ -15,6 +15,7 @@ from haclusterd.ports.history import KeptVersion, NewVersion
 VERSIONS_KEPT: Final = 1_000
 VERSION_BYTES_KEPT: Final = 64 * 1024 * 1024
 """Of compressed contents; the oldest go first, the newest stays whatever its size."""
+ADDED_UP_EVERY: Final = 32
 CONTENT_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
@@ -33,15 +34,19 @@ def put_version(database: sqlite3.Connection, kept: KeptVersion, compressed: byt
     columns = (kept.number, kept.at, *texts, kept.digest, compressed)
     otherwise = "REPLACE" if is_newer else "IGNORE"
     database.execute(f"INSERT OR {otherwise} INTO version VALUES (?, ?, ?, ?, ?, ?)", columns)
-    _forget_versions(database)
+    (newest,) = database.execute("SELECT max(number) FROM version").fetchone()
+    database.execute("DELETE FROM version WHERE number <= ?", (newest - VERSIONS_KEPT,))
+    # As long as none is larger than its share, all together are not too large; adding up takes as long as all the rest.
+    if len(compressed) > VERSION_BYTES_KEPT // VERSIONS_KEPT or newest % ADDED_UP_EVERY == 0:
+        _forget_beyond_bytes(database)
 
 
-def _forget_versions(database: sqlite3.Connection) -> None:
+def _forget_beyond_bytes(database: sqlite3.Connection) -> None:
     sizes = database.execute("SELECT number, length(content) FROM version ORDER BY number DESC").fetchall()
     total = 0
     for position, (number, size) in enumerate(sizes):
         total += size
-        if position and (position >= VERSIONS_KEPT or total > VERSION_BYTES_KEPT):
+        if position and total > VERSION_BYTES_KEPT:
             database.execute("DELETE FROM version WHERE number <= ?", (number,))
             return
 
