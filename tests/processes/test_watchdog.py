@@ -122,3 +122,15 @@ def test_what_runs_nothing_is_not_reset_and_what_has_left_lets_go(watched: Scena
     watched.hold("it is not reset", lambda: "expired" not in device(watched, holder), for_s=2 * T_WD_MS / 1000)
     assert watched.brain(holder).poll() is None
     assert "expired" not in device(watched, leaver)
+
+
+def test_a_node_whose_policy_is_to_fence_ends_although_it_could_stop(watched: Scenario) -> None:
+    watched.configure("property no-quorum-policy=fence")
+    holder = holder_of(watched)
+    for name in others(watched, holder):
+        watched.cluster.silence(name)
+    watched.until("its end", lambda: "expired" in device(watched, holder))
+    watched.until("the end of all its processes", lambda: watched.cluster.processes(holder) == [])
+    assert "effect.condemn" in watched.log(holder)
+    watched.brain(holder).wait(5)
+    watched.pacer(holder).wait(5)
