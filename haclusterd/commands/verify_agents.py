@@ -4,6 +4,7 @@ from haclusterd.commands.verify_judgement import Judgement, pairs
 from haclusterd.model import durations
 from haclusterd.model.agents import AgentFacts, ParameterFacts
 from haclusterd.model.configuration import Primitive, effective
+from haclusterd.model.properties import meta_values
 from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
@@ -28,6 +29,7 @@ def check_agents(judgement: Judgement) -> None:
             continue
         _check_parameters(judgement, primitive, facts)
         _check_advice(judgement, primitive, facts)
+        _check_unfencing(judgement, primitive, facts)
 
 
 def _check_parameters(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:
@@ -53,6 +55,13 @@ def _check_parameters(judgement: Judgement, primitive: Primitive, facts: AgentFa
             remedy = did_you_mean(name, facts.parameters)
             agent = primitive.agent
             judgement.note(Code.UNKNOWN_PARAMETER, path, remedy=remedy, where=primitive.id, agent=agent, name=name)
+
+
+def _check_unfencing(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:
+    own = effective(expanded(primitive, judgement.configuration).meta)
+    if facts.unfences and meta_values(judgement.configuration, own=own, parent={}).get("provides") != "unfencing":
+        path = ("resource", primitive.id)
+        judgement.note(Code.UNFENCING_NOT_SAID, path, where=primitive.id, agent=primitive.agent)
 
 
 def _is_special(name: str, *, is_device: bool) -> bool:

@@ -31,3 +31,5 @@ class AgentFacts:
     parameters: Mapping[str, ParameterFacts] = field(default_factory=dict)
     action_timeouts_ms: Mapping[str, int | None] = field(default_factory=dict)
     """By action's name; None: no advice."""
+    unfences: bool = False
+    """Of a fence agent: whether it must let each node in when that joins (`on` is automatic)."""

@@ -36,7 +36,9 @@ class AgentMetadata:
     def facts(self) -> AgentFacts:
         """Return the part that a configuration is judged by."""
         timeouts = {name: each.timeout_ms for name, each in self.actions.items()}
-        return AgentFacts(self.version, self.shortdesc, self.parameters, timeouts)
+        on = self.actions.get("on")
+        unfences = on is not None and on.attributes.get("automatic") == "1"
+        return AgentFacts(self.version, self.shortdesc, self.parameters, timeouts, unfences)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,7 @@ class Code(StrEnum):
     TIMEOUT_TOO_SHORT = "TIMEOUT_TOO_SHORT"
     TIMEOUT_TOO_LONG = "TIMEOUT_TOO_LONG"
     TIMEOUT_BELOW_ADVICE = "TIMEOUT_BELOW_ADVICE"
+    UNFENCING_NOT_SAID = "UNFENCING_NOT_SAID"
     NO_MONITOR = "NO_MONITOR"
     CONSTRAINT_WITH_ITSELF = "CONSTRAINT_WITH_ITSELF"
     ORDER_CYCLE = "ORDER_CYCLE"
@@ -239,6 +240,10 @@ CODES: dict[Code, CodeRow] = {
     Code.TIMEOUT_BELOW_ADVICE: CodeRow(
         "{where}: timeout {timeout} is below the agent's advice {advice}", _CONFIGURATION, "raise it to {advice}",
         severity=_WARNING,
+    ),
+    Code.UNFENCING_NOT_SAID: CodeRow(
+        "{where}: agent {agent} must let each node in when it joins, and nothing says so: it will not be asked to",
+        _CONFIGURATION, "add meta provides=unfencing", severity=_WARNING,
     ),
     Code.NO_MONITOR: CodeRow(
         "{resource} has no recurring monitor: its failures are not noticed", _CONFIGURATION,

@@ -31,6 +31,7 @@ AGENTS = {
     "stonith:fence_x": AgentFacts(
         parameters={name: ParameterFacts(is_required=True) for name in ("action", "plug", "port", "ip")}
     ),
+    "stonith:fence_fabric": AgentFacts(unfences=True),
     "stonith:fence_y": AgentFacts(
         parameters={"login": ParameterFacts(is_required=True), "username": ParameterFacts(obsoletes="login")}
     ),
@@ -136,6 +137,8 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("primitive g stonith:fence_y", [("MISSING_PARAMETER", "1:11")]),
         ("primitive g stonith:fence_y login=a", []),
         ("primitive g stonith:fence_y username=a", []),
+        ("primitive g stonith:fence_fabric", [("UNFENCING_NOT_SAID", "1:11")]),
+        ("primitive g stonith:fence_fabric meta provides=unfencing", []),
         ("primitive g stonith:fence_x ip=1 pcmk_host_map=n1:1 pcmk_off_retries=3 provides=x", []),
         ("primitive g stonith:fence_x ip=1 pcmk_delay_max=5", []),
         ("primitive g stonith:fence_x ip=1 pcmk_reboot_timeout=soon", [("BAD_VALUE", "1:34")]),
