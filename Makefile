@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static swarm kill-loop conformance fuzz-scheduler fuzz-journal bench-scheduler bench-store lab bench-failover bench-large tour wheel reference lock
+.PHONY: help setup demo test quick lint static swarm kill-loop conformance fuzz-scheduler fuzz-journal fuzz-decoders bench-scheduler bench-store lab bench-failover bench-large tour wheel reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -60,6 +60,9 @@ bench-scheduler: setup  ## CPU time and memory of the scheduler beside crm_simul
 
 fuzz-journal: setup  ## every cut and flipped bit of the store's files, and a kill at each of its system calls; STEP=1
 	@$(BIN)/python -m tests.fuzzing.journal --step $(or $(STEP),1)
+
+fuzz-decoders: setup  ## damaged input for everything that reads what others wrote; SECONDS=60 SEED=1
+	@$(BIN)/python -m tests.fuzzing.decoders --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)
 
 bench-store: setup  ## new leaders, commits and elections of whole daemons; LEADERS=30 COMMITS=600 IDLE=10 (minutes)
 	@$(BIN)/python -m tests.benchmarks.store --leaders $(or $(LEADERS),30) --commits $(or $(COMMITS),600) \

@@ -9,7 +9,6 @@ other cluster. Reading trusts nothing; its only exception is BackupDamaged.
 """
 
 import base64
-import binascii
 import hashlib
 import json
 import zlib
@@ -17,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from haclusterd.cib.codec import CodecError, decode_cib, encode_cib
+from haclusterd.cib.codec import decode_cib, encode_cib
 from haclusterd.model.cluster import Cib, ConfigurationVersion
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.instants import WallTime
@@ -117,7 +116,10 @@ def _documents(text: str) -> Iterator[dict[str, Any]]:
         digest, _, body = line.partition(" ")
         if hashlib.sha256(body.encode(errors="replace")).hexdigest() != digest:
             raise BackupDamaged(number, "checksum mismatch")
-        document = json.loads(body)
+        try:
+            document = json.loads(body)
+        except (ValueError, RecursionError):
+            raise BackupDamaged(number, "no JSON") from None
         if not isinstance(document, dict):
             raise BackupDamaged(number, "no object")
         yield document
@@ -136,8 +138,8 @@ def _unpacked(number: int, document: dict[str, Any]) -> Cib:
     try:
         unpacker = zlib.decompressobj()
         data = unpacker.decompress(base64.b64decode(str(document.get("data")), validate=True), STATE_BYTES_MAX)
-        if not unpacker.eof:
-            raise BackupDamaged(number, f"more than {STATE_BYTES_MAX} bytes, or cut off")
-        return decode_cib(data)
-    except (binascii.Error, zlib.error, CodecError) as error:
+        if unpacker.eof:
+            return decode_cib(data)
+    except (ValueError, zlib.error) as error:
         raise BackupDamaged(number, str(error)) from None
+    raise BackupDamaged(number, f"more than {STATE_BYTES_MAX} bytes, or cut off")

@@ -62,7 +62,7 @@ def until_equal(scenario: Scenario) -> None:
 
 def test_who_was_away_for_long_remembers_what_happened_meanwhile(scenario: Scenario) -> None:
     scenario.form()
-    scenario.configure("property batch-limit=3")
+    scenario.configure("property batch-limit=3 brain-timeout=60s")
     leave(scenario, "n3")
     scenario.configure("property batch-limit=4")
     write(scenario, WRITES)
@@ -78,7 +78,7 @@ def test_who_was_away_for_long_remembers_what_happened_meanwhile(scenario: Scena
 
 
 def test_a_history_that_is_gone_damaged_or_cannot_be_written_comes_back_and_hinders_nobody(scenario: Scenario) -> None:
-    scenario.form().with_service()
+    scenario.form().with_service("property brain-timeout=60s")
     write(scenario, 20)
     path = crash(scenario, "n3")
     for each in path.parent.glob("history.sqlite*"):
