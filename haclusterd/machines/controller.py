@@ -219,7 +219,9 @@ class ControllerMachine:
         assert self._leads_term is not None
         self._term = self._leads_term
         self._membership = MembershipMachine(self._node, self._term, self._timing, moment.now, rules=self._rules)
-        self._director = FencingDirector(self._node, self._term, self._timing, rules=self._rules)
+        self._director = FencingDirector(
+            self._node, self._term, self._timing, boot_id=self._incarnation.boot_id, rules=self._rules
+        )
         self._transition = None
         self._transitions = 0
         self._is_plan_due = True

@@ -54,8 +54,12 @@ NOTHING_WANTED = Wanted()
 class FencingDirector:
     """Directs fencing while this node is DC; made anew each time."""
 
-    def __init__(self, node: NodeName, term: Term, timing: Timing, *, rules: SafetyRules = ALL_RULES) -> None:
+    def __init__(
+        self, node: NodeName, term: Term, timing: Timing, *, boot_id: str = "", rules: SafetyRules = ALL_RULES
+    ) -> None:
+        """`boot_id`: in which boot this DC runs, which may be one that was to end."""
         self._node = node
+        self._boot_id = boot_id
         self._term = term
         self._timing = timing
         self._rules = rules
@@ -113,6 +117,8 @@ class FencingDirector:
         succeeded_at = self._succeeded_at.setdefault(order.key, moment.now)
         evidence = evidence_since(cib, order, self._node, report, since=succeeded_at, timing=self._timing)
         if self._rules.heard_after_fence_is_a_lie:
+            if self._is_in_the_boot_of(order):
+                return (_failed(order, FenceOutcome.LIED, f"{order.target} itself is DC afterwards"),)
             if evidence.listener is not None:
                 return (_failed(order, FenceOutcome.LIED, f"{evidence.listener} heard {order.target} afterwards"),)
             if not evidence.is_complete:
@@ -121,6 +127,11 @@ class FencingDirector:
         detail = f"{order.action} with {order.device} by {order.executor}"
         command = Fenced(order.target, order.target_incarnation, order.key, FenceOutcome.FENCED, detail)
         return (Propose(f"fenced:{order.key}", command),)
+
+    def _is_in_the_boot_of(self, order: FenceOrder) -> bool:
+        """Tell whether this very DC was to end: nobody hears himself, so silence would prove nothing."""
+        target = order.target_incarnation
+        return order.target == self._node and target is not None and target.boot_id == self._boot_id
 
     def _distrust(
         self, cib: Cib, status: NodeStatus, report: PacerReport | None, moment: Moment

@@ -216,6 +216,18 @@ def test_the_life_after_a_reboot_is_no_lie(witness: HeardNode) -> None:
     assert dc.state() is NodeState.FENCED
 
 
+@pytest.mark.parametrize(("boot_id", "is_believed"), [(life(N2).boot_id, False), ("a later boot", True)])
+def test_a_dc_that_was_to_end_itself_is_no_witness_of_its_silence(boot_id: str, is_believed: bool) -> None:
+    dc = Dc()
+    dc.agent_succeeded()
+    dc.director = FencingDirector(N2, Term(2), TIMING, boot_id=boot_id)
+    for waited_ms in (0, 3000, 6000):
+        now = NOW + waited_ms
+        others = (heard(N1, now - 10, now=now), heard(N3, now - 10, hears={N2: LONG_AGO_MS}, now=now))
+        dc.step(PacerReport(Instant(now), None, others), moment(now))
+    assert (dc.state() is NodeState.FENCED) == is_believed
+
+
 def test_without_a_report_of_the_time_since_nothing_is_believed() -> None:
     dc = Dc()
     dc.agent_succeeded()
