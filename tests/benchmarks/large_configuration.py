@@ -10,6 +10,7 @@ thread was held up by its own work, as the daemons tell. Any election, and a lea
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -151,7 +152,7 @@ class Bench:
 
         def is_settled() -> bool:
             statuses = [self.status(name) for name in self.cluster.names]
-            running = sum(1 for each in statuses[0].get("resources", ()) if each.get("running_on"))
+            running = sum(1 for each in statuses[0].get("resources", ()) if each.get("instances"))
             progress = next((each["transition"] for each in statuses if each.get("transition")), None)
             if time.monotonic() - said[0] > 10:
                 said[0] = time.monotonic()
@@ -187,6 +188,7 @@ def main() -> int:
     parser.add_argument("--started", type=int, default=100)
     parser.add_argument("--probe-s", type=float, default=900.0)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # So that nothing is left running.
     directory = Path(tempfile.mkdtemp(prefix="haclusterd-large-"))
     cluster = LocalCluster(directory, environment={"PYTHONUNBUFFERED": "1", **dict(os.environ)})
     cluster.setup()

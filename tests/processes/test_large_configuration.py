@@ -32,3 +32,11 @@ def test_a_change_larger_than_one_entry_is_made_as_one(scenario: Scenario) -> No
     shown = scenario.cluster.call("n2", "configure.show").data
     assert isinstance(shown, dict)
     assert str(shown["text"]).count("primitive r") == COUNT
+    scenario.until("all of it probed and nothing left to do", lambda: is_probed(scenario))
+    assert {hold["loop"] for hold in scenario.status("n1")["holds"]} == {"main", "raft"}
+
+
+def is_probed(scenario: Scenario) -> bool:
+    """Tell whether every resource was probed on every node, and nothing is left to do."""
+    lines = "".join(scenario.log(name) for name in scenario.cluster.names).splitlines()
+    return sum("event.agent-finished" in line for line in lines) >= 3 * COUNT and scenario.is_idle()
