@@ -248,12 +248,14 @@ class Machine:
 
 
 def sweep_groups() -> None:
-    """Remove what is left of the lab's own groups."""
+    """Remove what is left of this lab's groups, and of those of labs that were killed."""
     for top in GROUPS:
-        for directory in (top / f"{os.getpid()}", top):
-            if directory.is_dir() and not any(each.is_dir() for each in directory.iterdir()):
-                with contextlib.suppress(OSError):
-                    directory.rmdir()
+        owners = [each for each in top.iterdir() if each.is_dir()] if top.is_dir() else []
+        gone = [each for each in owners if each.name == f"{os.getpid()}" or not Path("/proc", each.name).exists()]
+        for directory in (*(group for owner in gone for group in owner.iterdir() if group.is_dir()), *gone, top):
+            # What is in use, by processes or by another lab, cannot be removed.
+            with contextlib.suppress(OSError):
+                directory.rmdir()
 
 
 def _signal(pid: int, number: int) -> None:
