@@ -15,6 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -116,6 +117,7 @@ class Daemon:
         self._loop = loop
         self._ended: asyncio.Future[int] = loop.create_future()
         self._is_draining = False
+        self._writer = ThreadPoolExecutor(max_workers=1)
         complete_adoption(installation.directory)
         authority = AuthorityFiles(installation.directory)
         settings = replace(_node_settings(installation), adopt=self._adopt)
@@ -255,7 +257,8 @@ class Daemon:
             except OSError as error:
                 self._log.write("members.not-written", priority=Priority.WARNING, problem=str(error))
 
-        self._loop.run_in_executor(None, work)
+        # One thread: what is newest is written last.
+        self._loop.run_in_executor(self._writer, work)
 
     def _drain(self) -> None:
         if self._is_draining:

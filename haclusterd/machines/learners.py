@@ -4,7 +4,7 @@ A voter that lacks the log would hold up every commit until it has it, so it get
 thesis §4.2.1). Nothing here decides how many voters there are: a person did, when the member was added.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from haclusterd.cib.apply_members import waits_for
@@ -34,9 +34,12 @@ class LearnersMachine:
         """Raft says which learners have caught up."""
         self._ready = learners
 
-    def step(self, cib: Cib, term: Term, moment: Moment) -> Sequence[Effect]:
-        """Propose the next voter, if one is due."""
-        command = next_voter(cib, self._ready, self._rules)
+    def step(self, cib: Cib, term: Term, moment: Moment, heard: Collection[NodeName]) -> Sequence[Effect]:
+        """Propose the next voter, if one is due.
+
+        `heard`: whose heartbeats and this node's go both ways. A voter that cannot echo would end the others' leases.
+        """
+        command = next_voter(cib, tuple(name for name in self._ready if name in heard), self._rules)
         self._is_waiting = command is not None
         if command is None or moment.now < self._retry_at:
             return ()

@@ -80,6 +80,11 @@ def majority_newest(votes: Iterable[Instant | None], voter_count: int) -> Instan
     return newest_first[majority - 1] if len(newest_first) >= majority else None
 
 
+def _voters_of(settings: PacerSettings) -> tuple[NodeName, ...]:
+    own = (settings.node,) if settings.is_voter else ()
+    return tuple(sorted((*own, *(peer.name for peer in settings.peers if peer.is_voter))))
+
+
 @dataclass(slots=True)
 class _Peer:
     """What is known of one peer."""
@@ -200,6 +205,10 @@ class PacerMachine:
         self._is_brain_connected = True
         if old is None or old.incarnation != settings.incarnation:
             self._begin_incarnation(settings, now)
+        elif _voters_of(old) != _voters_of(settings):
+            # What the voters before have echoed stays true (safety.md §2): a voter that has not been heard yet must not
+            # end the lease of those who let it in.
+            self._lease_floor = max(self._lease_floor, self._lease_until(old))
         peers = {}
         for address in sorted(settings.peers, key=lambda peer: peer.name):
             peer = self._peers.get(address.name) or _Peer(address, proved_at=self._started_at)

@@ -496,7 +496,8 @@ class NodeRuntime:
         report = self._ports.pacer.report()
         self._perform_all(self._controller.step(self._cib, changes, report, self.moment()))
         if self._controller.is_dc:
-            self._perform_all(self._learners.step(self._cib, self._leadership.term, self.moment()))
+            heard = _heard_both_ways(report)
+            self._perform_all(self._learners.step(self._cib, self._leadership.term, self.moment(), heard))
 
     def _finish_leaving(self) -> None:
         if not self._draining.is_draining:
@@ -687,3 +688,8 @@ class NodeRuntime:
 
     def _log(self, kind: str, priority: Priority = Priority.INFO, /, **fields: str | int | bool | None) -> None:
         self._ports.log.write(kind, priority=priority, **fields)
+
+
+def _heard_both_ways(report: PacerReport | None) -> frozenset[NodeName]:
+    nodes = () if report is None else report.nodes
+    return frozenset(node.name for node in nodes if node.answered_at is not None)

@@ -24,8 +24,14 @@ def cluster(tmp_path: Path) -> Iterator[GrowingCluster]:
 def test_a_cluster_grows_from_one_node_to_three(cluster: GrowingCluster) -> None:
     cluster.begin("n1")
     cluster.until("n1 to be the DC", lambda: cluster.status()["dc"] == "n1")
+    cluster.with_service()
+    service = cluster.service_pids("n1")
     cluster.grow("n2", "n3")
     assert cluster.voters() == {"n1", "n2", "n3"}
+    # Whoever grows a cluster interrupts nothing in it.
+    assert cluster.service_pids("n1") == service
+    assert cluster.events("node-lost") == []
+    assert "reincarnat" not in cluster.log("n1")
     assert cluster.members_by_node() == dict.fromkeys(("n1", "n2", "n3"), ("n1", "n2", "n3"))
 
 

@@ -295,11 +295,16 @@ def test_a_voters_restart_does_not_undo_what_it_has_echoed(subject: Subject) -> 
     assert subject.lease_until() == BEGIN + T
 
 
-def test_when_a_voter_is_removed_the_lease_is_counted_anew(subject: Subject) -> None:
+def test_when_a_voter_is_removed_what_it_gave_stays_and_it_gives_no_more(subject: Subject) -> None:
     subject.run_until(BEGIN + 200)
     subject.hear("n2", echo=BEGIN)
     subject.configure(settings(voters=["n1", "n3"], others=["n2"]))
-    assert subject.lease_until() == NO_LEASE
+    assert subject.lease_until() == BEGIN + T
+    subject.run_until(BEGIN + 400)
+    subject.hear("n2", echo=BEGIN + 200)
+    assert subject.lease_until() == BEGIN + T
+    subject.hear("n3", echo=BEGIN + 200)
+    assert subject.lease_until() == BEGIN + 200 + T
 
 
 def test_the_pacers_restart_leaves_the_lease_of_the_same_brain() -> None:
@@ -617,3 +622,23 @@ def test_feed_only_with_lease_and_young_verdict_or_when_empty(
     subject.now = end
     subject.tick()
     assert subject.machine.may_feed(Instant(end)) is may_feed
+
+
+def test_a_new_voter_ends_no_lease_and_one_that_stays_mute_does_in_the_end() -> None:
+    """Growing from one voter to two: n2 votes from the instant in which n1 follows, and has echoed nothing yet."""
+    alone = Subject(settings(["n1"], ["n2"]))
+    alone.tick()
+    given = alone.lease_until()
+    assert given > alone.now
+    alone.configure(settings(["n1", "n2"]))
+    assert alone.lease_until() == given
+    alone.run_until(BEGIN + 600)
+    assert alone.lease_until() == given, "n1 alone adds nothing"
+
+
+def test_a_lease_is_not_kept_longer_than_shorter_timers_allow() -> None:
+    alone = Subject(settings(["n1"], ["n2"]))
+    alone.tick()
+    given = alone.lease_until()
+    alone.configure(replace(settings(["n1", "n2"]), node_timeout_ms=T // 2))
+    assert alone.lease_until() == given - T // 2
