@@ -271,7 +271,19 @@ class MembershipMachine:
             return ()
         if status.state is NodeState.UNSEEN and not self._has_waited(moment):
             return ()
+        if self._has_just_joined(status, moment):
+            return ()
         return (self._lost(status, f"its daemon is {heard.brain} for {away_ms} ms", {self._node: away_ms}),)
+
+    def _has_just_joined(self, status: NodeStatus, moment: Moment) -> bool:
+        """Tell whether this life joined so recently that no heartbeat need say yet that its daemon is back."""
+        assert self._known is not None
+        joined_at = self._known[status.name][1]
+        told_at = after(joined_at, FRESH_HEARTBEATS * self._timing.heartbeat_ms)
+        if joined_at == self._since or moment.now >= told_at:
+            return False
+        self._wake_in(told_at - moment.now, moment)
+        return True
 
     def _judge_hearing(
         self, cib: Cib, view: _View, quorum: tuple[NodeName, ...], status: NodeStatus, moment: Moment

@@ -202,6 +202,9 @@ class PacerMachine:
         old = self._settings
         self._settings = settings
         self._timing = derive(settings.node_timeout_ms, settings.brain_timeout_ms)
+        if not self._is_brain_connected:
+            # Stamps from before are another process's; a new life of the same process is not away for a moment.
+            self._brain_gone_at = now
         self._is_brain_connected = True
         if old is None or old.incarnation != settings.incarnation:
             self._begin_incarnation(settings, now)
@@ -311,7 +314,6 @@ class PacerMachine:
         self._own_vote = None
         for peer in self._peers.values():
             peer.vote = None
-        self._brain_gone_at = now
 
     def _count_vote(self, peer: _Peer, echo: Receipt | None, now: Instant) -> None:
         settings = self._settings

@@ -237,6 +237,17 @@ def test_a_host_without_a_daemon_is_lost_after_brain_timeout(brain: BrainState, 
     assert found == ([N2] if is_lost else [])
 
 
+def test_a_daemon_that_joined_a_moment_ago_was_there_a_moment_ago() -> None:
+    """It took long to start; that it lives again is not yet in a heartbeat, but its Join is in the log."""
+    dc = Dc(Cluster(joined=[N1, N3]))
+    away = heard(N2, 50, brain=BrainState.RESTARTING, away_ms=11_000)
+    dc.cluster.must(Join(N2, life(N2)))
+    assert dc.lost(away, heard(N3)) == []
+    later = NOW + 3 * TIMING.heartbeat_ms
+    assert NOW < dc.machine.deadline() <= later
+    assert dc.lost(away, heard(N3), at=later) == [N2], "one that joins and ends, again and again, is not there"
+
+
 def test_a_daemon_that_lives_is_never_lost_for_the_time_it_has_lived() -> None:
     assert Dc().lost(heard(N2, 50, away_ms=3_600_000), heard(N3)) == []
 

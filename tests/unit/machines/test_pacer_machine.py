@@ -571,6 +571,15 @@ def test_a_life_of_a_quarter_of_brain_timeout_ends_the_absence_of_a_brain(subjec
     assert away_ms <= 600
 
 
+def test_a_brain_that_begins_a_new_life_in_the_same_process_is_not_gone(subject: Subject) -> None:
+    """Each Join that is refused or undone makes it begin anew: told as restarting, it would be lost again at once."""
+    subject.page = page(stamped_at=BEGIN + 150)
+    subject.run_until(BEGIN + 400)
+    subject.configure(settings(own=life("n1", 2)))
+    subject.run_until(BEGIN + 600)
+    assert brain_told(subject)[0] is BrainState.ALIVE
+
+
 def test_both_loops_of_the_brain_must_live(subject: Subject) -> None:
     subject.page = replace(page(stamped_at=BEGIN + 100), raft_stamped_at=Instant(0))
     subject.run_until(BEGIN + 200)
