@@ -38,6 +38,8 @@ PORT_OFFSET = 1
 """From the port of Raft to that of the door."""
 CLOCKS_MAX_MS = 300_000
 """Clocks that differ by more make certificates and histories worthless."""
+REPEAT_MS = 60_000
+"""How long whoever was admitted may ask again: the answer may have been lost."""
 WRONG_PROOFS_MAX = 5
 """After so many an invitation is withdrawn."""
 INVITATIONS_MAX = 32
@@ -268,6 +270,9 @@ class EnrolmentService:
             invitation.admitted, invitation.certificate = None, ""
             self._deny(visit, application.node, problem)
             return
+        clock = self._runtime.ports.clock
+        invitation.expires_at = min(invitation.expires_at, after(clock.now(), REPEAT_MS))
+        clock.call_at(invitation.expires_at, self._tidy)
         cib = self._runtime.cib
         self._log("admitted", Priority.NOTICE, invitation=invitation.name, node=str(application.node))
         members = tuple(cib.members[name] for name in sorted(cib.members))

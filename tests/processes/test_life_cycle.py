@@ -63,6 +63,9 @@ def test_a_cluster_that_was_set_up_by_files_takes_new_nodes(tmp_path: Path) -> N
         assert made.voters() == {"n1", "n2", "n3"}
         made.until("everybody to hear n4", lambda: made.online() == {"n1", "n2", "n3", "n4"})
         made.hold("n4 to be online", lambda: made.states()["n4"] == "online", 3)
+        made.join("w5", "--authority", str(authority), "--witness")
+        made.until("the witness to vote", lambda: made.voters() == {"n1", "n2", "n3", "w5"})
+        assert made.members()["w5"]["is_witness"]
         assert made.events("node-lost") == []
     finally:
         made.close()
