@@ -7,7 +7,7 @@ cannot be done at once is waited for by the caller, or done by repeating the com
 from collections.abc import Callable
 from dataclasses import replace
 
-from haclusterd.cib.apply_members import objection_to
+from haclusterd.cib.apply_members import VOTERS_MAX, objection_to
 from haclusterd.cib.commands import ChangeMembers, Command, RequestLeave, Retire
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.certificates import fingerprint_of
@@ -71,6 +71,8 @@ def _terms(context: Context, arguments: Arguments) -> tuple[InvitationTerms | No
         objections.append(report(Code.BAD_ARGUMENT, name="--valid", problem=error))
     if not objections and not 0 < valid_ms <= VALID_MAX_MS:
         objections.append(report(Code.BAD_ARGUMENT, name="--valid", problem="at most seven days"))
+    if not arguments.flag("learner") and _is_full(context.cib):
+        objections.append(_full())
     authority = arguments.word("authority")
     if authority and not authority.startswith("/"):
         objections.append(report(Code.BAD_ARGUMENT, name="--authority", problem="it must begin with /"))
@@ -85,6 +87,15 @@ def _terms(context: Context, arguments: Arguments) -> tuple[InvitationTerms | No
         port=port or None,
         authority=authority,
     ), ()
+
+
+def _is_full(cib: Cib) -> bool:
+    return len(cib.voters()) + sum(member.wants_vote for member in cib.members.values()) >= VOTERS_MAX
+
+
+def _full() -> ReportItem:
+    remedy = "let it be a member without a vote: crm cluster invite --learner"
+    return report(Code.REFUSED, problem=f"{VOTERS_MAX} nodes vote already, or will", remedy=remedy)
 
 
 def advice_for(cib: Cib, more: int) -> tuple[ReportItem, ...]:
@@ -227,6 +238,8 @@ def vote(context: Context, arguments: Arguments) -> Outcome:
     is_wanted = arguments.word("state") == "on"
     if is_wanted == member.is_voter:
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{name} {'votes' if is_wanted else 'has no vote'}"),))
+    if is_wanted and _is_full(context.cib):
+        return refusal(report(Code.REFUSED, problem=f"{VOTERS_MAX} nodes vote already, or will"))
     if is_wanted:
         return _changed(context, replace(member, wants_vote=True), f"{name} gets a vote when it has caught up", 1)
     if context.cib.voters() == (name,):

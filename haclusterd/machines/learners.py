@@ -7,7 +7,7 @@ thesis §4.2.1). Nothing here decides how many voters there are: a person did, w
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from haclusterd.cib.apply_members import waits_for
+from haclusterd.cib.apply_members import VOTERS_MAX, waits_for
 from haclusterd.cib.commands import ChangeMembers
 from haclusterd.machines.effects import Effect, Propose
 from haclusterd.machines.moment import Moment
@@ -56,6 +56,8 @@ def next_voter(
     cib: Cib, ready: tuple[NodeName, ...], rules: SafetyRules = ALL_RULES
 ) -> ChangeMembers | None:
     """Return the change that gives the next learner its vote; None when there is none, or it must wait."""
+    if len(cib.voters()) >= VOTERS_MAX:
+        return None
     for name in sorted(ready):
         member = cib.members.get(name)
         status = cib.status.nodes.get(name)

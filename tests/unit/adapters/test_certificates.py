@@ -8,10 +8,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from haclusterd.adapters.certificates import (
     Credentials,
+    adopt_certificate,
+    begin_renewal,
+    complete_adoption,
     create_authority,
     heartbeat_keys,
     issue_certificate,
     node_name_of,
+    require_credentials,
+    sign_renewal,
     tls_context,
     write_authority,
     write_node_credentials,
@@ -104,3 +109,62 @@ def test_a_node_name_is_read_from_exactly_one_common_name() -> None:
     assert node_name_of({"subject": ((("commonName", "n1"),), (("commonName", "n2"),))}) is None
     assert node_name_of({"subject": ((("organizationName", "n1"),),)}) is None
     assert node_name_of({}) is None
+
+
+def test_a_renewal_is_asked_for_with_the_present_key_and_taken_into_use(
+    tmp_path: Path, authority: Credentials
+) -> None:
+    present = set_up(tmp_path, authority, N1)
+    home = tmp_path / N1
+    asked = begin_renewal(home, N1)
+    assert "PRIVATE" not in asked
+    signed = sign_renewal(authority, asked, N1, ["127.0.0.1"], present=present, now=NOW)
+    assert adopt_certificate(home, signed)
+    own = Credentials((home / "node.pem").read_bytes(), (home / "node.key").read_bytes())
+    require_credentials(authority.certificate, N1, own)
+    assert own.certificate == signed != present
+    assert mode(home / "node.key") == 0o600
+    assert sorted(path.name for path in home.iterdir()) == ["authority.pem", "node.key", "node.pem"]
+    assert not adopt_certificate(home, signed), "it is in use"
+
+
+def test_nobody_renews_in_anothers_name(tmp_path: Path, authority: Credentials) -> None:
+    of_n1, of_n2 = (set_up(tmp_path, authority, node) for node in (N1, N2))
+    forged = begin_renewal(tmp_path / N2, N1)
+    for asked, present, why in (
+        (forged, of_n1, "not signed with the key of n1"),
+        (forged, of_n2, "another node's"),
+        (forged.rpartition("\n")[0], of_n1, "not signed"),
+        ("", of_n1, "not signed"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            sign_renewal(authority, asked, N1, [], present=present, now=NOW)
+    stranger = create_authority(CLUSTER, now=NOW)
+    with pytest.raises(ValueError, match="not of this cluster"):
+        sign_renewal(stranger, begin_renewal(tmp_path / N1, N1), N1, [], present=of_n1, now=NOW)
+
+
+@pytest.mark.parametrize("done", [0, 1])
+def test_a_renewal_that_was_cut_short_is_completed_at_the_next_start(
+    tmp_path: Path, authority: Credentials, done: int
+) -> None:
+    present = set_up(tmp_path, authority, N1)
+    home = tmp_path / N1
+    signed = sign_renewal(authority, begin_renewal(home, N1), N1, [], present=present, now=NOW)
+    (home / "node-next.pem").write_bytes(signed)
+    if done:
+        (home / "node-next.key").rename(home / "node.key")
+    complete_adoption(home)
+    own = Credentials((home / "node.pem").read_bytes(), (home / "node.key").read_bytes())
+    require_credentials(authority.certificate, N1, own)
+    assert own.certificate == signed
+    complete_adoption(home)
+
+
+def test_a_certificate_for_another_key_is_not_taken_into_use(tmp_path: Path, authority: Credentials) -> None:
+    set_up(tmp_path, authority, N1)
+    begin_renewal(tmp_path / N1, N1)
+    other = issue_certificate(authority, N1, [], now=NOW).certificate
+    before = (tmp_path / N1 / "node.pem").read_bytes()
+    assert not adopt_certificate(tmp_path / N1, other)
+    assert (tmp_path / N1 / "node.pem").read_bytes() == before

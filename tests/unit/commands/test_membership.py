@@ -7,8 +7,10 @@ import pytest
 
 from haclusterd.cib.commands import ChangeMembers, RequestLeave, Retire
 from haclusterd.commands import registry
+from haclusterd.commands.certificates import ending
 from haclusterd.commands.context import Context, HeardFrom, LiveView
 from haclusterd.commands.outcome import Outcome
+from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.cluster import Cib, Member, Membership, NodeState, NodeStatus, Status
 from haclusterd.model.enrolment import InvitationTerms
 from haclusterd.model.ids import Incarnation, NodeName
@@ -147,3 +149,47 @@ def test_votes() -> None:
     assert on.until is not None
     assert on.until(cib, LIVE)
     assert codes(ask("cluster.vote", cluster("n1"), node="n1", state="off")) == [Code.REFUSED]
+
+
+def test_at_most_seven_vote() -> None:
+    cib = cluster(*(f"n{number}" for number in range(1, 8)))
+    assert codes(ask("cluster.invite", cib)) == [Code.REFUSED]
+    assert ask("cluster.invite", cib, learner=True).invite == InvitationTerms(is_learner=True)
+    eighth = Member(NodeName("n8"), (("10.0.0.8", 7400),), is_voter=False)
+    more = replace(cib, members={**cib.members, eighth.name: eighth})
+    assert codes(ask("cluster.vote", more, node="n8", state="on")) == [Code.REFUSED]
+
+
+DAY_MS = 24 * 3600 * 1000
+
+
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [(10, "ends in 10 days"), (59, "ends in 59 days"), (-3, "ended 3 days ago"), (61, None), (4000, None)],
+)
+def test_the_status_names_a_certificate_that_ends_soon(days: int, said: str | None) -> None:
+    now = 1_800_000_000_000
+    facts = CertificateFacts(N2, "ab" * 32, WallTime(now - DAY_MS), WallTime(now + days * DAY_MS))
+    live = replace(LIVE, certificates={N2: facts, NodeName("gone"): facts})
+    context = Context(cluster("n1", "n2", "n3"), WallTime(now), "root@n1", live=live)
+    assert list(ending(context)) == ([] if said is None else [(N2, said)])
+    shown: Any = registry.run("cluster.certificates", {}, context).data
+    assert [row["node"] for row in shown["certificates"]] == ["n1", "n2", "n3"]
+
+
+@pytest.mark.parametrize(
+    ("node", "is_forced", "expected"),
+    [("n2", False, [Code.UNSAFE]), ("n2", True, [Code.REQUESTED]), ("CD" * 32, False, [Code.REQUESTED]),
+     ("n3", False, [Code.REFUSED]), ("n8", False, [Code.NO_SUCH_NODE])],
+)  # fmt: skip
+def test_what_is_revoked(node: str, is_forced: bool, expected: list[Code]) -> None:
+    facts = CertificateFacts(N2, "ab" * 32, WallTime(0), WallTime(DAY_MS))
+    live = replace(LIVE, certificates={N2: facts})
+    outcome = ask(
+        "cluster.certificates", cluster("n1", "n2", "n3"), live, is_forced=is_forced, action="revoke", node=node
+    )
+    assert codes(outcome) == expected
+    if outcome.commands:
+        (change,) = outcome.commands
+        assert isinstance(change, ChangeMembers)
+        assert change.revoked == (("ab" * 32,) if node == "n2" else ("cd" * 32,))
