@@ -17,11 +17,14 @@ from haclusterd.adapters.installation import InstallationIncomplete, share_direc
 
 RAFT_PORT: Final = 7400
 UNITS: Final = ("haclusterd-pacer.service", "haclusterd.service")
-SYSTEMD_RUNS: Final = Path("/run/systemd/system")
-UNIT_DIRECTORY: Final = Path("/etc/systemd/system")
-_FILES: Final = (("haclusterd.sysusers", "/etc/sysusers.d/haclusterd.conf", ("systemd-sysusers",)),
-                 ("haclusterd.tmpfiles", "/etc/tmpfiles.d/haclusterd.conf",
-                  ("systemd-tmpfiles", "--create", "/etc/tmpfiles.d/haclusterd.conf")))  # fmt: skip
+_SYSTEMD_RUNS: Final = "run/systemd/system"
+_UNIT_PLACES: Final = ("etc/systemd/system", "usr/lib/systemd/system", "lib/systemd/system")
+"""Where a unit may be already; it is put into the first."""
+_SYSUSERS, _TMPFILES = "etc/sysusers.d/haclusterd.conf", "etc/tmpfiles.d/haclusterd.conf"
+_FILES: Final = (
+    ("haclusterd.sysusers", _SYSUSERS, ("systemd-sysusers", f"/{_SYSUSERS}")),
+    ("haclusterd.tmpfiles", _TMPFILES, ("systemd-tmpfiles", "--create", f"/{_TMPFILES}")),
+)
 _SIOCGIFADDR: Final = 0x8915
 _ANY_REMOTE: Final = ("192.0.2.1", 9)
 """Of a network for documentation: nothing is sent there; the kernel says from which address it would be."""
@@ -62,36 +65,38 @@ def address_of(interface: str) -> str:
     return socket.inet_ntoa(answer[20:24])
 
 
-def start_services() -> list[str]:
-    """Let systemd start the daemons, now and at each boot; return what a person must do where that is not possible."""
-    if not SYSTEMD_RUNS.is_dir() or os.geteuid() != 0:
+def start_services(root: Path = Path("/")) -> list[str]:
+    """Let systemd start the daemons, now and at each boot; return what a person must do where that is not possible.
+
+    `root`: below which the system's files are.
+    """
+    if not (root / _SYSTEMD_RUNS).is_dir() or os.geteuid() != 0:
         return [
             "No systemd runs here, so start these two, and see that they are started again when they end:",
             "  haclusterd-pacer",
             "  haclusterd",
         ]
     try:
-        _install_units()
+        _install_units(root)
         _run("systemctl", "enable", "--now", *UNITS)
     except (OSError, InstallationIncomplete, subprocess.SubprocessError) as error:
         return [f"systemd did not start it: {_problem(error)}", f"Then: systemctl enable --now {' '.join(UNITS)}"]
     return []
 
 
-def _install_units() -> None:
+def _install_units(root: Path) -> None:
     """Give systemd the files that belong to the package, where nobody did yet."""
     source = share_directory() / "systemd"
     for name, target, command in _FILES:
-        if not Path(target).exists():
-            Path(target).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source / name, target)
+        if not (root / target).exists():
+            (root / target).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source / name, root / target)
             _run(*command)
-    is_new = False
-    for unit in UNITS:
-        if not any((place / unit).exists() for place in (UNIT_DIRECTORY, Path("/usr/lib/systemd/system"))):
-            shutil.copy(source / unit, UNIT_DIRECTORY / unit)
-            is_new = True
-    if is_new:
+    missing = [unit for unit in UNITS if not any((root / place / unit).exists() for place in _UNIT_PLACES)]
+    for unit in missing:
+        (root / _UNIT_PLACES[0]).mkdir(parents=True, exist_ok=True)
+        shutil.copy(source / unit, root / _UNIT_PLACES[0] / unit)
+    if missing:
         _run("systemctl", "daemon-reload")
 
 
