@@ -193,7 +193,7 @@ class EnrolmentService:
             f"enrolment:{self._serial}",
             partial(self._wish, invitation, application),
             partial(self._ended, visit, invitation, application),
-            lambda text: visit.tell(News(f"waiting for {text}")),
+            lambda text: visit.tell(News(f"waiting: {text}")),
         ).begin()
 
     def _objection(
@@ -249,7 +249,7 @@ class EnrolmentService:
             if status.state is NodeState.ONLINE and name in cib.members and not cib.members[name].certificate
         ]
         if mute:
-            return Wait(f"the certificate of {', '.join(mute)}")
+            return Wait(f"{', '.join(mute)} must show a certificate")
         terms = invitation.terms
         member = Member(
             application.node,

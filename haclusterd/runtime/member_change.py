@@ -90,7 +90,7 @@ class MemberChange:
             self._again(waiting)
             return
         self._attempt += 1
-        self._tell("the change of the members to be agreed")
+        self._tell("a majority is to agree on the change of the members")
         self._runtime.propose(self._proposal, command, self._applied)
         self._call_in(ANSWER_MS, self._unanswered)
 
@@ -117,7 +117,7 @@ class MemberChange:
     def _unanswered(self) -> None:
         """Say what is missing, and go on hoping: the proposal is repeated until its patience is over."""
         if self._clock.now() < self._until:
-            self._tell("a majority to answer")
+            self._tell("a majority does not answer")
             self._call_in(ANSWER_MS, self._unanswered)
             return
         self._runtime.forget(self._proposal)

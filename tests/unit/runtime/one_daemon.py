@@ -34,7 +34,7 @@ from haclusterd.ports.history import (
     VersionQuery,
 )
 from haclusterd.ports.holds import LoopHold
-from haclusterd.ports.store import Applied, LeadershipChanged, StoreEvent, VoterLinks
+from haclusterd.ports.store import Applied, LeadershipChanged, PeerPlaces, StoreEvent, VoterLinks
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.replica import Replica
@@ -114,6 +114,7 @@ class HandLog:
         self.term = Term(1)
         self.handed_to: list[NodeName] = []
         self.node_timeouts_ms: list[int] = []
+        self.places: PeerPlaces | None = None
 
     def start(self, deliver: Callable[[StoreEvent], None]) -> None:
         self._deliver = deliver
@@ -125,6 +126,9 @@ class HandLog:
 
     def transfer_leadership(self, to: NodeName) -> None:
         self.handed_to.append(to)
+
+    def follow_places(self, places: PeerPlaces) -> None:
+        self.places = places
 
     def retime(self, node_timeout_ms: int) -> None:
         self.node_timeouts_ms.append(node_timeout_ms)
@@ -139,7 +143,9 @@ class HandLog:
     def commit(self, entry: bytes) -> CibApplied:
         self.index += 1
         self._replica.appended(entry)
-        outcome = self._replica.apply(self.index, self.term, entry)
+        replica = self._replica
+        is_in_force = replica.proposed_voters(entry) is not None and replica.may_change_voters(entry)
+        outcome = (replica.apply_voters if is_in_force else replica.apply)(self.index, self.term, entry)
         self.tell(Applied(self.index, self.term, outcome, entry))
         return outcome
 
