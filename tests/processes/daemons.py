@@ -32,8 +32,8 @@ class Scenario:
         return self
 
     def with_service(self, *more: str) -> "Scenario":
-        self.with_power()
         self.configure(
+            self.power(),
             'primitive svc ocf:haclusterd:exec params command=sleep args=100000 '
             "op monitor interval=1s timeout=10s op start timeout=20s op stop timeout=20s",
             "rsc_defaults resource-stickiness=100",
@@ -43,13 +43,12 @@ class Scenario:
         self.settle()
         return self
 
-    def with_power(self) -> "Scenario":
-        """Let every node be fenced by the switch of local clusters."""
-        self.configure(
+    def power(self) -> str:
+        """Return the line by which every node is fenced by the switch of local clusters."""
+        return (
             f"primitive power stonith:fence_local params nodes_dir={self.cluster.nodes_directory} "
             'pcmk_host_list="n1 n2 n3"'
         )
-        return self
 
     def settle(self) -> None:
         self.until("nothing in flight", self.is_idle)

@@ -73,14 +73,8 @@ class GrowingCluster(Scenario):
         self.until(f"{name} to vote", lambda: name in self.voters())
         return self
 
-    def with_power(self) -> "GrowingCluster":
-        """Let every node be fenced by the switch of local clusters."""
-        names = " ".join(f"n{number}" for number in range(1, 10))
-        self.configure(
-            f"primitive power stonith:fence_local params nodes_dir={self.cluster.nodes_directory} "
-            f'pcmk_host_list="{names}"'
-        )
-        return self
+    def power(self) -> str:
+        return super().power().replace("n1 n2 n3", " ".join(f"n{number}" for number in range(1, 10)))
 
     def _places(self, node: LocalNode) -> list[str]:
         return [
