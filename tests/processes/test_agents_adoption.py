@@ -22,6 +22,7 @@ LATER = Incarnation("boot-1", "00000000000000bb")
 KEY = "00000000000000aa-1"
 
 SCRIPT = """#!/bin/sh
+[ "$1" = meta-data ] && exit 3
 echo $$ >>{directory}/begun
 while [ ! -e {directory}/go ]; do sleep 0.02; done
 echo done >>{directory}/finished
