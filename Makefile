@@ -9,6 +9,9 @@ STAMP := .venv/installed-from-lock
 PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$each -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$each && break; done)
 
+# Tests wait for daemons more than they compute; more than four at a time only wait for each other.
+WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); test $$cores -lt 4 && echo $$cores || echo 4)
+
 help:   ## this list
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p; s/^\([a-z-]*\):  *## \(.*\)/  make \1\t\2/p' Makefile | sort -u | expand -t 26
 
@@ -27,8 +30,8 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup  ## a cluster of three nodes on this machine loses one; KEEP=1 leaves it running
 	@$(BIN)/python -m haclusterd.entry_points.demo $(if $(KEEP),--keep)
 
-test: static  ## everything: static checks and all tests, in less than 15 minutes
-	@$(BIN)/pytest
+test: static  ## everything: static checks and all tests, in less than 15 minutes; WORKERS=1 one after the other
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 quick: setup  ## the tests that take no daemon and little time
 	@$(BIN)/pytest -m "not slow and not processes"
