@@ -1,11 +1,13 @@
 """The control socket's server: frames in, requests out, answers back (safety: nobody unauthenticated gets in).
 
 Who asks is told by the kernel (SO_PEERCRED), never by the client. Root and the daemon's own user may do everything,
-members of the control group too; anybody else is refused before a byte of theirs is read.
+members of the control group too; anybody else is refused before a byte of theirs is read. Every refusal is logged once
+for its user and reason.
 """
 
 import asyncio
 import grp
+import logging
 import os
 import pwd
 import socket
@@ -14,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from haclusterd.adapters.refusals import Refusals
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.protocol.control import FrameBuffer, Malformed, decode, encode
 
@@ -23,6 +26,7 @@ WRITE_BYTES_MAX = 16 * 1024 * 1024
 """Unread answers of one client; more of them, and it is not listening."""
 CONTROL_GROUP = "haclient"
 _CREDENTIALS = struct.Struct("3i")
+_log = logging.getLogger(__name__)
 
 Answer = Callable[[Progress | Response], None]
 
@@ -53,6 +57,7 @@ class ControlServer:
         self._handle = handle
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
+        self._refusals = Refusals()
 
     async def start(self) -> None:
         """Listen; raises ControlSocketBusy when somebody else does."""
@@ -83,7 +88,11 @@ class ControlServer:
         self._connections.add(task)
         try:
             credentials = _credentials(writer)
-            if _is_allowed(credentials) and len(self._connections) <= CONNECTIONS_MAX:
+            if not _is_allowed(credentials):
+                self._refuse(credentials, "not permitted")
+            elif len(self._connections) > CONNECTIONS_MAX:
+                self._refuse(credentials, "too many connections at a time")
+            else:
                 await self._converse(reader, writer, credentials)
         except (ConnectionError, asyncio.CancelledError):
             pass  # The client is gone, or this daemon ends; what was begun goes on without them.
@@ -107,12 +116,22 @@ class ControlServer:
         while data := await reader.read(READ_BYTES):
             frames = buffer.feed(data)
             if isinstance(frames, Malformed):
+                self._refuse(credentials, "not a frame", frames.problem)
                 return
             for frame in frames:
                 message = decode(frame)
                 if not isinstance(message, Request):
+                    problem = message.problem if isinstance(message, Malformed) else type(message).__name__
+                    self._refuse(credentials, "not a request", problem)
                     return
                 self._handle(message, credentials, answer)
+
+    def _refuse(self, credentials: PeerCredentials, reason: str, detail: str = "") -> None:
+        text = f"control socket: connection of {credentials.author}, process {credentials.pid}, closed: {reason}"
+        text = f"{text}: {detail}" if detail else text
+        line = self._refusals.line(str(credentials.uid), reason, text, asyncio.get_running_loop().time())
+        if line:
+            _log.warning("%s", line)
 
 
 async def _answers(path: Path) -> bool:

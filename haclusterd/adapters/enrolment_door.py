@@ -6,7 +6,6 @@ disturbs nothing else.
 """
 
 import asyncio
-import ipaddress
 import secrets
 import socket
 import ssl
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from haclusterd.adapters.certificates import NODE_CERTIFICATE, NODE_KEY, facts_of
+from haclusterd.adapters.tls_listening import listen, secure
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
 from haclusterd.ports.enrolment import Address, Visit
 from haclusterd.protocol.enrolment import FRAME_BYTES_MAX, HEADER_BYTES, NONCE_SIZE, Unreadable, decode, encode
@@ -72,7 +72,7 @@ class EnrolmentDoor:
             if address in self._listeners:
                 continue
             try:
-                listener = _listen(address)
+                listener = listen(address, BACKLOG)
             except OSError as error:
                 noted(spell(address), f"cannot listen: {error.strerror or error}")
                 failure = error
@@ -121,7 +121,7 @@ class EnrolmentDoor:
         try:
             async with asyncio.timeout(GREETING_TIMEOUT_S):
                 context, fingerprint = _context(self._credentials)
-                reader, writer = await _secure(connection, context)
+                reader, writer = await secure(connection, context, GREETING_TIMEOUT_S)
                 hello = replace(greeting(), nonce=secrets.token_bytes(NONCE_SIZE))
                 writer.write(encode(hello))
                 message = await _read(reader)
@@ -144,23 +144,6 @@ class EnrolmentDoor:
                 writer.close()
 
 
-def _listen(address: Address) -> socket.socket:
-    """Listen; for a host name at all addresses of this machine, because a resolver could hold up the main loop."""
-    host, port = address
-    try:
-        is_ipv6 = ipaddress.ip_address(host).version == 6
-    except ValueError:
-        host, is_ipv6 = "", socket.has_dualstack_ipv6()
-    listener = socket.create_server(
-        (host, port),
-        family=socket.AF_INET6 if is_ipv6 else socket.AF_INET,
-        backlog=BACKLOG,
-        dualstack_ipv6=is_ipv6 and not host,
-    )
-    listener.settimeout(0)
-    return listener
-
-
 def _context(credentials: Path) -> tuple[ssl.SSLContext, str]:
     """Return how this node shows itself now, and the fingerprint of the certificate that it shows."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -168,18 +151,6 @@ def _context(credentials: Path) -> tuple[ssl.SSLContext, str]:
     context.num_tickets = 0
     context.load_cert_chain(credentials / NODE_CERTIFICATE, credentials / NODE_KEY)
     return context, facts_of((credentials / NODE_CERTIFICATE).read_bytes()).fingerprint
-
-
-async def _secure(
-    connection: socket.socket, context: ssl.SSLContext
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
-    protocol = asyncio.StreamReaderProtocol(reader)
-    transport, _ = await loop.connect_accepted_socket(
-        lambda: protocol, connection, ssl=context, ssl_handshake_timeout=GREETING_TIMEOUT_S
-    )
-    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 
 async def _read(reader: asyncio.StreamReader) -> object:

@@ -22,9 +22,9 @@ class _Target(NamedTuple):
 
 
 class HeartbeatSockets:
-    """Sockets on the selector of one loop; `receive` is called with each datagram."""
+    """Sockets on the selector of one loop; `receive` is called with each datagram and the host it says it is from."""
 
-    def __init__(self, selector: selectors.BaseSelector, receive: Callable[[bytes], None]) -> None:
+    def __init__(self, selector: selectors.BaseSelector, receive: Callable[[bytes, str], None]) -> None:
         self._selector = selector
         self._receive = receive
         self._wanted: tuple[Address, ...] = ()
@@ -99,10 +99,10 @@ class HeartbeatSockets:
     def _read(self, opened: socket.socket) -> None:
         """Take one datagram; the selector tells of the next after the other sockets and the clock had their turn."""
         try:
-            datagram = opened.recv(MAXIMUM_SIZE + 1)
+            datagram, sender = opened.recvfrom(MAXIMUM_SIZE + 1)
         except OSError:
             return
-        self._receive(datagram)
+        self._receive(datagram, sender[0])
 
     def _close(self, address: Address) -> None:
         closed = self._open.pop(address)

@@ -12,24 +12,31 @@ It must never trust a length, and never read from anyone it has not recognised.
 import asyncio
 import hashlib
 import logging
+import socket
 import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import msgpack
 
 from haclusterd.adapters.certificates import node_name_of
 from haclusterd.adapters.name_resolution import Address as Address
-from haclusterd.adapters.name_resolution import NameResolver, is_numeric
+from haclusterd.adapters.name_resolution import NameResolver
 from haclusterd.adapters.raft_settings import MAX_FRAME_BYTES, RaftTimers
+from haclusterd.adapters.raft_strangers import Stranger, Strangers
+from haclusterd.adapters.refusals import Refusals, source_of
+from haclusterd.adapters.tls_listening import listen, secure
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.ports.store import PeerPlaces
 
 GREETING_VERSION = 1
 GREETING_BYTES_MAX = 512
 GREETING_TIMEOUT_S = 2.0
-STRANGERS_MAX = 64
-"""Connections that have not greeted yet; more are closed at once."""
+BACKLOG = 256
+ACCEPT_PAUSE_S, ACCEPT_RETRY_S = 0.002, 1.0
+"""Between two connections: a flood of them takes a part of this loop's time, which serves the sessions as well. A peer
+that waits behind a full backlog must still be met within GREETING_TIMEOUT_S."""
 WRITE_BUFFER_MAX = 8 * 1024 * 1024
 """Bytes a peer may leave unread before its session is given up."""
 BACKOFF_FIRST_S, BACKOFF_LAST_S = 0.1, 1.0
@@ -40,7 +47,6 @@ PATIENCE_S = 2.0
 PLACES_MARK = b"\xc1"
 """First byte of a frame that says where the members are; no Raft message begins with it, nor any msgpack."""
 MEMBERS_MAX, ADDRESSES_MAX, FINGERPRINT_LENGTH = 256, 16, 64
-REASONS_MAX = 256
 REDIAL_POLL_S, REDIAL_POLLS = 0.05, 20
 """How long a session that is made anew is waited for before the next one is closed."""
 
@@ -50,7 +56,11 @@ _Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class GreetingRefused(ConnectionError):  # noqa: N818 (a verdict, not an accident)
-    """Whoever is at the other end is not the peer that belongs there; the message says why."""
+    """Whoever is at the other end is not the peer that belongs there; `reason` is one of few."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +103,12 @@ class RaftTransport:
     _links: Links | None = None
     _sessions: dict[NodeName, _Session] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
-    _strangers: int = 0
-    _servers: dict[Address, asyncio.Server] = field(default_factory=dict)
+    _strangers: Strangers = field(default_factory=Strangers)
+    _accepting: dict[Address, asyncio.Task[None]] = field(default_factory=dict)
     _dialling: dict[NodeName, asyncio.Task[None]] = field(default_factory=dict)
-    _noted: set[str] = field(default_factory=set)
+    _refusals: Refusals = field(default_factory=Refusals)
+    """Of whoever connects; apart from those of peers, which no flood of strangers may keep from being told."""
+    _failures: Refusals = field(default_factory=Refusals)
     _reached_at: dict[NodeName, Address] = field(default_factory=dict)
     """At which of its addresses a peer was met last."""
     _resolver: NameResolver = field(default_factory=NameResolver)
@@ -108,7 +120,7 @@ class RaftTransport:
         """
         self._links = links
         own = self.places.addresses[self.node]
-        refusals = {address: await self._listen(address) for address in own}
+        refusals = {address: self._listen(address) for address in own}
         missing = [(address, refusal) for address, refusal in refusals.items() if refusal is not None]
         if len(missing) == len(own):
             raise missing[0][1]
@@ -124,8 +136,8 @@ class RaftTransport:
         before, self.places = self.places, places
         own_before, own = before.addresses.get(self.node, ()), places.addresses.get(self.node, ())
         for address in own_before:
-            if address not in own and address in self._servers:
-                self._servers.pop(address).close()
+            if address not in own and address in self._accepting:
+                self._accepting.pop(address).cancel()
         for address in own:
             if address not in own_before:
                 self._spawn(self._listen_later(address, pause_s=0))
@@ -134,7 +146,7 @@ class RaftTransport:
                 self._begin_anew(peer)
         for peer, session in sorted(self._sessions.items()):
             if peer not in places.addresses or session.fingerprint in places.revoked:
-                self._note(f"{peer} is no member any more, or its certificate is revoked: session closed")
+                self._note(peer, "is no member any more, or its certificate is revoked: session closed")
                 session.abort()
             else:
                 self._write(session, _encode_places(places))
@@ -164,30 +176,25 @@ class RaftTransport:
             if peer != self.node and peer not in self._dialling:
                 self._dialling[peer] = self._spawn(self._dial_for_ever(peer))
 
-    async def _listen(self, address: Address) -> OSError | None:
+    def _listen(self, address: Address) -> OSError | None:
         try:
-            # What an own name stands for here (often a loopback address) says nothing of how others reach it.
-            host = address[0] if is_numeric(address[0]) else None
-            server = await asyncio.start_server(
-                self._accept, host, address[1], ssl=self.server_context, ssl_handshake_timeout=GREETING_TIMEOUT_S
-            )
+            listener = listen(address, BACKLOG)
         except OSError as error:
-            self._note(f"cannot listen on {address}: {error!r}", once=f"{address} {error!r}")
+            self._note("", f"cannot listen on {address}: {_reason_of(error)}", f"cannot listen on {address}: {error}")
             return error
-        self._servers[address] = server
+        accepting = self._accepting[address] = self._spawn(self._accept_for_ever(listener))
+        accepting.add_done_callback(partial(_close, listener))
         return None
 
     async def _listen_later(self, address: Address, *, pause_s: float = BACKOFF_LAST_S) -> None:
         while True:
             await asyncio.sleep(pause_s)
             pause_s = BACKOFF_LAST_S
-            if address not in self.places.addresses.get(self.node, ()) or await self._listen(address) is None:
+            if address not in self.places.addresses.get(self.node, ()) or self._listen(address) is None:
                 return
 
     async def stop(self) -> None:
         """Close everything; no callback is made afterwards."""
-        for server in self._servers.values():
-            server.close()
         sessions = list(self._sessions.values())
         self._sessions.clear()
         for session in sessions:
@@ -213,7 +220,7 @@ class RaftTransport:
 
     def _write(self, session: _Session, frame: bytes) -> None:
         if session.writer.transport.get_write_buffer_size() > WRITE_BUFFER_MAX:
-            self._note(f"{session.peer} reads too slowly: session given up")
+            self._note(session.peer, "reads too slowly: session given up")
             session.abort()
             return
         session.wrote_at = asyncio.get_running_loop().time()
@@ -221,27 +228,43 @@ class RaftTransport:
 
     # Making sessions.
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._strangers >= STRANGERS_MAX:
-            writer.transport.abort()
-        else:
-            self._spawn(self._welcome(reader, writer))
-
-    async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._strangers += 1
-        try:
+    async def _accept_for_ever(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
             try:
-                async with asyncio.timeout(GREETING_TIMEOUT_S):
-                    peer = self._recognise(writer)
-                    await self._read_greeting(reader, peer)
-            finally:
-                self._strangers -= 1
+                connection, place = await loop.sock_accept(listener)
+            except OSError as error:
+                self._note("", f"cannot accept: {_reason_of(error)}")
+                await asyncio.sleep(ACCEPT_RETRY_S)
+                continue
+            stranger = Stranger(connection, source_of(place[0]))
+            pushed_out = self._strangers.enter(stranger)
+            if pushed_out is not None:
+                self._refuse(pushed_out.source, "too many connections at a time, the oldest is closed")
+            self._spawn(self._welcome(stranger)).add_done_callback(partial(_close, connection))
+            await asyncio.sleep(ACCEPT_PAUSE_S)
+
+    async def _welcome(self, stranger: Stranger) -> None:
+        writer: asyncio.StreamWriter | None = None
+        try:
+            async with asyncio.timeout(GREETING_TIMEOUT_S):
+                reader, writer = await secure(stranger.connection, self.server_context, GREETING_TIMEOUT_S)
+                peer = self._recognise(writer)
+                await self._read_greeting(reader, peer)
+            self._strangers.leave(stranger)
             self._greet(writer, peer)
             await self._serve(self._open_session(peer, writer), reader)
         except (OSError, EOFError) as error:
-            self._note(f"connection from {writer.get_extra_info('peername')} closed: {error!r}", once=repr(error))
+            self._refuse(stranger.source, _reason_of(error), str(error))
         finally:
-            writer.transport.abort()
+            self._strangers.leave(stranger)
+            if writer is not None:
+                writer.transport.abort()
+
+    def _refuse(self, source: str, reason: str, text: str = "") -> None:
+        """Log why a connection from somewhere was closed, the first time in a while."""
+        line = f"connection from {source} closed: {text if reason in text else reason}"
+        self._log(self._refusals.line(source, reason, line, asyncio.get_running_loop().time()))
 
     async def _dial_for_ever(self, peer: NodeName) -> None:
         pause_s = BACKOFF_FIRST_S
@@ -289,7 +312,7 @@ class RaftTransport:
             writer.transport.abort()
             if not isinstance(error, OSError | EOFError):
                 raise
-            self._note(f"session with {peer} closed: {error!r}", once=f"{peer} {error!r}")
+            self._note(peer, _reason_of(error), f"session with {peer} closed: {error!r}")
             return False
         self._spawn(self._serve_dialled(self._open_session(peer, writer), reader))
         return True
@@ -298,7 +321,7 @@ class RaftTransport:
         try:
             await self._serve(session, reader)
         except (OSError, EOFError) as error:
-            self._note(f"session with {session.peer} closed: {error!r}", once=f"{session.peer} {error!r}")
+            self._note(session.peer, _reason_of(error), f"session with {session.peer} closed: {error!r}")
 
     async def _reach(self, peer: NodeName) -> _Connection | None:
         """Try all addresses of a peer, each a little later than the one before; return the first connection to it."""
@@ -327,22 +350,22 @@ class RaftTransport:
         try:
             found = await self._resolver.resolve(address)
         except OSError as error:
-            self._note(f"{peer} at {address}: {error}", once=f"{peer} {error}")
+            self._note(peer, str(error), f"{peer} at {address}: {error}")
             return None
         for numeric in found:
             try:
                 async with asyncio.timeout(GREETING_TIMEOUT_S):
                     reader, writer = await asyncio.open_connection(*numeric, ssl=self.client_context)
             except OSError as error:
-                self._note(f"{peer} at {numeric}: {error!r}", once=f"{peer} {error!r}")
+                self._note(peer, _reason_of(error), f"{peer} at {numeric}: {error!r}")
                 continue
             try:
                 if self._recognise(writer) == peer:
                     self._reached_at[peer] = address
                     return reader, writer
-                self._note(f"{numeric} is not {peer}")
+                self._note(peer, "another peer is there", f"{numeric} is not {peer}")
             except GreetingRefused as error:
-                self._note(f"{peer} at {numeric}: {error}", once=f"{peer} {error}")
+                self._note(peer, error.reason, f"{peer} at {numeric}: {error}")
             writer.transport.abort()
         return None
 
@@ -366,7 +389,7 @@ class RaftTransport:
         except (ValueError, TypeError, msgpack.UnpackException):
             raise GreetingRefused(f"{peer} sent no greeting") from None
         if greeting != [GREETING_VERSION, self.cluster, peer, self.node]:
-            raise GreetingRefused(f"{peer} is of another cluster or version: {str(greeting)[:200]}")
+            raise GreetingRefused(f"{peer} is of another cluster or version", str(greeting)[:200])
 
     # A session.
 
@@ -446,12 +469,27 @@ class RaftTransport:
             context = {"message": "a link's task failed", "exception": error, "task": task}
             asyncio.get_running_loop().call_exception_handler(context)
 
-    def _note(self, what: str, *, once: str | None = None) -> None:
-        """Log a reason the first time it is met."""
-        key = once or what
-        if key not in self._noted and len(self._noted) < REASONS_MAX:
-            self._noted.add(key)
-            _log.warning("%s: %s", self.node, what)
+    def _note(self, peer: str, reason: str, text: str = "") -> None:
+        """Log what is amiss with a peer, or with this end, the first time in a while."""
+        now_s = asyncio.get_running_loop().time()
+        self._log(self._failures.line(peer, reason, text or f"{peer} {reason}".lstrip(), now_s))
+
+    def _log(self, line: str) -> None:
+        if line:
+            _log.warning("%s: %s", self.node, line)
+
+
+def _reason_of(error: Exception) -> str:
+    """Name an error without anything of what was received: there must be few of them."""
+    if isinstance(error, GreetingRefused):
+        return error.reason
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {error.reason or type(error).__name__}"
+    if isinstance(error, TimeoutError):
+        return "it took too long"
+    if isinstance(error, EOFError):
+        return "it ended within a frame"
+    return (isinstance(error, OSError) and error.strerror) or type(error).__name__
 
 
 def _keep_first(reached: _Connection | None, other: _Connection | None) -> _Connection | None:
@@ -465,6 +503,11 @@ def _close_late(late: "asyncio.Task[_Connection | None]") -> None:
     connection = None if late.cancelled() or late.exception() else late.result()
     if connection is not None:
         connection[1].transport.abort()
+
+
+def _close(opened: socket.socket, _: "asyncio.Task[None]") -> None:
+    """Close what a task used; not earlier, since the loop may still wait for it."""
+    opened.close()
 
 
 def _fingerprint(writer: asyncio.StreamWriter) -> str:
@@ -507,5 +550,5 @@ def _address(host: object, port: object) -> Address:
 async def _read_frame(reader: asyncio.StreamReader, at_most: int) -> bytes:
     length = int.from_bytes(await reader.readexactly(4), "big")
     if length > at_most:
-        raise GreetingRefused(f"a frame of {length} bytes")
+        raise GreetingRefused("a frame is too long", f"{length} bytes")
     return await reader.readexactly(length)

@@ -30,6 +30,7 @@ from haclusterd.adapters.heartbeat_sockets import HeartbeatSockets
 from haclusterd.adapters.pacer_listener import BrainClient, PacerListener
 from haclusterd.adapters.pacer_page_file import SOCKET_NAME, MappedPage, make_page
 from haclusterd.adapters.real_time import PACER_PRIORITY, lock_memory, run_first
+from haclusterd.adapters.refusals import Refusals, source_of
 from haclusterd.adapters.service_notification import notify
 from haclusterd.adapters.watchdog_device import WatchdogDevice, inherited_device, open_device, panic
 from haclusterd.machines.pacer import Effect, PacerMachine, PublishLease, Report, SendHeartbeat
@@ -80,6 +81,7 @@ class PacerProcess:
         self._listener = PacerListener(
             self._selector, directory / SOCKET_NAME, received=self._take_message, closed=self._brain_gone
         )
+        self._refusals = Refusals()
         self._brain: BrainClient | None = None
         self._settings: PacerSettings | None = None
         self._names: tuple[NodeName, ...] = ()
@@ -192,13 +194,21 @@ class PacerProcess:
 
     # Datagrams
 
-    def _receive(self, datagram: bytes) -> None:
+    def _receive(self, datagram: bytes, host: str) -> None:
         settings = self._settings
         if settings is None:
             return
         heartbeat = heartbeat_protocol.decode(datagram, settings.node, self._keys)
-        if not isinstance(heartbeat, heartbeat_protocol.Rejection):
+        if isinstance(heartbeat, heartbeat_protocol.Rejection):
+            self._refuse(f"datagram from {source_of(host)}", heartbeat.value)
+        else:
             self._perform(self._machine.heartbeat_received(heartbeat.sender, heartbeat, boottime()))
+
+    def _refuse(self, what: str, reason: str) -> None:
+        """Say that something was refused, the first time in a while."""
+        line = self._refusals.line(what, reason, f"{what} refused: {reason}", boottime() / 1000)
+        if line:
+            say(line)
 
     # The brain
 
@@ -206,7 +216,7 @@ class PacerProcess:
         message = pacer_socket.decode(payload)
         if not isinstance(message, PacerSettings):
             reason = message.reason if isinstance(message, pacer_socket.Refusal) else "not for a pacer"
-            say(f"message refused: {reason}")
+            self._refuse("message", reason)
             client.send(pacer_socket.encode(pacer_socket.Refusal(reason)))
             return
         if client is not self._brain:

@@ -33,7 +33,7 @@ class End:
     def __init__(self) -> None:
         self.selector = selectors.DefaultSelector()
         self.received: list[bytes] = []
-        self.sockets = HeartbeatSockets(self.selector, self.received.append)
+        self.sockets = HeartbeatSockets(self.selector, lambda datagram, _: self.received.append(datagram))
 
     def receive(self) -> list[bytes]:
         """Wait until something came, and return it."""

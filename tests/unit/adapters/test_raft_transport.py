@@ -266,7 +266,7 @@ async def test_a_peer_that_does_not_read_is_given_up_and_memory_stays_bounded(ne
 
 async def test_a_busy_address_is_an_error_at_start(network: Network) -> None:
     await network.start(N1)
-    with pytest.raises(OSError, match="address already in use"):
+    with pytest.raises(OSError, match="Address already in use"):
         await network.start(N1)
 
 

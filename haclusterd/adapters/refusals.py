@@ -1,0 +1,55 @@
+"""What was refused to whom, so that it is logged once and not for every packet: no flood becomes a flooded log.
+
+Invariant: the memory of it is bounded, whoever sends whatever. Reasons are to be chosen from few by the caller, never
+made of what was received. What was told is forgotten after a time, and told again when it still happens then. Stdlib
+only: the pacer imports this.
+"""
+
+import ipaddress
+
+FORGET_AFTER_S = 600.0
+SOURCES_MAX = 256
+"""Pairs of a source and a reason that are told apart."""
+IPV6_PREFIX = 64
+"""One host has so many addresses of its network that it counts as one source."""
+
+
+class Refusals:
+    """A table of what was told; times are of any clock that never goes back."""
+
+    def __init__(self) -> None:
+        self._told_at: dict[tuple[str, str], float] = {}
+        self._overflow_told_at: float | None = None
+
+    def line(self, source: str, reason: str, text: str, now_s: float) -> str:
+        """Return what is to be logged of a refusal: the text, or nothing when that was told lately."""
+        for known, told_at in tuple(self._told_at.items()):
+            if now_s - told_at < FORGET_AFTER_S:
+                break  # In the order they were told.
+            del self._told_at[known]
+        if (source, reason) in self._told_at:
+            return ""
+        if len(self._told_at) < SOURCES_MAX:
+            self._told_at[source, reason] = now_s
+            return text
+        return self._overflow(now_s)
+
+    def _overflow(self, now_s: float) -> str:
+        if self._overflow_told_at is not None and now_s - self._overflow_told_at < FORGET_AFTER_S:
+            return ""
+        self._overflow_told_at = now_s
+        return f"more than {SOURCES_MAX} sources and reasons of refusals in {FORGET_AFTER_S:.0f} s: no more are told"
+
+
+def source_of(host: str) -> str:
+    """Return whom an address counts for: itself, or its network where a host has a whole one."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.version == 4:
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    bits = 128 - IPV6_PREFIX
+    return f"{ipaddress.IPv6Address(int(address) >> bits << bits)}/{IPV6_PREFIX}"
