@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from haclusterd.adapters.certificates import NODE_CERTIFICATE, NODE_KEY, facts_of
-from haclusterd.adapters.tls_listening import listen, secure
+from haclusterd.adapters.tls_listening import forget_frames, listen, secure
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
 from haclusterd.ports.enrolment import Address, Visit
 from haclusterd.protocol.enrolment import FRAME_BYTES_MAX, HEADER_BYTES, NONCE_SIZE, Unreadable, decode, encode
@@ -136,6 +136,7 @@ class EnrolmentDoor:
                 await writer.drain()
         except (OSError, EOFError, ValueError) as error:
             noted(address, repr(error)[:200])
+            forget_frames(error)
         finally:
             self._visits -= 1
             if writer is None:

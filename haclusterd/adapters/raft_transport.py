@@ -26,7 +26,7 @@ from haclusterd.adapters.name_resolution import NameResolver
 from haclusterd.adapters.raft_settings import MAX_FRAME_BYTES, RaftTimers
 from haclusterd.adapters.raft_strangers import Stranger, Strangers
 from haclusterd.adapters.refusals import Refusals, source_of
-from haclusterd.adapters.tls_listening import listen, secure
+from haclusterd.adapters.tls_listening import NoHandshake, forget_frames, listen, secure
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.ports.store import PeerPlaces
 
@@ -256,6 +256,7 @@ class RaftTransport:
             await self._serve(self._open_session(peer, writer), reader)
         except (OSError, EOFError) as error:
             self._refuse(stranger.source, _reason_of(error), str(error))
+            forget_frames(error)
         finally:
             self._strangers.leave(stranger)
             if writer is not None:
@@ -483,6 +484,8 @@ def _reason_of(error: Exception) -> str:
     """Name an error without anything of what was received: there must be few of them."""
     if isinstance(error, GreetingRefused):
         return error.reason
+    if isinstance(error, NoHandshake):
+        return str(error)
     if isinstance(error, ssl.SSLError):
         return f"TLS: {error.reason or type(error).__name__}"
     if isinstance(error, TimeoutError):

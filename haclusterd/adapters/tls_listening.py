@@ -1,6 +1,8 @@
-"""Listening sockets whose connections are accepted one by one and secured afterwards.
+"""Listening sockets whose connections are accepted one by one, and secured when they have begun to speak TLS.
 
-asyncio's own server begins the handshake with everybody at once; whoever uses this decides first how many there may be.
+asyncio's own server begins the handshake with everybody at once, and holds 256 KiB for each connection meanwhile. Here
+whoever listens decides first how many there may be, and nothing but the socket is held until a whole opening of a
+handshake has come (RFC 8446 §5.1: one record).
 """
 
 import asyncio
@@ -8,6 +10,15 @@ import socket
 import ssl
 
 from haclusterd.adapters.name_resolution import Address, is_numeric
+
+RECORD_HEADER_BYTES = 5
+RECORD_BYTES_MAX = 2**14
+HANDSHAKE_MARK = b"\x16\x03"
+"""Content type and major version of the first record (RFC 8446 §5.1)."""
+
+
+class NoHandshake(ConnectionError):  # noqa: N818 (a verdict, not an accident)
+    """Whoever connected does not speak TLS, or ended before it did."""
 
 
 def listen(address: Address, backlog: int) -> socket.socket:
@@ -33,7 +44,11 @@ def listen(address: Address, backlog: int) -> socket.socket:
 async def secure(
     connection: socket.socket, context: ssl.SSLContext, timeout_s: float
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Speak TLS as the server on an accepted connection; raises OSError when that fails."""
+    """Speak TLS as the server on an accepted connection; raises OSError when that fails.
+
+    The caller limits the time that the opening takes, and closes the connection when this fails.
+    """
+    await _require_opening(connection)
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     protocol = asyncio.StreamReaderProtocol(reader)
@@ -41,3 +56,48 @@ async def secure(
         lambda: protocol, connection, ssl=context, ssl_handshake_timeout=timeout_s
     )
     return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+
+def forget_frames(error: BaseException) -> None:
+    """Take the frames from a failure that was dealt with.
+
+    Those of a failed handshake refer to the failure in turn, and would keep its buffers until garbage is collected.
+    """
+    pending: list[BaseException | None] = [error]
+    while pending:
+        each = pending.pop()
+        if each is not None and each.__traceback__ is not None:
+            each.__traceback__ = None
+            pending += [each.__cause__, each.__context__]
+
+
+async def _require_opening(connection: socket.socket) -> None:
+    """Wait until the first record of a handshake is there, whole; nothing is taken from the connection."""
+    header = await _peek(connection, RECORD_HEADER_BYTES)
+    if not header:
+        raise NoHandshake("it said nothing")
+    size = int.from_bytes(header[3:], "big")
+    is_handshake = len(header) == RECORD_HEADER_BYTES and header.startswith(HANDSHAKE_MARK)
+    if not is_handshake or not 0 < size <= RECORD_BYTES_MAX:
+        raise NoHandshake("it does not speak TLS")
+    if len(await _peek(connection, RECORD_HEADER_BYTES + size)) < RECORD_HEADER_BYTES + size:
+        raise NoHandshake("it ended within the handshake")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+
+
+def _settle(come: asyncio.Future[None]) -> None:
+    if not come.done():
+        come.set_result(None)
+
+
+async def _peek(connection: socket.socket, size: int) -> bytes:
+    """Return that many bytes when they have come, without taking them; fewer when the other end has ended."""
+    loop = asyncio.get_running_loop()
+    come: asyncio.Future[None] = loop.create_future()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
+    loop.add_reader(connection, _settle, come)
+    try:
+        await come
+    finally:
+        loop.remove_reader(connection)
+    return connection.recv(size, socket.MSG_PEEK)

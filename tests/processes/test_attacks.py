@@ -1,0 +1,141 @@
+"""Whoever reaches a daemon's ports and sockets without belonging there is refused, which is logged once, and disturbs
+nothing: the cluster goes on with the same processes and the same DC, and gives back what an attack took.
+
+A revoked certificate: test_certificates.py.
+"""
+
+import os
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from haclusterd.adapters.raft_strangers import STRANGERS_MAX
+from tests.processes.attackers import ATTACKS, FLOOD, Attacker, Recorder
+from tests.processes.daemons import Scenario
+
+pytestmark = pytest.mark.processes
+
+REFUSALS_MAX = 6
+"""Reasons of one attack."""
+GROWTH_KIB_MAX = 16_000
+"""Of a process, over all attacks: nothing of an attack may be kept, but what the allocator keeps for its reuse."""
+DESCRIPTORS_MORE_MAX = STRANGERS_MAX + 40
+"""While it lasts."""
+
+
+class Victim:
+    """A running cluster, and what its DC was like before anything happened."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.dc = scenario.dc()
+        scenario.settle()
+        self.term = scenario.status()["term"]
+        self.node = scenario.cluster.nodes[self.dc]  # type: ignore[index]
+        self.stolen = next(node for name, node in sorted(scenario.cluster.nodes.items()) if name != self.dc)
+        self.pids = {what: getattr(scenario, what)(self.dc).pid for what in ("brain", "pacer")}
+        self.commits = 0
+        self.commit()
+        self.descriptors = {what: _descriptors(pid) for what, pid in self.pids.items()}
+        self.resident_kib = {what: _resident_kib(pid) for what, pid in self.pids.items()}
+
+    def commit(self) -> None:
+        self.commits += 1
+        value = str(self.commits)
+        self.scenario.must("node.attribute", node=self.dc, action="set", name="n", value=value, lifetime="reboot")
+
+    def must_be_unharmed(self) -> None:
+        """The same processes, the same reign, and they work."""
+        self.commit()
+        scenario = self.scenario
+        assert {what: getattr(scenario, what)(self.dc).poll() for what in self.pids} == {"brain": None, "pacer": None}
+        assert (scenario.status()["dc"], scenario.status()["term"]) == (self.dc, self.term)
+        assert scenario.online() == set(scenario.cluster.names)
+        for what, pid in self.pids.items():
+            assert _resident_kib(pid) - self.resident_kib[what] < GROWTH_KIB_MAX, what
+            scenario.until(
+                f"the descriptors of the {what} to be as few as before",
+                lambda pid=pid, what=what: _descriptors(pid) <= self.descriptors[what] + 3,  # type: ignore[misc]
+            )
+
+    def logged(self, source: str) -> list[str]:
+        lines = "".join(self.scenario.log(self.dc, what) for what in self.pids).splitlines()
+        return [line for line in lines if source in line]
+
+    def lines(self) -> int:
+        return sum(self.scenario.log(self.dc, what).count("\n") for what in self.pids)
+
+
+def _descriptors(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def _resident_kib(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/status").read_text().split("VmRSS:")[1].split()[0])
+
+
+@pytest.fixture(scope="module")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
+    scenario = Scenario(tmp_path_factory.mktemp("attacks") / "cluster")
+    try:
+        yield Victim(scenario.form())
+    finally:
+        scenario.close()
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+def test_an_attack_is_refused_told_once_and_harms_nothing(
+    victim: Victim, attack: Callable[[Attacker], bytes], tmp_path: Path
+) -> None:
+    host = f"127.0.66.{1 + ATTACKS.index(attack)}"
+    attacker = Attacker(host, victim.node, victim.stolen, tmp_path)
+    before = victim.lines()
+    assert attack(attacker) == b""
+    victim.must_be_unharmed()
+    assert not attacker.proof.exists()
+    told = Counter(victim.logged(host))
+    by_its_own_user = attack.__name__ in ("local_sockets", "idle_clients")
+    assert by_its_own_user or 1 <= len(told) <= REFUSALS_MAX, told
+    assert set(told.values()) <= {1}, told
+    assert victim.lines() - before <= 3 * REFUSALS_MAX
+
+
+def test_while_connections_are_left_half_open_few_are_held_and_the_cluster_works(
+    victim: Victim, tmp_path: Path
+) -> None:
+    attacker = Attacker("127.0.66.100", victim.node, victim.stolen, tmp_path)
+    with attacker.half_open(FLOOD):
+        most = max(_descriptors(victim.pids["brain"]) for _ in range(50))
+        victim.commit()
+    assert most <= victim.descriptors["brain"] + DESCRIPTORS_MORE_MAX
+    victim.must_be_unharmed()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="recording from a device is root's")
+def test_recorded_heartbeats_of_a_member_do_not_make_it_live(victim: Victim) -> None:
+    """What a member sent is sent again while it stands still, from its own address, faster than it did."""
+    scenario = victim.scenario
+    recorder = Recorder(victim.stolen.port, victim.node.port)
+    try:
+        recorded = recorder.record(20)
+    finally:
+        recorder.close()
+    name = str(victim.stolen.name)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+
+        def is_lost() -> bool:
+            for datagram in recorded:
+                link.sendto(datagram, ("127.0.0.1", victim.node.port))
+            # The DC is asked: another one may be the one that stands still.
+            return {node["name"]: node["state"] for node in scenario.status(victim.dc)["nodes"]}[name] != "online"
+
+        scenario.cluster.silence(name)
+        try:
+            scenario.until(f"{name} to be lost", is_lost, 15)
+        finally:
+            scenario.cluster.resume(name)
+    scenario.until(f"{name} to be back", lambda: scenario.online() == set(scenario.cluster.names))
+    assert scenario.status(victim.dc)["term"] == victim.term
