@@ -6,6 +6,8 @@ import pickle  # noqa: TID251 (it must be refused)
 import socket
 import ssl
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -340,3 +342,29 @@ ATTACKS = (
     another_members_name, another_cluster, oversized_greeting, replayed_stream, oversized_frame, bombs_in_a_session,
     datagrams, local_sockets, idle_clients,
 )  # fmt: skip
+
+FLOODER = """
+import socket, ssl, sys
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+host, port = sys.argv[1], int(sys.argv[2])
+held = []
+while True:
+    try:
+        held.append(socket.create_connection(("127.0.0.1", port), 2, source_address=(host, 0)))
+        context.wrap_socket(socket.create_connection(("127.0.0.1", port), 2, source_address=(host, 0))).close()
+    except OSError:
+        pass
+    del held[:-400]
+"""
+
+
+@contextlib.contextmanager
+def flood(attacker: Attacker) -> Iterator[None]:
+    """Connect without end, at every other time with a handshake, until this is left."""
+    command = ["nice", "-n", "10", sys.executable, "-c", FLOODER, attacker.host, str(attacker.target.port)]
+    with subprocess.Popen(command) as process:
+        try:
+            yield
+        finally:
+            process.kill()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from haclusterd.adapters.raft_strangers import STRANGERS_MAX
-from tests.processes.attackers import ATTACKS, FLOOD, Attacker, Recorder
+from tests.processes.attackers import ATTACKS, FLOOD, Attacker, Recorder, flood
 from tests.processes.daemons import Scenario
 
 pytestmark = pytest.mark.processes
@@ -112,6 +112,25 @@ def test_while_connections_are_left_half_open_few_are_held_and_the_cluster_works
         victim.commit()
     assert most <= victim.descriptors["brain"] + DESCRIPTORS_MORE_MAX
     victim.must_be_unharmed()
+
+
+def test_a_member_comes_back_through_a_flood_of_connections(victim: Victim, tmp_path: Path) -> None:
+    """It has no session when it comes, and waits behind the flood like everybody."""
+    scenario, name = victim.scenario, str(victim.stolen.name)
+
+    def commits() -> bool:
+        arguments = {"node": name, "action": "set", "name": "back", "value": "yes", "lifetime": "reboot"}
+        return bool(scenario.cluster.call(name, "node.attribute", **arguments).exit == 0)
+
+    attacker = Attacker("127.0.66.101", victim.node, victim.stolen, tmp_path)
+    with flood(attacker):
+        scenario.until("the flood to be felt", lambda: bool(victim.logged(attacker.host)))
+        scenario.brain(name).kill()
+        scenario.restart_brain(name)
+        scenario.until("it to be back", commits)
+        victim.commit()
+    victim.must_be_unharmed()
+    assert max(Counter(victim.logged(attacker.host)).values()) == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="recording from a device is root's")
