@@ -271,18 +271,22 @@ class MembershipMachine:
             return ()
         if status.state is NodeState.UNSEEN and not self._has_waited(moment):
             return ()
-        if self._has_just_joined(status, moment):
+        if self._is_from_before_its_join(view, status, moment):
             return ()
         return (self._lost(status, f"its daemon is {heard.brain} for {away_ms} ms", {self._node: away_ms}),)
 
-    def _has_just_joined(self, status: NodeStatus, moment: Moment) -> bool:
-        """Tell whether this life joined so recently that no heartbeat need say yet that its daemon is back."""
+    def _is_from_before_its_join(self, view: _View, status: NodeStatus, moment: Moment) -> bool:
+        """Tell whether the newest heartbeat may have been sent before this life joined, and proves nothing about it.
+
+        What a daemon that joins and ends again and again says of itself is heard soon after each of its Joins.
+        """
         assert self._known is not None
         joined_at = self._known[status.name][1]
-        told_at = after(joined_at, FRESH_HEARTBEATS * self._timing.heartbeat_ms)
-        if joined_at == self._since or moment.now >= told_at:
+        age_ms = view.age_ms(status.name) or 0
+        is_older = moment.now - age_ms < after(joined_at, self._timing.heartbeat_ms)
+        if joined_at == self._since or not is_older:
             return False
-        self._wake_in(told_at - moment.now, moment)
+        self._wake_in(self._timing.heartbeat_ms, moment)
         return True
 
     def _judge_hearing(

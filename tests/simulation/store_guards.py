@@ -230,7 +230,7 @@ def _tell_no_removals(patch: Patch) -> None:
 
 
 def _read_at_once(patch: Patch) -> None:
-    patch.setattr(_Dialogue, "_confirm", _Dialogue._fetch)
+    patch.setattr(_Dialogue, "_confirm", _Dialogue._run)
 
 
 def _switch(question: str) -> Callable[[Patch], None]:
