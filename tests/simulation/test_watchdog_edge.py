@@ -16,7 +16,7 @@ from haclusterd.model.timing import WATCHDOG_RESERVE_MS, watchdog_wait_ms
 from haclusterd.simulator import configurations
 from haclusterd.simulator.checkers import Violation
 from haclusterd.simulator.pacers import PacerProcess
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, NotReached, Shape
 from haclusterd.simulator.world import MS
 from tests.simulation.watchdog_scenarios import T_WD, W, device_of, stops_hang_on_n1
 
@@ -26,7 +26,19 @@ SLOW, FAST = -10_000, 10_000
 
 
 def at_the_edge() -> Cluster:
-    """Return a cluster in which n1 is lost and the write of its newest feed is held back."""
+    """Return a cluster in which n1 is lost and the write of its newest feed is held back.
+
+    The later the feed, the nearer the edge; when a pacer begins too late the lease ends before its first feed.
+    """
+    for killed_after_ms in range(1500, 900, -20):
+        try:
+            return _held_back(killed_after_ms)
+        except NotReached:
+            continue
+    raise AssertionError("no feed could be held back")
+
+
+def _held_back(killed_after_ms: int) -> Cluster:
     cluster = Cluster(1, Shape(watchdog_ms=T_WD, drift_ppm=0), ALL_RULES)
     host = cluster.hosts[N1]
     host.drift_ppm, cluster.hosts[DC].drift_ppm = SLOW, FAST
@@ -41,15 +53,15 @@ def at_the_edge() -> Cluster:
     cluster.administer(RequestFence(N1, status.incarnation, "scenario", "the edge"))
     cluster.until(lambda: cluster.state(N1) is NodeState.LOST, 1000, "n1 is lost")
     cluster.isolate(N1)
-    _hold_the_newest_feed_back(cluster)
+    _hold_the_newest_feed_back(cluster, killed_after_ms)
     return cluster
 
 
-def _hold_the_newest_feed_back(cluster: Cluster) -> None:
+def _hold_the_newest_feed_back(cluster: Cluster, killed_after_ms: int) -> None:
     """Let a new pacer open the device, which feeds it, and stop that pacer between the next check and its write."""
     unit = cluster.hosts[N1].pacer
     old = unit.process
-    cluster.run_for(1300)
+    cluster.run_for(killed_after_ms)
     unit.kill()
     cluster.until(lambda: unit.process is not old and unit.is_running, 500, "a new pacer")
     pacer = unit.process
