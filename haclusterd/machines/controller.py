@@ -228,7 +228,7 @@ class ControllerMachine:
         return (Note("dc", f"{self._node} is DC in term {self._term}"), PrepareToPlan())
 
     def _wanted_of_fencing(self, cib: Cib) -> Wanted:
-        unfencings = self._transition.wanted_unfencings() if self._transition is not None else {}
+        unfencings = self._transition.wanted_unfencings(cib) if self._transition is not None else {}
         return Wanted(unfencings, lambda node: self._priority_delay_ms(cib, node))
 
     def _priority_delay_ms(self, cib: Cib, node: NodeName) -> int | None:

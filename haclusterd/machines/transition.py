@@ -151,9 +151,13 @@ class TransitionMachine:
         """Why it was aborted."""
         return self._abort_reason
 
-    def wanted_unfencings(self) -> Mapping[NodeName, str]:
-        """Return the nodes that must be let in by their devices before the plan goes on, and why."""
-        return {each.action.node: each.action.reason for each in self._unfencing if each.action.node is not None}
+    def wanted_unfencings(self, cib: Cib) -> Mapping[NodeName, str]:
+        """Return the nodes that must be let in by their devices before the plan goes on, and why.
+
+        One whose unfencing the CIB records is let in, also before the plan has taken that step.
+        """
+        waiting = (each for each in self._unfencing if not _unfencings(cib, each.action) - each.unfencings)
+        return {each.action.node: each.action.reason for each in waiting if each.action.node is not None}
 
     def progress(self) -> tuple[int, int]:
         """Return (done, all) actions."""

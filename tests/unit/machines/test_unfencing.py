@@ -131,16 +131,17 @@ def test_what_needs_it_waits_for_the_unfencing_of_its_node() -> None:
     dc.cluster.configure(commands.PutResource(primitive("db")))
     transition = TransitionMachine(N1, TERM, 1, graph(), dc.cluster.cib)
     assert commands_of(transition.step(dc.cluster.cib, (), moment(NOW))) == []
-    assert transition.wanted_unfencings() == {N2: "required by db start"}
-    dc.step(Wanted(transition.wanted_unfencings()))
+    assert transition.wanted_unfencings(dc.cluster.cib) == {N2: "required by db start"}
+    dc.step(Wanted(transition.wanted_unfencings(dc.cluster.cib)))
     dc.answer(FenceOutcome.FAILED)
     assert commands_of(transition.step(dc.cluster.cib, (), moment(NOW))) == []
     dc.step()
     applied = dc.cluster.must(commands.RecordFenceAgent(dc.order.key, FenceOutcome.FENCED, ""))
+    assert transition.wanted_unfencings(dc.cluster.cib) == {}, "the CIB says so before the plan takes the step"
     [issued] = commands_of(transition.step(dc.cluster.cib, applied.changes, moment(NOW)))
     assert isinstance(issued, commands.IssueOrders)
     assert [order.resource for order in issued.orders] == [DB]
-    assert transition.wanted_unfencings() == {}
+    assert transition.wanted_unfencings(dc.cluster.cib) == {}
     assert transition.state is TransitionState.RUNNING
 
 
