@@ -235,7 +235,7 @@ def with_problem(summary: HistorySummary, problem: str) -> HistorySummary:
 
 
 def horizon(tables: HistoryTables, before: WallTime, rows_max: int) -> Horizon | None:
-    """Return up to where entries are older than `before`, or more than `rows_max` rows back."""
+    """Return up to where entries are older than `before`, or more than `rows_max` rows back; None: none of them is."""
     database = tables.database
     (kept_from,) = database.execute("SELECT min(log_index) FROM event WHERE at >= ?", (before,)).fetchone()
     known = tables.progress()
@@ -244,5 +244,7 @@ def horizon(tables: HistoryTables, before: WallTime, rows_max: int) -> Horizon |
         "SELECT log_index FROM event ORDER BY log_index DESC, n DESC LIMIT 1 OFFSET ?", (rows_max,)
     ).fetchone()
     through = max(through, beyond[0] if beyond is not None else 0)
+    if database.execute("SELECT 1 FROM event WHERE log_index <= ? LIMIT 1", (through,)).fetchone() is None:
+        return None
     digest = tables.digest_at(through) if known.forgotten < through <= known.last else None
     return None if digest is None else Horizon(through, digest)

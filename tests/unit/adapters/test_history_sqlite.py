@@ -5,6 +5,7 @@ import queue
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from haclusterd.adapters import history_sqlite
 from haclusterd.adapters.history_sqlite import SqliteHistory
 from haclusterd.adapters.history_tables import Recorded
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.ports.history import GAP, History, HistoryAnswer, HistoryQuery
+from haclusterd.model.instants import WallTime
+from haclusterd.ports.history import GAP, History, HistoryAnswer, HistoryQuery, Horizon
 from tests.remembered_logs import WrittenLog, row
 
 N1 = NodeName("n1")
@@ -199,6 +201,32 @@ def test_what_is_forgotten_is_dropped_and_nothing_else(
     assert [index for index, _, _ in loop.rows(history)] == [8, 9, 10, 11]
     tell(history, *log.entries[:9])
     assert [index for index, _, _ in loop.rows(history)] == [8, 9, 10, 11], "a replay brings nothing back"
+
+
+@pytest.mark.parametrize(
+    ("before", "rows_max", "through"),
+    [
+        pytest.param(0, 100, None, id="nothing is old, and the log began behind its first index"),
+        pytest.param(6, 100, 5, id="what is older than a time"),
+        pytest.param(0, 2, 6, id="what is more rows back"),
+        pytest.param(6, 2, 6, id="whichever is more"),
+        pytest.param(100, 100, 8, id="everything is old"),
+    ],
+)
+def test_only_what_is_old_or_far_back_is_to_be_forgotten(
+    open_history: Callable[..., SqliteHistory],
+    loop: MainLoop,
+    log: WrittenLog,
+    before: int,
+    rows_max: int,
+    through: int | None,
+) -> None:
+    history = open_history()
+    tell(history, *(log.add(index, replace(row(index), at=WallTime(index))) for index in range(3, 9)))
+    found: list[Horizon | None] = []
+    history.horizon(WallTime(before), rows_max, found.append)
+    loop.until(lambda: bool(found))
+    assert (found[0].through if found[0] is not None else None) == through
 
 
 def test_a_directory_that_is_not_there_is_told_once_and_nothing_is_lost_when_it_comes(
