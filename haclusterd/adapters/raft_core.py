@@ -383,15 +383,15 @@ class RaftCore:
         proposed = self._machine.proposed_voters(entry)
         if proposed is None:
             return REGULAR
-        if not self._keeps_own_vote(proposed):
-            self.hand_over()
         is_allowed = (
-            self._keeps_own_vote(proposed)
-            and self._is_one_step(proposed)
+            self._is_one_step(proposed)
             and self._has_own_commit()
             and self._is_last_change_applied()
             and self._machine.may_change_voters(entry)
         )
+        if is_allowed and not self._keeps_own_vote(proposed):
+            self.hand_over()
+            return REGULAR
         return VOTERS if is_allowed else REGULAR
 
     def _keeps_own_vote(self, proposed: VoterSet) -> bool:

@@ -213,6 +213,18 @@ def test_a_leader_does_not_vote_itself_out_but_hands_over() -> None:
     settle_and_check(world)
 
 
+def test_a_request_that_can_never_be_costs_no_leader_its_office() -> None:
+    world = World(9)
+    write(world)
+    leader = world.wait_for_leader()
+    rest = tuple(name for name in (N1, N2, N3) if name != leader)
+    for version, voters in ((7, rest), (1, rest[:1])):
+        entry = world.ask_for_voters(version, voters)
+        world.run_until(lambda entry=entry: entry in world.acknowledged)
+        world.run(3_000)
+    assert (world.leader(), len(world.leaders)) == (leader, 1)
+
+
 def test_the_state_machine_can_say_no() -> None:
     world = World(10)
     write(world)
