@@ -7,16 +7,17 @@ two versions would disagree, or that a daemon cannot read its own journal after 
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from haclusterd.cib import commands
+from haclusterd.cib import commands, levels
 from haclusterd.cib.codec import FEATURE_LEVEL, decode_cib, decode_envelope, digest, encode_cib, encode_envelope
 from haclusterd.cib.commands import Envelope
-from haclusterd.model.cluster import Cib
+from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
 from tests.upgrade.samples import sample_cib, sample_envelopes
@@ -118,3 +119,48 @@ def test_the_newest_samples_hold_every_type_and_every_field_that_is_replicated()
     assert seen == _types_reached(Cib) | _types_reached(Envelope)
     assert cib == made
     assert [decode_envelope(line) for line in envelopes(NEWEST)] == sample_envelopes()
+
+
+Feature = type | tuple[type, str]
+
+
+def _features_in(value: Any) -> set[Feature]:
+    """Return the types, and the fields that are not left out, of a value."""
+    if is_dataclass(value):
+        kind = type(value)
+        filled = {entry.name: getattr(value, entry.name) for entry in fields(value)}
+        named: set[Feature] = {(kind, name) for name, item in filled.items() if item not in (None, (), "", {}, False)}
+        return named.union({kind}, *map(_features_in, filled.values()))
+    if isinstance(value, dict):
+        return set().union(*map(_features_in, value.values()))
+    return set().union(*map(_features_in, value)) if isinstance(value, tuple) else set()
+
+
+def features_of(level: Path) -> set[Feature]:
+    cib = decode_cib((level / "cib.jsonl").read_bytes())
+    return _features_in(cib).union(*(_features_in(decode_envelope(line)) for line in envelopes(level)))
+
+
+def unnamed(since: Mapping[Feature, int], older: Path, newer: Path, level: int) -> set[Feature]:
+    """Return what is new in a level and not said to be."""
+    new = features_of(newer) - features_of(older)
+    said = {feature for feature, number in since.items() if number == level}
+    return {each for each in new if each not in said and not (isinstance(each, tuple) and each[0] in said)}
+
+
+def test_what_a_level_brings_is_found_in_its_samples() -> None:
+    new = unnamed({}, LEVEL_2, LEVEL_3, 3)
+    assert {commands.ChangeMembers, (commands.ChangeMembers, "version"), (commands.Join, "watchdog")} <= new
+    assert commands.Join not in new
+    named = {each: 3 for each in new if not isinstance(each, tuple) or each[0] not in new}
+    assert unnamed(named, LEVEL_2, LEVEL_3, 3) == set()
+
+
+def test_everything_that_came_after_the_first_negotiated_level_is_named() -> None:
+    """Without its level a newer node would say what older members cannot read (`cib.levels`)."""
+    pairs = zip(LEVELS[FIRST_FEATURE_LEVEL - 1 :], LEVELS[FIRST_FEATURE_LEVEL:], strict=False)
+    found = {
+        number: unnamed(levels.SINCE, older, newer, number)
+        for number, (older, newer) in enumerate(pairs, FIRST_FEATURE_LEVEL + 1)
+    }
+    assert found == {number: set() for number in range(FIRST_FEATURE_LEVEL + 1, FEATURE_LEVEL + 1)}
