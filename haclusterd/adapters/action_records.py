@@ -1,7 +1,7 @@
 """Actions in progress, on disk: how a later incarnation of this boot finds what an earlier one began (safety.md §1).
 
 One small file for each action in the runtime directory: written before the exec, completed with the process id right
-after the fork, removed when no process is left. Nothing is synced: the files mean something in this boot only.
+after it, removed when no process is left. Nothing is synced: the files mean something in this boot only.
 
 Invariant: whatever an earlier incarnation started and still runs is found here, by process id and start time or, when
 the daemon died before it could write them, by the mark in the agent's environment.

@@ -65,14 +65,15 @@ class ControlServer:
             if await _answers(self._path):
                 raise ControlSocketBusy(f"{self._path}: another haclusterd is running with this runtime directory")
             self._path.unlink()
-        old_mask = os.umask(0o117)
-        try:
-            self._server = await asyncio.start_unix_server(self._accept, str(self._path))
-        finally:
-            os.umask(old_mask)
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        # The file gets the socket's mode: nobody else can connect before it has its group.
+        os.fchmod(listening.fileno(), 0o600)
+        listening.bind(str(self._path))
         group = _control_group()
         if group is not None and os.geteuid() == 0:
             os.chown(self._path, -1, group)
+        self._path.chmod(0o660)
+        self._server = await asyncio.start_unix_server(self._accept, sock=listening)
 
     def stop(self) -> None:
         """Listen no more, and end every conversation."""

@@ -2,8 +2,8 @@
 
 Invariants:
 
-* The main loop never waits for a program: fork and exec happen on a thread of their own for each start, with plain
-  fork, because CPython's vfork holds the interpreter lock until exec returns. A stuck exec delays only its own action.
+* The main loop never waits for a program: it is started on a thread of its own, which waits until the exec is done. A
+  stuck exec delays only its own action; its process is found, told and killed all the same.
 * Completion is the exit of the direct child, seen through a pidfd, not the end of its output.
 * Output goes into a memory file: the child never blocks on it, and who holds it after the child's end (a service left
   behind) gets EPERM, not SIGPIPE, and cannot grow it.
@@ -17,30 +17,27 @@ import asyncio
 import errno
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import FrameType
 
 from haclusterd.adapters.captured_output import CapturedOutput
 from haclusterd.adapters.real_time import run_first
+from haclusterd.adapters.spawning import spawn, started_by
 from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_marks, read_stat
 from haclusterd.model.instants import Instant, after, elapsed_ms
 from haclusterd.ports.clock import Clock, Timer
 
-# CPython's switch for exactly this purpose: with vfork, a stuck exec stops every thread of this process.
-subprocess._USE_VFORK = False  # type: ignore[misc]  # Final in the stubs
-
 KILL_PATIENCE_MS = 250
 """How long a killed process may take to go before its result is delivered without it."""
+EXEC_PATIENCE_MS = 100
+"""How long an exec may take before its process is looked for."""
 TRIM_PERIOD_MS = 1000
-PYTHON_IGNORES = frozenset({signal.SIGPIPE, signal.SIGXFSZ})
-LAST_STANDARD_SIGNAL = 31
-"""Above are the real-time signals, some of which the C library keeps to itself."""
+UMASK = 0o022
+"""Of this process, since its children inherit it: what must not be read by others is created with a mode of its own."""
 
 
 class Ending(StrEnum):
@@ -85,56 +82,24 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Who wants to know what, when. `before` and `forked` are called on the starting thread."""
+    """Who wants to know what, when. `before` and `forked` are not called on the main loop."""
 
     ended: Callable[[Ended], None]
     """Called once, on the main loop."""
     is_permitted: Callable[[], bool] = lambda: True
-    """Asked on the starting thread right before the fork, after it, and when the exec is done: what is permitted no
+    """Asked on the starting thread right before the start, and again when the exec is done: what is permitted no
     longer is not started, or gets SIGKILL."""
     before: Callable[[], None] = lambda: None
-    """Called before the fork; an OSError from it prevents the start (NOT_PREPARED)."""
+    """Called before the start; an OSError from it prevents the start (NOT_PREPARED)."""
     forked: Callable[[int, int], None] = lambda _pid, _start_time: None
-    """Called with process id and start time, before the exec is done."""
+    """Called with process id and start time, right after the exec, or while it is stuck."""
     gone: Callable[[], None] = lambda: None
     """Called once, on the main loop, when no process is left: with `ended`, or later for one that did not die."""
 
 
-class _Child(subprocess.Popen[bytes]):
-    """Popen that tells its process id as soon as it has one, while the exec may still be stuck."""
-
-    def __init__(self, forked: Callable[[int], None], program: Program, stdin: int, stdout: int, stderr: int) -> None:
-        self._forked = forked
-        self._pid: int | None = None
-        super().__init__(
-            program.arguments,
-            env=dict(program.environment),
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            cwd="/",
-            close_fds=True,
-            process_group=0,
-            umask=0o022,
-            restore_signals=True,
-        )
-        # The pidfd tells the exit; Popen must not wait for it, neither now nor when it is collected.
-        self.returncode = 0
-
-    @property  # type: ignore[override]  # None until the fork
-    def pid(self) -> int | None:
-        """Return the process id; None before the fork."""
-        return self._pid
-
-    @pid.setter
-    def pid(self, pid: int | None) -> None:
-        self._pid = pid
-        if pid is not None:
-            self._forked(pid)
-
-
 class RunningProgram:
-    """One start in progress. Its fields belong to the main loop, except `is_cancelled`, read by the starting thread."""
+    """One start in progress. Its fields belong to the main loop, except `is_cancelled`, which the starting thread
+    reads, `thread_id`, which it writes, and what `telling` guards."""
 
     def __init__(self, program: Program, hooks: Hooks, asked_at: Instant) -> None:
         self.program = program
@@ -145,8 +110,11 @@ class RunningProgram:
         self.pidfd: int | None = None
         self.is_cancelled = False
         self.is_executing = False
-        self.group: int | None = None
-        """Of the starting thread: the child's, which leads its group once the exec is done."""
+        self.thread_id: int | None = None
+        """Of the starting thread, while it is inside the exec."""
+        self.telling = threading.Lock()
+        self.told: int | None = None
+        """The process id that the hooks were told, by whoever saw the process first; guarded by `telling`."""
         self.is_thread_done = False
         self.is_delivered = False
         self.forced: Ending | None = None
@@ -160,7 +128,7 @@ class Processes:
     def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
         self._clock = clock
         self._loop = loop
-        handle_ignored_signals()
+        os.umask(UMASK)
 
     def start(self, program: Program, hooks: Hooks) -> RunningProgram:
         """Start a program; return at once. Everything else is told through `hooks`."""
@@ -169,6 +137,7 @@ class Processes:
         running.timers["timeout"] = self._clock.call_at(
             after(now, program.timeout_ms), lambda: self._end(running, Ending.TIMED_OUT)
         )
+        running.timers["exec"] = self._clock.call_at(after(now, EXEC_PATIENCE_MS), lambda: self._find(running))
         self._trim_later(running)
         try:
             # Thread.start() would wait until the thread has begun, which on a busy machine takes its time.
@@ -249,13 +218,15 @@ class Processes:
             with open(os.memfd_create("stdin"), "w+b", buffering=0) as stdin:
                 stdin.write(running.program.stdin)
                 with open(f"/proc/self/fd/{stdin.fileno()}", "rb", buffering=0) as readable:
-                    _Child(
-                        lambda pid: self._forked_on_thread(running, pid),
-                        running.program,
-                        readable.fileno() if running.program.stdin else subprocess.DEVNULL,
-                        stdout.write_end,
-                        stderr.write_end,
+                    running.thread_id = _thread.get_native_id()
+                    pid = spawn(
+                        running.program.arguments,
+                        running.program.environment,
+                        stdin=readable.fileno() if running.program.stdin else None,
+                        stdout=stdout.write_end,
+                        stderr=stderr.write_end,
                     )
+            self._tell_started(running, pid)
         except OSError as error:
             number = error.errno or 0
             self._post(lambda: self._not_started(running, ending, number))
@@ -263,24 +234,48 @@ class Processes:
         except ValueError:  # A NUL, or a name that no environment can carry.
             self._post(lambda: self._not_started(running, ending, errno.EINVAL))
             return
-        if running.group is not None and not running.hooks.is_permitted():
+        finally:
+            running.thread_id = None
+        if not running.hooks.is_permitted():
             # The exec was held up. The child is not reaped yet, so its number is still its own.
             with suppress(ProcessLookupError):
-                os.killpg(running.group, signal.SIGKILL)
+                os.killpg(pid, signal.SIGKILL)
         self._post(lambda: self._executing(running))
 
-    def _forked_on_thread(self, running: RunningProgram, pid: int) -> None:
-        try:
+    def _tell_started(self, running: RunningProgram, pid: int) -> None:
+        with running.telling:
+            if running.told is not None:
+                return
+            try:
+                pidfd = os.pidfd_open(pid)
+            except OSError:  # Without it we would not see the end: better no start.
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                raise
+            self._tell(running, pid, pidfd)
+
+    # On a thread that looks for the process of a stuck exec.
+
+    def _find_on_thread(self, running: RunningProgram, thread_id: int) -> None:
+        with running.telling, suppress(OSError):
+            pid = started_by(thread_id)
+            if pid is None or running.told is not None:
+                return
             pidfd = os.pidfd_open(pid)
-        except OSError:  # Without it we would not see the end: better no start.
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            raise
+            # If the exec failed in between, the number may be another's by now.
+            if started_by(thread_id) == pid:
+                self._tell(running, pid, pidfd)
+            else:
+                os.close(pidfd)
+
+    # On either.
+
+    def _tell(self, running: RunningProgram, pid: int, pidfd: int) -> None:
+        running.told = pid
         if running.is_cancelled or not running.hooks.is_permitted():
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
         forked_at = self._clock.now()
         _restore_defaults(pid)
-        running.group = pid
         stat = read_stat(pid)
         self._post(lambda: self._forked(running, pid, pidfd, forked_at))
         with suppress(OSError):
@@ -327,10 +322,20 @@ class Processes:
         running.forced = ending
         if running.pidfd is not None and running.pid is not None:
             _kill(running.pidfd, running.pid, is_group=running.is_executing)
+        self._find(running)
         patience = after(self._clock.now(), KILL_PATIENCE_MS)
-        running.timers["patience"] = self._clock.call_at(
-            patience, lambda: self._deliver(running, ending, 0, still_alive=True)
-        )
+        running.timers["patience"] = self._clock.call_at(patience, lambda: self._lose_patience(running, ending))
+
+    def _lose_patience(self, running: RunningProgram, ending: Ending) -> None:
+        self._find(running)
+        self._deliver(running, ending, 0, still_alive=True)
+
+    def _find(self, running: RunningProgram) -> None:
+        """Look for the process of an exec that takes long, so that it can be recorded and killed."""
+        thread_id = running.thread_id
+        if thread_id is not None and running.told is None:
+            with suppress(RuntimeError):  # No more threads on this machine: it is found when the exec is done.
+                _thread.start_new_thread(self._find_on_thread, (running, thread_id))
 
     def _deliver(self, running: RunningProgram, ending: Ending, number: int, *, still_alive: bool = False) -> None:
         if running.is_delivered:
@@ -368,23 +373,6 @@ class Processes:
             self._trim_later(running)
 
         running.timers["trim"] = self._clock.call_at(after(self._clock.now(), TRIM_PERIOD_MS), trim)
-
-
-def handle_ignored_signals() -> None:
-    """Handle, by doing nothing, every signal that this process was started to ignore (`nohup`, a shell's `&`).
-
-    What is ignored stays ignored through exec, and an agent would pass it on to its service; what is handled does not.
-    Only the main thread may set handlers. `Popen` sees to the signals that Python itself ignores.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return
-    for number in signal.valid_signals() - PYTHON_IGNORES:
-        if number <= LAST_STANDARD_SIGNAL and signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, _do_nothing)
-
-
-def _do_nothing(_number: int, _frame: FrameType | None) -> None:
-    """Take a signal."""
 
 
 def _finish_outputs(running: RunningProgram) -> tuple[str, str]:

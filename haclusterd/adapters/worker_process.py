@@ -1,20 +1,22 @@
 """A child process that is talked to in frames over a socket, its standard input.
 
-Invariants: the main loop never waits for it, neither at its start (fork and exec happen on a thread of their own) nor
+Invariants: the main loop never waits for it, neither at its start (that is on a thread of its own) nor
 for its end; what is sent is produced when the socket can take it, a slice at a time, so that even a large state holds
 the loop for a few milliseconds only. `ended` is called once, on the main loop, unless `end` was called before.
 """
 
 import asyncio
+import os
+import signal
 import socket
-import subprocess
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
-from haclusterd.adapters import processes as processes  # Turns off vfork, which would stop every thread.
+from haclusterd.adapters.spawning import spawn
 
+STDERR = 2
 READ_BYTES = 64 * 1024
 SLICE_BYTES = 64 * 1024
 """What is produced and sent, or read and handed on, before other work of the main loop gets its turn."""
@@ -42,7 +44,8 @@ class WorkerProcess:
         self._is_writing = False
         self._is_over = False
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._pid: int | None = None
+        """Of the worker, from its exec until it is reaped; guarded by the lock."""
         self._is_unwanted = False
         self._thread = threading.Thread(target=self._live, args=(tuple(command), theirs), name="worker", daemon=True)
         self._thread.start()
@@ -67,8 +70,8 @@ class WorkerProcess:
         self._close()
         with self._lock:
             self._is_unwanted = True
-            if self._process is not None:
-                self._process.kill()
+            if self._pid is not None:
+                os.kill(self._pid, signal.SIGKILL)
 
     def join(self) -> None:
         """Wait, after `end`, until nothing of it is left; for the end of the daemon's own life."""
@@ -78,16 +81,22 @@ class WorkerProcess:
 
     def _live(self, command: tuple[str, ...], theirs: socket.socket) -> None:
         try:
-            with theirs:
-                process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL)
+            with theirs, open(os.devnull, "wb") as nowhere:
+                ends = {"stdin": theirs.fileno(), "stdout": nowhere.fileno(), "stderr": STDERR}
+                pid = spawn(command, os.environ, **ends, leads_group=False)
         except OSError as error:
             self._post(f"{command[0]}: {error.strerror}")
             return
         with self._lock:
-            self._process = process
+            self._pid = pid
             if self._is_unwanted:
-                process.kill()
-        code = process.wait()
+                os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        with self._lock:
+            # From here on its number may be another's.
+            self._pid = None
+            _, status = os.waitpid(pid, 0)
+        code = os.waitstatus_to_exitcode(status)
         self._post(f"the worker was ended by signal {-code}" if code < 0 else f"the worker ended with status {code}")
 
     def _post(self, problem: str) -> None:

@@ -184,12 +184,12 @@ print(json.dumps({
 """
 
 
-async def test_the_child_gets_a_plain_environment_and_its_own_group(starter: Starter) -> None:
+async def test_the_child_gets_a_plain_environment_and_its_own_group(clock: BoottimeClock, mark: str) -> None:
     leak = os.open("/dev/null", os.O_RDONLY)
     os.set_inheritable(leak, bool(leak))
     old = os.umask(0o077)
     try:
-        result = await starter.run(sys.executable, "-S", "-E", "-c", SELF_PORTRAIT)
+        result = await Starter(clock, mark).run(sys.executable, "-S", "-E", "-c", SELF_PORTRAIT)
     finally:
         os.umask(old)
         os.close(leak)
@@ -280,6 +280,36 @@ async def test_a_stuck_exec_delays_only_itself(
     watcher.cancel()
     assert rounds > 20
     assert lag < 0.5
+
+
+async def test_a_stuck_exec_is_told_while_it_is_stuck(
+    starter: Starter, script: Callable[..., Path], hold_exec, until
+) -> None:
+    """So that a daemon which starts anew knows whom to wait for."""
+    stuck = script("stuck", "#!/bin/sh\nexit 3\n")
+    release = hold_exec(stuck)
+    told: list[int] = []
+    running, ended = starter.begin(stuck, forked=lambda pid, _: told.append(pid))
+    await until(lambda: told)
+    assert not running.is_executing
+    release()
+    assert (await ended).number == 3
+    assert told == [running.pid]
+
+
+async def test_an_exec_that_fails_after_it_was_stuck_is_not_started(
+    starter: Starter, script: Callable[..., Path], hold_exec, until
+) -> None:
+    stuck = script("stuck", "#!/no/such/interpreter\n")
+    release = hold_exec(stuck)
+    told: list[int] = []
+    gone = asyncio.Event()
+    _, ended = starter.begin(stuck, forked=lambda pid, _: told.append(pid), gone=gone.set)
+    await until(lambda: told)
+    release()
+    assert (await ended).ending is Ending.NOT_STARTED
+    await asyncio.wait_for(gone.wait(), 10)
+    assert read_stat(told[0]) is None
 
 
 async def test_a_stuck_exec_ends_at_its_timeout(
