@@ -37,6 +37,7 @@ from haclusterd.adapters.raft_snapshot_transfer import SnapshotReceiver, Snapsho
 from haclusterd.adapters.store_pysyncobj import GuardedSyncObj, require_supported_library
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
+from haclusterd.model.steps import Steps, outcome_of
 from haclusterd.ports.files import Files
 from haclusterd.ports.store import (
     Applied,
@@ -57,6 +58,8 @@ READY_LAG = 100
 """A learner that lacks fewer entries is ready to vote (safety.md §7)."""
 JOURNAL_BYTES_MAX = 16 * 1024 * 1024
 """Commands in the journal after which a snapshot is taken before its time."""
+
+_ENDED = object()
 
 _log = logging.getLogger(__name__)
 
@@ -136,6 +139,12 @@ class RaftCore:
         self._receiver = SnapshotReceiver()
         self._incoming: tuple[NodeName, Snapshot] | None = None
         self._is_incoming_durable = False
+        self._reading: Steps[object] | None = None
+        """Of the incoming snapshot, once it is durable."""
+        self._preparing: Steps[None] | None = None
+        """Of the next entry to apply."""
+        self._prepared_index = FIRST_INDEX
+        """The entry that was prepared last: only then it may be applied."""
         self._told_leadership: LeadershipChanged | None = None
         self._told_links: tuple[NodeName, ...] | None = None
         self._told_ready: tuple[NodeName, ...] = ()
@@ -163,7 +172,8 @@ class RaftCore:
         if snapshot is not None:
             self._snapshot_index = snapshot.index
             try:
-                outcome = self._machine.restore(snapshot.payload)
+                # Nobody waits for this node yet: it may take its time.
+                outcome = self._machine.restore(outcome_of(self._machine.read(snapshot.payload)))
             except ValueError as error:
                 raise StoreDamaged(f"{self._files.describe(SNAPSHOT_NAME)}: {error}. {REJOIN}") from error
             self._deliver(Restored(snapshot.index, outcome))
@@ -191,6 +201,7 @@ class RaftCore:
         if self._is_dead:
             return
         self._raft.enter()
+        self._take_step()
         self._settle()
         if self._sync_began is not None and self.clock() - self._sync_began > self.timers.disk_patience_ms:
             # Heartbeats need no disk, so nobody else would ever campaign; and nothing commits here.
@@ -198,6 +209,8 @@ class RaftCore:
 
     def due(self) -> Instant:
         """Return the earliest instant at which `tick` would do something by itself."""
+        if self._preparing is not None or self._reading is not None:
+            return self.clock()
         return Instant(self._raft.due_ms)
 
     def status(self) -> RaftStatus:
@@ -302,6 +315,15 @@ class RaftCore:
         self.transfer_leadership(heirs[self._hand_overs % len(heirs)])
 
     # One step.
+
+    def _take_step(self) -> None:
+        """Go on with long work by one of its steps: ticks and messages in between keep this node's place."""
+        if self._reading is not None:
+            # First, because it makes the preparation of an older entry void.
+            self._read_on(self._reading)
+        elif self._preparing is not None and next(self._preparing, _ENDED) is _ENDED:
+            self._preparing = None
+            self._prepared_index = self._raft.applied_index + 1
 
     def _settle(self) -> None:
         """Let the library do what follows from the event, then write and tell."""
@@ -446,6 +468,15 @@ class RaftCore:
         if self._is_open:
             self._raft.follow_voters(self.voter_set)
 
+    def is_prepared(self, entry: LogEntry) -> bool:
+        """Tell whether the next entry may be applied now; otherwise it is being prepared, one step in each tick."""
+        command, index, _ = entry
+        if command[0] == NO_OP or self._prepared_index == index:
+            return True
+        if self._preparing is None:
+            self._preparing = self._machine.prepare(command[1:])
+        return self._preparing is None
+
     def apply(self, entry: LogEntry) -> None:
         """Fold a committed entry into the state."""
         command, index, term = entry
@@ -581,21 +612,34 @@ class RaftCore:
         self._settle()
 
     def _finish_incoming(self) -> None:
-        """Replace the state by the leader's snapshot, once that is durable and the main loop has room."""
+        """Begin to read the leader's snapshot once it is durable; it may be overtaken by ordinary entries."""
         self._write_incoming()
-        if self._is_dead or self._incoming is None or not self._is_incoming_durable or self.room() == 0:
+        if self._is_dead or self._incoming is None or not self._is_incoming_durable:
             return
-        peer, snapshot = self._incoming
-        self._incoming = None
+        snapshot = self._incoming[1]
         self._snapshot_index = max(self._snapshot_index, snapshot.index)
         if snapshot.index <= self._raft.applied_index:
+            self._incoming = self._reading = None
+        elif self._reading is None and self.room():
+            self._reading = self._machine.read(snapshot.payload)
+            self._read_on(self._reading)
+
+    def _read_on(self, reading: Steps[object]) -> None:
+        """Take a step; replace the state after the last one."""
+        assert self._incoming is not None
+        if self.room() == 0:
             return
-        self._journal.install(snapshot.index, snapshot.term)
         try:
-            outcome = self._machine.restore(snapshot.payload)
+            next(reading)
+        except StopIteration as end:
+            self._install(*self._incoming, end.value)
         except ValueError as error:
-            self.violated(f"the snapshot of {peer} cannot be read: {error}")
-            return
+            self.violated(f"the snapshot of {self._incoming[0]} cannot be read: {error}")
+
+    def _install(self, peer: NodeName, snapshot: Snapshot, state: object) -> None:
+        self._incoming = self._reading = self._preparing = None
+        self._journal.install(snapshot.index, snapshot.term)
+        outcome = self._machine.restore(state)
         self._raft.installed(snapshot.index)
         self._restored_voters(snapshot.index)
         self._follow_voters()

@@ -38,6 +38,10 @@ class Host(Protocol):
         """Entries were truncated."""
         ...
 
+    def is_prepared(self, entry: LogEntry) -> bool:
+        """Tell whether the next entry may be applied; if not, it will be later."""
+        ...
+
     def apply(self, entry: LogEntry) -> None:
         """Apply a committed entry."""
         ...

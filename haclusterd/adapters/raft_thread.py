@@ -454,7 +454,11 @@ class RaftThread:
     def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
         """Run blocking work on a disk thread (`raft_core.Worker`)."""
         future = self._loop.run_in_executor(None, work)
-        future.add_done_callback(lambda finished: done(finished.result()))
+        future.add_done_callback(lambda finished: self._done(done, finished.result()))
+
+    def _done(self, done: Callable[[object], None], result: object) -> None:
+        done(result)
+        self._arm()
 
     def _receive(self, peer: NodeName, frame: bytes) -> bool:
         if self._mail.take(peer, frame):

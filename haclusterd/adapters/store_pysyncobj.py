@@ -184,6 +184,8 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         self._campaign_term: int | None = None
         self._heard_leader_ms = host.clock() - settings.timers.election_max_ms
         self._verified: tuple[NodeName, int, int] | None = None
+        self._shown_commit = 0
+        """As leader: what the followers were told is committed."""
         self.waiting: deque[bytes] = deque()
         self.enter()
         timers = settings.timers
@@ -596,6 +598,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
 
     def _SyncObj__sendAppendEntries(self) -> None:  # noqa: N802 (the library\'s name)
         self._SyncObj__newAppendEntriesTime = _monotonic() + self._settings.timers.append_ms / 1000
+        self._shown_commit = self.commit_index
         for peer in self._targets:
             node = _VoterNode(peer)
             if node in self._SyncObj__connectedNodes:
@@ -664,10 +667,13 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             return False
         first = self._journal.base[0]
         for entry in self._journal[applied + 1 - first : until + 1 - first]:
+            if not self._host.is_prepared(entry):
+                break
             self._SyncObj__raftLastApplied = entry[1]
             if entry[0][0] != NO_OP:
                 self._host.apply(entry)
-        return True
+        # The followers need not wait until this node is ready to apply what is committed.
+        return self.applied_index > applied or self.commit_index > self._shown_commit
 
     def _SyncObj__tryLogCompaction(self) -> None:  # noqa: N802 (the library\'s name)
         self._host.compact()

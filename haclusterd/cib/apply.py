@@ -26,6 +26,7 @@ from haclusterd.cib import (
 from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, RefusalCode
 from haclusterd.cib.history_facts import marked
 from haclusterd.cib.levels import level_of
+from haclusterd.cib.staging import PutTogether, put_together
 from haclusterd.cib.verdict import Entry, Verdict
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import RequestId, Term
@@ -79,11 +80,13 @@ def apply(
     term: Term,
     rules: SafetyRules = ALL_RULES,
     is_in_force: bool = False,
+    read_staged: PutTogether = put_together,
 ) -> Applied:
     """Fold one committed command, which stands at `index` and was appended in Raft term `term`.
 
     `is_in_force`: it changes the members, and Raft follows it since it was appended; it cannot be refused any more, nor
-    passed over as a repetition: its version makes it harmless to ask twice.
+    passed over as a repetition: its version makes it harmless to ask twice. `read_staged` must return what
+    `put_together` does.
     """
     level = level_of(envelope.command)
     if level > cib.feature_level:
@@ -100,6 +103,7 @@ def apply(
         rules=rules,
         is_in_force=is_in_force,
         request=envelope.request,
+        put_together=read_staged,
     )
     verdict = _verdict(cib, envelope.command, entry)
     requests = {**cib.requests, envelope.proposer: _remember(known, envelope.request)}

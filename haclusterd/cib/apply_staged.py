@@ -11,7 +11,7 @@ from typing import Final
 from haclusterd.cib.apply_configuration import change_configuration
 from haclusterd.cib.changes import RefusalCode
 from haclusterd.cib.commands import ActivateStaged, ChangeConfiguration, StageChange
-from haclusterd.cib.staging import digest_of, put_together
+from haclusterd.cib.staging import digest_of
 from haclusterd.cib.verdict import Entry, Verdict, accept, refuse
 from haclusterd.cib.wire import CodecError
 from haclusterd.model.cluster import Cib, StagedPart
@@ -34,15 +34,14 @@ def stage_change(cib: Cib, command: StageChange, entry: Entry) -> Verdict:
 
 def activate_staged(cib: Cib, command: ActivateStaged, entry: Entry) -> Verdict:
     """Make the staged change, if all of it is there, is what was staged, and fits the present version."""
-    found = [cib.staged.get(_key(command.transaction, number)) for number in range(min(command.parts, len(cib.staged)))]
-    parts = [part.data for part in found if part is not None]
+    parts = staged_parts(cib, command)
     if len(parts) != command.parts:
         text = f"{len(parts)} of {command.parts} parts of the change are there; the others came too late or never"
         return refuse(cib, RefusalCode.STAGED_INCOMPLETE, text)
     if digest_of(parts) != command.digest:
         return refuse(cib, RefusalCode.UNREADABLE, "the staged change is not what was proposed")
     try:
-        edits = put_together(parts)
+        edits = entry.put_together(parts)
     except CodecError as error:
         return refuse(cib, RefusalCode.UNREADABLE, str(error))
     whole = ChangeConfiguration(command.expected_epoch, edits, command.author, command.reason)
@@ -50,6 +49,12 @@ def activate_staged(cib: Cib, command: ActivateStaged, entry: Entry) -> Verdict:
     if verdict.refusal is not None:
         return verdict
     return replace(verdict, cib=replace(verdict.cib, staged=_without(cib.staged, command.transaction)))
+
+
+def staged_parts(cib: Cib, command: ActivateStaged) -> list[str]:
+    """Return the parts of a change that are there, in order."""
+    found = [cib.staged.get(_key(command.transaction, number)) for number in range(min(command.parts, len(cib.staged)))]
+    return [part.data for part in found if part is not None]
 
 
 def _key(transaction: str, number: int) -> str:

@@ -20,15 +20,18 @@ from typing import Any, Final, cast
 
 from haclusterd.cib.commands import Envelope
 from haclusterd.cib.levels import level_of
-from haclusterd.cib.wire import CodecError, FieldShape, Shape, fields_of, shape_of, write_fields
+from haclusterd.cib.wire import CodecError, FieldShape, Shape, fields_of, read_in_steps, shape_of, write_fields
 from haclusterd.model.cluster import Cib, NodeStatus, Status
 from haclusterd.model.configuration import Configuration
+from haclusterd.model.steps import Steps, outcome_of
 
 __all__ = [
     "FEATURE_LEVEL",
     "FORMAT",
+    "SPREAD",
     "CodecError",
     "decode_cib",
+    "decode_cib_in_steps",
     "decode_envelope",
     "digest",
     "encode_cib",
@@ -40,11 +43,15 @@ FORMAT: Final = 1
 FEATURE_LEVEL: Final = 3
 
 _ITEMS_PER_LINE: Final = 1000
+_STEP_BYTES: Final = 64 * 1024
+_LINE_COSTS: Final = 512
+"""A line takes as long as so many bytes of it, whatever it holds."""
+_PARTS_PER_STEP: Final = 64
+"""Parts, of a few hundred bytes each, that are read from plain data in one step."""
 
 _ENVELOPE = shape_of(Envelope)
-_CIB = shape_of(Cib)
 
-_SPREAD: Final[Mapping[type, frozenset[str]]] = {
+SPREAD: Final[Mapping[type, frozenset[str]]] = {
     Cib: frozenset({"members", "configuration", "status", "requests", "staged"}),
     Configuration: frozenset({"nodes", "resources", "constraints", "templates", "tags"}),
     Status: frozenset({"nodes", "fence_orders", "fencing_history", "proofs"}),
@@ -52,7 +59,7 @@ _SPREAD: Final[Mapping[type, frozenset[str]]] = {
 }
 """Fields whose parts stand on lines of their own; all others are small."""
 
-_FIELDS: Final = {kind: fields_of(kind) for kind in _SPREAD}
+_FIELDS: Final = {kind: fields_of(kind) for kind in SPREAD}
 
 _encoder = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"))
 
@@ -84,15 +91,34 @@ def iter_fragments(cib: Cib) -> Iterator[bytes]:
 
 def decode_cib(data: bytes) -> Cib:
     """Read what `encode_cib` wrote; raise CodecError for everything else."""
+    return outcome_of(decode_cib_in_steps(data))
+
+
+def decode_cib_in_steps(data: bytes) -> Steps[Cib]:
+    """Do what `decode_cib` does, in steps of a few milliseconds; to be driven to its end, where it returns the CIB."""
     lines = _lines(data)
     _check_version(_parse(next(lines, b"")), {"format", "level"})
     root: dict[str, Any] = {}
+    size = 0
     for number, line in enumerate(lines, start=2):
         try:
             _graft(root, _parse(line))
         except CodecError as error:
             raise error.under(f"line {number}") from None
-    return cast(Cib, _read(_CIB, root))
+        size += len(line) + _LINE_COSTS
+        if size >= _STEP_BYTES:
+            size = 0
+            yield
+    reading = read_in_steps(Cib, root, SPREAD)
+    try:
+        while True:
+            for _ in range(_PARTS_PER_STEP):
+                next(reading)
+            yield
+    except StopIteration as end:
+        return cast(Cib, end.value)
+    except RecursionError:
+        raise CodecError("nested too deeply") from None
 
 
 def digest(cib: Cib) -> str:
@@ -144,7 +170,7 @@ def _lines(data: bytes) -> Iterator[bytes]:
 
 
 def _spread(address: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-    apart = _SPREAD[type(value)]
+    apart = SPREAD[type(value)]
     table = _FIELDS[type(value)]
     yield address, write_fields(value, (entry for entry in table if entry.name not in apart))
     for entry in table:
@@ -153,13 +179,13 @@ def _spread(address: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, .
 
 
 def _spread_field(address: tuple[str, ...], entry: FieldShape, part: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-    if type(part) in _SPREAD:
+    if type(part) in SPREAD:
         yield from _spread(address, part)
     elif part == entry.default:
         return
     elif isinstance(part, Mapping):
         for name, item in part.items():
-            if type(item) in _SPREAD:
+            if type(item) in SPREAD:
                 yield from _spread((*address, name), item)
             else:
                 ((step, written),) = entry.shape.write({name: item}).items()

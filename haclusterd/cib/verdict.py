@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
+from haclusterd.cib.staging import PutTogether, put_together
 from haclusterd.model.cluster import Cib, NodeStatus, Status
 from haclusterd.model.ids import NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
@@ -22,6 +23,8 @@ class Entry:
     is_in_force: bool = False
     """A change of members that Raft follows already."""
     request: RequestId = RequestId("")
+    put_together: PutTogether = put_together
+    """Reads a staged change; whoever has read these very parts before need not do so again."""
 
 
 @dataclass(frozen=True, slots=True)

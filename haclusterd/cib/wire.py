@@ -18,6 +18,8 @@ from enum import Enum
 from functools import cache
 from typing import Any, Final, NewType, Union, get_args, get_origin, get_type_hints
 
+from haclusterd.model.steps import Steps
+
 _INT64: Final = range(-(2**63), 2**63)
 _ABSENT: Final = object()
 
@@ -45,6 +47,8 @@ class Shape:
 
     read: Callable[[Any], Any]
     write: Callable[[Any], Any]
+    entries: "tuple[Shape, Shape] | None" = None
+    """Of a mapping: how a key and a value of it are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,14 +192,65 @@ def _record(kind: type) -> Shape:
                 arguments[name] = reader(item)
             except CodecError as error:
                 raise error.under(name) from None
-        if not required <= arguments.keys():
-            raise CodecError(f"{kind.__name__} lacks {', '.join(sorted(required - arguments.keys()))}")
-        try:
-            return kind(**arguments)
-        except ValueError as error:
-            raise CodecError(str(error)) from None
+        return _built(kind, required, arguments)
 
     return Shape(read, lambda value: write_fields(value, table))
+
+
+def _built(kind: type, required: frozenset[str], arguments: Mapping[str, Any]) -> Any:
+    if not required <= arguments.keys():
+        raise CodecError(f"{kind.__name__} lacks {', '.join(sorted(required - arguments.keys()))}")
+    try:
+        return kind(**arguments)
+    except ValueError as error:
+        raise CodecError(str(error)) from None
+
+
+def read_in_steps(kind: type, document: Any, apart: Mapping[type, frozenset[str]]) -> Steps[Any]:
+    """Read a dataclass as its shape does, but pause after each entry of a mapping in a field that stands `apart`.
+
+    `apart` names the fields of this dataclass, and of those that it contains, whose parts are many. What was read is
+    taken out of the document, so that no large value of plain data is ever dropped at once.
+    """
+    if type(document) is not dict:
+        raise _wrong(kind.__name__, document)
+    table = {entry.name: entry for entry in fields_of(kind)}
+    kinds = get_type_hints(kind)
+    arguments = {}
+    for name in tuple(document):
+        entry = table.get(name)
+        if entry is None:
+            raise CodecError(f"{kind.__name__} has no field {name!r:.40}")
+        item = document.pop(name)
+        try:
+            if kinds[name] in apart:
+                arguments[name] = yield from read_in_steps(kinds[name], item, apart)
+            elif entry.shape.entries is not None and name in apart[kind]:
+                arguments[name] = yield from _read_mapping_in_steps(kinds[name], entry.shape.entries, item, apart)
+            else:
+                arguments[name] = entry.shape.read(item)
+        except CodecError as error:
+            raise error.under(name) from None
+    required = frozenset(entry.name for entry in table.values() if entry.default is _ABSENT)
+    return _built(kind, required, arguments)
+
+
+def _read_mapping_in_steps(
+    hint: Any, shapes: tuple[Shape, Shape], document: Any, apart: Mapping[type, frozenset[str]]
+) -> Steps[Any]:
+    if type(document) is not dict:
+        raise _wrong("an object", document)
+    kind = get_args(hint)[1]
+    result = {}
+    for name in tuple(document):
+        item = document.pop(name)
+        try:
+            key = shapes[0].read(name)
+            result[key] = (yield from read_in_steps(kind, item, apart)) if kind in apart else shapes[1].read(item)
+        except CodecError as error:
+            raise error.under(name) from None
+        yield
+    return result
 
 
 def _union(arguments: tuple[Any, ...]) -> Shape:
@@ -287,4 +342,4 @@ def _mapping(key: Shape, item: Shape) -> Shape:
     def write(value: Mapping[Any, Any]) -> dict[Any, Any]:
         return {key.write(name): item.write(each) for name, each in value.items()}
 
-    return Shape(read, write)
+    return Shape(read, write, (key, item))

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.steps import Steps
 
 MAX_ENTRY_BYTES = 64 * 1024
 """Largest entry that can be proposed (safety.md §7)."""
@@ -124,6 +125,14 @@ class StateMachine(Protocol):
         """
         ...
 
+    def prepare(self, entry: bytes) -> Steps[None] | None:
+        """Begin what must be done before `apply` of this entry, the next one, takes little time; None: nothing.
+
+        A step takes a few milliseconds; the store does all else that is due between two steps. It calls `apply` when
+        the last one is done, or never: after a restart it begins anew, and a `restore` in between makes it void.
+        """
+        ...
+
     def apply(self, index: int, term: Term, entry: bytes) -> object:
         """Fold a committed entry into the state and return an immutable outcome for the main loop."""
         ...
@@ -148,8 +157,15 @@ class StateMachine(Protocol):
         """Return a function that encodes the state as it is now; it may run later and on another thread."""
         ...
 
-    def restore(self, data: bytes) -> object:
-        """Replace the state by what `snapshot` encoded; return an immutable outcome. Raises ValueError when unreadable.
+    def read(self, data: bytes) -> Steps[object]:
+        """Read what `snapshot` encoded, in steps like those of `prepare`; it changes nothing.
+
+        A step raises ValueError when the data cannot be read.
+        """
+        ...
+
+    def restore(self, state: object) -> object:
+        """Replace the state by one that was read; return an immutable outcome for the main loop.
 
         Whatever `appended` showed before counts no more; entries that are kept behind the snapshot are shown again.
         """

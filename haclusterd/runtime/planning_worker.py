@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
 from haclusterd.model.rules_in_force import ALL_RULES
+from haclusterd.model.steps import outcome_of
 from haclusterd.protocol.plan_codec import plan_head, plan_parts
 from haclusterd.protocol.planner_messages import (
     Entry,
@@ -46,7 +47,7 @@ class PlanningWorker:
             case Fragment(data=data):
                 self._pieces.append(data)
             case Loaded():
-                self._cib = self._folding.read(b"".join(self._pieces))
+                self._cib = outcome_of(self._folding.read(b"".join(self._pieces)))
                 self._pieces.clear()
             case Entry():
                 self._follow(message)

@@ -7,29 +7,30 @@ that declares a node lost, its pacer stops echoing that node, and goes on again 
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from haclusterd.cib import apply as cib_apply
 from haclusterd.cib.apply_members import objection_to, waits_for
+from haclusterd.cib.apply_staged import staged_parts
 from haclusterd.cib.changes import Applied
-from haclusterd.cib.codec import CodecError, decode_cib, decode_envelope, encode_cib
-from haclusterd.cib.commands import ChangeMembers, Join, Lost, RequestFence
+from haclusterd.cib.codec import CodecError, decode_cib_in_steps, decode_envelope, encode_cib
+from haclusterd.cib.commands import ActivateStaged, ChangeMembers, Join, Lost, RequestFence
+from haclusterd.cib.staging import PutTogether, prepare_in_steps, put_together
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.model.steps import Steps
 from haclusterd.ports.store import VoterSet
 
 NEVER_JOINED = Incarnation("never-joined", "0" * 16)
 """Stands for the incarnation of a member that is declared lost without ever having joined."""
 DECLARES_LOSS = (b"Lost", b"RequestFence")
 """What the encoding of an entry that declares a loss contains: all others are passed over without decoding."""
-CHANGES_MEMBERS = b"ChangeMembers"
-"""Likewise of an entry that changes the members."""
-
 
 GIVEN_UP = frozenset({NodeState.LOST, NodeState.FENCED})
 
 Loss = tuple[NodeName, Incarnation]
+T = TypeVar("T", ActivateStaged, ChangeMembers)
 
 
 class Withdrawals(Protocol):
@@ -48,18 +49,36 @@ class Folding:
     """From entries and snapshots to states: it keeps nothing, so one may do it for many replicas."""
 
     def fold(
-        self, cib: Cib, entry: bytes, *, index: int, term: Term, rules: SafetyRules, is_in_force: bool = False
+        self,
+        cib: Cib,
+        entry: bytes,
+        *,
+        index: int,
+        term: Term,
+        rules: SafetyRules,
+        is_in_force: bool = False,
+        read_staged: PutTogether = put_together,
     ) -> Applied:
         """Return what an entry makes of the CIB before it."""
         try:
             envelope = decode_envelope(entry)
         except CodecError as error:
             return cib_apply.unreadable(cib, index=index, detail=str(error))
-        return cib_apply.apply(cib, envelope, index=index, term=term, rules=rules, is_in_force=is_in_force)
+        return cib_apply.apply(
+            cib, envelope, index=index, term=term, rules=rules, is_in_force=is_in_force, read_staged=read_staged
+        )
 
-    def read(self, snapshot: bytes) -> Cib:
-        """Return the CIB of a snapshot; raises CodecError."""
-        return decode_cib(snapshot)
+    def prepare(self, cib: Cib, entry: bytes) -> Steps[PutTogether] | None:
+        """Return the part of `fold` that may take long, in steps; None for nearly all entries, and quickly so."""
+        command = _decoded(entry, ActivateStaged)
+        if command is None:
+            return None
+        parts = staged_parts(cib, command)
+        return prepare_in_steps(parts) if len(parts) == command.parts else None
+
+    def read(self, snapshot: bytes) -> Steps[Cib]:
+        """Return the CIB of a snapshot, in steps; raises CodecError."""
+        return decode_cib_in_steps(snapshot)
 
 
 class Replica:
@@ -72,6 +91,8 @@ class Replica:
         self._rules = rules
         self._folding = folding or Folding()
         self._cib = Cib()
+        self._read_staged: PutTogether = put_together
+        """Knows the staged change that the next entry makes, once it was prepared."""
         self._announced: Counter[Loss] = Counter()
         """Losses in the log that are not applied yet."""
         self._decided: set[Loss] = set()
@@ -90,6 +111,14 @@ class Replica:
         if loss is not None:
             self._settle(loss)
 
+    def prepare(self, entry: bytes) -> Steps[None] | None:
+        """Read the staged change that the next entry makes."""
+        steps = self._folding.prepare(self._cib, entry)
+        return None if steps is None else self._keep(steps)
+
+    def _keep(self, steps: Steps[PutTogether]) -> Steps[None]:
+        self._read_staged = yield from steps
+
     def apply(self, index: int, term: Term, entry: bytes) -> Applied:
         """Fold an entry into the CIB."""
         return self._fold(index, term, entry, is_in_force=False)
@@ -99,8 +128,16 @@ class Replica:
         return self._fold(index, term, entry, is_in_force=True)
 
     def _fold(self, index: int, term: Term, entry: bytes, *, is_in_force: bool) -> Applied:
-        rules = self._rules
-        applied = self._folding.fold(self._cib, entry, index=index, term=term, rules=rules, is_in_force=is_in_force)
+        applied = self._folding.fold(
+            self._cib,
+            entry,
+            index=index,
+            term=term,
+            rules=self._rules,
+            is_in_force=is_in_force,
+            read_staged=self._read_staged,
+        )
+        self._read_staged = put_together
         self._cib = applied.cib
         if applied.envelope is not None:
             self._observe(applied)
@@ -130,9 +167,15 @@ class Replica:
         cib = self._cib
         return lambda: encode_cib(cib)
 
-    def restore(self, data: bytes) -> Cib:
+    def read(self, data: bytes) -> Steps[Cib]:
+        """Read a snapshot's CIB."""
+        return self._folding.read(data)
+
+    def restore(self, state: object) -> Cib:
         """Replace the CIB by a snapshot's."""
-        self._cib = self._folding.read(data)
+        assert isinstance(state, Cib)
+        self._cib = state
+        self._read_staged = put_together
         known = {*self._announced, *self._decided}
         self._announced.clear()
         self._decided = set()
@@ -180,13 +223,18 @@ def _is_in_force(cib: Cib, join: Join) -> bool:
 
 
 def _change_of_members(entry: bytes) -> ChangeMembers | None:
-    if CHANGES_MEMBERS not in entry:
+    return _decoded(entry, ChangeMembers)
+
+
+def _decoded(entry: bytes, kind: type[T]) -> T | None:
+    """Return the command of an entry if it is of this kind; any other is passed over without decoding."""
+    if kind.__name__.encode() not in entry:
         return None
     try:
         command = decode_envelope(entry).command
     except CodecError:
         return None
-    return command if isinstance(command, ChangeMembers) else None
+    return command if isinstance(command, kind) else None
 
 
 def _voters_of(version: int, members: Iterable[Member]) -> VoterSet:

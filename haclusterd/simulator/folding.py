@@ -10,9 +10,11 @@ from functools import cached_property
 
 from haclusterd.cib import codec
 from haclusterd.cib.changes import Applied
+from haclusterd.cib.staging import PutTogether, put_together
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import Term
 from haclusterd.model.rules_in_force import SafetyRules
+from haclusterd.model.steps import Steps
 from haclusterd.runtime.replica import Folding
 
 
@@ -41,22 +43,36 @@ class SharedFolding(Folding):
         self._folded: dict[int, _Folded] = {}
 
     def fold(
-        self, cib: Cib, entry: bytes, *, index: int, term: Term, rules: SafetyRules, is_in_force: bool = False
+        self,
+        cib: Cib,
+        entry: bytes,
+        *,
+        index: int,
+        term: Term,
+        rules: SafetyRules,
+        is_in_force: bool = False,
+        read_staged: PutTogether = put_together,
     ) -> Applied:
         """See `Folding.fold`."""
+
+        def own_work() -> Applied:
+            return super(SharedFolding, self).fold(
+                cib, entry, index=index, term=term, rules=rules, is_in_force=is_in_force, read_staged=read_staged
+            )
+
         known = self._folded.get(index)
         if known is None or known.entry != entry or known.term != term or not _is_same(known.before, cib):
-            applied = super().fold(cib, entry, index=index, term=term, rules=rules, is_in_force=is_in_force)
+            applied = own_work()
             self._folded.setdefault(index, _Folded(cib, entry, term, applied))
             return applied
         if index % self.OWN_WORK_EVERY == 0:
-            applied = super().fold(cib, entry, index=index, term=term, rules=rules, is_in_force=is_in_force)
+            applied = own_work()
             return known.applied if known.is_equal(applied.cib) else applied
         return known.applied
 
-    def read(self, snapshot: bytes) -> Cib:
+    def read(self, snapshot: bytes) -> Steps[Cib]:
         """See `Folding.read`."""
-        cib = super().read(snapshot)
+        cib = yield from super().read(snapshot)
         known = self._folded.get(cib.index)
         return known.applied.cib if known is not None and known.is_equal(cib) else cib
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.steps import Steps
 from haclusterd.ports.store import PeerPlaces, StateMachine, Store, StoreEvent, VoterSet
 
 
@@ -49,9 +50,17 @@ class ObservedMachine:
         """See `StateMachine.snapshot`."""
         return self._inner.snapshot()
 
-    def restore(self, data: bytes) -> object:
+    def prepare(self, entry: bytes) -> Steps[None] | None:
+        """See `StateMachine.prepare`."""
+        return self._inner.prepare(entry)
+
+    def read(self, data: bytes) -> Steps[object]:
+        """See `StateMachine.read`."""
+        return self._inner.read(data)
+
+    def restore(self, state: object) -> object:
         """See `StateMachine.restore`."""
-        outcome = self._inner.restore(data)
+        outcome = self._inner.restore(state)
         self._outcome_seen(outcome)
         return outcome
 

@@ -23,6 +23,7 @@ import msgpack
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.steps import Steps
 from haclusterd.ports.store import Applied, Restored, StoreEvent, StoreRefused, VoterSet
 
 RETRY_S = 1.0
@@ -84,8 +85,16 @@ class WordsAndRegister:
         state = (list(self.words), self.register, list(self.results.items()), self.digest)
         return lambda: msgpack.packb(state)
 
-    def restore(self, data: bytes) -> object:
-        words, self.register, results, self.digest = msgpack.unpackb(data)
+    def prepare(self, entry: bytes) -> Steps[None] | None:
+        return None
+
+    def read(self, data: bytes) -> Steps[object]:
+        yield
+        return msgpack.unpackb(data)
+
+    def restore(self, state: object) -> object:
+        assert isinstance(state, list)
+        words, self.register, results, self.digest = state
         self.words = list(words)
         self.results = {request: tuple(result) for request, result in results}
         self.tail.clear()

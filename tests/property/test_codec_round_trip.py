@@ -1,7 +1,10 @@
 """What is encoded is decoded to the same value, whatever it is; what is not ours is refused, whatever it is."""
 
+import base64
 import contextlib
 import json
+import zlib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,8 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from haclusterd.cib import commands
-from haclusterd.cib.codec import CodecError, decode_cib, decode_envelope, digest, encode_cib, encode_envelope
+from haclusterd.cib.codec import SPREAD, CodecError, decode_cib, decode_envelope, digest, encode_cib, encode_envelope
+from haclusterd.cib.staging import put_together
+from haclusterd.cib.wire import read_in_steps, shape_of
 from haclusterd.model.cluster import Cib
+from haclusterd.model.steps import outcome_of
 from tests.replicated_values import values_of
 
 COMMANDS = commands.Command.__args__
@@ -93,3 +99,49 @@ def test_cut_and_flipped_bytes_are_read_or_refused(envelope: commands.Envelope, 
     place = min(int(len(encoded) * cut), len(encoded) - 1)
     _read_or_refuse(decode_envelope, encoded[:place])
     _read_or_refuse(decode_envelope, encoded[:place] + bytes([flip]) + encoded[place + 1 :])
+
+
+def _told(read: Callable[[], object]) -> tuple[str, object]:
+    """Return what reading came to: a value, or the words of a refusal."""
+    try:
+        return "value", read()
+    except CodecError as error:
+        return "refused", str(error)
+
+
+@settings(_relaxed, max_examples=100)
+@given(cib=values_of(Cib), data=st.data())
+def test_a_cib_that_is_read_in_steps_is_the_one_that_is_read_whole(cib: Cib, data: st.DataObject) -> None:
+    document = shape_of(Cib).write(cib)
+    if data.draw(st.booleans()):
+        document = _other_json(document, data.draw)
+    whole = _told(lambda: shape_of(Cib).read(document))
+    copy = json.loads(json.dumps(document))
+    assert _told(lambda: outcome_of(read_in_steps(Cib, copy, SPREAD))) == whole
+
+
+def _read_at_once(text: str) -> object:
+    """Read a staged change as one array: what the steps must agree with."""
+    packed = base64.b64decode(text, validate=True)
+    return shape_of(tuple[commands.Edit, ...]).read(json.loads(zlib.decompress(packed)))
+
+
+@settings(_relaxed, max_examples=100)
+@given(data=st.data())
+def test_a_staged_change_that_is_read_in_steps_is_the_one_that_is_read_whole(data: st.DataObject) -> None:
+    edits = data.draw(st.lists(values_of(commands.Edit), max_size=5).map(tuple))
+    document = shape_of(tuple[commands.Edit, ...]).write(edits)
+    if data.draw(st.booleans()):
+        document = _other_json(document, data.draw)
+    spelled = json.dumps(document, separators=data.draw(st.sampled_from([(",", ":"), (" ,\n ", "\t:\r")])))
+    damage = data.draw(st.sampled_from(["", "", "", "]", " ", ",", "x", "["]))
+    place = data.draw(st.integers(0, len(spelled)))
+    damaged = (spelled[:place] + damage + spelled[place:]).encode(errors="replace")
+    text = base64.b64encode(zlib.compress(damaged)).decode()
+    try:
+        whole: tuple[str, object] = "value", _read_at_once(text)
+    except (ValueError, RecursionError):
+        whole = "refused", None
+    parts = [text[start : start + 40] for start in range(0, len(text), 40)]
+    found = _told(lambda: put_together(parts))
+    assert (found[0], found[1] if found[0] == "value" else None) == whole

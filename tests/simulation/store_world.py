@@ -4,6 +4,7 @@ import hashlib
 import heapq
 import itertools
 import random
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from haclusterd.adapters.raft_identity import create_identity
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
+from haclusterd.model.steps import Steps
 from haclusterd.ports.store import Applied, LeadershipChanged, Restored, StoreEvent, VoterSet
 
 CLUSTER = "11111111-2222-3333-4444-555555555555"
@@ -98,6 +100,9 @@ class ListMachine:
     def removed(self, entry: bytes) -> None:
         assert self.tail.pop() == entry
 
+    def prepare(self, entry: bytes) -> Steps[None] | None:
+        return None
+
     def apply(self, index: int, term: Term, entry: bytes) -> object:
         assert self.tail.pop(0) == entry, "applied without having been shown"
         self.items.append(entry)
@@ -126,12 +131,60 @@ class ListMachine:
         spelled = None if voters is None else [voters.version, voters.voters, voters.learners]
         return lambda: msgpack.packb([items, digest, spelled])
 
-    def restore(self, data: bytes) -> object:
-        items, self.digest, spelled = msgpack.unpackb(data)
+    def read(self, data: bytes) -> Steps[object]:
+        yield from ()
+        return msgpack.unpackb(data)
+
+    def restore(self, state: object) -> object:
+        assert isinstance(state, list)
+        items, self.digest, spelled = state
         self.items = list(items)
         self.tail = []
         self.voters = None if spelled is None else VoterSet(spelled[0], tuple(spelled[1]), tuple(spelled[2]))
         return self.digest
+
+
+class SlowMachine(ListMachine):
+    """Takes its time for some entries, and for every snapshot."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.prepared: bytes | None = None
+        self.preparations = 0
+        """How many were begun."""
+        self.steps_to_read = 0
+        """Of a snapshot, beside a few."""
+
+    @staticmethod
+    def steps_of(entry: bytes) -> int:
+        """Return how many steps it takes to prepare an entry; most need none, and `slow 300 ...` takes 300."""
+        if entry.startswith(b"slow "):
+            return int(entry.split(b" ")[1])
+        return max(0, zlib.crc32(entry) % 48 - 32)
+
+    def prepare(self, entry: bytes) -> Steps[None] | None:
+        return self._prepare(entry) if self.steps_of(entry) else None
+
+    def _prepare(self, entry: bytes) -> Steps[None]:
+        assert self.tail[0] == entry, "prepared out of its turn"
+        self.preparations += 1
+        for _ in range(self.steps_of(entry)):
+            yield
+        self.prepared = entry
+
+    def apply(self, index: int, term: Term, entry: bytes) -> object:
+        assert not self.steps_of(entry) or self.prepared == entry, "applied without having been prepared"
+        self.prepared = None
+        return super().apply(index, term, entry)
+
+    def read(self, data: bytes) -> Steps[object]:
+        for _ in range(len(data) % 16 + self.steps_to_read):
+            yield
+        return msgpack.unpackb(data)
+
+    def restore(self, state: object) -> object:
+        self.prepared = None
+        return super().restore(state)
 
 
 def spell_voters(version: int, voters: Iterable[NodeName], learners: Iterable[NodeName] = ()) -> bytes:
@@ -166,6 +219,7 @@ class SimulatedNode:
         self.is_paused = False
         self.backlog: list[Callable[[], None]] = []
         self.jobs: list[list[Callable[[], object]]] = []
+        self.is_hurried = False
         self.room = 1000
         self.extra_disk_us = 0
         """How much longer than usual its disk takes."""
@@ -180,8 +234,9 @@ class SimulatedNode:
         self.is_paused = False
         self.backlog = []
         self.disk.is_locked = False
-        self.machine = ListMachine()
+        self.machine = SlowMachine()
         self.jobs = []
+        self.is_hurried = False
 
         def deliver(event: StoreEvent) -> None:
             if self.is_alive and life == self.life:
@@ -220,6 +275,21 @@ class SimulatedNode:
             self.backlog.append(call)
         else:
             call()
+            self._hurry()
+
+    def _hurry(self) -> None:
+        """Tick soon when the call has begun something that goes on in ticks."""
+        if not self.is_alive or self.is_hurried or self.core.due() > self.world.clock():
+            return
+        self.is_hurried = True
+        life = self.life
+
+        def tick() -> None:
+            if life == self.life:
+                self.is_hurried = False
+                self.when_running(self.core.tick)
+
+        self.world.after(1000, tick)
 
     def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
         job = [work]

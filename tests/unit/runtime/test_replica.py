@@ -11,6 +11,7 @@ from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.steps import outcome_of
 from haclusterd.runtime.replica import Replica
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -180,7 +181,7 @@ def test_a_restart_knows_the_losses_of_its_snapshot_and_of_its_log() -> None:
     for data, shown in ((voter.cib(), []), (before, [entry])):
         page = Page()
         again = Replica(page)
-        again.restore(data)
+        again.restore(outcome_of(again.read(data)))
         for each in shown:
             again.appended(each)
         assert not page.echoes(N2)
@@ -192,7 +193,7 @@ def test_a_snapshot_in_which_the_node_has_joined_again_ends_its_loss() -> None:
     ahead.commit(REJOIN)
     behind = Voter()
     behind.append(LOST)
-    behind.replica.restore(ahead.cib())
+    behind.replica.restore(outcome_of(behind.replica.read(ahead.cib())))
     assert behind.page.echoes(N2)
 
 
