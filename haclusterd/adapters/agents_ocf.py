@@ -23,6 +23,7 @@ from haclusterd.adapters.agent_metadata import MetadataError, read_agent_metadat
 from haclusterd.adapters.processes import Ended, Ending, Hooks, Processes, Program, RunningProgram
 from haclusterd.adapters.service_groups import ServiceGroups
 from haclusterd.adapters.service_watch import ServiceWatch
+from haclusterd.adapters.spawner_link import Spawner
 from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, SOCKET_VARIABLE
 from haclusterd.agents.process_table import LOCAL_CLUSTER_MARK, NODE_MARK, ORDER_MARK
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
@@ -127,10 +128,12 @@ class OcfAgents:
         directories: AgentDirectories,
         has_lease: Callable[[], bool] = _always,
         service_group: Path | None = None,
+        spawner: Spawner | None = None,
     ) -> None:
         """`has_lease` is asked on other threads, right before what makes a resource active is executed.
 
-        `service_group`: the control group that was delegated to this daemon.
+        `service_group`: the control group that was delegated to this daemon. `spawner`: what agents are cloned of
+        in that group.
         """
         self._clock = clock
         self._loop = loop
@@ -140,7 +143,7 @@ class OcfAgents:
         self._has_lease = has_lease
         self._state_directory = runtime_directory / "agent-state"
         self._records = ActionRecords(runtime_directory / "actions")
-        self._processes = Processes(clock, loop)
+        self._processes = Processes(clock, loop, spawner)
         self._running: dict[str, RunningProgram | None] = {}
         self._undying: dict[ResourceId, set[str]] = {}
         self._waiting: dict[ResourceId, list[_Waiting]] = {}
@@ -282,9 +285,10 @@ class OcfAgents:
             else:
                 waiting.done(result)
 
+        def group() -> Path | None:
+            return None if call.action in STARTS_NOTHING else self._groups.prepare(call.resource)
+
         def forked(pid: int, start_time: int) -> None:
-            if call.action not in STARTS_NOTHING:
-                self._groups.join(call.resource, pid)
             self._records.write(replace(record, pid=pid, start_time=start_time))
 
         self._watch.note_begun(call.key)
@@ -296,6 +300,7 @@ class OcfAgents:
                 ended=ended,
                 is_permitted=self._has_lease if call.action in ACTIVATING else _always,
                 before=before,
+                group=group,
                 forked=forked,
                 gone=lambda: self._gone(call.resource, call.key),
             ),

@@ -4,6 +4,7 @@ Invariants:
 
 * The main loop never waits for a program: it is started on a thread of its own, which waits until the exec is done. A
   stuck exec delays only its own action; its process is found, told and killed all the same.
+* What is to be in a control group is there from its first instruction, where there is a spawner.
 * Completion is the exit of the direct child, seen through a pidfd, not the end of its output.
 * Output goes into a memory file: the child never blocks on it, and who holds it after the child's end (a service left
   behind) gets EPERM, not SIGPIPE, and cannot grow it.
@@ -23,9 +24,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from io import FileIO
+from pathlib import Path
 
 from haclusterd.adapters.captured_output import CapturedOutput
 from haclusterd.adapters.real_time import run_first
+from haclusterd.adapters.spawner_link import Spawner, SpawnerUnusable
 from haclusterd.adapters.spawning import spawn, started_by
 from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_marks, read_stat
 from haclusterd.model.instants import Instant, after, elapsed_ms
@@ -91,6 +95,8 @@ class Hooks:
     longer is not started, or gets SIGKILL."""
     before: Callable[[], None] = lambda: None
     """Called before the start; an OSError from it prevents the start (NOT_PREPARED)."""
+    group: Callable[[], Path | None] = lambda: None
+    """Asked on the starting thread, before the fork: which control group the process and its children are to be in."""
     forked: Callable[[int, int], None] = lambda _pid, _start_time: None
     """Called with process id and start time, right after the exec, or while it is stuck."""
     gone: Callable[[], None] = lambda: None
@@ -125,9 +131,11 @@ class RunningProgram:
 class Processes:
     """This process's children: all of them start and end here."""
 
-    def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop, spawner: Spawner | None = None) -> None:
+        """`spawner`: what programs are cloned of that are to be in a control group."""
         self._clock = clock
         self._loop = loop
+        self._spawner = spawner
         os.umask(UMASK)
 
     def start(self, program: Program, hooks: Hooks) -> RunningProgram:
@@ -215,17 +223,8 @@ class Processes:
             limit = running.program.output_limit
             stdout, stderr = CapturedOutput("stdout", limit), CapturedOutput("stderr", limit)
             running.outputs = stdout, stderr
-            with open(os.memfd_create("stdin"), "w+b", buffering=0) as stdin:
-                stdin.write(running.program.stdin)
-                with open(f"/proc/self/fd/{stdin.fileno()}", "rb", buffering=0) as readable:
-                    running.thread_id = _thread.get_native_id()
-                    pid = spawn(
-                        running.program.arguments,
-                        running.program.environment,
-                        stdin=readable.fileno() if running.program.stdin else None,
-                        stdout=stdout.write_end,
-                        stderr=stderr.write_end,
-                    )
+            with _readable(running.program.stdin) as stdin:
+                pid = self._execute(running, (stdin.fileno(), stdout.write_end, stderr.write_end))
             self._tell_started(running, pid)
         except OSError as error:
             number = error.errno or 0
@@ -241,6 +240,25 @@ class Processes:
             with suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
         self._post(lambda: self._executing(running))
+
+    def _execute(self, running: RunningProgram, standard: tuple[int, int, int]) -> int:
+        """Return the process id when the exec is done."""
+        program, group = running.program, running.hooks.group()
+        if group is not None and self._spawner is not None:
+
+            def forked(pid: int, is_in_group: bool) -> None:
+                if not is_in_group:
+                    _enter(group, pid)
+                self._tell_started(running, pid)
+
+            with suppress(SpawnerUnusable):
+                return self._spawner.spawn(program.arguments, program.environment, standard, group, forked)
+        running.thread_id = _thread.get_native_id()
+        stdin, stdout, stderr = standard
+        pid = spawn(program.arguments, program.environment, stdin=stdin, stdout=stdout, stderr=stderr)
+        if group is not None:
+            _enter(group, pid)
+        return pid
 
     def _tell_started(self, running: RunningProgram, pid: int) -> None:
         with running.telling:
@@ -373,6 +391,21 @@ class Processes:
             self._trim_later(running)
 
         running.timers["trim"] = self._clock.call_at(after(self._clock.now(), TRIM_PERIOD_MS), trim)
+
+
+def _enter(group: Path, pid: int) -> None:
+    """Put a process, and what it starts from now on, into a control group; on failure it stays outside."""
+    with suppress(OSError):
+        (group / "cgroup.procs").write_text(str(pid))
+
+
+def _readable(data: bytes) -> FileIO:
+    """Return what a program is to read: a file with the data, or the null device."""
+    if not data:
+        return open(os.devnull, "rb", buffering=0)
+    with open(os.memfd_create("stdin"), "w+b", buffering=0) as memory:
+        memory.write(data)
+        return open(f"/proc/self/fd/{memory.fileno()}", "rb", buffering=0)
 
 
 def _finish_outputs(running: RunningProgram) -> tuple[str, str]:

@@ -2,8 +2,7 @@
 
 Servers that show their state in their title (redis, PostgreSQL, nginx) write over their environment, and with it over
 the marks that services are found by (safety.md §8). Where systemd has delegated this daemon's group to it
-(`Delegate=yes`), an agent that may start something is put into a group of the resource's own right after the fork. The
-kernel takes some 10 ms for that, and the agent does not wait: what it has started by then is known by its marks only.
+(`Delegate=yes`), an agent that may start something begins in a group of the resource's own (adapters/processes.py).
 
 Invariant: groups are made only below a group that was delegated to this daemon; no controller is enabled, nothing is
 limited, frozen or killed by them. Without delegation there are no groups, and the marks have to do.
@@ -53,14 +52,16 @@ class ServiceGroups:
         which = hashlib.sha256(str(runtime_directory).encode()).hexdigest()[:8]
         self._base = group / f"haclusterd.{node}.{which}" if group is not None else None
 
-    def join(self, resource: ResourceId, pid: int) -> None:
-        """Put a process, and whatever it starts from now on, into the resource's group; on failure it stays outside."""
+    def prepare(self, resource: ResourceId) -> Path | None:
+        """Return the resource's group, which is there now; None when there can be none."""
         if self._base is None:
-            return
+            return None
         group = self._base / f"{PREFIX}{resource}"
-        with suppress(OSError):
+        try:
             group.mkdir(parents=True, exist_ok=True)
-            (group / "cgroup.procs").write_text(str(pid))
+        except OSError:
+            return None
+        return group
 
     def processes(self, resource: ResourceId) -> frozenset[int]:
         """Return the ids of the processes in a resource's group."""

@@ -46,6 +46,7 @@ from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.adapters.real_time import run_first
 from haclusterd.adapters.service_groups import delegated_group
 from haclusterd.adapters.service_notification import notify
+from haclusterd.adapters.spawner_link import Spawner
 from haclusterd.cib.codec import iter_fragments
 from haclusterd.commands.verb import Permission
 from haclusterd.entry_points.cluster_setup import initialize, read_keys, remember_members
@@ -121,6 +122,8 @@ class Daemon:
         complete_adoption(installation.directory)
         authority = AuthorityFiles(installation.directory)
         settings = replace(_node_settings(installation), adopt=self._adopt)
+        self._group = delegated_group()
+        self._spawner = Spawner() if self._group is not None else None
         self._pacer = PacerLink(installation.runtime_directory, BoottimeClock(loop), loop)
         self._mail = RaftMail()
         self._runtime = NodeRuntime(
@@ -163,7 +166,8 @@ class Daemon:
             runtime_directory=installation.runtime_directory,
             node=settings.node,
             incarnation=incarnation,
-            service_group=delegated_group(),
+            service_group=self._group,
+            spawner=self._spawner,
             directories=AgentDirectories(
                 shipped=shipped,
                 search=_agent_search_path(),
@@ -239,6 +243,8 @@ class Daemon:
         self._door.close()
         self._runtime.stop()
         self._background.stop()
+        if self._spawner is not None:
+            self._spawner.close()
         return code
 
     def _end(self, code: int) -> None:
@@ -274,6 +280,8 @@ class Daemon:
         notify("RELOADING=1")
         self._server.stop()
         self._runtime.stop()
+        if self._spawner is not None:
+            self._spawner.close()
         self._log.flush(FLUSH_MS)
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 

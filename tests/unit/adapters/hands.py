@@ -7,6 +7,7 @@ from pathlib import Path
 
 from haclusterd.adapters.agents_ocf import AgentDirectories, OcfAgents
 from haclusterd.adapters.clock_boottime import BoottimeClock
+from haclusterd.adapters.spawner_link import Spawner
 from haclusterd.agents.process_table import list_pids, read_marks
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.ports.agents import AgentCall, AgentMetadata, AgentResult
@@ -25,6 +26,7 @@ class Hands:
         incarnation: Incarnation = INCARNATION,
         node: str = "n1",
         service_group: Path | None = None,
+        spawner: Spawner | None = None,
     ) -> None:
         self.clock = clock
         self.node = NodeName(node)
@@ -40,6 +42,7 @@ class Hands:
             node=self.node,
             incarnation=incarnation,
             service_group=service_group,
+            spawner=spawner,
             directories=AgentDirectories(
                 shipped=SHIPPED,
                 search=(directory / "ra",),

@@ -7,13 +7,15 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
 
 from haclusterd.adapters.clock_boottime import BoottimeClock
 from haclusterd.adapters.processes import Ended, Ending, Hooks, Processes, Program
+from haclusterd.adapters.spawner_link import Spawner
 from haclusterd.agents.process_table import is_running, list_pids, read_marks, read_stat
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -22,23 +24,28 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 class Starter:
     """Starts programs and collects what becomes of them."""
 
-    def __init__(self, clock: BoottimeClock, mark: str) -> None:
-        self.processes = Processes(clock, asyncio.get_running_loop())
+    def __init__(self, clock: BoottimeClock, mark: str, spawner: Spawner | None = None) -> None:
+        self.processes = Processes(clock, asyncio.get_running_loop(), spawner)
+        # Not a control group, and so not entered; but whoever wants one is cloned.
+        self.hooks = {} if spawner is None else {"group": lambda: Path("/proc")}
         self.environment = {"PATH": PATH, "TEST_MARK": mark}
 
     def begin(self, *arguments: object, timeout_ms: int = 20_000, stdin: bytes = b"", **hooks):
         ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
         program = Program(tuple(map(str, arguments)), self.environment, timeout_ms, stdin)
-        running = self.processes.start(program, Hooks(ended.set_result, **hooks))
+        running = self.processes.start(program, Hooks(ended.set_result, **{**self.hooks, **hooks}))
         return running, ended
 
     async def run(self, *arguments: object, **options) -> Ended:
         return await self.begin(*arguments, **options)[1]
 
 
-@pytest.fixture
-async def starter(clock: BoottimeClock, mark: str) -> Starter:
-    return Starter(clock, mark)
+@pytest.fixture(params=["spawned", "forked"])
+async def starter(request: pytest.FixtureRequest, clock: BoottimeClock, mark: str) -> AsyncIterator[Starter]:
+    spawner = Spawner() if request.param == "spawned" else None
+    yield Starter(clock, mark, spawner)
+    if spawner is not None:
+        spawner.close()
 
 
 async def test_exit_code_and_output(starter: Starter) -> None:
@@ -184,12 +191,16 @@ print(json.dumps({
 """
 
 
-async def test_the_child_gets_a_plain_environment_and_its_own_group(clock: BoottimeClock, mark: str) -> None:
+@pytest.mark.parametrize("is_cloned", [False, True])
+async def test_the_child_gets_a_plain_environment_and_its_own_group(
+    clock: BoottimeClock, mark: str, is_cloned: bool
+) -> None:
     leak = os.open("/dev/null", os.O_RDONLY)
     os.set_inheritable(leak, bool(leak))
     old = os.umask(0o077)
     try:
-        result = await Starter(clock, mark).run(sys.executable, "-S", "-E", "-c", SELF_PORTRAIT)
+        with closing(Spawner()) if is_cloned else nullcontext() as spawner:
+            result = await Starter(clock, mark, spawner).run(sys.executable, "-S", "-E", "-c", SELF_PORTRAIT)
     finally:
         os.umask(old)
         os.close(leak)

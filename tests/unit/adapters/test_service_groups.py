@@ -4,19 +4,22 @@ import asyncio
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
 
 from haclusterd.adapters.service_groups import ServiceGroups, delegated_group
 from haclusterd.adapters.service_watch import scan_group
+from haclusterd.adapters.spawner_link import Spawner
 from haclusterd.model.ids import NodeName, ResourceId
 from tests.control_groups import delegated, unified_mount
 from tests.unit.adapters.hands import Hands
 from tests.unit.adapters.test_service_watch import R1, Deaths, watched_pids
 
 IN_GROUP = "until grep -q resource.r1 /proc/self/cgroup; do sleep 0.01; done"
-FORGETFUL = f"#!/bin/sh\n[ $1 = start ] || exit 0\n{IN_GROUP}\nsetsid env -i sleep 3101 >/dev/null 2>&1 &\nexit 0\n"
+HASTY = "#!/bin/sh\n[ $1 = start ] || exit 0\nsetsid env -i sleep 3101 >/dev/null 2>&1 &\nexit 0\n"
+FORGETFUL = HASTY.replace("setsid", f"{IN_GROUP}\nsetsid")
 
 
 @pytest.fixture
@@ -49,12 +52,18 @@ def test_without_a_unified_hierarchy_there_is_none(tmp_path: Path, text: str) ->
     assert delegated_group(tmp_path / "none", own_file(tmp_path, "/x")) is None
 
 
+@pytest.mark.parametrize("way", ["spawned", "forked"])
 async def test_a_service_that_wipes_its_environment_is_watched(
-    clock, tmp_path: Path, group: Path, until
+    clock, tmp_path: Path, group: Path, until, way: str
 ) -> None:
-    hands = Hands(clock, tmp_path, service_group=group)
+    """From its first instruction on, where the agent is cloned into the group."""
+    with closing(Spawner()) if way == "spawned" else nullcontext() as spawner:
+        await wipe_and_watch(Hands(clock, tmp_path, service_group=group, spawner=spawner), until)
+
+
+async def wipe_and_watch(hands: Hands, until) -> None:
     deaths = Deaths()
-    hands.write("forgetful", FORGETFUL)
+    hands.write("forgetful", HASTY if hands.agents._processes._spawner is not None else FORGETFUL)
     assert (await hands.run("forgetful", "start")).exit_code == 0
     hands.agents.watch(R1, "r1", deaths.told)
     try:
@@ -80,7 +89,7 @@ async def test_what_an_agent_runs_is_no_service(clock, tmp_path: Path, group: Pa
 
 async def test_without_a_group_nothing_is_made(tmp_path: Path) -> None:
     groups = ServiceGroups(None, NodeName("n1"), tmp_path)
-    groups.join(ResourceId("r1"), os.getpid())
+    assert groups.prepare(ResourceId("r1")) is None
     groups.forget_empty()
     assert groups.processes(ResourceId("r1")) == frozenset()
     mount = unified_mount()
