@@ -6,6 +6,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
 
+from haclusterd.adapters.collector import FULL_COLLECTIONS
+from haclusterd.adapters.real_time import run_first
+
 T = TypeVar("T")
 
 THREADS = 4
@@ -16,7 +19,7 @@ class BackgroundThreads:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="background")
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="background", initializer=run_first)
 
     def run(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
         """See `Background.run`."""
@@ -26,8 +29,13 @@ class BackgroundThreads:
                 # What `work` raised is raised there, where it ends the process.
                 self._loop.call_soon_threadsafe(lambda: done(future.result()))
 
-        self._pool.submit(work).add_done_callback(finished)
+        self._pool.submit(_without_full_collections, work).add_done_callback(finished)
 
     def stop(self) -> None:
         """Wait for nothing."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _without_full_collections(work: Callable[[], T]) -> T:
+    with FULL_COLLECTIONS.avoided():
+        return work()

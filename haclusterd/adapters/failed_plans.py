@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from haclusterd.adapters.real_time import run_first
 from haclusterd.model.cluster import Cib
 
 KEPT = 3
@@ -29,6 +30,7 @@ class FailedPlans:
         return path
 
     def _write(self, cib: Cib, path: Path) -> None:
+        run_first()
         with suppress(OSError):
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             unfinished = path.with_suffix(".unfinished")

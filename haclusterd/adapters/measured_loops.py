@@ -21,12 +21,14 @@ class HoldMeter:
     def __init__(self, loop: str) -> None:
         self._loop = loop
         self._longest_ns = 0
+        self._longest_work_ns = 0
         self._periods = (0, 0)
         """Longest in the present period, and in the one before."""
         self._period_began_ns = time.monotonic_ns()
 
-    def add(self, hold_ns: int, now_ns: int) -> None:
-        """Count one hold."""
+    def add(self, hold_ns: int, now_ns: int, work_ns: int = 0) -> None:
+        """Count one hold, for `work_ns` of which the thread was computing."""
+        self._longest_work_ns = max(self._longest_work_ns, work_ns)
         present, before = self._periods
         if now_ns - self._period_began_ns >= PERIOD_NS:
             self._period_began_ns = now_ns
@@ -38,11 +40,17 @@ class HoldMeter:
     def reset(self) -> None:
         """Forget what was: the daemon is ready only now."""
         self._longest_ns = 0
+        self._longest_work_ns = 0
         self._periods = (0, 0)
 
     def read(self) -> LoopHold:
         """Return what was measured."""
-        return LoopHold(self._loop, self._longest_ns // NS_PER_MS, max(self._periods) // NS_PER_MS)
+        return LoopHold(
+            self._loop,
+            self._longest_ns // NS_PER_MS,
+            max(self._periods) // NS_PER_MS,
+            self._longest_work_ns // NS_PER_MS,
+        )
 
 
 class MeasuredLoops:
@@ -74,11 +82,13 @@ class _MeasuredSelector(selectors.EpollSelector):
         super().__init__()
         self._meter = meter
         self._left_ns = time.monotonic_ns()
+        self._left_work_ns = time.thread_time_ns()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait for events; what passed since the last wait was a hold."""
         now_ns = time.monotonic_ns()
-        self._meter.add(now_ns - self._left_ns, now_ns)
+        self._meter.add(now_ns - self._left_ns, now_ns, time.thread_time_ns() - self._left_work_ns)
         ready = super().select(timeout)
         self._left_ns = time.monotonic_ns()
+        self._left_work_ns = time.thread_time_ns()
         return ready

@@ -207,9 +207,14 @@ class RaftCore:
             # Heartbeats need no disk, so nobody else would ever campaign; and nothing commits here.
             self.hand_over()
 
+    @property
+    def is_at_long_work(self) -> bool:
+        """Whether every tick takes a step of something long."""
+        return self._preparing is not None or self._reading is not None
+
     def due(self) -> Instant:
         """Return the earliest instant at which `tick` would do something by itself."""
-        if self._preparing is not None or self._reading is not None:
+        if self.is_at_long_work:
             return self.clock()
         return Instant(self._raft.due_ms)
 

@@ -23,12 +23,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from haclusterd.adapters.certificates import NODE_CERTIFICATE, NODE_KEY, tls_context
+from haclusterd.adapters.collector import FULL_COLLECTIONS
 from haclusterd.adapters.files_directory import FilesDirectory
 from haclusterd.adapters.peer_mail import RaftMail
 from haclusterd.adapters.raft_core import RaftCore
 from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES, RaftSettings, RaftTimers
 from haclusterd.adapters.raft_transport import Address, Links, RaftTransport
-from haclusterd.adapters.real_time import run_first
+from haclusterd.adapters.real_time import LOOP_PRIORITY, run_first
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.ports.store import PeerPlaces, StateMachine, StoreDamaged, StoreEvent, StoreRefused
@@ -298,6 +299,8 @@ class RaftThread:
         self._core: RaftCore
         self._side: RaftSide
         self._timer: asyncio.TimerHandle | None = None
+        self._is_building = False
+        """Whether the core is at long work, as this thread has told the collector."""
 
     # What the main loop calls.
 
@@ -351,7 +354,7 @@ class RaftThread:
 
     def _run(self, opened: "Future[None]") -> None:
         refusal: Exception = RuntimeError("the Raft thread ended before it began")
-        run_first()
+        run_first(LOOP_PRIORITY)
         try:
             with asyncio.Runner(loop_factory=self._loop_factory) as runner:
                 runner.run(self._live(opened))
@@ -469,6 +472,12 @@ class RaftThread:
 
     def _pump(self) -> None:
         self._side.pump()
+        if self._core.is_at_long_work != self._is_building:
+            self._is_building = self._core.is_at_long_work
+            if self._is_building:
+                FULL_COLLECTIONS.begin_building()
+            else:
+                FULL_COLLECTIONS.end_building(is_kept=True)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -14,9 +14,11 @@ import resource
 MCL_CURRENT = 1
 MCL_FUTURE = 2
 LOWEST_PRIORITY = 1
-"""Of the real-time class: before every ordinary process, after every other real-time one."""
-PACER_PRIORITY = 2
-"""Before the daemon, whose longest work takes seconds."""
+"""Of the real-time class: before every ordinary process, after every other real-time one. For threads that help."""
+LOOP_PRIORITY = 2
+"""For the main loop and the Raft thread: before helpers, whose longest work takes seconds."""
+PACER_PRIORITY = 3
+"""Before the daemon."""
 
 
 def lock_memory() -> str | None:

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
+from haclusterd.adapters.real_time import run_first
 from haclusterd.adapters.spawning import spawn
 
 STDERR = 2
@@ -80,6 +81,7 @@ class WorkerProcess:
     # On the thread.
 
     def _live(self, command: tuple[str, ...], theirs: socket.socket) -> None:
+        run_first()
         try:
             with theirs, open(os.devnull, "wb") as nowhere:
                 ends = {"stdin": theirs.fileno(), "stdout": nowhere.fileno(), "stderr": STDERR}

@@ -67,6 +67,8 @@ class Hold:
     """Since the daemon was ready."""
     recent_ms: int
     """In this minute and the one before."""
+    longest_work_ms: int
+    """The most that the loop's thread itself computed in one hold."""
 
 
 @dataclass(frozen=True, slots=True)

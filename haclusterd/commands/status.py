@@ -2,7 +2,7 @@
 
 from haclusterd.commands import fencing_cover
 from haclusterd.commands.arguments import Argument, Arguments, Kind
-from haclusterd.commands.context import Context, HeardFrom
+from haclusterd.commands.context import Context, HeardFrom, Hold
 from haclusterd.commands.headlines import Headline, headlines, missing_voters, reaches_majority
 from haclusterd.commands.node_health import votes
 from haclusterd.commands.outcome import Outcome
@@ -67,9 +67,7 @@ def status_data(context: Context) -> dict[str, Json]:
         "failures": [_failure(each) for each in overview.failures],
         "fencing": _fencing(context),
         "warnings": [] if live is None else list(live.pacer_errors),
-        "holds": [] if live is None else [
-            {"loop": each.loop, "longest_ms": each.longest_ms, "recent_ms": each.recent_ms} for each in live.holds
-        ],
+        "holds": [] if live is None else [_hold(each) for each in live.holds],
     }  # fmt: skip
 
 
@@ -229,6 +227,15 @@ def moves(cib: Cib) -> tuple[Location, ...]:
     return tuple(
         each for each in constraints if isinstance(each, Location) and each.id.startswith(("cli-prefer-", "cli-ban-"))
     )
+
+
+def _hold(hold: Hold) -> dict[str, Json]:
+    return {
+        "loop": hold.loop,
+        "longest_ms": hold.longest_ms,
+        "recent_ms": hold.recent_ms,
+        "longest_work_ms": hold.longest_work_ms,
+    }
 
 
 def _move(location: Location) -> Json:

@@ -43,7 +43,7 @@ from haclusterd.adapters.peer_mail import RaftMail
 from haclusterd.adapters.planner_process import PlannerProcess
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
-from haclusterd.adapters.real_time import run_first
+from haclusterd.adapters.real_time import LOOP_PRIORITY, run_first
 from haclusterd.adapters.service_groups import delegated_group
 from haclusterd.adapters.service_notification import notify
 from haclusterd.adapters.spawner_link import Spawner
@@ -118,7 +118,7 @@ class Daemon:
         self._loop = loop
         self._ended: asyncio.Future[int] = loop.create_future()
         self._is_draining = False
-        self._writer = ThreadPoolExecutor(max_workers=1)
+        self._writer = ThreadPoolExecutor(max_workers=1, initializer=run_first)
         complete_adoption(installation.directory)
         authority = AuthorityFiles(installation.directory)
         settings = replace(_node_settings(installation), adopt=self._adopt)
@@ -372,7 +372,7 @@ def _run(installation: Installation) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     _excepthook(log)
 
-    run_first()
+    run_first(LOOP_PRIORITY)
     # The Raft thread waits for the interpreter whenever it returns from the network or the disk: briefly.
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     loops = MeasuredLoops()

@@ -17,6 +17,8 @@ class LoopHold:
     """Since the daemon was ready."""
     recent_ms: int
     """In this minute and the one before."""
+    longest_work_ms: int = 0
+    """The most that the loop's thread itself computed in one hold; the rest was waiting for others."""
 
 
 class LoopHolds(Protocol):

@@ -561,7 +561,10 @@ def live_view(runtime: NodeRuntime) -> LiveView:
         started_at=runtime.started_at,
         history_problem=runtime.ports.history.problem(),
         pacer_errors=_pacer_errors(pacer_report) if pacer_report is not None else (),
-        holds=tuple(Hold(each.loop, each.longest_ms, each.recent_ms) for each in runtime.ports.holds.longest()),
+        holds=tuple(
+            Hold(each.loop, each.longest_ms, each.recent_ms, each.longest_work_ms)
+            for each in runtime.ports.holds.longest()
+        ),
     )
 
 
