@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static swarm kill-loop conformance fuzz-scheduler fuzz-journal fuzz-decoders bench-scheduler bench-store lab bench-failover bench-large tour wheel reference lock
+.PHONY: help setup demo test quick lint static swarm kill-loop conformance fuzz-scheduler fuzz-journal fuzz-decoders bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour wheel reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -81,7 +81,10 @@ bench-failover: setup  ## beside real corosync and Pacemaker (root): outages, fo
 tour: setup  ## docs/tour.md made anew: a newcomer's hour, played on machines in namespaces (root)
 	@$(BIN)/python -m tests.lab.tour
 
-bench-large: setup  ## thousands of resources loaded into three real daemons; COUNT=5000 STARTED=100
+bench-snapshot: setup  ## many MiB of state as a snapshot: taken, and installed on a voter that lags; MIB=16
+	@$(BIN)/python -m tests.benchmarks.large_snapshot --mib $(or $(MIB),16)
+
+bench-large: bench-snapshot  ## the same, and thousands of resources loaded into three real daemons; COUNT=5000 STARTED=100
 	@$(BIN)/python -m tests.benchmarks.large_configuration --count $(or $(COUNT),5000) --started $(or $(STARTED),100)
 
 wheel: setup  ## dist/haclusterd-*.whl

@@ -20,6 +20,7 @@ from signal import Signals
 
 from haclusterd.adapters.action_records import ActionRecord, ActionRecords, find_process
 from haclusterd.adapters.agent_metadata import MetadataError, read_agent_metadata
+from haclusterd.adapters.installation import INTERPRETER_DIRECTORY
 from haclusterd.adapters.processes import Ended, Ending, Hooks, Processes, Program, RunningProgram
 from haclusterd.adapters.service_groups import ServiceGroups
 from haclusterd.adapters.service_watch import ServiceWatch
@@ -393,7 +394,7 @@ class OcfAgents:
     def _base_environment(self, agent: AgentReference) -> dict[str, str]:
         directories = self._directories
         path = [str(directories.shims), "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
-        path.append(os.path.dirname(os.path.realpath(sys.executable)))
+        path.append(INTERPRETER_DIRECTORY)
         return {
             "PATH": ":".join(path),
             "LANG": "C.UTF-8",

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
 from haclusterd.adapters.collector import FULL_COLLECTIONS
-from haclusterd.adapters.real_time import run_first
+from haclusterd.adapters.ready_threads import ready_pool
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ class BackgroundThreads:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="background", initializer=run_first)
+        self._pool = ready_pool(THREADS, "background")
 
     def run(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
         """See `Background.run`."""

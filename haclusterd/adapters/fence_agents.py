@@ -11,13 +11,13 @@ development.
 import asyncio
 import os
 import re
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from haclusterd.adapters.action_records import ActionRecord, ActionRecords, find_process
 from haclusterd.adapters.agent_metadata import MetadataError, read_agent_metadata, read_fence_metadata
+from haclusterd.adapters.installation import INTERPRETER_DIRECTORY
 from haclusterd.adapters.processes import Ended, Ending, Hooks, Processes, Program, RunningProgram
 from haclusterd.agents.process_table import NODE_MARK, ORDER_MARK
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
@@ -228,7 +228,7 @@ class StdinFenceAgents:
 
     def _environment(self) -> dict[str, str]:
         path = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
-        path.append(os.path.dirname(os.path.realpath(sys.executable)))
+        path.append(INTERPRETER_DIRECTORY)
         return {"PATH": ":".join(path), "LANG": "C.UTF-8", **self._own_environment, NODE_MARK: self._node}
 
 

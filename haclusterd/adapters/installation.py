@@ -5,12 +5,17 @@ prefix it was installed to, which only the installation's own record knows for s
 `--prefix`, a distribution's package).
 """
 
+import os
+import sys
 import sysconfig
 from importlib import metadata
 from pathlib import Path
 from typing import Final
 
 import haclusterd
+
+INTERPRETER_DIRECTORY: Final = os.path.dirname(os.path.realpath(sys.executable))
+"""Where the interpreter that runs this program is: agents that are programs of this package need it."""
 
 _DISTRIBUTION: Final = "haclusterd"
 _SHARE: Final = ("share", "haclusterd")

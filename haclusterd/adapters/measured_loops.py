@@ -22,12 +22,17 @@ class HoldMeter:
         self._loop = loop
         self._longest_ns = 0
         self._longest_work_ns = 0
+        self._is_reset = False
         self._periods = (0, 0)
         """Longest in the present period, and in the one before."""
         self._period_began_ns = time.monotonic_ns()
 
     def add(self, hold_ns: int, now_ns: int, work_ns: int = 0) -> None:
         """Count one hold, for `work_ns` of which the thread was computing."""
+        if self._is_reset:
+            # It began before.
+            self._is_reset = False
+            return
         self._longest_work_ns = max(self._longest_work_ns, work_ns)
         present, before = self._periods
         if now_ns - self._period_began_ns >= PERIOD_NS:
@@ -42,6 +47,7 @@ class HoldMeter:
         self._longest_ns = 0
         self._longest_work_ns = 0
         self._periods = (0, 0)
+        self._is_reset = True
 
     def read(self) -> LoopHold:
         """Return what was measured."""
@@ -64,6 +70,12 @@ class MeasuredLoops:
         meter = HoldMeter(loop)
         self._meters.append(meter)
         return lambda: asyncio.SelectorEventLoop(_MeasuredSelector(meter))
+
+    def heartbeats(self) -> Callable[[int], None]:
+        """Return what is to be told the milliseconds between two heartbeats; they are shown beside the holds."""
+        meter = HoldMeter("heartbeats")
+        self._meters.append(meter)
+        return lambda gap_ms: meter.add(gap_ms * NS_PER_MS, time.monotonic_ns())
 
     def longest(self) -> tuple[LoopHold, ...]:
         """See `LoopHolds.longest`."""

@@ -212,6 +212,11 @@ class RaftCore:
         """Whether every tick takes a step of something long."""
         return self._preparing is not None or self._reading is not None
 
+    @property
+    def heartbeat_at(self) -> Instant | None:
+        """When this node last sent its heartbeats; None while it does not lead."""
+        return self._raft.heartbeat_at
+
     def due(self) -> Instant:
         """Return the earliest instant at which `tick` would do something by itself."""
         if self.is_at_long_work:

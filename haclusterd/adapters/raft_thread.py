@@ -16,7 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from haclusterd.adapters.peer_mail import RaftMail
 from haclusterd.adapters.raft_core import RaftCore
 from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES, RaftSettings, RaftTimers
 from haclusterd.adapters.raft_transport import Address, Links, RaftTransport
+from haclusterd.adapters.ready_threads import ready_pool
 from haclusterd.adapters.real_time import LOOP_PRIORITY, run_first
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
@@ -273,12 +274,14 @@ class RaftThread:
         main_silence_ms: Callable[[], int] = lambda: 0,
         loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
         mail: RaftMail | None = None,
+        heartbeat_sent: Callable[[int], None] = lambda _: None,
     ) -> None:
         """Keep what is given; nothing is opened before `start`.
 
         `addresses` are those of every member, this node included, until `follow_places` says more. `call_main`
         makes a call on the main loop soon, from any thread (`loop.call_soon_threadsafe`). `fail` must end the
         process with EXIT_CODE_IO_ERROR and not return; it is called on the Raft thread, as is `alive`.
+        `heartbeat_sent` is told there, while this node leads, how many milliseconds after the one before each was.
         """
         self._settings = settings
         self._directory = directory
@@ -299,6 +302,8 @@ class RaftThread:
         self._core: RaftCore
         self._side: RaftSide
         self._timer: asyncio.TimerHandle | None = None
+        self._heartbeat_sent = heartbeat_sent
+        self._heartbeat_at: Instant | None = None
         self._is_building = False
         """Whether the core is at long work, as this thread has told the collector."""
 
@@ -368,7 +373,7 @@ class RaftThread:
     async def _live(self, opened: "Future[None]") -> None:
         self._loop = asyncio.get_running_loop()
         self._loop.set_exception_handler(self._on_loop_error)
-        self._loop.set_default_executor(ThreadPoolExecutor(2, "raft-disk", initializer=run_first))
+        self._loop.set_default_executor(ready_pool(2, "raft-disk"))
         self._stopping = asyncio.Event()
         try:
             files = FilesDirectory(self._directory)
@@ -488,6 +493,7 @@ class RaftThread:
 
         On a follower every message moves the election on, and a timer that it does not move costs nothing.
         """
+        self._note_heartbeat()
         wait_ms = min(self._core.due() - _boot_clock(), self._core.timers.election_min_ms)
         at = self._loop.time() + max(wait_ms, 1) / 1000
         if self._timer is not None:
@@ -495,6 +501,11 @@ class RaftThread:
                 return
             self._timer.cancel()
         self._timer = self._loop.call_at(at, self._pump)
+
+    def _note_heartbeat(self) -> None:
+        before, self._heartbeat_at = self._heartbeat_at, self._core.heartbeat_at
+        if before is not None and self._heartbeat_at is not None:
+            self._heartbeat_sent(self._heartbeat_at - before)
 
     def _on_loop_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """A programmer's error on this thread ends the process; the world's errors are logged."""

@@ -33,6 +33,7 @@ from haclusterd.adapters.raft_journal import Journal, LogEntry
 from haclusterd.adapters.raft_progress import Progress
 from haclusterd.adapters.raft_settings import RaftSettings
 from haclusterd.model.ids import NodeName
+from haclusterd.model.instants import Instant
 from haclusterd.ports.store import StoreRefused, VoterSet
 
 SUPPORTED_VERSION = "0.3.17"
@@ -184,6 +185,8 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         self._campaign_term: int | None = None
         self._heard_leader_ms = host.clock() - settings.timers.election_max_ms
         self._verified: tuple[NodeName, int, int] | None = None
+        self.heartbeat_at: Instant | None = None
+        """When every peer that is connected was last sent something; None: this node does not lead."""
         self._shown_commit = 0
         """As leader: what the followers were told is committed."""
         self.waiting: deque[bytes] = deque()
@@ -312,6 +315,8 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         """Do what is due."""
         self._prepare_election()
         self._onTick(0.0)
+        if not self.is_leader:
+            self.heartbeat_at = None
 
     def handle(self, peer: NodeName, message: Message) -> None:
         """Handle a message of a connected peer."""
@@ -599,6 +604,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
     def _SyncObj__sendAppendEntries(self) -> None:  # noqa: N802 (the library\'s name)
         self._SyncObj__newAppendEntriesTime = _monotonic() + self._settings.timers.append_ms / 1000
         self._shown_commit = self.commit_index
+        self.heartbeat_at = Instant(self._host.clock())
         for peer in self._targets:
             node = _VoterNode(peer)
             if node in self._SyncObj__connectedNodes:

@@ -5,6 +5,7 @@ for its end; what is sent is produced when the socket can take it, a slice at a 
 the loop for a few milliseconds only. `ended` is called once, on the main loop, unless `end` was called before.
 """
 
+import _thread
 import asyncio
 import os
 import signal
@@ -48,8 +49,9 @@ class WorkerProcess:
         self._pid: int | None = None
         """Of the worker, from its exec until it is reaped; guarded by the lock."""
         self._is_unwanted = False
-        self._thread = threading.Thread(target=self._live, args=(tuple(command), theirs), name="worker", daemon=True)
-        self._thread.start()
+        self._is_gone = threading.Event()
+        # A `Thread` would let the main loop wait until it runs.
+        _thread.start_new_thread(self._live_and_go, (tuple(command), theirs))
         loop.add_reader(self._socket, self._readable)
 
     def send(self, frames: Iterator[bytes]) -> None:
@@ -76,9 +78,15 @@ class WorkerProcess:
 
     def join(self) -> None:
         """Wait, after `end`, until nothing of it is left; for the end of the daemon's own life."""
-        self._thread.join(STOP_TIMEOUT_S)
+        self._is_gone.wait(STOP_TIMEOUT_S)
 
     # On the thread.
+
+    def _live_and_go(self, command: tuple[str, ...], theirs: socket.socket) -> None:
+        try:
+            self._live(command, theirs)
+        finally:
+            self._is_gone.set()
 
     def _live(self, command: tuple[str, ...], theirs: socket.socket) -> None:
         run_first()

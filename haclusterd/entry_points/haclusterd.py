@@ -15,7 +15,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -43,6 +42,7 @@ from haclusterd.adapters.peer_mail import RaftMail
 from haclusterd.adapters.planner_process import PlannerProcess
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
+from haclusterd.adapters.ready_threads import ready_pool
 from haclusterd.adapters.real_time import LOOP_PRIORITY, run_first
 from haclusterd.adapters.service_groups import delegated_group
 from haclusterd.adapters.service_notification import notify
@@ -118,7 +118,7 @@ class Daemon:
         self._loop = loop
         self._ended: asyncio.Future[int] = loop.create_future()
         self._is_draining = False
-        self._writer = ThreadPoolExecutor(max_workers=1, initializer=run_first)
+        self._writer = ready_pool(1, "members")
         complete_adoption(installation.directory)
         authority = AuthorityFiles(installation.directory)
         settings = replace(_node_settings(installation), adopt=self._adopt)
@@ -218,6 +218,7 @@ class Daemon:
             main_silence_ms=self._pacer.main_silence_ms,
             loop_factory=self._loops.factory("raft"),
             mail=self._mail,
+            heartbeat_sent=self._loops.heartbeats(),
         )
 
     def _call_main(self, call: Callable[[], None]) -> None:

@@ -12,7 +12,7 @@ class LoopHold:
     """The longest time between two looks of one loop at what has come."""
 
     loop: str
-    """`main` or `raft`."""
+    """`main` or `raft`; or `heartbeats`: the time between two of them, as long as this node leads."""
     longest_ms: int
     """Since the daemon was ready."""
     recent_ms: int

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from haclusterd.entry_points.local_cluster import LocalCluster
+from tests.benchmarks.holds import MAIN_WORK_MS, Holds
 
 SHOWN_WITHIN_S = 10.0
 POLL_S = 0.5
@@ -46,8 +47,10 @@ class Figures:
     show_s: float = 0.0
     settled_s: float = 0.0
     terms: set[int] = field(default_factory=set)
-    main_loop_max_ms: int = 0
-    raft_thread_max_ms: int = 0
+    load: Holds = Holds()
+    """Until all is shown everywhere."""
+    settling: Holds = Holds()
+    """Likewise, and until all is probed."""
     worker_pss_mib: int = 0
     brain_pss_mib: int = 0
     is_shown_everywhere: bool = False
@@ -57,7 +60,7 @@ class Figures:
         return (
             f"RESULT resources={count} load_s={self.load_s:.1f} show_s={self.show_s:.1f} "
             f"settled_s={self.settled_s:.1f} elections={len(self.terms) - 1} "
-            f"main_loop_max_ms={self.main_loop_max_ms} raft_thread_max_ms={self.raft_thread_max_ms} "
+            f"{self.load.words('load')} {self.settling.words('settling')} "
             f"brain_pss_mib={self.brain_pss_mib} worker_pss_mib={self.worker_pss_mib}"
         )
 
@@ -70,6 +73,8 @@ class Figures:
             found.append(f"shown after {self.load_s + self.show_s:.1f} s")
         if not self.is_shown_everywhere:
             found.append("not shown whole on every node")
+        if self.load.main_work_ms > MAIN_WORK_MS:
+            found.append(f"the main loop computed for {self.load.main_work_ms} ms without a look at what came")
         return found
 
 
@@ -79,6 +84,8 @@ class Bench:
     def __init__(self, cluster: LocalCluster) -> None:
         self.cluster = cluster
         self.figures = Figures()
+        self.holds = Holds()
+        """The longest so far."""
 
     def status(self, name: str) -> Mapping[str, Any]:
         """Ask a node, and note the term that it knows."""
@@ -87,13 +94,7 @@ class Bench:
             return {}
         if data.get("leader") is not None:
             self.figures.terms.add(int(str(data["term"])))
-        holds = data.get("holds")
-        assert isinstance(holds, list)
-        for hold in holds:
-            if hold["loop"] == "main":
-                self.figures.main_loop_max_ms = max(self.figures.main_loop_max_ms, int(hold["longest_ms"]))
-            else:
-                self.figures.raft_thread_max_ms = max(self.figures.raft_thread_max_ms, int(hold["longest_ms"]))
+        self.holds = self.holds.with_status(data)
         return data
 
     def until(self, what: str, condition: Any, patience_s: float) -> None:
@@ -143,6 +144,9 @@ class Bench:
         for name in self.cluster.names:
             data = self.cluster.call(name, "configure.show").data
             texts.append(str(data["text"]) if isinstance(data, Mapping) else "")
+        for name in self.cluster.names:
+            self.status(name)
+        self.figures.load = self.holds
         self.figures.is_shown_everywhere = len(set(texts)) == 1 and texts[0].count("primitive r") == count
 
     def settle(self, started: int, patience_s: float) -> None:
@@ -162,6 +166,7 @@ class Bench:
 
         self.until("everything probed and started", is_settled, patience_s)
         self.figures.settled_s = time.monotonic() - began
+        self.figures.settling = self.holds
 
     def weigh(self) -> None:
         """Measure the DC's memory."""

@@ -1,0 +1,87 @@
+"""What a loop is held up by is told, and what happened before it was to be measured is not."""
+
+import asyncio
+import gc
+import threading
+import time
+
+from haclusterd.adapters.collector import FullCollections
+from haclusterd.adapters.measured_loops import MeasuredLoops
+from haclusterd.adapters.ready_threads import ready_pool
+from haclusterd.ports.holds import LoopHold
+
+
+def measured(*calls: object) -> tuple[LoopHold, ...]:
+    """Run calls on a measured loop, each in a turn of its own."""
+    loops = MeasuredLoops()
+
+    async def live() -> None:
+        for call in calls:
+            if call == "reset":
+                loops.reset()
+            else:
+                assert callable(call)
+                call()
+            await asyncio.sleep(0.001)
+
+    with asyncio.Runner(loop_factory=loops.factory("main")) as runner:
+        runner.run(live())
+    return loops.longest()
+
+
+def compute(span_ms: int = 60) -> None:
+    until = time.thread_time() + span_ms / 1000
+    while time.thread_time() < until:
+        pass
+
+
+def test_a_hold_is_told_with_the_part_of_it_that_was_computing() -> None:
+    (computed,) = measured(compute)
+    assert computed.longest_ms >= 59
+    assert computed.longest_work_ms >= 59
+    (waited,) = measured(lambda: time.sleep(0.06))
+    assert waited.longest_ms >= 59
+    assert waited.longest_work_ms < 30
+
+
+def test_what_was_before_the_reset_is_forgotten_the_hold_in_which_it_happens_included() -> None:
+    loops = MeasuredLoops()
+
+    async def live() -> None:
+        compute(200)
+        loops.reset()
+        await asyncio.sleep(0.001)
+
+    with asyncio.Runner(loop_factory=loops.factory("main")) as runner:
+        runner.run(live())
+    (hold,) = loops.longest()
+    assert hold.longest_work_ms < 150
+
+
+def test_the_gaps_between_heartbeats_stand_beside_the_holds() -> None:
+    loops = MeasuredLoops()
+    sent = loops.heartbeats()
+    for gap_ms in (50, 120, 60):
+        sent(gap_ms)
+    assert [(each.loop, each.longest_ms) for each in loops.longest()] == [("heartbeats", 120)]
+
+
+def test_a_ready_pool_has_all_its_threads_before_it_is_asked_for_anything() -> None:
+    before = threading.active_count()
+    with ready_pool(3, "spare"):
+        assert threading.active_count() == before + 3
+
+
+def test_no_full_collection_while_anything_is_being_built() -> None:
+    usual = gc.get_threshold()
+    collections = FullCollections()
+    collections.begin_building()
+    with collections.avoided():
+        assert gc.get_threshold()[:2] == usual[:2]
+        assert gc.get_threshold()[2] > 1000 * usual[2]
+    assert gc.get_threshold() != usual
+    frozen = gc.get_freeze_count()
+    collections.end_building(is_kept=True)
+    assert gc.get_threshold() == usual
+    assert gc.get_freeze_count() > frozen
+    gc.unfreeze()
