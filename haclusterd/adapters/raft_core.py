@@ -90,6 +90,17 @@ class RaftStatus:
     connected: tuple[NodeName, ...]
 
 
+@dataclass(slots=True)
+class _Incoming:
+    """A snapshot that came whole from the leader."""
+
+    peer: NodeName
+    index: int
+    image: bytes
+    snapshot: Snapshot | None = None
+    """Once it was found right, and is durable."""
+
+
 class RaftCore:
     """One node of the replicated log.
 
@@ -137,8 +148,7 @@ class RaftCore:
         self._is_snapshot_job_running = False
         self._senders: dict[NodeName, SnapshotSender] = {}
         self._receiver = SnapshotReceiver()
-        self._incoming: tuple[NodeName, Snapshot] | None = None
-        self._is_incoming_durable = False
+        self._incoming: _Incoming | None = None
         self._reading: Steps[object] | None = None
         """Of the incoming snapshot, once it is durable."""
         self._preparing: Steps[None] | None = None
@@ -215,7 +225,7 @@ class RaftCore:
     @property
     def heartbeat_at(self) -> Instant | None:
         """When this node last sent its heartbeats; None while it does not lead."""
-        return self._raft.heartbeat_at
+        return self._raft.heartbeat_at if self._raft.is_leader else None
 
     def due(self) -> Instant:
         """Return the earliest instant at which `tick` would do something by itself."""
@@ -578,55 +588,58 @@ class RaftCore:
             image = self._receiver.accept(peer, index, total, message["offset"], message["data"])
             if image is not None:
                 self._take_image(peer, index, image)
-        is_complete = self._incoming is not None and self._incoming[1].index == index
+        is_complete = self._incoming is not None and self._incoming.index == index
         held = total if is_complete else self._receiver.offset
         self.transmit(
             peer, {"type": "snapshot_received", "term": self._raft.term, "index": index, "offset": held}
         )
 
     def _take_image(self, peer: NodeName, index: int, image: bytes) -> None:
-        try:
-            snapshot = decode_snapshot(image, self._settings.cluster)
-        except ValueError as error:
-            _log.error("snapshot from %s refused: %s", peer, error)
-            return
-        if snapshot.index != index:
-            _log.error("snapshot from %s refused: it ends at entry %d, not at %d", peer, snapshot.index, index)
-            return
-        self._incoming = (peer, snapshot)
-        self._is_incoming_durable = False
+        self._incoming = _Incoming(peer, index, image)
         self._write_incoming()
 
     def _write_incoming(self) -> None:
-        """Write the leader's snapshot, when this node's own is not being written."""
-        if self._incoming is None or self._is_incoming_durable or self._is_snapshot_job_running:
+        """Check and write the leader's snapshot, when this node's own is not being written."""
+        incoming = self._incoming
+        if incoming is None or incoming.snapshot is not None or self._is_snapshot_job_running:
             return
-        if self._incoming[1].index <= self._raft.applied_index:
+        if incoming.index <= self._raft.applied_index:
             # Ordinary entries overtook it.
             self._incoming = None
             return
         self._is_snapshot_job_running = True
-        snapshot, files, cluster = self._incoming[1], self._files, self._settings.cluster
+        files, cluster = self._files, self._settings.cluster
 
-        def work() -> None:
-            write_snapshot(files, snapshot, cluster)
+        def work() -> object:
+            try:
+                snapshot = decode_snapshot(incoming.image, cluster)
+            except ValueError as error:
+                return error
+            if snapshot.index != incoming.index:
+                return f"it ends at entry {snapshot.index}, not at {incoming.index}"
+            files.replace(SNAPSHOT_NAME, incoming.image)
+            return snapshot
 
-        self._worker.run(_catching(work), self._incoming_written)
+        self._worker.run(_catching(work), lambda result: self._incoming_written(incoming, result))
 
-    def _incoming_written(self, result: object) -> None:
+    def _incoming_written(self, incoming: "_Incoming", result: object) -> None:
         self._is_snapshot_job_running = False
         if self._is_dead or self._stop_on_error(SNAPSHOT_NAME, result):
             return
         self._raft.enter()
-        self._is_incoming_durable = True
+        if isinstance(result, Snapshot):
+            incoming.snapshot = result
+        else:
+            self._incoming = None
+            _log.error("snapshot from %s refused: %s", incoming.peer, result)
         self._settle()
 
     def _finish_incoming(self) -> None:
         """Begin to read the leader's snapshot once it is durable; it may be overtaken by ordinary entries."""
         self._write_incoming()
-        if self._is_dead or self._incoming is None or not self._is_incoming_durable:
+        if self._is_dead or self._incoming is None or self._incoming.snapshot is None:
             return
-        snapshot = self._incoming[1]
+        snapshot = self._incoming.snapshot
         self._snapshot_index = max(self._snapshot_index, snapshot.index)
         if snapshot.index <= self._raft.applied_index:
             self._incoming = self._reading = None
@@ -637,14 +650,15 @@ class RaftCore:
     def _read_on(self, reading: Steps[object]) -> None:
         """Take a step; replace the state after the last one."""
         assert self._incoming is not None
+        assert self._incoming.snapshot is not None
         if self.room() == 0:
             return
         try:
             next(reading)
         except StopIteration as end:
-            self._install(*self._incoming, end.value)
+            self._install(self._incoming.peer, self._incoming.snapshot, end.value)
         except ValueError as error:
-            self.violated(f"the snapshot of {self._incoming[0]} cannot be read: {error}")
+            self.violated(f"the snapshot of {self._incoming.peer} cannot be read: {error}")
 
     def _install(self, peer: NodeName, snapshot: Snapshot, state: object) -> None:
         self._incoming = self._reading = self._preparing = None

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from haclusterd.adapters.certificates import NODE_CERTIFICATE, NODE_KEY, tls_context
-from haclusterd.adapters.collector import FULL_COLLECTIONS
+from haclusterd.adapters.collector import keep_what_is_built
 from haclusterd.adapters.files_directory import FilesDirectory
 from haclusterd.adapters.peer_mail import RaftMail
 from haclusterd.adapters.raft_core import RaftCore
@@ -304,8 +304,6 @@ class RaftThread:
         self._timer: asyncio.TimerHandle | None = None
         self._heartbeat_sent = heartbeat_sent
         self._heartbeat_at: Instant | None = None
-        self._is_building = False
-        """Whether the core is at long work, as this thread has told the collector."""
 
     # What the main loop calls.
 
@@ -477,12 +475,8 @@ class RaftThread:
 
     def _pump(self) -> None:
         self._side.pump()
-        if self._core.is_at_long_work != self._is_building:
-            self._is_building = self._core.is_at_long_work
-            if self._is_building:
-                FULL_COLLECTIONS.begin_building()
-            else:
-                FULL_COLLECTIONS.end_building(is_kept=True)
+        if self._core.is_at_long_work:
+            keep_what_is_built()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -186,7 +186,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         self._heard_leader_ms = host.clock() - settings.timers.election_max_ms
         self._verified: tuple[NodeName, int, int] | None = None
         self.heartbeat_at: Instant | None = None
-        """When every peer that is connected was last sent something; None: this node does not lead."""
+        """When this node, as leader, last sent something to every connected peer."""
         self._shown_commit = 0
         """As leader: what the followers were told is committed."""
         self.waiting: deque[bytes] = deque()
@@ -315,8 +315,6 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         """Do what is due."""
         self._prepare_election()
         self._onTick(0.0)
-        if not self.is_leader:
-            self.heartbeat_at = None
 
     def handle(self, peer: NodeName, message: Message) -> None:
         """Handle a message of a connected peer."""
@@ -661,7 +659,8 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
                 self._add(bytes((self._host.kind_of(entry),)) + entry, self._journal.last_index + 1, self.term)
         elif self._SyncObj__raftLeader in self._SyncObj__connectedNodes:
             while self.waiting:
-                self._host.transmit(self._SyncObj__raftLeader.id, _command(self.waiting.popleft()))
+                message = {"type": "apply_command", "command": self.waiting.popleft()}
+                self._host.transmit(self._SyncObj__raftLeader.id, message)
 
     # Applying, snapshots.
 
@@ -689,10 +688,6 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
 
     def _SyncObj__loadDumpFile(self, *_: object) -> NoReturn:  # noqa: N802 (the library\'s name)
         raise AssertionError("snapshots are loaded by RaftCore")
-
-
-def _command(entry: bytes) -> Message:
-    return {"type": "apply_command", "command": entry}
 
 
 _OWN_MESSAGES: dict[str, Callable[[GuardedSyncObj, Node, Message], None]] = {

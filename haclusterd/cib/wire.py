@@ -71,6 +71,11 @@ def fields_of(kind: Any) -> tuple[FieldShape, ...]:
     )
 
 
+@cache
+def _hints_of(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
 def _default(entry: "Field[Any]") -> object:
     if entry.default is not MISSING:
         return entry.default
@@ -215,7 +220,7 @@ def read_in_steps(kind: type, document: Any, apart: Mapping[type, frozenset[str]
     if type(document) is not dict:
         raise _wrong(kind.__name__, document)
     table = {entry.name: entry for entry in fields_of(kind)}
-    kinds = get_type_hints(kind)
+    kinds = _hints_of(kind)
     arguments = {}
     for name in tuple(document):
         entry = table.get(name)

@@ -5,7 +5,7 @@ import gc
 import threading
 import time
 
-from haclusterd.adapters.collector import FullCollections
+from haclusterd.adapters.collector import FullCollections, keep_what_is_built
 from haclusterd.adapters.measured_loops import MeasuredLoops
 from haclusterd.adapters.ready_threads import ready_pool
 from haclusterd.ports.holds import LoopHold
@@ -72,16 +72,23 @@ def test_a_ready_pool_has_all_its_threads_before_it_is_asked_for_anything() -> N
         assert threading.active_count() == before + 3
 
 
-def test_no_full_collection_while_anything_is_being_built() -> None:
+def test_no_full_collection_while_anybody_builds_something() -> None:
     usual = gc.get_threshold()
     collections = FullCollections()
-    collections.begin_building()
     with collections.avoided():
-        assert gc.get_threshold()[:2] == usual[:2]
-        assert gc.get_threshold()[2] > 1000 * usual[2]
-    assert gc.get_threshold() != usual
-    frozen = gc.get_freeze_count()
-    collections.end_building(is_kept=True)
+        with collections.avoided():
+            assert gc.get_threshold()[:2] == usual[:2]
+            assert gc.get_threshold()[2] > 1000 * usual[2]
+        assert gc.get_threshold() != usual
     assert gc.get_threshold() == usual
-    assert gc.get_freeze_count() > frozen
-    gc.unfreeze()
+
+
+def test_no_collection_looks_at_what_was_built_and_kept() -> None:
+    gc.collect()
+    built = [[number] for number in range(1000)]
+    keep_what_is_built()
+    try:
+        assert gc.get_freeze_count() > len(built)
+        assert len(gc.get_objects()) < len(built)
+    finally:
+        gc.unfreeze()
