@@ -296,7 +296,7 @@ class OcfAgents:
         if call.action in TAKES_PARAMETERS:
             self.metadata(call.agent, lambda _metadata: None)  # So that it is known when the action ends.
         self._running[call.key] = self._processes.start(
-            Program((str(path), call.action), self._environment(call), call.timeout_ms),
+            Program((str(path), call.action), self._environment(call), call.timeout_ms, is_patient=_recurs(call)),
             Hooks(
                 ended=ended,
                 is_permitted=self._has_lease if call.action in ACTIVATING else _always,
@@ -479,6 +479,10 @@ def _to_result(call: AgentCall, ended: Ended) -> AgentResult:
         still_alive=ended.still_alive,
         is_begun=ended.ending is not Ending.NOT_PERMITTED,
     )
+
+
+def _recurs(call: AgentCall) -> bool:
+    return call.meta.get("interval", "0") not in {"", "0"}
 
 
 def _classify(call: AgentCall, ended: Ended) -> tuple[int, ExecutionStatus, str]:

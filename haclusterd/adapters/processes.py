@@ -5,6 +5,7 @@ Invariants:
 * The main loop never waits for a program: it is started on a thread of its own, which waits until the exec is done. A
   stuck exec delays only its own action; its process is found, told and killed all the same.
 * What is to be in a control group is there from its first instruction, where there is a spawner.
+* A few start at a time, each for no longer than a moment: who is held up lets the next one begin.
 * Completion is the exit of the direct child, seen through a pidfd, not the end of its output.
 * Output goes into a memory file: the child never blocks on it, and who holds it after the child's end (a service left
   behind) gets EPERM, not SIGPIPE, and cannot grow it.
@@ -20,6 +21,7 @@ import os
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -39,6 +41,9 @@ KILL_PATIENCE_MS = 250
 """How long a killed process may take to go before its result is delivered without it."""
 EXEC_PATIENCE_MS = 100
 """How long an exec may take before its process is looked for."""
+BEGINNING_MAX = 4
+"""Starts at a time. Each is short, but they all want the interpreter lock: a hundred monitors that are due together
+would keep it from the threads that send heartbeats and answer the leader."""
 TRIM_PERIOD_MS = 1000
 UMASK = 0o022
 """Of this process, since its children inherit it: what must not be read by others is created with a mode of its own."""
@@ -68,6 +73,8 @@ class Program:
     stdin: bytes = field(default=b"", repr=False)
     output_limit: int = 64 * 1024
     """Bytes kept of each output stream, half from its beginning and half from its end."""
+    is_patient: bool = False
+    """Others may begin before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +122,7 @@ class RunningProgram:
         self.pid: int | None = None
         self.pidfd: int | None = None
         self.is_cancelled = False
+        self.is_begun = False
         self.is_executing = False
         self.thread_id: int | None = None
         """Of the starting thread, while it is inside the exec."""
@@ -136,23 +144,46 @@ class Processes:
         self._clock = clock
         self._loop = loop
         self._spawner = spawner
+        self._urgent: deque[RunningProgram] = deque()
+        self._patient: deque[RunningProgram] = deque()
+        self._beginning: set[RunningProgram] = set()
         os.umask(UMASK)
 
     def start(self, program: Program, hooks: Hooks) -> RunningProgram:
         """Start a program; return at once. Everything else is told through `hooks`."""
+        running = RunningProgram(program, hooks, self._clock.now())
+        (self._patient if program.is_patient else self._urgent).append(running)
+        self._begin_next()
+        return running
+
+    def _begin_next(self) -> None:
+        while len(self._beginning) < BEGINNING_MAX and (self._urgent or self._patient):
+            running = (self._urgent or self._patient).popleft()
+            if not running.is_cancelled:
+                self._begin(running)
+
+    def _begin(self, running: RunningProgram) -> None:
+        self._beginning.add(running)
         now = self._clock.now()
-        running = RunningProgram(program, hooks, now)
-        running.timers["timeout"] = self._clock.call_at(
-            after(now, program.timeout_ms), lambda: self._end(running, Ending.TIMED_OUT)
-        )
-        running.timers["exec"] = self._clock.call_at(after(now, EXEC_PATIENCE_MS), lambda: self._find(running))
+        timeout = after(now, running.program.timeout_ms)
+        running.timers["timeout"] = self._clock.call_at(timeout, lambda: self._end(running, Ending.TIMED_OUT))
+        running.timers["exec"] = self._clock.call_at(after(now, EXEC_PATIENCE_MS), lambda: self._held_up(running))
         self._trim_later(running)
+        running.is_begun = True
         try:
             # Thread.start() would wait until the thread has begun, which on a busy machine takes its time.
             _thread.start_new_thread(self._live_on_thread, (running,))
         except RuntimeError:  # No more threads on this machine.
             self._clock.call_soon(lambda: self._not_started(running, Ending.NOT_STARTED, errno.EAGAIN))
-        return running
+
+    def _begun(self, running: RunningProgram) -> None:
+        self._beginning.discard(running)
+        self._begin_next()
+
+    def _held_up(self, running: RunningProgram) -> None:
+        """Let others begin, whatever this one waits for."""
+        self._find(running)
+        self._begun(running)
 
     def kill(self, running: RunningProgram) -> None:
         """End the program's group now; its result is KILLED."""
@@ -314,12 +345,14 @@ class Processes:
         assert running.pidfd is not None
         assert running.pid is not None
         running.is_executing = running.is_thread_done = True
+        self._begun(running)
         if running.is_cancelled:
             _kill(running.pidfd, running.pid, is_group=True)
         self._loop.add_reader(running.pidfd, lambda: self._exited(running))
 
     def _not_started(self, running: RunningProgram, ending: Ending, number: int) -> None:
         running.is_thread_done = True
+        self._begun(running)
         self._deliver(running, ending, number)
         self._release(running)
 
@@ -338,6 +371,9 @@ class Processes:
             return
         running.is_cancelled = True
         running.forced = ending
+        if not running.is_begun:
+            self._clock.call_soon(lambda: self._not_started(running, ending, 0))
+            return
         if running.pidfd is not None and running.pid is not None:
             _kill(running.pidfd, running.pid, is_group=running.is_executing)
         self._find(running)

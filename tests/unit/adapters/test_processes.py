@@ -13,8 +13,17 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.adapters import processes
 from haclusterd.adapters.clock_boottime import BoottimeClock
-from haclusterd.adapters.processes import Ended, Ending, Hooks, Processes, Program
+from haclusterd.adapters.processes import (
+    BEGINNING_MAX,
+    EXEC_PATIENCE_MS,
+    Ended,
+    Ending,
+    Hooks,
+    Processes,
+    Program,
+)
 from haclusterd.adapters.spawner_link import Spawner
 from haclusterd.agents.process_table import is_running, list_pids, read_marks, read_stat
 
@@ -30,9 +39,11 @@ class Starter:
         self.hooks = {} if spawner is None else {"group": lambda: Path("/proc")}
         self.environment = {"PATH": PATH, "TEST_MARK": mark}
 
-    def begin(self, *arguments: object, timeout_ms: int = 20_000, stdin: bytes = b"", **hooks):
+    def begin(
+        self, *arguments: object, timeout_ms: int = 20_000, stdin: bytes = b"", is_patient: bool = False, **hooks
+    ):
         ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
-        program = Program(tuple(map(str, arguments)), self.environment, timeout_ms, stdin)
+        program = Program(tuple(map(str, arguments)), self.environment, timeout_ms, stdin, is_patient=is_patient)
         running = self.processes.start(program, Hooks(ended.set_result, **{**self.hooks, **hooks}))
         return running, ended
 
@@ -258,6 +269,62 @@ async def test_the_daemons_oom_score_is_not_inherited(starter: Starter) -> None:
     finally:
         own.write_text(old)
     assert result.stdout == "0\n"
+
+
+async def test_of_many_a_few_begin_at_a_time_and_the_patient_ones_last(
+    starter: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "EXEC_PATIENCE_MS", 60_000)  # A busy machine holds an exec up, too.
+    begun: list[str] = []
+    beginning: set[str] = set()
+    most = 0
+    guard = threading.Lock()
+
+    def ask(name: str) -> dict[str, Callable[..., None]]:
+        def before() -> None:
+            nonlocal most
+            with guard:
+                begun.append(name)
+                beginning.add(name)
+                most = max(most, len(beginning))
+
+        def forked(_pid: int, _start: int) -> None:
+            with guard:
+                beginning.discard(name)
+
+        return {"before": before, "forked": forked}
+
+    monitors = [starter.begin("/bin/true", is_patient=True, **ask(f"monitor {n}"))[1] for n in range(30)]
+    stops = [starter.begin("/bin/true", **ask(f"stop {n}"))[1] for n in range(30)]
+    assert {result.number for result in await asyncio.gather(*monitors, *stops)} == {0}
+    assert most <= BEGINNING_MAX
+    assert not [name for name in begun[BEGINNING_MAX : BEGINNING_MAX + 30] if name.startswith("monitor")]
+
+
+async def test_who_is_killed_before_its_turn_never_begins(starter: Starter, tmp_path: Path) -> None:
+    others = [starter.begin("/bin/sleep", "0.1")[1] for _ in range(BEGINNING_MAX)]
+    gone = asyncio.Event()
+    waiting, ended = starter.begin("/usr/bin/touch", tmp_path / "touched", gone=gone.set)
+    starter.processes.kill(waiting)
+    result = await ended
+    assert (result.ending, result.still_alive) == (Ending.KILLED, False)
+    assert gone.is_set()
+    await asyncio.gather(*others)
+    assert not (tmp_path / "touched").exists()
+
+
+async def test_what_waits_for_its_turn_has_its_whole_timeout(
+    starter: Starter, script: Callable[..., Path], hold_exec
+) -> None:
+    stuck = script("stuck", "#!/bin/sh\nexit 3\n")
+    release = hold_exec(stuck)
+    held_up = [starter.begin(stuck)[1] for _ in range(BEGINNING_MAX)]
+    begun = time.monotonic()
+    result = await starter.run("/bin/true", timeout_ms=EXEC_PATIENCE_MS // 2)
+    assert (result.ending, result.number) == (Ending.EXITED, 0)
+    assert time.monotonic() - begun >= EXEC_PATIENCE_MS / 2000
+    release()
+    await asyncio.gather(*held_up)
 
 
 async def test_a_stuck_exec_delays_only_itself(
