@@ -42,7 +42,8 @@ METADATA_PATIENCE_MS = 2000
 """How long the result of a start waits for the agent's meta-data, the first time."""
 METADATA_LIMIT = 1024 * 1024
 RELOAD_ACTION = "reload-agent"
-STARTS_NOTHING = frozenset({"monitor", "stop", "validate-all"})
+MONITOR = "monitor"
+STARTS_NOTHING = frozenset({MONITOR, "stop", "validate-all"})
 """Actions that leave no process behind."""
 TAKES_PARAMETERS = frozenset({"start", "migrate_from", RELOAD_ACTION})
 """Actions after which the resource runs with the parameters that they were given."""
@@ -151,6 +152,8 @@ class OcfAgents:
         self._reading: dict[AgentReference, list[Callable[[AgentMetadata | None], None]]] = {}
         """Who waits for meta-data that is being read."""
         self._metadata: dict[AgentReference, tuple[tuple[str, int, int], AgentMetadata]] = {}
+        self._foreseen: set[AgentReference] = set()
+        """Agents whose meta-data was asked for because of an action."""
         self._groups = ServiceGroups(service_group, node, runtime_directory)
         self._groups.forget_empty()
         self._watch = ServiceWatch(clock, loop, node, self._running.keys, self._groups)
@@ -285,6 +288,7 @@ class OcfAgents:
                 self._add_restart_parameters(call.agent, result, waiting.done)
             else:
                 waiting.done(result)
+                self._foresee(call)
 
         def group() -> Path | None:
             return None if call.action in STARTS_NOTHING else self._groups.prepare(call.resource)
@@ -294,6 +298,7 @@ class OcfAgents:
 
         self._watch.note_begun(call.key)
         if call.action in TAKES_PARAMETERS:
+            self._foreseen.add(call.agent)
             self.metadata(call.agent, lambda _metadata: None)  # So that it is known when the action ends.
         self._running[call.key] = self._processes.start(
             Program((str(path), call.action), self._environment(call), call.timeout_ms, is_patient=_recurs(call)),
@@ -306,6 +311,12 @@ class OcfAgents:
                 gone=lambda: self._gone(call.resource, call.key),
             ),
         )
+
+    def _foresee(self, call: AgentCall) -> None:
+        """Read the meta-data of an agent that has been asked for a state, once: a first start need not wait for it."""
+        if call.action == MONITOR and call.agent not in self._foreseen:
+            self._foreseen.add(call.agent)
+            self.metadata(call.agent, lambda _metadata: None)
 
     def _add_restart_parameters(
         self, agent: AgentReference, result: AgentResult, done: Callable[[AgentResult], None]

@@ -267,6 +267,18 @@ async def test_a_start_whose_agent_says_nothing_is_a_start_all_the_same(hands: H
     assert (result.exit_code, result.restart_parameters) == (0, None)
 
 
+async def test_a_probe_foresees_what_the_start_will_ask_the_agent(hands: Hands, until) -> None:
+    log = hands.directory / "log"
+    answer = "echo \"<resource-agent name='a'><version>1.0</version></resource-agent>\""
+    hands.write("a", f"#!/bin/sh\necho $1 >>{log}\n[ $1 != meta-data ] || {answer}\n")
+    await hands.run("a", "monitor")
+    await until(lambda: log.read_text().split() == ["monitor", "meta-data"])
+    await until(lambda: AgentReference("ocf", "test", "a") in hands.agents._metadata)
+    await hands.run("a", "monitor")
+    await hands.run("a", "start")
+    assert log.read_text().split() == ["monitor", "meta-data", "monitor", "start"]
+
+
 async def test_a_start_does_not_wait_long_for_what_its_agent_says(hands: Hands) -> None:
     hands.write("a", "#!/bin/sh\n[ $1 != meta-data ] || exec sleep 60\n")
     began = hands.clock.now()
