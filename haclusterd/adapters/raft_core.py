@@ -359,6 +359,7 @@ class RaftCore:
         if write is not None:
             self._sync_began = self.clock()
             self._worker.run(_catching(write), self._synced)
+            self._raft.began()
 
     def _synced(self, result: object) -> None:
         if self._is_dead or self._stop_on_error(JOURNAL_NAME, result):

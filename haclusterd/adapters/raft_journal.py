@@ -102,6 +102,11 @@ class Journal:
         return self._synced_index
 
     @property
+    def begun_index(self) -> int:
+        """The newest entry up to which this log is on stable storage, or being written there."""
+        return self._synced_index if self._writing is None else max(self._synced_index, self._writing[1])
+
+    @property
     def is_vote_synced(self) -> bool:
         """Whether term and vote, as they are now, are on stable storage."""
         return self._vote_sequence <= self._synced_sequence

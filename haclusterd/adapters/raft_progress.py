@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Progress:
-    """What a leader knows of one peer beyond the library's match index."""
+    """What a leader knows of one peer. The library is told less of it: see `GuardedSyncObj._count`."""
 
     next: int
+    match: int = 0
+    """The newest entry that the peer has acknowledged: here it agrees, and is on the peer's disk."""
     is_probing: bool = True
     """Until the first acknowledgement only empty messages are sent, to find where the logs agree."""
     in_flight: deque[tuple[int, int]] = field(default_factory=deque)
@@ -34,6 +36,7 @@ class Progress:
 
     def acknowledged(self, index: int) -> None:
         """Note that the peer holds all up to `index`."""
+        self.match = index
         self.is_probing = False
         self.next = max(self.next, index + 1)
         while self.in_flight and self.in_flight[0][0] <= index:

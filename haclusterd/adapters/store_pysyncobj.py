@@ -229,9 +229,9 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         self._SyncObj__otherNodes = others
         now = _monotonic()
         for name in self._targets:
-            self._SyncObj__raftMatchIndex.setdefault(_VoterNode(name), 0)
             if name not in self._progress:
                 self._progress[name] = Progress(self._journal.last_index + 1)
+            self._count(name)
         for node in others:
             self._SyncObj__lastResponseTime.setdefault(node, now)
         for node in set(self._SyncObj__lastResponseTime) - others:
@@ -250,8 +250,8 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
 
     def lag(self, peer: NodeName) -> int:
         """Return how many entries a peer is not known to have, as far as this leader knows."""
-        match: int = self._SyncObj__raftMatchIndex.get(_VoterNode(peer), 0)
-        return self._journal.last_index - match
+        progress = self._progress.get(peer)
+        return self._journal.last_index - (0 if progress is None else progress.match)
 
     def enter(self) -> None:
         """Make this node's clock the library's, on this thread."""
@@ -304,8 +304,8 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         self._SyncObj__connectedNodes.add(node)
         progress = self._progress.get(peer)
         if self.is_leader and progress is not None and peer in self._targets:
-            progress.restart(self._SyncObj__raftMatchIndex[node] + 1)
-            self._probe_from_end(node, progress)
+            progress.restart(progress.match + 1)
+            self._probe_from_end(progress)
 
     def disconnected(self, peer: NodeName) -> None:
         """A link is gone."""
@@ -320,10 +320,16 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         """Handle a message of a connected peer."""
         self._SyncObj__onMessageReceived(_VoterNode(peer), message)
 
-    def synced(self) -> None:
-        """A write became durable: tell those who wait for it."""
+    def began(self) -> None:
+        """A write has begun: what it makes durable here goes to the others meanwhile (Raft thesis §10.2.1)."""
         if self.is_leader:
-            self._SyncObj__sendAppendEntries()
+            self._send_to_all(is_heartbeat=False)
+
+    def synced(self) -> None:
+        """A write became durable: count it, or tell who waits for it."""
+        if self.is_leader:
+            for peer in self._targets:
+                self._count(peer)
         else:
             self._acknowledge()
 
@@ -337,10 +343,10 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
     def transfer(self, to: NodeName) -> None:
         """Ask `to` to campaign, if this node leads and `to` has all that anybody else can have of its log.
 
-        What is not synced here was sent to nobody; asking for it would keep a leader whose disk stands still.
+        What is not being written here was sent to nobody; asking for it would keep a leader whose disk stands still.
         """
         is_heir = self.is_leader and to != self._settings.node and to in self._voters
-        if is_heir and self._SyncObj__raftMatchIndex.get(_VoterNode(to), 0) >= self._journal.synced_index:
+        if is_heir and self._progress[to].match >= self._journal.begun_index:
             self._host.transmit(to, {"type": "timeout_now", "term": self.term})
 
     def retime(self, settings: RaftSettings) -> None:
@@ -433,7 +439,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         last = self._journal.last_index
         self._progress = {peer: Progress(last + 1) for peer in self._targets}
         for peer in self._targets:
-            self._SyncObj__raftMatchIndex[_VoterNode(peer)] = 0
+            self._count(peer)
         self._verified = None
         SyncObj._SyncObj__onBecomeLeader(self)
 
@@ -542,17 +548,8 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         """Tell the leader how much of its log is here and synced; the rest follows after the sync."""
         if self._verified is None or self._verified[1] != self.term:
             return
-        leader, term, verified = self._verified
-        self._host.transmit(
-            leader,
-            {
-                "type": "next_node_idx",
-                "term": term,
-                "next_node_idx": min(verified, self._journal.synced_index) + 1,
-                "success": True,
-                "refused_index": 0,
-            },
-        )
+        leader, _, verified = self._verified
+        self._answer(leader, min(verified, self._journal.synced_index) + 1, refused_index=None)
 
     def acknowledge_installed(self, peer: NodeName, index: int) -> None:
         """Tell the leader that all up to `index` is here."""
@@ -560,16 +557,11 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         self._acknowledge()
 
     def _refuse(self, peer: NodeName, *, next_index: int, refused_index: int) -> None:
-        self._host.transmit(
-            peer,
-            {
-                "type": "next_node_idx",
-                "term": self.term,
-                "next_node_idx": next_index,
-                "success": False,
-                "refused_index": refused_index,
-            },
-        )
+        self._answer(peer, next_index, refused_index=refused_index)
+
+    def _answer(self, leader: NodeName, next_index: int, *, refused_index: int | None) -> None:
+        message = {"term": self.term, "next_node_idx": next_index, "success": refused_index is None}
+        self._host.transmit(leader, {"type": "next_node_idx", **message, "refused_index": refused_index or 0})
 
     # The leader's half.
 
@@ -587,34 +579,44 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         if not self.answered(node.id, message["term"]) or node.id not in self._targets:
             return
         progress = self._progress[node.id]
-        match = self._SyncObj__raftMatchIndex[node]
+        match = progress.match
         next_index = message["next_node_idx"]
         if message["success"]:
             acknowledged = next_index - 1
             if match <= acknowledged <= self._journal.last_index and (acknowledged > match or progress.is_probing):
-                self._SyncObj__raftMatchIndex[node] = acknowledged
                 progress.acknowledged(acknowledged)
+                self._count(node.id)
                 self._replicate(node, is_heartbeat=False)
         elif message["refused_index"] > match:
             progress.restart(max(match + 1, min(next_index, message["refused_index"])))
             self._replicate(node, is_heartbeat=True)
 
+    def _count(self, peer: NodeName) -> None:
+        """Let the library count a peer's copies, as far as this node has them on its own disk as well.
+
+        It takes the leader for one of those who have an entry, from the moment it is appended.
+        """
+        self._SyncObj__raftMatchIndex[_VoterNode(peer)] = min(self._progress[peer].match, self._journal.synced_index)
+
     def _SyncObj__sendAppendEntries(self) -> None:  # noqa: N802 (the library\'s name)
         self._SyncObj__newAppendEntriesTime = _monotonic() + self._settings.timers.append_ms / 1000
         self._shown_commit = self.commit_index
         self.heartbeat_at = Instant(self._host.clock())
+        self._send_to_all(is_heartbeat=True)
+
+    def _send_to_all(self, *, is_heartbeat: bool) -> None:
         for peer in self._targets:
             node = _VoterNode(peer)
             if node in self._SyncObj__connectedNodes:
-                self._replicate(node, is_heartbeat=True)
+                self._replicate(node, is_heartbeat=is_heartbeat)
 
-    def _probe_from_end(self, node: Node, progress: Progress) -> None:
+    def _probe_from_end(self, progress: Progress) -> None:
         """Begin to compare at the end of the log when nothing is known, as at an election."""
-        if self._SyncObj__raftMatchIndex[node] == 0:
-            progress.next = self._journal.synced_index + 1
+        if progress.match == 0:
+            progress.next = self._journal.begun_index + 1
 
     def _replicate(self, node: Node, *, is_heartbeat: bool) -> None:
-        """Send what the peer lacks and the window allows, but nothing that is not synced here."""
+        """Send what the peer lacks and the window allows, as far as it is on this node's disk or on its way there."""
         progress = self._progress[node.id]
         if progress.next <= self._journal.base[0]:
             self._host.send_snapshot(node.id)
@@ -628,13 +630,13 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             progress.sent(entries[-1][1], sum(len(entry[0]) for entry in entries))
             is_sent = True
         if is_heartbeat and not is_sent:
-            self._send_append(node, min(progress.next - 1, self._journal.synced_index), [])
+            self._send_append(node, min(progress.next - 1, self._journal.begun_index), [])
 
     def _batch(self, index: int) -> list[LogEntry]:
-        """Return synced entries from `index` on, at least one if there is one."""
-        first = self._journal.base[0]
+        """Return entries from `index` on that are synced or being written, at least one if there is one."""
+        first, last = self._journal.base[0], self._journal.begun_index
         size, end = 0, index
-        while end <= self._journal.synced_index and size < BATCH_BYTES:
+        while end <= last and size < BATCH_BYTES:
             size += len(self._journal[end - first][0])
             end += 1
         return self._journal[index - first : end - first]
@@ -645,7 +647,8 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             {
                 "type": "append_entries",
                 "term": self.term,
-                "commit_index": self.commit_index,
+                # A voter alone counts its own copy before it is synced; learners must not.
+                "commit_index": min(self.commit_index, self._journal.synced_index),
                 "prevLogIdx": previous,
                 "prevLogTerm": self._journal.term_at(previous),
                 "entries": entries,

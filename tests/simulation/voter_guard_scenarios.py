@@ -68,7 +68,7 @@ def two_leaders_take_one_step_each() -> None:
     world.run_until(lambda: N5 in world.nodes[N5].core.voter_set.voters)
 
     def deaf_outsider(_: NodeName, target: NodeName, frame: bytes) -> bool:
-        return target != outsider or decoded(frame)["type"] != "append_entries"
+        return target != outsider or decoded(frame)["type"] not in ("append_entries", "response_pre_vote")
 
     world.hook = deaf_outsider
     world.run_until(lambda: leader_of(world, first, second) is not None)

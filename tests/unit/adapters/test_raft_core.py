@@ -77,7 +77,7 @@ def test_entries_are_shown_to_the_machine_before_they_are_acknowledged() -> None
     assert acknowledged(bench) == []
 
 
-def test_a_leader_sends_no_entry_before_its_own_sync_but_goes_on_with_heartbeats() -> None:
+def test_a_leader_sends_an_entry_while_it_writes_it_and_counts_its_own_copy_afterwards() -> None:
     bench = Bench()
     bench.lead()
     for peer in (N2, N3):
@@ -85,14 +85,34 @@ def test_a_leader_sends_no_entry_before_its_own_sync_but_goes_on_with_heartbeats
     bench.let_disk_work()
     bench.take_sent()
     assert bench.core.propose(b"x")
+    bench.core.tick()
+    sent = [(peer, message["entries"]) for peer, message in bench.take_sent("append_entries")]
+    assert sent == [(N2, [[b"\0x", 3, 1]]), (N3, [[b"\0x", 3, 1]])]
+    bench.hear_acknowledgement(N2, 4)
+    assert bench.core.status().commit_index == 2, "two of three have it, and one of them not on its disk"
+    bench.let_disk_work()
+    assert bench.applied == [b"x"]
+    assert [message["commit_index"] for _, message in bench.take_sent("append_entries")] == [3, 3]
+
+
+def test_a_leader_whose_disk_stands_still_goes_on_with_heartbeats_and_sends_nothing_more() -> None:
+    bench = Bench()
+    bench.lead()
+    for peer in (N2, N3):
+        bench.hear_acknowledgement(peer, 3)
+    bench.let_disk_work()
+    assert bench.core.propose(b"x")
+    bench.core.tick()
+    for peer in (N2, N3):
+        bench.hear_acknowledgement(peer, 4)
+    bench.take_sent()
+    assert bench.core.propose(b"y")
     bench.wait(300)
     appends = bench.take_sent("append_entries")
     assert len(appends) >= 4
-    assert all(message["entries"] == [] and message["prevLogIdx"] == 2 for _, message in appends)
-    assert bench.machine.tail == [b"x"], "the leader's own acknowledgement counts too"
-    bench.let_disk_work()
-    sent = [(peer, message["entries"]) for peer, message in bench.take_sent("append_entries")]
-    assert sent[0] == (N2, [[b"\0x", 3, 1]])
+    assert all(message["entries"] == [] and message["prevLogIdx"] == 3 for _, message in appends)
+    assert all(message["commit_index"] == 2 for _, message in appends)
+    assert bench.machine.tail == [b"x", b"y"], "the leader's own acknowledgement counts too"
 
 
 def test_a_voter_alone_applies_only_what_is_synced() -> None:
