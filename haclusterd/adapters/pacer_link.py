@@ -50,6 +50,7 @@ class PacerLink:
         self._is_known = False
         self._is_empty: bool | None = None
         self._is_condemned = False
+        self._is_follower = False
         self._names = NameResolver()
         self._looking_up: asyncio.Task[None] | None = None
         self._handed_over: PacerSettings | None = None
@@ -115,6 +116,13 @@ class PacerLink:
             if self._mapped is not None:
                 self._mapped.page.set_condemned(is_condemned=is_condemned)
 
+    def set_follower(self, *, is_follower: bool) -> None:
+        """Write the flag."""
+        with self._lock:
+            self._is_follower = is_follower
+            if self._mapped is not None:
+                self._mapped.page.set_follower(is_follower=is_follower)
+
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
         """Put the node among the withdrawn."""
         with self._lock:
@@ -169,6 +177,7 @@ class PacerLink:
             if self._is_empty is not None:
                 mapped.page.set_empty(is_empty=self._is_empty)
             mapped.page.set_condemned(is_condemned=self._is_condemned)
+            mapped.page.set_follower(is_follower=self._is_follower)
             self._mapped = mapped
 
     # The socket

@@ -52,7 +52,7 @@ class RaftTimers:
             election_max_ms=timing.election_max_ms,
             append_ms=timing.append_ms,
             fallback_ms=timing.fallback_ms,
-            ping_ms=timing.election_min_ms // 2,
+            ping_ms=timing.election_min_ms,
             silence_ms=4 * timing.election_min_ms,
         )
 

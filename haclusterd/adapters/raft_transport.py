@@ -288,8 +288,11 @@ class RaftTransport:
         has_other_ways = len(self.places.addresses.get(session.peer, ())) > 1 and self.node > session.peer
         was_silent = False
         while not session.ended.is_set():
+            # Not before it can have been silent for so long; then soon again.
+            left_s = session.heard_at + self.timers.silence_ms / 1000 / 2 - loop.time()
+            pause_s = max(left_s, self.timers.ping_ms / 1000 / 2)
             try:
-                async with asyncio.timeout(self.timers.ping_ms / 1000 if has_other_ways else None):
+                async with asyncio.timeout(pause_s if has_other_ways else None):
                     await session.ended.wait()
             except TimeoutError:
                 is_silent = loop.time() - session.heard_at > self.timers.silence_ms / 1000 / 2

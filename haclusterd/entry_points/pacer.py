@@ -23,6 +23,7 @@ import signal
 import socket
 import sys
 import time
+from collections import deque
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,7 +38,7 @@ from haclusterd.machines.pacer import Effect, PacerMachine, PublishLease, Report
 from haclusterd.machines.watchdog_feeding import FeedWatchdog, OpenWatchdog, Panic
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
-from haclusterd.model.pacer import NO_LEASE, HeldLease, PacerReport, PacerSettings
+from haclusterd.model.pacer import NO_LEASE, Heartbeat, HeldLease, PacerReport, PacerSettings
 from haclusterd.protocol import heartbeat as heartbeat_protocol
 from haclusterd.protocol import pacer_socket
 
@@ -86,6 +87,10 @@ class PacerProcess:
         self._settings: PacerSettings | None = None
         self._names: tuple[NodeName, ...] = ()
         self._keys: dict[NodeName, bytes] = {}
+        self._spelled: tuple[Heartbeat, bytes] | None = None
+        """The newest heartbeat as a datagram: it goes to all addresses of its peer."""
+        self._taken: deque[bytes] = deque(maxlen=heartbeat_protocol.MAXIMUM_NODES)
+        """The newest authentic datagrams: each comes once more over every other network, and says nothing then."""
         self._lease_until = NO_LEASE
         self._had_lease = False
         self._stalled_at: Instant | None = None
@@ -196,12 +201,13 @@ class PacerProcess:
 
     def _receive(self, datagram: bytes, host: str) -> None:
         settings = self._settings
-        if settings is None:
+        if settings is None or datagram in self._taken:
             return
         heartbeat = heartbeat_protocol.decode(datagram, settings.node, self._keys)
         if isinstance(heartbeat, heartbeat_protocol.Rejection):
             self._refuse(f"datagram from {source_of(host)}", heartbeat.value)
         else:
+            self._taken.append(datagram)
             self._perform(self._machine.heartbeat_received(heartbeat.sender, heartbeat, boottime()))
 
     def _refuse(self, what: str, reason: str) -> None:
@@ -236,6 +242,8 @@ class PacerProcess:
         self._settings = settings
         self._names = (settings.node, *(peer.name for peer in settings.peers))
         self._keys = {peer.name: peer.key for peer in settings.peers}
+        self._spelled = None
+        self._taken.clear()
         self._sockets.listen(settings.listen)
         self._perform(self._machine.configured(settings, boottime()))
 
@@ -299,8 +307,9 @@ class PacerProcess:
         settings = self._settings
         assert settings is not None
         peer = next(peer for peer in settings.peers if peer.name == effect.peer)
-        datagram = heartbeat_protocol.encode(effect.heartbeat, peer.key)
-        self._sockets.send(effect.address_index, peer.addresses[effect.address_index], datagram)
+        if self._spelled is None or self._spelled[0] is not effect.heartbeat:
+            self._spelled = effect.heartbeat, heartbeat_protocol.encode(effect.heartbeat, peer.key)
+        self._sockets.send(effect.address_index, peer.addresses[effect.address_index], self._spelled[1])
 
     def _report(self, report: PacerReport) -> None:
         if report.stalled_at != self._stalled_at:

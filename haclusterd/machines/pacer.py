@@ -42,6 +42,8 @@ ANSWER_SPACING_MS = 10
 """Least time between a heartbeat and one sent before its turn."""
 WATCHED_SHARE = 4
 """For T after a peer's silence has reached T, heartbeats come so many times as often."""
+FOLLOWERS_REPORT = 4
+"""Of so many heartbeats one is reported to a brain that judges nobody, when nothing has changed but ages."""
 STEADY_SHARE = 4
 """A brain that ends before it has lived for this part of brain-timeout has not been back: else one that ends again and
 again, as with a full disk, would be there for ever, and nobody would take its work over."""
@@ -180,6 +182,8 @@ class PacerMachine:
         """When a life of the brain that was long enough to work in ended last."""
         self._brain_seen_alive_at: Instant | None = None
         self._page = PageReading()
+        self._unreported = 0
+        """Heartbeats sent since the newest report."""
         self._feeding = WatchdogFeeding()
 
     @property
@@ -258,7 +262,10 @@ class PacerMachine:
         if now < self._next_send_at:
             return (*feeding, self._report(now)) if is_news else feeding
         sent = self._send(settings, now)
-        return (*feeding, *sent, *self._lease_changes(), self._report(now))
+        self._unreported += 1
+        may_wait = page.is_follower and self._brain is BrainState.ALIVE and self._unreported < FOLLOWERS_REPORT
+        report = (self._report(now),) if is_news or not may_wait else ()
+        return (*feeding, *sent, *self._lease_changes(), *report)
 
     def watchdog_opened(self, watchdog: Watchdog, now: Instant) -> tuple[Effect, ...]:
         """The watchdog device is open and counts."""
@@ -435,6 +442,7 @@ class PacerMachine:
                 peer.is_overdue = False
 
     def _report(self, now: Instant) -> Report:
+        self._unreported = 0
         token = self._settings.incarnation.token if self._settings is not None else ""
         nodes = tuple(peer.reported(token, now) for peer in self._peers.values())
         return Report(

@@ -85,6 +85,8 @@ class PageReading:
     """This node is proven to run nothing that it manages."""
     is_condemned: bool = False
     """This node wants to end: its watchdog is not fed any more (no-quorum-policy fence)."""
+    is_follower: bool = False
+    """The brain judges nobody: it is told what is heard now and then, and at once only of what changes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,9 @@ class Timing:
     """Between two heartbeats of a pacer."""
     lease_ms: int
     """How long after the sending of an echoed heartbeat a node may go on."""
+    stamp_ms: int
+    """Between two signs of life of a daemon to its pacer; several within what makes a hang (brain-timeout / 4), and
+    within what makes a leader hand over."""
     stall_ms: int
     """After an own standstill longer than this, silence is counted anew."""
     election_min_ms: int
@@ -46,6 +49,7 @@ def derive(node_timeout_ms: int, brain_timeout_ms: int = DEFAULT_BRAIN_TIMEOUT_M
     """Derive all timers.
 
     The fallback stays below election minimum - 2 ticks - round trip; a tenth of the minimum is left for the round trip.
+    A leader's heartbeats come as rarely as that permits: three of them fit into the fallback.
     """
     minimum = min(750, max(150, node_timeout_ms // 4))
     tick = minimum // 25
@@ -54,10 +58,11 @@ def derive(node_timeout_ms: int, brain_timeout_ms: int = DEFAULT_BRAIN_TIMEOUT_M
         brain_timeout_ms=brain_timeout_ms,
         heartbeat_ms=max(50, node_timeout_ms // 10),
         lease_ms=node_timeout_ms,
+        stamp_ms=max(1, min(minimum, brain_timeout_ms // 16)),
         stall_ms=node_timeout_ms // 4,
         election_min_ms=minimum,
         election_max_ms=2 * minimum,
-        append_ms=minimum // 5,
+        append_ms=minimum // 4,
         tick_ms=tick,
         fallback_ms=minimum - 2 * tick - minimum // 10 - 1,
         one_way_ms=3 * node_timeout_ms,

@@ -63,6 +63,10 @@ class Pacer(Protocol):
         """Say whether this node wants to end: its watchdog is then fed no more, whatever else holds."""
         ...
 
+    def set_follower(self, *, is_follower: bool) -> None:
+        """Say whether this brain judges nobody: then reports in which nothing but ages is new come less often."""
+        ...
+
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
         """Stop echoing a node, this one included, of which an incarnation is being declared lost (Raft thread)."""
         ...

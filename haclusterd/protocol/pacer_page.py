@@ -40,6 +40,8 @@ WITHDRAWN_SLOTS = 256
 """Brain: keys of withdrawn nodes, 0 where free."""
 _IS_CONDEMNED = _FIRST_SLOT + WITHDRAWN_SLOTS
 """Brain, main loop."""
+_IS_FOLLOWER = _IS_CONDEMNED + 1
+"""Brain, main loop; 0 in an older brain's page, which may lead."""
 _PAGE_WORDS = PAGE_SIZE // WORD_SIZE
 
 
@@ -127,6 +129,7 @@ class PacerPage:
             raft_stamped_at=Instant(words[_RAFT_STAMP]),
             is_empty=words[_IS_EMPTY] != 0,
             is_condemned=words[_IS_CONDEMNED] != 0,
+            is_follower=words[_IS_FOLLOWER] != 0,
         )
 
     # The brain's words
@@ -139,6 +142,7 @@ class PacerPage:
         self._words[_KNOWN_BY] = 0
         self._words[_MAIN_STAMP] = 0
         self._words[_RAFT_STAMP] = 0
+        self._words[_IS_FOLLOWER] = 0
         for slot in range(_FIRST_SLOT, _FIRST_SLOT + WITHDRAWN_SLOTS):
             self._words[slot] = 0
 
@@ -167,6 +171,10 @@ class PacerPage:
     def set_condemned(self, *, is_condemned: bool) -> None:
         """Say whether this node wants to end, by its watchdog."""
         self._words[_IS_CONDEMNED] = int(is_condemned)
+
+    def set_follower(self, *, is_follower: bool) -> None:
+        """Say whether this brain judges nobody at present."""
+        self._words[_IS_FOLLOWER] = int(is_follower)
 
     def withdraw(self, node: NodeName) -> None:
         """Put a node among the withdrawn; harmless when it is there.

@@ -361,12 +361,14 @@ class NodeRuntime:
         elif self.leaderless_since is None:
             self.leaderless_since = now
         self._controller.leadership_changed(event.term, is_self=event.is_self)
+        self._ports.pacer.set_follower(is_follower=not event.is_self)
         if was_dc and not self._controller.is_dc:
             self._proposer.forget(*DC_KEYS)
             self._ports.planner.rest()
         self._proposer.leader_changed(self._ports.clock.now())
 
     def _pacer_reported(self, report: PacerReport) -> None:
+        self._ports.pacer.stamp_main()
         errors = (*report.errors, *filter(None, (report.watchdog_problem,)))
         for error in errors:
             if error not in self._pacer_errors:
@@ -546,7 +548,7 @@ class NodeRuntime:
             return
         self._ports.pacer.stamp_main()
         self._stamp_timer = self._ports.clock.call_at(
-            after(self._ports.clock.now(), self._timing.heartbeat_ms), self._stamp
+            after(self._ports.clock.now(), self._timing.stamp_ms), self._stamp
         )
 
     # -- effects ----------------------------------------------------------------------------------------------------

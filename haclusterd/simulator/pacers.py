@@ -219,6 +219,10 @@ class SimulatedPacer:
         """See `Pacer.set_condemned`."""
         self._page.set_condemned(is_condemned=is_condemned)
 
+    def set_follower(self, *, is_follower: bool) -> None:
+        """See `Pacer.set_follower`."""
+        self._page.set_follower(is_follower=is_follower)
+
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
         """See `Pacer.withdraw`."""
         self._withdrawn.setdefault(node, set()).add(incarnation)

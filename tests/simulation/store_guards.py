@@ -50,8 +50,8 @@ class StoreGuards:
     """An acknowledgement counts for the term in which it was given (S10)."""
     emptied_disks_are_refused: bool = True
     """A node that lost its data does not come back under its name (S11)."""
-    leader_sends_what_it_has: bool = True
-    """A leader sends synced entries only, so that its own copy counts (safety.md §7)."""
+    leader_counts_what_it_has: bool = True
+    """A leader's own copy of an entry counts when it is synced, not before (safety.md §7)."""
     io_errors_are_final: bool = True
     """After an error of the disk the process ends (safety.md §7)."""
     asks_before_campaigning: bool = True
@@ -192,7 +192,7 @@ def _take_anybody_back(patch: Patch) -> None:
     patch.setattr(raft_core, "require_identity", lambda _, cluster, node: Identity(cluster, node, is_started=False))
 
 
-def _send_at_once(patch: Patch) -> None:
+def _count_at_once(patch: Patch) -> None:
     patch.setattr(Journal, "synced_index", property(lambda self: self.last_index))
 
 
@@ -266,7 +266,7 @@ CARELESS: dict[str, Callable[[Patch], None]] = {
     "votes_count_once": _count_every_vote,
     "acknowledgements_have_terms": _forget_terms,
     "emptied_disks_are_refused": _take_anybody_back,
-    "leader_sends_what_it_has": _send_at_once,
+    "leader_counts_what_it_has": _count_at_once,
     "io_errors_are_final": _overlook_errors,
     "asks_before_campaigning": _campaign_at_once,
     "steps_down_first": _stay_leader,

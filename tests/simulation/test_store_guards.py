@@ -24,7 +24,7 @@ NEEDED: tuple[tuple[str, Scenario], ...] = (
     ("votes_count_once", scenarios.a_vote_comes_twice),
     ("acknowledgements_have_terms", scenarios.an_acknowledgement_of_an_old_term),
     ("emptied_disks_are_refused", scenarios.a_disk_is_replaced_under_the_old_name),
-    ("leader_sends_what_it_has", scenarios.a_leader_with_a_slow_disk_dies),
+    ("leader_counts_what_it_has", scenarios.a_leader_with_a_slow_disk_dies),
     ("io_errors_are_final", scenarios.disks_are_full),
     ("asks_before_campaigning", scenarios.a_node_returns),
     ("steps_down_first", scenarios.a_leader_is_cut_off),

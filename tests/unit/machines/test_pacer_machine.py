@@ -5,7 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from haclusterd.machines.pacer import Effect, PacerMachine, PublishLease, Report, SendHeartbeat, majority_newest
+from haclusterd.machines.pacer import (
+    FOLLOWERS_REPORT,
+    Effect,
+    PacerMachine,
+    PublishLease,
+    Report,
+    SendHeartbeat,
+    majority_newest,
+)
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import (
@@ -651,3 +659,24 @@ def test_a_lease_is_not_kept_longer_than_shorter_timers_allow() -> None:
     given = alone.lease_until()
     alone.configure(replace(settings(["n1", "n2"]), node_timeout_ms=T // 2))
     assert alone.lease_until() == given - T // 2
+
+
+def test_a_brain_that_judges_nobody_is_told_of_ages_now_and_then_and_of_silence_at_once() -> None:
+    subject = Subject(settings())
+
+    def live(until: int, *heard: str) -> None:
+        while subject.now < until:
+            subject.page = replace(page(stamped_at=subject.now), is_follower=True)
+            for name in heard:
+                subject.hear(name)
+            subject.run_until(min(until, subject.now + 200))
+
+    live(BEGIN + 2_000, "n2", "n3")
+    subject.reports.clear()
+    live(BEGIN + 10_000, "n2", "n3")
+    assert len(subject.reports) == 40 // FOLLOWERS_REPORT
+    heard_at = subject.now - 200
+    live(heard_at + T - 1, "n2")
+    subject.reports.clear()
+    live(heard_at + T, "n2")
+    assert [report.reported_at for report in subject.reports] == [heard_at + T]

@@ -15,10 +15,11 @@ def test_the_defaults() -> None:
         brain_timeout_ms=10_000,
         heartbeat_ms=200,
         lease_ms=2000,
+        stamp_ms=500,
         stall_ms=500,
         election_min_ms=500,
         election_max_ms=1000,
-        append_ms=100,
+        append_ms=125,
         tick_ms=20,
         fallback_ms=409,
         one_way_ms=6000,
@@ -33,6 +34,7 @@ def test_the_inequalities(node_timeout_ms: int) -> None:
     assert timing.fallback_ms < timing.election_min_ms - 2 * timing.tick_ms
     assert timing.election_max_ms <= node_timeout_ms, "an election ends before a node is lost"
     assert 3 * timing.append_ms < timing.fallback_ms
+    assert 4 * timing.stamp_ms <= timing.brain_timeout_ms // 4, "a daemon that lives is not called hung"
 
 
 @given(NODE_TIMEOUTS)

@@ -166,6 +166,7 @@ class HandPacer:
         self.heard: dict[NodeName, Incarnation] = {}
         self.settings: list[PacerSettings] = []
         self.is_empty: bool | None = None
+        self.is_follower: bool | None = None
         self.stamps = 0
         self._changed: Callable[[PacerReport], None] | None = None
 
@@ -202,6 +203,9 @@ class HandPacer:
 
     def set_empty(self, *, is_empty: bool) -> None:
         self.is_empty = is_empty
+
+    def set_follower(self, *, is_follower: bool) -> None:
+        self.is_follower = is_follower
 
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
         del node, incarnation

@@ -237,6 +237,13 @@ def test_an_idle_daemon_does_little() -> None:
     assert calls - (daemon.pacer.stamps - stamps) < 100
 
 
+def test_a_daemon_that_does_not_lead_says_so_to_its_pacer() -> None:
+    daemon = Daemon().form(leader=N1)
+    assert daemon.pacer.is_follower is False
+    daemon.lead(None, term=2)
+    assert daemon.pacer.is_follower is True
+
+
 def test_a_drained_daemon_leaves() -> None:
     daemon = Daemon().form()
     daemon.runtime.drain()
