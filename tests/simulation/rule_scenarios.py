@@ -135,7 +135,7 @@ def dc_changes_with_agent_in_flight(rules: SafetyRules) -> None:
 
 def order_of_an_aborted_plan(rules: SafetyRules) -> None:
     """A plan ends while its start is on its way into the log; the next plan, made without it, starts elsewhere."""
-    for offset_ms in range(700, 1000, 100):
+    for offset_ms in range(450, 700, 50):
         cluster = formed(rules)
         first, second = cluster.others(cluster.dc())
         for host in cluster.hosts.values():
