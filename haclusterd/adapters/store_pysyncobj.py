@@ -470,7 +470,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         """Accept `peer` as the leader of `term`; False when the term is over."""
         node = _VoterNode(peer)
         if term < self.term:
-            self._refuse(peer, next_index=self._journal.last_index + 1, refused_index=0)
+            self._answer(peer, next_index=self._journal.last_index + 1, refused_index=0)
             return False
         if term == self.term and self.is_leader:
             self._host.violated(f"{peer} and {self._settings.node} both lead term {term}")
@@ -496,13 +496,13 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         previous = message["prevLogIdx"]
         base_index = self._journal.base[0]
         if previous > self._journal.last_index:
-            self._refuse(peer, next_index=self._journal.last_index + 1, refused_index=previous)
+            self._answer(peer, next_index=self._journal.last_index + 1, refused_index=previous)
             return
         # What lies below the base is covered by a snapshot, so it is committed and agrees with any leader's log.
         if previous >= base_index and self._journal.term_at(previous) != message["prevLogTerm"]:
             hint = self._first_of_term(previous)
             if self._remove_from(previous):
-                self._refuse(peer, next_index=hint, refused_index=previous)
+                self._answer(peer, next_index=hint, refused_index=previous)
             return
         if not self._take_entries(message["entries"]):
             return
@@ -549,17 +549,14 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         if self._verified is None or self._verified[1] != self.term:
             return
         leader, _, verified = self._verified
-        self._answer(leader, min(verified, self._journal.synced_index) + 1, refused_index=None)
+        self._answer(leader, next_index=min(verified, self._journal.synced_index) + 1, refused_index=None)
 
     def acknowledge_installed(self, peer: NodeName, index: int) -> None:
         """Tell the leader that all up to `index` is here."""
         self._verified = (peer, self.term, index)
         self._acknowledge()
 
-    def _refuse(self, peer: NodeName, *, next_index: int, refused_index: int) -> None:
-        self._answer(peer, next_index, refused_index=refused_index)
-
-    def _answer(self, leader: NodeName, next_index: int, *, refused_index: int | None) -> None:
+    def _answer(self, leader: NodeName, *, next_index: int, refused_index: int | None) -> None:
         message = {"term": self.term, "next_node_idx": next_index, "success": refused_index is None}
         self._host.transmit(leader, {"type": "next_node_idx", **message, "refused_index": refused_index or 0})
 
