@@ -12,9 +12,11 @@ from haclusterd.cib.codec import decode_cib, encode_cib, encode_envelope
 from haclusterd.cib.edits import difference
 from haclusterd.cib.staging import staged
 from haclusterd.model.cluster import Cib
-from haclusterd.model.ids import NodeName, RequestId, Term
+from haclusterd.model.ids import Incarnation, NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.steps import Steps, outcome_of
 from haclusterd.ports.store import MAX_ENTRY_BYTES
+from haclusterd.runtime.replica import Replica
 from tests.administered_clusters import NOW, configured, running
 
 COUNT = 3000
@@ -115,3 +117,65 @@ def test_old_parts_are_dropped_and_all_of_them_are_bounded(cib: Cib, monkeypatch
     assert code(fold(now, commands.StageChange("b", 0, "x" * 60))) is RefusalCode.STAGED_INCOMPLETE
     later = fold(now, commands.StageChange("b", 0, "x" * 60), WallTime(NOW + apply_staged.STAGED_AGE_MS_MAX + 1))
     assert list(later.cib.staged) == ["b/0"]
+
+
+class Nobody:
+    """Takes withdrawals, and has none."""
+
+    def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
+        raise AssertionError(node)
+
+    def reinstate(self, node: NodeName, incarnation: Incarnation) -> None:
+        raise AssertionError(node)
+
+
+def replica(cib: Cib) -> Replica:
+    made = Replica(Nobody())
+    made.restore(cib)
+    return made
+
+
+@pytest.mark.parametrize("damage", ["none", "a part is damaged", "a part is missing", "it was overtaken"])
+def test_a_replica_that_prepares_comes_to_the_bytes_of_one_that_does_not(
+    cib: Cib, parts: tuple[commands.StageChange | commands.ActivateStaged, ...], damage: str
+) -> None:
+    now = cib
+    for part in parts[:-1]:
+        now = fold(now, part).cib
+    name = next(iter(now.staged))
+    if damage == "a part is damaged":
+        damaged = replace(now.staged[name], data=now.staged[name].data[:-8] + "AAAAAAAA")
+        now = replace(now, staged={**now.staged, name: damaged})
+    if damage == "a part is missing":
+        now = replace(now, staged={key: kept for key, kept in now.staged.items() if key != name})
+    if damage == "it was overtaken":
+        now = replace(now, version=replace(now.version, epoch=now.version.epoch + 1))
+    entry = encode_envelope(commands.Envelope(RequestId("last"), NodeName("n1"), NOW, parts[-1]))
+    prepared, other = replica(now), replica(now)
+    steps = prepared.prepare(entry)
+    assert (steps is None) == (damage == "a part is missing")
+    taken = sum(1 for _ in steps or ())
+    assert taken > 10 or steps is None, "each step is short"
+    assert prepared.snapshot()() == encode_cib(now), "to prepare changes nothing"
+    one = prepared.apply(now.index + 1, Term(4), entry)
+    two = other.apply(now.index + 1, Term(4), entry)
+    assert one == two
+    assert encode_cib(one.cib) == encode_cib(two.cib)
+    assert (code(one) is None) == (damage == "none")
+
+
+def test_what_was_prepared_before_a_snapshot_is_not_used_after_it(
+    cib: Cib, parts: tuple[commands.StageChange | commands.ActivateStaged, ...]
+) -> None:
+    now = cib
+    for part in parts[:-1]:
+        now = fold(now, part).cib
+    entry = encode_envelope(commands.Envelope(RequestId("last"), NodeName("n1"), NOW, parts[-1]))
+    voter = replica(now)
+    outcome_of(voter.prepare(entry) or nothing())
+    voter.restore(cib)
+    assert code(voter.apply(cib.index + 1, Term(4), entry)) is RefusalCode.STAGED_INCOMPLETE
+
+
+def nothing() -> Steps[None]:
+    yield from ()
