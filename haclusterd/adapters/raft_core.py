@@ -220,7 +220,7 @@ class RaftCore:
     @property
     def is_at_long_work(self) -> bool:
         """Whether every tick takes a step of something long."""
-        return self._preparing is not None or self._reading is not None
+        return not self._is_dead and (self._preparing is not None or self._reading is not None)
 
     @property
     def heartbeat_at(self) -> Instant | None:
