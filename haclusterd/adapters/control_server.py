@@ -6,40 +6,31 @@ for its user and reason.
 """
 
 import asyncio
-import grp
 import logging
 import os
-import pwd
 import socket
-import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from haclusterd.adapters.control_admission import (
+    ANSWER_BYTES_MAX,
+    ANSWER_BYTES_OF_USER_MAX,
+    Doorkeeper,
+    PeerCredentials,
+    Places,
+    control_group,
+)
 from haclusterd.adapters.refusals import Refusals
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.protocol.control import FrameBuffer, Malformed, decode, encode
 
 READ_BYTES = 65536
-CONNECTIONS_MAX = 128
-WRITE_BYTES_MAX = 16 * 1024 * 1024
-"""Unread answers of one client; more of them, and it is not listening."""
-CONTROL_GROUP = "haclient"
-_CREDENTIALS = struct.Struct("3i")
+REQUEST_PATIENCE_S = 30.0
+"""For how long nothing may come of a request that has begun."""
 _log = logging.getLogger(__name__)
 
 Answer = Callable[[Progress | Response], None]
-
-
-@dataclass(frozen=True, slots=True)
-class PeerCredentials:
-    """Who is at the other end, as the kernel says."""
-
-    pid: int
-    uid: int
-    gid: int
-    author: str
-    """The user's name at this host, looked up once for each connection."""
 
 
 Handle = Callable[[Request, PeerCredentials, Answer], None]
@@ -57,6 +48,9 @@ class ControlServer:
         self._handle = handle
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
+        self._doorkeeper = Doorkeeper()
+        self._places = Places()
+        self._unread: dict[asyncio.StreamWriter, int] = {}
         self._refusals = Refusals()
 
     async def start(self) -> None:
@@ -69,7 +63,7 @@ class ControlServer:
         # The file gets the socket's mode: nobody else can connect before it has its group.
         os.fchmod(listening.fileno(), 0o600)
         listening.bind(str(self._path))
-        group = _control_group()
+        group = control_group()
         if group is not None and os.geteuid() == 0:
             os.chown(self._path, -1, group)
         self._path.chmod(0o660)
@@ -81,6 +75,7 @@ class ControlServer:
             self._server.close()
         for task in tuple(self._connections):
             task.cancel()
+        self._doorkeeper.close()
         self._path.unlink(missing_ok=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -88,44 +83,19 @@ class ControlServer:
         assert task is not None
         self._connections.add(task)
         try:
-            credentials = _credentials(writer)
-            if not _is_allowed(credentials):
-                self._refuse(credentials, "not permitted")
-            elif len(self._connections) > CONNECTIONS_MAX:
-                self._refuse(credentials, "too many connections at a time")
+            credentials, refusal = await self._doorkeeper.identify(writer.get_extra_info("socket"))
+            refusal = refusal or self._places.take(credentials)
+            if refusal is not None:
+                self._refuse(credentials, refusal)
             else:
-                await self._converse(reader, writer, credentials)
+                await _Conversation(reader, writer, credentials, self._places, self._unread).hold(
+                    self._handle, partial(self._refuse, credentials)
+                )
         except (ConnectionError, asyncio.CancelledError):
             pass  # The client is gone, or this daemon ends; what was begun goes on without them.
         finally:
             self._connections.discard(task)
             writer.close()
-
-    async def _converse(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, credentials: PeerCredentials
-    ) -> None:
-        buffer = FrameBuffer()
-
-        def answer(message: Progress | Response) -> None:
-            if writer.is_closing():
-                return
-            if writer.transport.get_write_buffer_size() > WRITE_BYTES_MAX:
-                writer.transport.abort()
-                return
-            writer.write(encode(message))
-
-        while data := await reader.read(READ_BYTES):
-            frames = buffer.feed(data)
-            if isinstance(frames, Malformed):
-                self._refuse(credentials, "not a frame", frames.problem)
-                return
-            for frame in frames:
-                message = decode(frame)
-                if not isinstance(message, Request):
-                    problem = message.problem if isinstance(message, Malformed) else type(message).__name__
-                    self._refuse(credentials, "not a request", problem)
-                    return
-                self._handle(message, credentials, answer)
 
     def _refuse(self, credentials: PeerCredentials, reason: str, detail: str = "") -> None:
         text = f"control socket: connection of {credentials.author}, process {credentials.pid}, closed: {reason}"
@@ -135,6 +105,78 @@ class ControlServer:
             _log.warning("%s", line)
 
 
+class _Conversation:
+    """One connection that has a place."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        credentials: PeerCredentials,
+        places: Places,
+        unread: dict[asyncio.StreamWriter, int],
+    ) -> None:
+        """`unread`: the writers of all connections, with the users that should read them."""
+        self._reader = reader
+        self._writer = writer
+        self._credentials = credentials
+        self._places = places
+        self._unread = unread
+        self._buffer = FrameBuffer()
+
+    async def hold(self, handle: Handle, refuse: Callable[..., None]) -> None:
+        """Answer requests until either side has enough; give the place back."""
+        self._unread[self._writer] = self._credentials.uid
+        try:
+            while data := await self._read(refuse):
+                if not self._take(data, handle, refuse):
+                    return
+        finally:
+            self._places.leave(self._credentials, self._buffer.waiting)
+            del self._unread[self._writer]
+
+    async def _read(self, refuse: Callable[..., None]) -> bytes:
+        try:
+            async with asyncio.timeout(REQUEST_PATIENCE_S if self._buffer.waiting else None):
+                return await self._reader.read(READ_BYTES)
+        except TimeoutError:
+            refuse("a request begun and not ended")
+            return b""
+
+    def _take(self, data: bytes, handle: Handle, refuse: Callable[..., None]) -> bool:
+        before = self._buffer.waiting
+        frames = self._buffer.feed(data)
+        if isinstance(frames, Malformed):
+            self._places.hold(self._credentials, self._buffer.waiting - before)
+            refuse("not a frame", frames.problem)
+            return False
+        too_much = self._places.hold(self._credentials, self._buffer.waiting - before)
+        if too_much is not None:
+            refuse(too_much)
+            return False
+        for frame in frames:
+            message = decode(frame)
+            if not isinstance(message, Request):
+                refuse("not a request", message.problem if isinstance(message, Malformed) else type(message).__name__)
+                return False
+            handle(message, self._credentials, self._answer)
+        return True
+
+    def _answer(self, message: Progress | Response) -> None:
+        if self._writer.is_closing():
+            return
+        if self._writer.transport.get_write_buffer_size() > ANSWER_BYTES_MAX or (
+            not self._credentials.is_trusted and self._unread_by_user() > ANSWER_BYTES_OF_USER_MAX
+        ):
+            self._writer.transport.abort()
+            return
+        self._writer.write(encode(message))
+
+    def _unread_by_user(self) -> int:
+        uid = self._credentials.uid
+        return sum(each.transport.get_write_buffer_size() for each, user in self._unread.items() if user == uid)
+
+
 async def _answers(path: Path) -> bool:
     try:
         _, writer = await asyncio.open_unix_connection(str(path))
@@ -142,38 +184,3 @@ async def _answers(path: Path) -> bool:
         return False
     writer.close()
     return True
-
-
-def _credentials(writer: asyncio.StreamWriter) -> PeerCredentials:
-    connection = writer.get_extra_info("socket")
-    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    pid, uid, gid = _CREDENTIALS.unpack(raw)
-    return PeerCredentials(pid, uid, gid, _author(uid))
-
-
-def _author(uid: int) -> str:
-    try:
-        name = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        name = str(uid)
-    return f"{name}@{socket.gethostname()}"
-
-
-def _control_group() -> int | None:
-    try:
-        return grp.getgrnam(CONTROL_GROUP).gr_gid
-    except KeyError:
-        return None
-
-
-def _is_allowed(credentials: PeerCredentials) -> bool:
-    if credentials.uid in (0, os.geteuid()):
-        return True
-    group = _control_group()
-    if group is None:
-        return False
-    try:
-        user = pwd.getpwuid(credentials.uid)
-    except KeyError:
-        return False
-    return group in os.getgrouplist(user.pw_name, user.pw_gid)

@@ -27,7 +27,8 @@ from haclusterd.adapters.authority_files import AuthorityFiles
 from haclusterd.adapters.background_threads import BackgroundThreads
 from haclusterd.adapters.certificates import NODE_CERTIFICATE, complete_adoption, heartbeat_keys
 from haclusterd.adapters.clock_boottime import BoottimeClock
-from haclusterd.adapters.control_server import Answer, ControlServer, ControlSocketBusy, PeerCredentials
+from haclusterd.adapters.control_admission import PeerCredentials
+from haclusterd.adapters.control_server import Answer, ControlServer, ControlSocketBusy
 from haclusterd.adapters.crash_records import CrashFile
 from haclusterd.adapters.enrolment_door import EnrolmentDoor
 from haclusterd.adapters.entropy_system import SystemEntropy

@@ -47,6 +47,11 @@ class FrameBuffer:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
+    @property
+    def waiting(self) -> int:
+        """How many bytes of an incomplete frame are kept."""
+        return len(self._buffer)
+
     def feed(self, data: bytes) -> list[bytes] | Malformed:
         """Return the payloads that are complete now; after `Malformed` the buffer must not be used again."""
         self._buffer += data

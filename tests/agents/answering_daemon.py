@@ -4,7 +4,8 @@ import asyncio
 import threading
 from pathlib import Path
 
-from haclusterd.adapters.control_server import Answer, ControlServer, PeerCredentials
+from haclusterd.adapters.control_admission import PeerCredentials
+from haclusterd.adapters.control_server import Answer, ControlServer
 from haclusterd.model.requests import Request
 from tests.administered_clusters import ClusterClient, formed
 

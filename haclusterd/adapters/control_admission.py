@@ -1,0 +1,129 @@
+"""Who is at the other end of the control socket, whether they may be there, and how much of this daemon they may take.
+
+Invariants: who asks is told by the kernel, and the name service that knows their names and groups is never asked on the
+main loop, which it could hold for as long as a directory server does not answer. No user keeps another out: each has so
+many connections and so many bytes, and the ones that run this machine always find a place.
+"""
+
+import asyncio
+import grp
+import os
+import pwd
+import socket
+import struct
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+CONTROL_GROUP = "haclient"
+CONNECTIONS_MAX = 128
+CONNECTIONS_OF_OTHERS_MAX = 96
+"""Of all users together who neither are root nor run the daemon."""
+CONNECTIONS_OF_USER_MAX = 32
+REQUEST_BYTES_OF_USER_MAX = 16 * 1024 * 1024
+"""Of requests that have not come whole, over all connections of one user."""
+ANSWER_BYTES_MAX = 16 * 1024 * 1024
+"""Of answers that were not read at one connection; more of them, and it is not listening."""
+ANSWER_BYTES_OF_USER_MAX = 32 * 1024 * 1024
+"""Likewise over all connections of one of those users."""
+LOOK_UP_TIMEOUT_S = 5.0
+_CREDENTIALS = struct.Struct("3i")
+
+
+@dataclass(frozen=True, slots=True)
+class PeerCredentials:
+    """Who is at the other end, as the kernel says."""
+
+    pid: int
+    uid: int
+    gid: int
+    author: str
+    """The user's name at this host, looked up once for each connection."""
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether this is root, or whoever runs the daemon."""
+        return self.uid in {0, os.geteuid()}
+
+
+class Doorkeeper:
+    """Tells who somebody is, and whether they are permitted; at most two look-ups wait for the name service at once."""
+
+    def __init__(self) -> None:
+        self._looking_up = ThreadPoolExecutor(2, "names")
+        self._own = os.geteuid()
+        self._own_author, _ = _look_up(self._own)
+
+    async def identify(self, connection: socket.socket) -> tuple[PeerCredentials, str | None]:
+        """Return who is at the other end, and why they may not be there; None: they may."""
+        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        pid, uid, gid = _CREDENTIALS.unpack(raw)
+        if uid == self._own:
+            return PeerCredentials(pid, uid, gid, self._own_author), None
+        found = PeerCredentials(pid, uid, gid, f"{uid}@{socket.gethostname()}")
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(LOOK_UP_TIMEOUT_S):
+                author, is_member = await loop.run_in_executor(self._looking_up, _look_up, uid)
+        except TimeoutError:
+            return found, None if found.is_trusted else "the name service does not answer"
+        found = PeerCredentials(pid, uid, gid, author)
+        return found, None if found.is_trusted or is_member else "not permitted"
+
+    def close(self) -> None:
+        """Look up nothing more; what waits for the name service is not waited for."""
+        self._looking_up.shutdown(wait=False, cancel_futures=True)
+
+
+class Places:
+    """The connections and the bytes of each user."""
+
+    def __init__(self) -> None:
+        self._connections: Counter[int] = Counter()
+        self._trusted: Counter[int] = Counter()
+        self._request_bytes: Counter[int] = Counter()
+
+    def take(self, who: PeerCredentials) -> str | None:
+        """Take a place, to be given back with `leave`; or return why there is none."""
+        others = self._connections.total() - self._trusted.total()
+        if self._connections.total() >= CONNECTIONS_MAX or (
+            not who.is_trusted and others >= CONNECTIONS_OF_OTHERS_MAX
+        ):
+            return "too many connections at a time"
+        if not who.is_trusted and self._connections[who.uid] >= CONNECTIONS_OF_USER_MAX:
+            return "too many connections of one user at a time"
+        self._connections[who.uid] += 1
+        self._trusted[who.uid] += who.is_trusted
+        return None
+
+    def leave(self, who: PeerCredentials, waiting_bytes: int) -> None:
+        """Give a place back, with what the connection still had of a request."""
+        self._connections[who.uid] -= 1
+        self._trusted[who.uid] -= who.is_trusted
+        self._request_bytes[who.uid] -= waiting_bytes
+
+    def hold(self, who: PeerCredentials, more_bytes: int) -> str | None:
+        """Count bytes of incomplete requests, more or (negative) less; return why they are too many."""
+        self._request_bytes[who.uid] += more_bytes
+        if self._request_bytes[who.uid] > REQUEST_BYTES_OF_USER_MAX:
+            return "too much begun and not ended"
+        return None
+
+
+def control_group() -> int | None:
+    """Return the id of the group whose members may use the socket, if this machine has it."""
+    try:
+        return grp.getgrnam(CONTROL_GROUP).gr_gid
+    except KeyError:
+        return None
+
+
+def _look_up(uid: int) -> tuple[str, bool]:
+    """Return a user's name at this host, and whether they are in the control group; may block."""
+    host = socket.gethostname()
+    try:
+        user = pwd.getpwuid(uid)
+    except KeyError:
+        return f"{uid}@{host}", False
+    group = control_group()
+    return f"{user.pw_name}@{host}", group is not None and group in os.getgrouplist(user.pw_name, user.pw_gid)

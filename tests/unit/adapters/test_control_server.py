@@ -1,0 +1,136 @@
+"""The control socket's server, on a real socket: who takes too much loses their place, and nobody else's."""
+
+import asyncio
+import os
+import socket
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from haclusterd.adapters import control_server
+from haclusterd.adapters.control_admission import (
+    CONNECTIONS_MAX,
+    CONNECTIONS_OF_OTHERS_MAX,
+    CONNECTIONS_OF_USER_MAX,
+    REQUEST_BYTES_OF_USER_MAX,
+    Doorkeeper,
+    PeerCredentials,
+    Places,
+)
+from haclusterd.adapters.control_server import Answer, ControlServer
+from haclusterd.model.requests import Request, Response
+from haclusterd.protocol.control import HEADER_BYTES, decode, encode
+
+
+def somebody(uid: int) -> PeerCredentials:
+    return PeerCredentials(1, uid, uid, f"user{uid}@here")
+
+
+ROOT, ALICE, BOB, CAROL, DAVE = somebody(0), somebody(4001), somebody(4002), somebody(4003), somebody(4004)
+
+
+def test_a_user_keeps_neither_another_nor_root_out() -> None:
+    places = Places()
+    assert [places.take(ALICE) for _ in range(CONNECTIONS_OF_USER_MAX)] == [None] * CONNECTIONS_OF_USER_MAX
+    assert places.take(ALICE) == "too many connections of one user at a time"
+    assert places.take(BOB) is None
+    places.leave(ALICE, 0)
+    assert places.take(ALICE) is None
+
+
+def test_all_others_together_leave_room_for_root() -> None:
+    places = Places()
+    for who in (ALICE, BOB, CAROL):
+        for _ in range(CONNECTIONS_OF_USER_MAX):
+            assert places.take(who) is None
+    assert places.take(DAVE) == "too many connections at a time"
+    room = CONNECTIONS_MAX - CONNECTIONS_OF_OTHERS_MAX
+    assert [places.take(ROOT) for _ in range(room)] == [None] * room
+    assert places.take(ROOT) == "too many connections at a time"
+
+
+def test_what_is_begun_counts_until_it_has_ended() -> None:
+    places = Places()
+    places.take(ALICE)
+    assert places.hold(ALICE, REQUEST_BYTES_OF_USER_MAX) is None
+    assert places.hold(ALICE, 1) == "too much begun and not ended"
+    assert places.hold(BOB, 1) is None
+    places.leave(ALICE, REQUEST_BYTES_OF_USER_MAX + 1)
+    places.take(ALICE)
+    assert places.hold(ALICE, 1) is None
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Path]:
+    def handle(request: Request, who: PeerCredentials, answer: Answer) -> None:
+        answer(Response(request.id, 0, data={"author": who.author}))
+
+    path = tmp_path / "control.sock"
+    serving = ControlServer(path, handle)
+    await serving.start()
+    yield path
+    serving.stop()
+
+
+async def asked(path: Path, frame: bytes) -> bytes:
+    reader, writer = await asyncio.open_unix_connection(str(path))
+    writer.write(frame)
+    answer = await reader.read(65536)
+    writer.close()
+    return answer
+
+
+async def test_the_own_user_is_answered_by_name(server: Path) -> None:
+    answer = decode((await asked(server, encode(Request("7", "status"))))[HEADER_BYTES:])
+    assert isinstance(answer, Response)
+    assert answer.data["author"].endswith(f"@{socket.gethostname()}")
+
+
+async def test_the_socket_is_closed_to_all_but_its_group(server: Path) -> None:
+    assert stat.S_IMODE(os.stat(server).st_mode) == 0o660
+
+
+async def test_a_request_that_does_not_end_ends_its_connection(server: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_server, "REQUEST_PATIENCE_S", 0.2)
+    assert await asked(server, b"\x00\x00\x10\x00{") == b""
+
+
+async def test_a_quiet_connection_is_kept(server: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`crm_mon` and completion keep theirs open between requests."""
+    monkeypatch.setattr(control_server, "REQUEST_PATIENCE_S", 0.05)
+    reader, writer = await asyncio.open_unix_connection(str(server))
+    for number in range(2):
+        writer.write(encode(Request(str(number), "status")))
+        assert await reader.readexactly(HEADER_BYTES)
+        size = await asyncio.wait_for(reader.read(65536), 5)
+        assert size
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(reader.read(1), 0.3)
+    writer.close()
+
+
+async def test_a_name_service_that_does_not_answer_lets_nobody_in_and_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours, theirs = socket.socketpair()
+    doorkeeper = Doorkeeper()
+    doorkeeper._own = os.geteuid() + 1  # Whoever connects is a stranger.
+    monkeypatch.setattr(os, "geteuid", lambda: 4999)
+    monkeypatch.setattr(PeerCredentials, "is_trusted", False)
+    monkeypatch.setattr("haclusterd.adapters.control_admission.LOOK_UP_TIMEOUT_S", 0.1)
+    stuck = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def look_up(_uid: int) -> tuple[str, bool]:
+        asyncio.run_coroutine_threadsafe(stuck.wait(), loop).result()
+        return "late", True
+
+    monkeypatch.setattr("haclusterd.adapters.control_admission._look_up", look_up)
+    _, refusal = await doorkeeper.identify(theirs)
+    assert refusal == "the name service does not answer"
+    stuck.set()
+    doorkeeper.close()
+    ours.close()
+    theirs.close()
