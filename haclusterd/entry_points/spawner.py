@@ -30,6 +30,7 @@ SYS_CLONE3 = 435
 """The same on every architecture, as all system calls since Linux 5.1."""
 CLONE_PARENT = 0x8000
 CLONE_INTO_CGROUP = 0x2_0000_0000
+MCL_CURRENT = 1
 REAL_TIME_PRIORITY = 1
 NOT_EXECUTED = 127
 DESCRIPTOR_BYTES = 4
@@ -109,6 +110,8 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.umask(0o022)
     os.chdir("/")
+    # As the daemon itself: where memory is short, what was paged out would begin late. It may be refused.
+    _library.mlockall(MCL_CURRENT)
     with suppress(OSError):
         priority = os.sched_param(REAL_TIME_PRIORITY)
         os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, priority)
