@@ -156,6 +156,7 @@ class Bench:
 
         def is_settled() -> bool:
             statuses = [self.status(name) for name in self.cluster.names]
+            self.figures.settling = self.holds
             running = sum(1 for each in statuses[0].get("resources", ()) if each.get("instances"))
             progress = next((each["transition"] for each in statuses if each.get("transition")), None)
             if time.monotonic() - said[0] > 10:
@@ -166,7 +167,6 @@ class Bench:
 
         self.until("everything probed and started", is_settled, patience_s)
         self.figures.settled_s = time.monotonic() - began
-        self.figures.settling = self.holds
 
     def weigh(self) -> None:
         """Measure the DC's memory."""
