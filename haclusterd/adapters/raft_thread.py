@@ -27,7 +27,7 @@ from haclusterd.adapters.collector import keep_what_is_built
 from haclusterd.adapters.files_directory import FilesDirectory
 from haclusterd.adapters.peer_mail import RaftMail
 from haclusterd.adapters.raft_core import RaftCore
-from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES, RaftSettings, RaftTimers
+from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES, RaftSettings, RaftTimers, next_beat_s
 from haclusterd.adapters.raft_transport import Address, Links, RaftTransport
 from haclusterd.adapters.ready_threads import ready_pool
 from haclusterd.adapters.real_time import LOOP_PRIORITY, run_first
@@ -488,8 +488,9 @@ class RaftThread:
         On a follower every message moves the election on, and a timer that it does not move costs nothing.
         """
         self._note_heartbeat()
-        wait_ms = min(self._core.due() - _boot_clock(), self._core.timers.election_min_ms)
-        at = self._loop.time() + max(wait_ms, 1) / 1000
+        now_s = self._loop.time()
+        due_s = now_s + max(self._core.due() - _boot_clock(), 1) / 1000
+        at = min(due_s, next_beat_s(now_s, self._core.timers.election_min_ms / 1000))
         if self._timer is not None:
             if self._timer.when() <= at:
                 return

@@ -23,7 +23,7 @@ import msgpack
 from haclusterd.adapters.certificates import node_name_of
 from haclusterd.adapters.name_resolution import Address as Address
 from haclusterd.adapters.name_resolution import NameResolver
-from haclusterd.adapters.raft_settings import MAX_FRAME_BYTES, RaftTimers
+from haclusterd.adapters.raft_settings import MAX_FRAME_BYTES, RaftTimers, next_beat_s
 from haclusterd.adapters.raft_strangers import Stranger, Strangers
 from haclusterd.adapters.refusals import Refusals, source_of
 from haclusterd.adapters.tls_listening import NoHandshake, forget_frames, listen, secure
@@ -448,7 +448,7 @@ class RaftTransport:
         loop = asyncio.get_running_loop()
         while True:
             ping_s, silence_s = self.timers.ping_ms / 1000, self.timers.silence_ms / 1000
-            await asyncio.sleep(ping_s)
+            await asyncio.sleep(next_beat_s(loop.time(), ping_s) - loop.time())
             now = loop.time()
             for session in list(self._sessions.values()):
                 is_silent = now - session.heard_at > silence_s
@@ -457,7 +457,7 @@ class RaftTransport:
                     session.abort()
                     continue
                 session.was_silent = is_silent
-                if now - session.wrote_at >= ping_s:
+                if now - session.wrote_at >= ping_s / 2:
                     self._write(session, b"")
 
     def _spawn(self, work: "asyncio._CoroutineLike[None]") -> asyncio.Task[None]:
