@@ -1,4 +1,8 @@
-"""What the scheduler would do, for questions, previews and waiting. A scheduler that fails is an answer too."""
+"""What the scheduler would do, for questions, previews and waiting. A scheduler that fails is an answer too.
+
+The scheduler is loaded when it is asked first, or by `load_scheduler`: a daemon has its first election to win before,
+and plans in another process.
+"""
 
 from dataclasses import replace
 
@@ -13,13 +17,19 @@ from haclusterd.model.ocf import ActionName
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
-from haclusterd.scheduler.schedule import schedule
+
+
+def load_scheduler() -> None:
+    """Load the scheduler, so that the first question need not wait for it."""
+    import haclusterd.scheduler.schedule  # noqa: F401
 
 
 def plan(
     cib: Cib, now: WallTime, *, is_explaining: bool = False, options: ScheduleOptions = DEFAULT_OPTIONS
 ) -> Plan | ReportItem:
     """Ask the scheduler; explaining, it keeps what each score is the sum of."""
+    from haclusterd.scheduler.schedule import schedule
+
     try:
         return schedule(cib, now, options=replace(options, is_explaining=is_explaining))
     except Exception as bug:  # noqa: BLE001 - a question about a bad configuration must not end the daemon

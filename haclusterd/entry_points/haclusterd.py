@@ -49,6 +49,7 @@ from haclusterd.adapters.service_groups import delegated_group
 from haclusterd.adapters.service_notification import notify
 from haclusterd.adapters.spawner_link import Spawner
 from haclusterd.cib.codec import iter_fragments
+from haclusterd.commands.planning import load_scheduler
 from haclusterd.commands.verb import Permission
 from haclusterd.entry_points.cluster_setup import initialize, read_keys, remember_members
 from haclusterd.model.cluster import Member
@@ -73,6 +74,8 @@ EXIT_REMOVED = 67
 EXIT_CRASHED = 70
 EXIT_CONFIGURATION = 78
 FLUSH_MS = 2000
+LOAD_SCHEDULER_AFTER_S = 5.0
+"""When this node has joined, as a rule; what asks for a plan before loads it itself."""
 SWITCH_INTERVAL_S = 0.001
 """For how long one thread keeps the interpreter when another wants it."""
 CONTROL_SOCKET = "control.sock"
@@ -238,6 +241,7 @@ class Daemon:
         gc.freeze()
         self._loops.reset()
         notify("READY=1")
+        self._loop.call_later(LOAD_SCHEDULER_AFTER_S, self._background.run, load_scheduler, _ignore)
         code = await self._ended
         if code == EXIT_REMOVED:
             print(REMOVED.format(node=self._installation.node), file=sys.stderr)
@@ -302,6 +306,10 @@ class Daemon:
         self._log.write("store.failed", priority=Priority.CRITICAL, reason=reason)
         self._log.flush(FLUSH_MS)
         os._exit(EXIT_CODE_IO_ERROR)
+
+
+def _ignore(_: None) -> None:
+    return None
 
 
 def _handle(control: ControlService, request: Request, peer: PeerCredentials, answer: Answer) -> None:
