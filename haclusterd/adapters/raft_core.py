@@ -155,7 +155,9 @@ class RaftCore:
         """Of the next entry to apply."""
         self._prepared_index = FIRST_INDEX
         """The entry that was prepared last: only then it may be applied."""
-        self._told_leadership: LeadershipChanged | None = None
+        self._links: tuple[NodeName, ...] = ()
+        """Those that are connected, by name."""
+        self._told_leadership: tuple[int, NodeName | None, bool] | None = None
         self._told_links: tuple[NodeName, ...] | None = None
         self._told_ready: tuple[NodeName, ...] = ()
         self._voter_sets = [(FIRST_INDEX, settings.voter_set)]
@@ -244,7 +246,7 @@ class RaftCore:
             last_index=self._journal.last_index,
             commit_index=raft.commit_index,
             applied_index=raft.applied_index,
-            connected=tuple(sorted(self._connected)),
+            connected=self._links,
         )
 
     # Links.
@@ -256,6 +258,7 @@ class RaftCore:
         self._raft.enter()
         self._drop_link(peer)
         self._connected.add(peer)
+        self._links = tuple(sorted(self._connected))
         self._raft.connected(peer)
         self._settle()
 
@@ -270,6 +273,7 @@ class RaftCore:
 
     def _drop_link(self, peer: NodeName) -> None:
         self._connected.discard(peer)
+        self._links = tuple(sorted(self._connected))
         self._senders.pop(peer, None)
         self._held = deque(item for item in self._held if item[0] != peer)
 
@@ -380,24 +384,22 @@ class RaftCore:
     def _tell(self) -> None:
         if self._is_dead or self.room() == 0:
             return
-        leader = self._raft.leader
-        leadership = LeadershipChanged(Term(self._raft.term), leader, self._raft.is_leader)
-        if leadership != self._told_leadership:
-            self._told_leadership = leadership
-            self._deliver(leadership)
-        links = tuple(sorted(self._connected))
-        if links != self._told_links:
-            self._told_links = links
-            self._deliver(VoterLinks(links))
+        raft = self._raft
+        if (raft.term, raft.leader, raft.is_leader) != self._told_leadership:
+            self._told_leadership = (raft.term, raft.leader, raft.is_leader)
+            self._deliver(LeadershipChanged(Term(raft.term), raft.leader, raft.is_leader))
+        if self._links != self._told_links:
+            self._told_links = self._links
+            self._deliver(VoterLinks(self._links))
         ready = self._ready_learners()
         if ready != self._told_ready:
             self._told_ready = ready
             self._deliver(LearnersReady(ready))
 
     def _ready_learners(self) -> tuple[NodeName, ...]:
-        if not self._raft.is_leader:
-            return ()
         learners = self.voter_set.learners
+        if not learners or not self._raft.is_leader:
+            return ()
         return tuple(peer for peer in learners if peer in self._connected and self._raft.lag(peer) < READY_LAG)
 
     # What the library asks (store_pysyncobj.Host).
@@ -518,10 +520,12 @@ class RaftCore:
 
     def compact(self) -> None:
         """Take a snapshot when enough was applied since the last one."""
+        if self._is_snapshot_job_running or self._incoming is not None:
+            return
         applied = self._raft.applied_index
         count = applied - self._snapshot_index
         is_due = count >= self._settings.snapshot_every or (count > 0 and self._journal.size_bytes > JOURNAL_BYTES_MAX)
-        if not is_due or self._is_snapshot_job_running or self._incoming is not None:
+        if not is_due:
             return
         self._is_snapshot_job_running = True
         encode = self._machine.snapshot()

@@ -97,13 +97,16 @@ _SHAPES: Mapping[str, tuple[tuple[str, _Check], ...]] = {
     "timeout_now": (("term", _is_number),),
 }
 _TYPES = tuple(_SHAPES)
+_NUMBERS = {kind: number for number, kind in enumerate(_TYPES)}
+_FIRST_BUFFER_BYTES = 4096
+"""Most messages fit; the packer enlarges its buffer for the others."""
 
 
 def encode_frame(message: Message) -> bytes:
     """Return the bytes of a message; a message of another shape is a programmer's error."""
     kind = message["type"]
     fields = [message[name] for name, _ in _SHAPES[kind]]
-    frame: bytes = msgpack.packb([_TYPES.index(kind), *fields])
+    frame: bytes = msgpack.Packer(buf_size=_FIRST_BUFFER_BYTES).pack([_NUMBERS[kind], *fields])
     assert len(frame) <= MAX_FRAME_BYTES
     return frame
 

@@ -14,6 +14,7 @@ import threading
 import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import pysyncobj.journal
@@ -30,6 +31,7 @@ from pysyncobj.transport import Transport
 from haclusterd.adapters.raft_frames import NO_OP, Message
 from haclusterd.adapters.raft_host import Host
 from haclusterd.adapters.raft_journal import Journal, LogEntry
+from haclusterd.adapters.raft_library_names import ATTRIBUTES, METHODS
 from haclusterd.adapters.raft_progress import Progress
 from haclusterd.adapters.raft_settings import RaftSettings
 from haclusterd.model.ids import NodeName
@@ -43,40 +45,6 @@ BATCH_BYTES = 256 * 1024
 WINDOW_BYTES = 2 * 1024 * 1024
 """Commands sent to one peer and not yet acknowledged."""
 
-_METHODS = (
-    "_SyncObj__onMessageReceived",
-    "_SyncObj__sendAppendEntries",
-    "_SyncObj__applyLogEntries",
-    "_SyncObj__doApplyCommand",
-    "_SyncObj__generateRaftTimeout",
-    "_SyncObj__onBecomeLeader",
-    "_SyncObj__tryLogCompaction",
-    "_SyncObj__loadDumpFile",
-    "_SyncObj__setCurrentTerm",
-    "_SyncObj__setState",
-    "_SyncObj__getCurrentLogIndex",
-    "_SyncObj__getCurrentLogTerm",
-    "_SyncObj__onLeaderChanged",
-    "_checkCommandsToApply",
-    "_onTick",
-)
-_ATTRIBUTES = (
-    "_SyncObj__raftLog",
-    "_SyncObj__raftState",
-    "_SyncObj__raftLeader",
-    "_SyncObj__raftCurrentTerm",
-    "_SyncObj__raftCommitIndex",
-    "_SyncObj__raftLastApplied",
-    "_SyncObj__raftElectionDeadline",
-    "_SyncObj__raftMatchIndex",
-    "_SyncObj__lastResponseTime",
-    "_SyncObj__newAppendEntriesTime",
-    "_SyncObj__transferInProgress",
-    "_SyncObj__connectedNodes",
-    "_SyncObj__otherNodes",
-    "_SyncObj__selfNode",
-    "_SyncObj__votesCount",
-)
 _FOLLOWER, _LEADER = 0, 2
 
 
@@ -132,7 +100,7 @@ def require_supported_library() -> None:
     version = pysyncobj.version.VERSION
     if version != SUPPORTED_VERSION:
         raise StoreRefused(f"pysyncobj {version} is installed, only {SUPPORTED_VERSION} is supported")
-    missing = [name for name in _METHODS if not callable(getattr(SyncObj, name, None))]
+    missing = [name for name in METHODS if not callable(getattr(SyncObj, name, None))]
     if missing:
         raise StoreRefused(f"pysyncobj {version} lacks {', '.join(missing)}: this is not the release it claims to be")
 
@@ -140,11 +108,21 @@ def require_supported_library() -> None:
 class _VoterNode(Node):  # type: ignore[misc]  # the library has no types
     """A node whose hash does not depend on PYTHONHASHSEED: the library iterates over sets of them."""
 
+    def __init__(self, name: NodeName) -> None:
+        super().__init__(name)
+        self._hash = zlib.crc32(name.encode())
+
     def __hash__(self) -> int:
-        return zlib.crc32(self._id.encode())
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _VoterNode) and self._id == other._id
+
+
+@lru_cache(maxsize=1024)
+def _node_of(name: NodeName) -> _VoterNode:
+    """Return what stands for a node in the library."""
+    return _VoterNode(name)
 
 
 class _HostTransport(Transport):  # type: ignore[misc]  # the library has no types
@@ -192,9 +170,9 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         self.waiting: deque[bytes] = deque()
         self.enter()
         timers = settings.timers
-        node = _VoterNode(settings.node)
+        node = _node_of(settings.node)
         voter_set = settings.voter_set
-        others = [_VoterNode(name) for name in voter_set.voters if name != settings.node]
+        others = [_node_of(name) for name in voter_set.voters if name != settings.node]
         super().__init__(
             node,
             others,
@@ -214,7 +192,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             nodeClass=_VoterNode,
             transport=_HostTransport(host, node, others),
         )
-        missing = [name for name in _ATTRIBUTES if not hasattr(self, name)]
+        missing = [name for name in ATTRIBUTES if not hasattr(self, name)]
         if missing:
             raise StoreRefused(f"pysyncobj {SUPPORTED_VERSION} lacks {', '.join(missing)}")
         self._SyncObj__raftLastApplied = applied_index
@@ -225,7 +203,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         own = self._settings.node
         self._voters = voter_set.voters
         self._targets = tuple(name for name in sorted((*voter_set.voters, *voter_set.learners)) if name != own)
-        others = {_VoterNode(name) for name in voter_set.voters if name != own}
+        others = {_node_of(name) for name in voter_set.voters if name != own}
         self._SyncObj__otherNodes = others
         now = _monotonic()
         for name in self._targets:
@@ -300,7 +278,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
 
     def connected(self, peer: NodeName) -> None:
         """A link is up: what was sent on an older one may be lost."""
-        node = _VoterNode(peer)
+        node = _node_of(peer)
         self._SyncObj__connectedNodes.add(node)
         progress = self._progress.get(peer)
         if self.is_leader and progress is not None and peer in self._targets:
@@ -309,16 +287,31 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
 
     def disconnected(self, peer: NodeName) -> None:
         """A link is gone."""
-        self._SyncObj__connectedNodes.discard(_VoterNode(peer))
+        self._SyncObj__connectedNodes.discard(_node_of(peer))
 
     def step(self) -> None:
-        """Do what is due."""
+        """Do what is due; most messages leave nothing to do."""
+        if self._is_idle():
+            self._host.compact()
+            return
         self._prepare_election()
         self._onTick(0.0)
 
+    def _is_idle(self) -> bool:
+        """Whether a tick would change nothing: nothing is due, and there is nothing to send, to commit or to apply."""
+        committed = self._SyncObj__raftCommitIndex
+        if self.waiting or self._SyncObj__raftLastApplied < committed:
+            return False
+        now_ms = self._host.clock()
+        now = now_ms / 1000
+        if self.is_leader and (committed < self._journal.last_index or now > self._SyncObj__newAppendEntriesTime):
+            return False
+        is_second_over = now - self._SyncObj__startTime > self._SyncObj__numOneSecondDumps
+        return not is_second_over and now_ms < self.due_ms
+
     def handle(self, peer: NodeName, message: Message) -> None:
         """Handle a message of a connected peer."""
-        self._SyncObj__onMessageReceived(_VoterNode(peer), message)
+        self._SyncObj__onMessageReceived(_node_of(peer), message)
 
     def began(self) -> None:
         """A write has begun: what it makes durable here goes to the others meanwhile (Raft thesis §10.2.1)."""
@@ -468,7 +461,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
 
     def follow(self, peer: NodeName, term: int) -> bool:
         """Accept `peer` as the leader of `term`; False when the term is over."""
-        node = _VoterNode(peer)
+        node = _node_of(peer)
         if term < self.term:
             self._answer(peer, next_index=self._journal.last_index + 1, refused_index=0)
             return False
@@ -569,7 +562,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         if not self.is_leader or term != self.term:
             return False
         if peer in self._voters:
-            self._SyncObj__lastResponseTime[_VoterNode(peer)] = _monotonic()
+            self._SyncObj__lastResponseTime[_node_of(peer)] = _monotonic()
         return True
 
     def _on_next_node_idx(self, node: Node, message: Message) -> None:
@@ -593,7 +586,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
 
         It takes the leader for one of those who have an entry, from the moment it is appended.
         """
-        self._SyncObj__raftMatchIndex[_VoterNode(peer)] = min(self._progress[peer].match, self._journal.synced_index)
+        self._SyncObj__raftMatchIndex[_node_of(peer)] = min(self._progress[peer].match, self._journal.synced_index)
 
     def _SyncObj__sendAppendEntries(self) -> None:  # noqa: N802 (the library\'s name)
         self._SyncObj__newAppendEntriesTime = _monotonic() + self._settings.timers.append_ms / 1000
@@ -603,7 +596,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
 
     def _send_to_all(self, *, is_heartbeat: bool) -> None:
         for peer in self._targets:
-            node = _VoterNode(peer)
+            node = _node_of(peer)
             if node in self._SyncObj__connectedNodes:
                 self._replicate(node, is_heartbeat=is_heartbeat)
 

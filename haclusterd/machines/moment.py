@@ -1,12 +1,11 @@
 """The present, as machines are told it."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from haclusterd.model.instants import Instant, WallTime
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """When something happens, and until when this node holds its lease."""
 
     now: Instant

@@ -12,8 +12,8 @@ the machine that it was itself stopped. For a tick read the clock first and the 
 between that reading and the tick, so that an echo never names a heartbeat that came after the withdrawn set was read.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from haclusterd.machines.watchdog_feeding import FeedRule, WatchdogEffect, WatchdogFeeding
@@ -96,6 +96,10 @@ class _Peer:
     """Only a heartbeat that has seen one of ours sent since then may come from a newer incarnation."""
     newest: Heartbeat | None = None
     """The newest heartbeat of the incarnation that has proved itself."""
+    hears: Mapping[NodeName, int] = field(default_factory=lambda: MappingProxyType({}))
+    """The ages that it tells, by node, in ms."""
+    hears_token: Mapping[NodeName, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Which incarnations these are of."""
     heard_at: Instant | None = None
     silent_since: Instant | None = None
     """`heard_at`, or the end of an own stall after it."""
@@ -118,6 +122,8 @@ class _Peer:
         )
         is_news = self.is_overdue or not is_same
         self.newest = heartbeat
+        self.hears = MappingProxyType({heard.node: heard.age_ms for heard in heartbeat.heard})
+        self.hears_token = MappingProxyType({heard.node: heard.token for heard in heartbeat.heard})
         self.heard_at = now
         self.silent_since = now
         self.is_overdue = False
@@ -146,9 +152,9 @@ class _Peer:
             age_ms=None if self.silent_since is None else elapsed_ms(self.silent_since, now),
             brain=newest.brain if newest else BrainState.RESTARTING,
             brain_since_ms=newest.brain_since_ms if newest else 0,
-            hears=MappingProxyType({heard.node: heard.age_ms for heard in newest.heard} if newest else {}),
+            hears=self.hears,
             heard_at=self.heard_at,
-            hears_token=MappingProxyType({heard.node: heard.token for heard in newest.heard} if newest else {}),
+            hears_token=self.hears_token,
             answered_at=seen.sent_at if seen is not None and seen.token == own_token else None,
             is_empty=newest is not None and newest.is_empty,
         )
@@ -191,12 +197,11 @@ class PacerMachine:
         """When `tick` is due; NEVER before there are settings, or a watchdog."""
         if self._settings is None:
             return self._feeding.wake_at
-        overdue = (
-            after(peer.silent_since, self._timing.node_timeout_ms)
-            for peer in self._peers.values()
-            if peer.silent_since is not None and not peer.is_overdue
-        )
-        return min(self._next_send_at, self._feeding.wake_at, *overdue, NEVER)
+        wake_at = min(self._next_send_at, self._feeding.wake_at)
+        for peer in self._peers.values():
+            if peer.silent_since is not None and not peer.is_overdue:
+                wake_at = min(wake_at, after(peer.silent_since, self._timing.node_timeout_ms))
+        return wake_at
 
     # Events
 
@@ -342,11 +347,11 @@ class PacerMachine:
         settings = self._settings
         if settings is None:
             return ()
-        lease = HeldLease(settings.incarnation.token, self._lease_until(settings))
-        if lease == self._lease:
+        token, until, old = settings.incarnation.token, self._lease_until(settings), self._lease
+        if old is not None and old.until == until and old.token == token:
             return ()
-        self._lease = lease
-        return (PublishLease(lease),)
+        self._lease = HeldLease(token, until)
+        return (PublishLease(self._lease),)
 
     # Sending
 

@@ -17,7 +17,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.pacer import HeardNode, PacerReport
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
-from haclusterd.model.timing import Timing, naive_watchdog_wait_ms, watchdog_wait_ms
+from haclusterd.model.timing import WATCHDOG_RESERVE_MS, Timing, naive_watchdog_wait_ms, watchdog_wait_ms
 
 
 class WatchdogWait:
@@ -71,7 +71,8 @@ class WatchdogWait:
         assert status.watchdog is not None
         lease_ms = max(self._timing.lease_ms, status.longest_lease_ms)
         formula = watchdog_wait_ms if self._rules.wait_covers_held_back_feed else naive_watchdog_wait_ms
-        return formula(lease_ms, status.watchdog.timeout_ms)
+        wait_ms = formula(lease_ms, status.watchdog.timeout_ms)
+        return wait_ms if self._rules.wait_has_reserve else wait_ms - WATCHDOG_RESERVE_MS
 
     def _due_at(self, status: NodeStatus, moment: Moment) -> Instant:
         seen_at = self._seen_at[(status.name, status.since)]

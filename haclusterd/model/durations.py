@@ -1,6 +1,7 @@
 """Durations as users write them: `10`, `10s`, `500ms`, `2min`, `1h`, `PT30S` (Pacemaker Explained, "Time")."""
 
 import re
+from functools import lru_cache
 
 _PLAIN = re.compile(r"\s*(\d+)\s*([a-zA-Z]*)\s*\Z")
 _UNITS_MS = {
@@ -13,6 +14,7 @@ _ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)|(?=\d+[HS])|\Z)(?:(\d+)H)?
 _ISO_MS = (604_800_000, 86_400_000, 3_600_000, 60_000, 1000)
 
 
+@lru_cache(maxsize=1024)
 def parse(text: str) -> int:
     """Return milliseconds; raise ValueError when it is not a duration."""
     plain = _PLAIN.match(text)

@@ -43,6 +43,8 @@ class SafetyRules:
     """The watchdog is fed only with a valid lease and a brain that lives, or on a proven empty node (safety.md §2)."""
     wait_covers_held_back_feed: bool = True
     """Survivors wait for a watchdog so long that a feed held back by a stopped feeder counts as well (safety.md §2)."""
+    wait_has_reserve: bool = True
+    """Survivors wait R longer: from a watchdog's expiry to the reset passes a moment (safety.md §2)."""
     new_dc_waits_again: bool = True
     """A new DC waits for a watchdog from when it saw the loss itself (safety.md §2)."""
     stop_on_lease_end: bool = True

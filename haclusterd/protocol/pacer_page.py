@@ -43,6 +43,7 @@ _IS_CONDEMNED = _FIRST_SLOT + WITHDRAWN_SLOTS
 _IS_FOLLOWER = _IS_CONDEMNED + 1
 """Brain, main loop; 0 in an older brain's page, which may lead."""
 _PAGE_WORDS = PAGE_SIZE // WORD_SIZE
+_FREE_SLOTS = [0] * WITHDRAWN_SLOTS
 
 
 @lru_cache(maxsize=1024)
@@ -119,12 +120,12 @@ class PacerPage:
         words = self._words
         known_by = words[_KNOWN_BY]
         slots = self._slots()
-        withdrawn = set(slots) if any(slots) else ()
+        withdrawn = set(slots) if slots != _FREE_SLOTS else ()
         if words[_KNOWN_BY] != known_by:
             known_by = 0
         return PageReading(
             known_by=_token(known_by),
-            withdrawn=frozenset(node for node in nodes if node_key(node) in withdrawn),
+            withdrawn=frozenset(node for node in nodes if node_key(node) in withdrawn) if withdrawn else frozenset(),
             main_stamped_at=Instant(words[_MAIN_STAMP]),
             raft_stamped_at=Instant(words[_RAFT_STAMP]),
             is_empty=words[_IS_EMPTY] != 0,

@@ -57,7 +57,8 @@ from haclusterd.ports.store import (
 from haclusterd.runtime.draining import Draining
 from haclusterd.runtime.history_keeper import HistoryKeeper
 from haclusterd.runtime.history_rows import rows_of, version_of
-from haclusterd.runtime.pacer_settings import device_state, pacer_settings
+from haclusterd.runtime.pacer_news import PacerNews
+from haclusterd.runtime.pacer_settings import pacer_settings
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.proposer import EntryTooLarge, NeedsUpgrade, Proposer
 from haclusterd.runtime.round_trips import RoundTrips
@@ -136,7 +137,7 @@ class NodeRuntime:
         self.leaderless_since: Instant | None = now
         """Since when no leader is known; None while one is."""
         self._links: tuple[NodeName, ...] = ()
-        self._pacer_errors: tuple[str, ...] = ()
+        self._pacer_news = PacerNews(settings)
         self.round_trips = RoundTrips()
         """What the network takes to the peers and back."""
         self._transfer_after = Instant(0)
@@ -369,13 +370,11 @@ class NodeRuntime:
 
     def _pacer_reported(self, report: PacerReport) -> None:
         self._ports.pacer.stamp_main()
-        errors = (*report.errors, *filter(None, (report.watchdog_problem,)))
-        for error in errors:
-            if error not in self._pacer_errors:
-                self._log("pacer.error", Priority.WARNING, error=error)
-        self._pacer_errors = errors
+        for error in self._pacer_news.new_errors(report):
+            self._log("pacer.error", Priority.WARNING, error=error)
         self.round_trips.observe(report)
-        self._wake()
+        if self._leadership.is_self or self._watchers or self._pacer_news.is_in(report, self.moment()):
+            self._wake()
 
     def _agent_finished(self, result: AgentResult) -> None:
         self._log(
@@ -446,14 +445,15 @@ class NodeRuntime:
         if own is not None and own.incarnation == self._incarnation and own.membership < self._followed:
             followed = MembersFollowed(self._settings.node, self._incarnation, self._followed)
             self._propose(f"followed:{self._incarnation}:{self._followed}", followed)
+        moment = self.moment()
         effects = self._joining.step(
             self._cib,
-            self.moment(),
+            moment,
             has_acted_alone=self._executor.has_acted_alone,
             is_stopping_alone=self._executor.is_stopping_alone,
             is_fencing=self._fencer.is_fencing,
             is_leader=self._leadership.is_self,
-            device=device_state(self._settings, self._ports.pacer.report()),
+            device=self._pacer_news.device_at(self._ports.pacer.report(), moment),
             keeps_running=self._executor.keeps_running,
         )
         for effect in effects:

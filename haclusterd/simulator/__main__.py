@@ -1,9 +1,20 @@
 """`python -m haclusterd.simulator`: swarms of seeds of the whole daemon, and the replay of one; see `command_line`."""
 
 import sys
+from dataclasses import fields, replace
+from functools import partial
 
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator import swarm
 from haclusterd.simulator.command_line import main
 
 if __name__ == "__main__":
-    sys.exit(main(swarm.run, module="haclusterd.simulator", safety_ms=swarm.SAFETY_PHASE_MS))
+    sys.exit(
+        main(
+            swarm.run,
+            module="haclusterd.simulator",
+            safety_ms=swarm.SAFETY_PHASE_MS,
+            without=lambda rule: partial(swarm.run, rules=replace(ALL_RULES, **{rule: False})),
+            rules=tuple(rule.name for rule in fields(SafetyRules)),
+        )
+    )

@@ -6,12 +6,12 @@ A seed is a task of its own, so how seeds fall to processes changes no outcome.
 import gc
 import logging
 import multiprocessing
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
+from datetime import timedelta
 
 from haclusterd.simulator import shrinking
 from haclusterd.simulator.swarm import Outcome
@@ -20,6 +20,19 @@ RunSeed = Callable[[int, Sequence[int] | None], Outcome]
 """Runs a seed with all of its faults (None), or with those of these numbers only."""
 STORY_LINES = 25
 HOUR_MS = 3_600_000
+PROGRESS_EVERY_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """When no new seed begins: the first of these that is there counts, from top to bottom."""
+
+    count: int | None = None
+    """Seeds have begun."""
+    hours: float | None = None
+    """Hours were simulated."""
+    seconds: int = 0
+    """Real seconds have passed."""
 
 
 @dataclass(slots=True)
@@ -70,11 +83,15 @@ class Campaign:
         self.totals = Totals()
         self.counts: Counter[str] = Counter()
         self._failures: list[Outcome] = []
+        self._limit = Limit()
+        self._began = time.monotonic()
+        self._told_at = self._began
 
-    def run(self, first_seed: int, *, seconds: int, count: int | None) -> int:
-        """Run `count` seeds, or as many as begin within `seconds`; return the exit code."""
-        until = time.monotonic() + seconds
-        seeds = self._seeds(first_seed, until, count)
+    def run(self, first_seed: int, limit: Limit) -> int:
+        """Run seed after seed until the limit is reached or a rule is broken; return the exit code."""
+        self._limit = limit
+        self._began = self._told_at = time.monotonic()
+        seeds = self._seeds(first_seed)
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(self._jobs, mp_context=context, initializer=_settle_down) as pool:
             running: set[Future[tuple[Outcome, int]]] = set()
@@ -84,17 +101,25 @@ class Campaign:
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                     self._take(done)
             self._take(wait(running).done)
-        self._show_progress(end="\n")
         for failure in sorted(self._failures, key=lambda failure: failure.seed)[:1]:
             self._tell(failure)
         print(f"RESULT {self.totals.line(self.counts)}", flush=True)
         return int(bool(self._failures))
 
-    def _seeds(self, first: int, until: float, count: int | None) -> Iterator[int]:
+    def _seeds(self, first: int) -> Iterator[int]:
         seed = first
-        while not self._failures and (seed < first + count if count is not None else time.monotonic() < until):
+        while not self._failures and self._share_done(seed - first) < 1:
             yield seed
             seed += 1
+
+    def _share_done(self, seeds: int) -> float:
+        """Return how much of the limit is reached, when so many seeds have begun: from 0 to 1 or more."""
+        limit = self._limit
+        if limit.count is not None:
+            return seeds / limit.count if limit.count else 1
+        if limit.hours is not None:
+            return self.totals.simulated_ms / HOUR_MS / limit.hours if limit.hours else 1
+        return (time.monotonic() - self._began) / limit.seconds if limit.seconds else 1
 
     def _take(self, done: set[Future[tuple[Outcome, int]]]) -> None:
         for future in done:
@@ -106,11 +131,23 @@ class Campaign:
             if outcome.problem:
                 self.totals.violations += 1
                 self._failures.append(outcome)
-        self._show_progress(end="\r")
+        self._show_progress()
 
-    def _show_progress(self, end: str) -> None:
-        if sys.stderr.isatty():
-            print(f"\x1b[K{self.totals.line(self.counts)}", end=end, file=sys.stderr, flush=True)
+    def _show_progress(self) -> None:
+        """Say now and then how far it has come, and how long it will take at this pace."""
+        now = time.monotonic()
+        if now - self._told_at < PROGRESS_EVERY_S:
+            return
+        self._told_at = now
+        elapsed_s, totals = int(now - self._began), self.totals
+        share = self._share_done(totals.seeds)
+        left = f"{timedelta(seconds=int(elapsed_s / share) - elapsed_s)}" if 0 < share < 1 else "0:00:00"
+        hours = totals.simulated_ms / HOUR_MS
+        print(
+            f"{timedelta(seconds=elapsed_s)} elapsed: {hours:.2f} simulated hours, {totals.seeds} seeds, "
+            f"{totals.violations} violations; about {left} left",
+            flush=True,
+        )
 
     # -- a violation ------------------------------------------------------------------------------------------------
 

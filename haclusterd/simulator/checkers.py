@@ -13,6 +13,7 @@ from haclusterd.cib.changes import Applied
 from haclusterd.cib.commands import Command, DcElected, Fenced, IssueOrders, Join, Lost, RecordResults
 from haclusterd.machines.no_quorum import LonePolicy, lone_policy, promotable_resources
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.configuration import Configuration
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import OperationRecord, ordered_records
 from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Term
@@ -437,6 +438,8 @@ class NodesWithoutLeaseStop(Checker):
     def __init__(self, scene: Scene, log: Log) -> None:
         super().__init__(scene, log)
         self._without_since_us: dict[NodeName, int] = {}
+        self._policies: dict[NodeName, tuple[Configuration | None, LonePolicy]] = {}
+        """As each node's configuration says that it was read from last."""
         self._tried: set[tuple[NodeName, ResourceId]] = set()
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
@@ -450,7 +453,8 @@ class NodesWithoutLeaseStop(Checker):
         """See `Checker`."""
         now_us = self.scene.world.now_us
         cib = self.scene.applied_at(node)
-        if cib is not None and lone_policy(cib.configuration).keeps_running:
+        policy = self._policy_of(node, cib)
+        if policy.keeps_running:
             return
         if self.scene.lease_left_ms(node) > 0 or not self.scene.is_at_work(node):
             self._without_since_us.pop(node, None)
@@ -459,11 +463,19 @@ class NodesWithoutLeaseStop(Checker):
         if now_us - since_us < self.PATIENCE_MS * 1000:
             return
         kept = frozenset[ResourceId]()
-        if cib is not None and lone_policy(cib.configuration) is LonePolicy.DEMOTE:
+        if cib is not None and policy is LonePolicy.DEMOTE:
             kept = promotable_resources(cib.configuration)
         for resource in self.scene.services_on(node):
             if (node, resource) not in self._tried and resource not in kept:
                 self.object_to(f"{node} has had no lease for {(now_us - since_us) // 1000} ms, and runs {resource} on")
+
+    def _policy_of(self, node: NodeName, cib: Cib | None) -> LonePolicy:
+        configuration = None if cib is None else cib.configuration
+        read_from, policy = self._policies.get(node, (None, LonePolicy.STOP))
+        if read_from is not configuration:
+            policy = LonePolicy.STOP if configuration is None else lone_policy(configuration)
+            self._policies[node] = (configuration, policy)
+        return policy
 
 
 def _stop_failed(status: NodeStatus) -> bool:

@@ -19,10 +19,17 @@ class BootClock:
         self._began_us = world.now_us
         self._uptime_us = uptime_us
         self._rate = MILLION + drift_ppm
+        self._read_us = -1
+        """The virtual time at which it was read last; within an event it is read again and again."""
+        self._shown = Instant(0)
 
     def now(self) -> Instant:
         """Return the milliseconds since the boot."""
-        return Instant((self._uptime_us + (self._world.now_us - self._began_us) * self._rate // MILLION) // MS)
+        now_us = self._world.now_us
+        if now_us != self._read_us:
+            self._read_us = now_us
+            self._shown = Instant((self._uptime_us + (now_us - self._began_us) * self._rate // MILLION) // MS)
+        return self._shown
 
     def virtual_us(self, when: Instant) -> int:
         """Return the first virtual time at which this clock shows `when`."""
@@ -46,16 +53,11 @@ class ProcessClock:
 
     def __init__(self, boot: BootClock, wall: WallClock, life: Life) -> None:
         self._boot = boot
-        self._wall = wall
         self._life = life
-
-    def now(self) -> Instant:
+        self.now = boot.now
         """Return this host's CLOCK_BOOTTIME."""
-        return self._boot.now()
-
-    def wall(self) -> WallTime:
+        self.wall = wall.now
         """Return this host's wall clock."""
-        return self._wall.now()
 
     def call_at(self, when: Instant, call: Callable[[], None]) -> Event:
         """Call `call` at `when` or as soon as possible after it."""

@@ -1,20 +1,22 @@
 """The command line of a swarm.
 
     python -m MODULE swarm --seconds 60 --seed 1     seeds 1, 2, ... until 60 real seconds have passed
+    python -m MODULE swarm --hours 24                until 24 hours were simulated
     python -m MODULE replay --seed 17                one seed, with its whole story
     python -m MODULE replay --seed 17 --faults 3,8   and with these of its faults only
 
-The last line is `RESULT key=value ...`; the exit code is 1 when a rule was broken.
+With `--without RULE` a rule of `SafetyRules` is not in force, so that a person sees it missed. The last line is
+`RESULT key=value ...`; the exit code is 1 when a rule was broken.
 """
 
 import argparse
 import logging
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Protocol
 
-from haclusterd.simulator.campaign import Campaign
+from haclusterd.simulator.campaign import Campaign, Limit
 from haclusterd.simulator.swarm import Outcome
 
 SHRINK_SECONDS = 240
@@ -30,19 +32,42 @@ class Run(Protocol):
         ...
 
 
-def main(run: Run, *, module: str, safety_ms: int, arguments: list[str] | None = None) -> int:
-    """Do what the command line says and return the exit code; `safety_ms` is how long faults happen by default."""
-    options = _parser(module, safety_ms).parse_args(arguments)
+class Weaken(Protocol):
+    """Makes runs without a rule."""
+
+    def __call__(self, rule: str) -> Run:
+        """Return what runs seeds while that rule is not in force."""
+        ...
+
+
+def main(
+    run: Run,
+    *,
+    module: str,
+    safety_ms: int,
+    without: Weaken | None = None,
+    rules: Sequence[str] = (),
+    arguments: list[str] | None = None,
+) -> int:
+    """Do what the command line says and return the exit code; `safety_ms` is how long faults happen by default.
+
+    `without` is what `--without` takes one of the `rules` away with.
+    """
+    options = _parser(module, safety_ms, rules).parse_args(arguments)
+    again = f"--safety-ms {options.safety_ms}"
+    if without is not None and options.without is not None:
+        run = without(options.without)
+        again = f"{again} --without {options.without}"
     logging.disable(logging.CRITICAL)  # what a simulated store says when it stops is part of the story
     if options.verb == "replay":
         return _tell(run(options.seed, options.faults, safety_ms=options.safety_ms, whole_story=True))
     campaign = Campaign(
         partial(run, safety_ms=options.safety_ms),
-        replay=f"python -m {module} replay --seed {{seed}} --safety-ms {options.safety_ms}",
+        replay=f"python -m {module} replay --seed {{seed}} {again}",
         jobs=options.jobs,
         shrink_seconds=options.shrink_seconds,
     )
-    return campaign.run(options.seed, seconds=options.seconds, count=options.count)
+    return campaign.run(options.seed, Limit(options.count, options.hours, options.seconds))
 
 
 def _tell(outcome: Outcome) -> int:
@@ -53,11 +78,12 @@ def _tell(outcome: Outcome) -> int:
     return int(bool(outcome.problem))
 
 
-def _parser(module: str, safety_ms: int) -> argparse.ArgumentParser:
+def _parser(module: str, safety_ms: int, rules: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description="Swarms of seeds, and the replay of one.")
     verbs = parser.add_subparsers(dest="verb", required=True)
     swarming = verbs.add_parser("swarm", help="run seeds until the time is over")
     swarming.add_argument("--seconds", type=int, default=60, help="real seconds after which no new seed begins")
+    swarming.add_argument("--hours", type=float, default=None, help="simulated hours after which no new seed begins")
     swarming.add_argument("--seed", type=int, default=1, help="the first seed")
     swarming.add_argument("--count", type=int, default=None, help="run exactly so many seeds")
     swarming.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="how many at a time")
@@ -67,6 +93,10 @@ def _parser(module: str, safety_ms: int) -> argparse.ArgumentParser:
     replaying.add_argument("--faults", type=_numbers, default=None, help="their numbers, or none: leave out all others")
     for verb in (swarming, replaying):
         verb.add_argument("--safety-ms", type=int, default=safety_ms, help="simulated ms in which faults happen")
+        if rules:
+            verb.add_argument("--without", choices=rules, default=None, metavar="RULE", help="see it missed")
+        else:
+            verb.set_defaults(without=None)
     return parser
 
 

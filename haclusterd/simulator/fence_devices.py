@@ -54,6 +54,8 @@ class PowerSwitch:
         self.reboot_brings_back = True
         """Whether `reboot` gives the power back; scenarios that want the node away for good say False."""
         self.acted: list[tuple[int, NodeName, str]] = []
+        self.lies = 0
+        """How often it said ok and did nothing."""
 
     def set(self, node: str, mood: Mood, *, latency_ms: int = 150, lateness_ms: int = 3000) -> None:
         """Decide how requests for a node fare from now on."""
@@ -114,6 +116,7 @@ class SimulatedFenceAgents:
             refused = FenceCallResult(call.key, 1, timed_out=False, reason="simulated refusal", output="")
             self._answer_after(latency_us, refused, done)
         else:
+            self._switch.lies += habits.mood is Mood.LIES
             self._answer_after(latency_us, ok, done)
         act_us = {
             Mood.WORKS: latency_us * 3 // 4,

@@ -160,6 +160,10 @@ class Host:
         self.wall = WallClock(world)
         self.boot: Boot | None = None
         self.boots = 0
+        self.watchdog_resets = 0
+        """How often its watchdog device has reset it."""
+        self.feeds_held_back = 0
+        """How often its pacer was stopped between its look at the clock and its write to the device."""
         self.changed_us = 0
         """When it last booted, died, stalled or went on."""
         self.pacer = Unit(self, "pacer")
@@ -204,6 +208,7 @@ class Host:
 
     def _expired(self, boot: Boot) -> None:
         if self.boot is boot:
+            self.watchdog_resets += 1
             self._say("is reset by its watchdog")
             self.reboot()
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from haclusterd.model.ids import NodeName
+from haclusterd.simulator.sealed import Sealed
 from haclusterd.simulator.world import MS, Life, World
 
 
@@ -121,13 +122,13 @@ class Datagrams:
 
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._listeners: dict[NodeName, tuple[Life, Callable[[NodeName, bytes], None]]] = {}
+        self._listeners: dict[NodeName, tuple[Life, Callable[[NodeName, Sealed], None]]] = {}
 
-    def listen(self, node: NodeName, life: Life, received: Callable[[NodeName, bytes], None]) -> None:
-        """Deliver to `received(source, data)` until the life ends or somebody else listens."""
+    def listen(self, node: NodeName, life: Life, received: Callable[[NodeName, Sealed], None]) -> None:
+        """Deliver to `received(source, datagram)` until the life ends or somebody else listens."""
         self._listeners[node] = (life, received)
 
-    def send(self, source: NodeName, target: NodeName, data: bytes) -> None:
+    def send(self, source: NodeName, target: NodeName, datagram: Sealed) -> None:
         """Send; it arrives never, once or twice."""
         network, weather, chance = self._network, self._network.weather, self._network.chance
         copies = 2 if weather.duplication and chance.random() < weather.duplication else 1
@@ -137,14 +138,14 @@ class Datagrams:
             delay_us = network.delay_us() + network.extra_us(source, target)
             if weather.reordering and chance.random() < weather.reordering:
                 delay_us += chance.randint(0, weather.late_us)
-            network.world.after(delay_us, lambda: self._arrive(source, target, data))
+            network.world.after(delay_us, lambda: self._arrive(source, target, datagram))
 
-    def _arrive(self, source: NodeName, target: NodeName, data: bytes) -> None:
+    def _arrive(self, source: NodeName, target: NodeName, datagram: Sealed) -> None:
         listener = self._listeners.get(target)
         if listener is None or not self._network.passes_datagrams(source, target):
             return
         life, received = listener
-        life.do(lambda: received(source, data))
+        life.do(lambda: received(source, datagram))
 
 
 class StreamEnd(Protocol):

@@ -1,7 +1,7 @@
 """The pacer process of a host, and the brain's end of it, on a virtual clock.
 
-Invariant: the machine, the heartbeat's bytes and the shared page are those of production; only the socket, the wire and
-the clock are simulated.
+Invariant: the machine, the heartbeat and the shared page are those of production; only the socket, the wire (`sealed`)
+and the clock are simulated.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,10 +13,10 @@ from haclusterd.model.instants import NEVER, Instant
 from haclusterd.model.pacer import NO_LEASE, Heartbeat, PacerReport, PacerSettings
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.model.watchdog import Watchdog, WatchdogSettings
-from haclusterd.protocol import heartbeat as heartbeats
 from haclusterd.protocol.pacer_page import PacerPage
 from haclusterd.simulator.hosts import Boot, Host
 from haclusterd.simulator.network import Datagrams
+from haclusterd.simulator.sealed import Sealed, opened, seal
 from haclusterd.simulator.watchdogs import SimulatedWatchdog
 from haclusterd.simulator.world import MS, Event, Life
 
@@ -47,6 +47,8 @@ class PacerProcess:
         self._settings: PacerSettings | None = None
         self._keys: dict[NodeName, bytes] = {}
         self._nodes: tuple[NodeName, ...] = ()
+        self._sent: dict[NodeName, int] = {}
+        """How many heartbeats each peer was sent."""
         self._brain: SimulatedPacer | None = None
         self.stops_before_next_write = False
         """A fault: it is stopped (SIGSTOP) when it has decided to feed the watchdog, before it does."""
@@ -74,10 +76,10 @@ class PacerProcess:
             self._machine.brain_gone(self._boot.clock.now())
             self._arm()
 
-    def _received(self, source: NodeName, data: bytes) -> None:
+    def _received(self, source: NodeName, datagram: Sealed) -> None:
         if self._settings is None:
             return
-        heartbeat = heartbeats.decode(data, self._settings.node, self._keys)
+        heartbeat = opened(datagram, self._settings.node, self._keys)
         if isinstance(heartbeat, Heartbeat):
             self._perform(self._machine.heartbeat_received(source, heartbeat, self._boot.clock.now()))
 
@@ -91,7 +93,7 @@ class PacerProcess:
         for effect in effects:
             match effect:
                 case SendHeartbeat(peer, _, heartbeat):
-                    self._datagrams.send(self._host.name, peer, heartbeats.encode(heartbeat, self._keys[peer]))
+                    self._send(peer, heartbeat)
                 case PublishLease(lease):
                     self.page.publish_lease(lease)
                     if self._settings is not None:
@@ -105,6 +107,11 @@ class PacerProcess:
                 case Panic():
                     self._host.reboot()
         self._arm()
+
+    def _send(self, peer: NodeName, heartbeat: Heartbeat) -> None:
+        number = self._sent.get(peer, 0)
+        self._sent[peer] = number + 1
+        self._datagrams.send(self._host.name, peer, seal(heartbeat, self._keys[peer], number=number))
 
     def _open_watchdog(self, settings: WatchdogSettings) -> None:
         device, now = self._boot.watchdog, self._boot.clock.now()
@@ -121,6 +128,7 @@ class PacerProcess:
             return
         if self.stops_before_next_write:
             self.stops_before_next_write = False
+            self._host.feeds_held_back += 1
             self._host.world.record(f"{self._host.name} pacer is stopped between check and write")
             self.life.pause()
         self.life.after(0, lambda: self._write(device))

@@ -9,6 +9,7 @@ Every method that changes something acts at the present virtual instant; only `r
 rule that is broken on the way raises `Violation`.
 """
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -70,8 +71,16 @@ class Shape:
     """So many of the nodes, the last ones, vote and run nothing."""
     watchdog_ms: int = 0
     """T_wd of every host's watchdog device; 0: there are none."""
-    watchdog_reset_ms: int = 0
-    """From a device's expiry to the reset at most."""
+    watchdog_reset_ms: tuple[int, int] = (0, 0)
+    """From a device's expiry to the reset, at least and at most."""
+    are_drifts_extreme: bool = False
+    """Every clock and every device is as wrong as `drift_ppm` allows, in one direction or the other."""
+
+    def drift(self, chance: random.Random) -> int:
+        """Draw how wrong one clock or device is, in millionths."""
+        if self.are_drifts_extreme:
+            return chance.choice((-self.drift_ppm, self.drift_ppm))
+        return chance.randint(-self.drift_ppm, self.drift_ppm)
 
 
 class Cluster:
@@ -91,8 +100,7 @@ class Cluster:
         self.fates = AgentFates(self.world.chance("agents"))
         drifts = self.world.chance("drift")
         self.hosts = {
-            name: Host(self.world, self.truth, name, drift_ppm=drifts.randint(-shape.drift_ppm, shape.drift_ppm))
-            for name in self.names
+            name: Host(self.world, self.truth, name, drift_ppm=shape.drift(drifts)) for name in self.names
         }
         self.switch = PowerSwitch(self.world, self.hosts)
         self.checkers = Checkers(self, lease_ms=lambda: self.timing.lease_ms, is_well=self.is_well)
@@ -140,7 +148,7 @@ class Cluster:
     def add_host(self) -> NodeName:
         """Bring a machine that knows who the members are, and is none itself yet; return its name."""
         name = NodeName(f"n{len(self.hosts) + 1}")
-        drift_ppm = self.world.chance(f"drift/{name}").randint(-self.shape.drift_ppm, self.shape.drift_ppm)
+        drift_ppm = self.shape.drift(self.world.chance(f"drift/{name}"))
         self.hosts[name] = host = Host(self.world, self.truth, name, drift_ppm=drift_ppm)
         known = tuple(self.cib.members.values())
         self._equip(host, replace(self._surroundings, members=(*known, self.member_of(name))))
@@ -160,8 +168,8 @@ class Cluster:
         host.watchdog_timeout_ms = self.shape.watchdog_ms
         if self.shape.watchdog_ms:
             crystals = self.world.chance(f"watchdog/{host.name}")
-            host.watchdog_drift_ppm = crystals.randint(-self.shape.drift_ppm, self.shape.drift_ppm)
-            host.watchdog_reset_ms = crystals.randint(0, self.shape.watchdog_reset_ms)
+            host.watchdog_drift_ppm = self.shape.drift(crystals)
+            host.watchdog_reset_ms = crystals.randint(*self.shape.watchdog_reset_ms)
         create_identity(host.disk.files(Life(self.world, "setup")), CLUSTER_UUID, host.name)
 
         def start_pacer(boot: Boot) -> PacerProcess:

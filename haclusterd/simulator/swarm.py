@@ -13,7 +13,7 @@ from enum import Enum
 
 from haclusterd.cib import codec
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
-from haclusterd.simulator import configurations, faults_of_hosts, faults_of_network, faults_of_people
+from haclusterd.simulator import configurations, faults_of_edges, faults_of_hosts, faults_of_network, faults_of_people
 from haclusterd.simulator.checkers import Violation
 from haclusterd.simulator.clients import Clients, Tally
 from haclusterd.simulator.faults import Fault, FaultRun, Kind, draw_plan
@@ -30,6 +30,8 @@ DRIFTS_PPM = (0, 5_000, 10_000)
 """Clocks and crystals of devices are wrong by 1 % at most (safety.md §2)."""
 WATCHDOG_MS = 5_000
 WATCHDOG_RESET_MS = 900
+EDGE_RESET_MS = (800, 990)
+"""Of R, which is a second."""
 USUAL = (*faults_of_hosts.KINDS, *faults_of_network.KINDS, *faults_of_people.OF_SERVICES)
 
 
@@ -42,6 +44,8 @@ class Mode(Enum):
     """The same, and nodes come and go."""
     WATCHDOG = "watchdog"
     """No switch: what fences a node is its own watchdog device."""
+    EDGE = "edge"
+    """The same, with clocks and devices that are as wrong as can be, and nodes driven to the edge of the wait."""
     LIAR = "liar"
     """A switch that lies, and only faults in which whoever lives is heard: so every lie must be found out."""
 
@@ -50,17 +54,21 @@ KINDS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.SWITCH: (*USUAL, *faults_of_people.OF_SWITCHES),
     Mode.MEMBERS: (*USUAL, *faults_of_people.OF_SWITCHES),
     Mode.WATCHDOG: USUAL,
+    Mode.EDGE: (*faults_of_hosts.OF_BRAINS, *faults_of_people.OF_SERVICES),
     Mode.LIAR: (*faults_of_hosts.OF_BRAINS, *faults_of_people.OF_SERVICES),
 }
 ALWAYS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.SWITCH: (),
     Mode.MEMBERS: faults_of_people.OF_MEMBERS,
     Mode.WATCHDOG: faults_of_hosts.OF_WATCHDOGS,
+    Mode.EDGE: faults_of_edges.OF_EDGES,
     Mode.LIAR: faults_of_people.OF_LIARS,
 }
 """Kinds that no seed of a mode leaves out."""
-MODES = (Mode.SWITCH, Mode.WATCHDOG, Mode.SWITCH, Mode.MEMBERS, Mode.SWITCH, Mode.LIAR)
+MODES = (Mode.SWITCH, Mode.WATCHDOG, Mode.SWITCH, Mode.MEMBERS, Mode.SWITCH, Mode.LIAR, Mode.EDGE)
 """By the seed, in turn."""
+WATCHED = (Mode.WATCHDOG, Mode.EDGE)
+"""Where every host has a watchdog device, and there is no switch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +99,17 @@ def mode_of(seed: int) -> Mode:
 
 def shape_of(seed: int) -> Shape:
     """Return how a seed's cluster is built."""
-    is_watched = mode_of(seed) is Mode.WATCHDOG
+    mode = mode_of(seed)
     chance = random.Random(f"shape/{seed}")
+    is_edge = mode is Mode.EDGE
     return Shape(
         nodes=chance.choice((3, 3, 3, 5)),
         node_timeout_ms=chance.choice((1000, 2000, 2000)),
         snapshot_every=chance.choice((30, 200, 1000)),
-        drift_ppm=chance.choice(DRIFTS_PPM),
-        watchdog_ms=WATCHDOG_MS if is_watched else 0,
-        watchdog_reset_ms=WATCHDOG_RESET_MS,
+        drift_ppm=DRIFTS_PPM[-1] if is_edge else chance.choice(DRIFTS_PPM),
+        are_drifts_extreme=is_edge,
+        watchdog_ms=WATCHDOG_MS if mode in WATCHED else 0,
+        watchdog_reset_ms=EDGE_RESET_MS if is_edge else (0, WATCHDOG_RESET_MS),
     )
 
 
@@ -128,14 +138,6 @@ def run(
     except Exception as error:  # noqa: BLE001 (whatever it is, it is this seed's problem, with its story)
         problem = _told(error)
         rule = error.rule if isinstance(error, Violation) else type(error).__name__
-    log = cluster.checkers.log
-    counts = (
-        ("lost", len(log.lost_at_us)),
-        ("fenced", len(log.fenced)),
-        ("acknowledged", tally.acknowledged),
-        ("reads", tally.reads),
-        ("undecided", tally.undecided),
-    )
     return Outcome(
         seed=seed,
         problem=problem,
@@ -144,8 +146,31 @@ def run(
         trace=cluster.world.trace(),
         faults=tuple(str(fault) for fault in plan if fault.number in faults.begun),
         begun=tuple(faults.begun),
-        counts=counts,
+        counts=_counts(cluster, tally, len(faults.begun)),
         story=tuple(cluster.world.story(None if whole_story else 60)) if whole_story or problem else (),
+    )
+
+
+def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int], ...]:
+    """Return what is added up over all seeds; `seeds_with_X` counts seeds in which X happened at least once."""
+    log, hosts = cluster.checkers.log, cluster.hosts.values()
+    resets = sum(host.watchdog_resets for host in hosts)
+    held_back = sum(host.feeds_held_back for host in hosts)
+    return (
+        ("faults", faults),
+        ("lost", len(log.lost_at_us)),
+        ("fenced", len(log.fenced)),
+        ("lies", cluster.switch.lies),
+        ("watchdog_resets", resets),
+        ("held_back_feeds", held_back),
+        ("seeds_with_fencing", int(bool(log.fenced))),
+        ("seeds_with_lying_devices", int(cluster.switch.lies > 0)),
+        ("seeds_with_watchdogs", int(cluster.shape.watchdog_ms > 0)),
+        ("seeds_with_held_back_feeds", int(held_back > 0)),
+        ("seeds_at_the_edge", int(mode_of(cluster.world.seed) is Mode.EDGE)),
+        ("acknowledged", tally.acknowledged),
+        ("reads", tally.reads),
+        ("undecided", tally.undecided),
     )
 
 

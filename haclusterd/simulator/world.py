@@ -60,18 +60,22 @@ class World:
     def at(self, when_us: int, call: Call, life: "Life | None" = None) -> Event:
         """Make `call` happen at `when_us`, or now when that is past."""
         event = Event(call, life)
-        self._push(max(when_us, self.now_us), event)
+        now_us = self.now_us
+        self._sequence += 1
+        heapq.heappush(self._heap, (when_us if when_us > now_us else now_us, self._sequence, event))
         return event
 
     def after(self, span_us: int, call: Call, life: "Life | None" = None) -> Event:
         """Make `call` happen after `span_us`."""
-        return self.at(self.now_us + span_us, call, life)
+        event = Event(call, life)
+        self._sequence += 1
+        heapq.heappush(self._heap, (self.now_us + span_us, self._sequence, event))
+        return event
 
     def record(self, line: str) -> None:
         """Put a line into the story and its digest."""
         text = f"{self.now_us} {line}"
-        self._digest.update(text.encode())
-        self._digest.update(b"\n")
+        self._digest.update(f"{text}\n".encode())
         self._story.append(text)
 
     def mark(self, line: str) -> None:
@@ -95,7 +99,7 @@ class World:
         while heap and heap[0][0] <= when_us:
             when, _, event = pop(heap)
             call, life = event.call, event.life
-            if call is None or (life is not None and not life.admits(event)):
+            if call is None or (life is not None and not life.is_running and not life.admits(event)):
                 continue
             at_this_instant = at_this_instant + 1 if when == self.now_us else 0
             if at_this_instant > self.EVENTS_PER_INSTANT_MAX:
@@ -103,18 +107,15 @@ class World:
             self.now_us = when
             event.call = None
             self.events_run += 1
-            self._run(call, life)
+            try:
+                call()
+            except Exception as error:
+                if life is None or not life.crash(error):
+                    raise
             if is_done is not None and is_done():
                 return True
         self.now_us = when_us
         return False
-
-    def _run(self, call: Call, life: "Life | None") -> None:
-        try:
-            call()
-        except Exception as error:
-            if life is None or not life.crash(error):
-                raise
 
     def _push(self, when_us: int, event: Event) -> None:
         self._sequence += 1
@@ -160,7 +161,11 @@ class Life:
         """Make `call` happen now, as an event of this life: held while it is paused, never when it has ended."""
         if self.is_running:
             self.world.events_run += 1
-            self.world._run(call, self)
+            try:
+                call()
+            except Exception as error:
+                if not self.crash(error):
+                    raise
         elif self.is_alive:
             self._held.append(Event(call, self))
 

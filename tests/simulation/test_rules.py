@@ -7,6 +7,7 @@ import pytest
 
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.checkers import Violation
+from tests.simulation import edge_scenarios as edges
 from tests.simulation import member_scenarios as members
 from tests.simulation import rule_scenarios as scenarios
 from tests.simulation import watchdog_scenarios as watchdogs
@@ -56,6 +57,7 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
     (("rebuild_withdrawn_set",), scenarios.voters_restart_after_a_loss, frozenset({"LeaseEndsAfterLoss"})),
     (("feed_needs_lease",), watchdogs.cut_off_holder_cannot_stop, frozenset({"FencedNodesAreDead"})),
     (("wait_covers_held_back_feed",), watchdogs.feed_is_held_back, frozenset({"FencedNodesAreDead"})),
+    (("wait_has_reserve",), edges.everything_at_the_edge, frozenset({"FencedNodesAreDead"})),
     (("new_dc_waits_again",), watchdogs.dc_changes_during_the_wait, frozenset({"FencedNodesAreDead"})),
     (("stop_on_lease_end",), scenarios.isolated_holder_without_fencing, frozenset({"NodesWithoutLeaseStop"})),
     (("lost_needs_whole_quorum",), scenarios.only_the_dc_does_not_hear, frozenset({"LostNodesAreSilent"})),

@@ -34,6 +34,12 @@ def test_the_swarm_finds_a_rule_that_is_missing() -> None:
     assert "NoRecoveryBeforeFence" in found
 
 
+def test_the_swarm_finds_a_wait_that_is_a_second_too_short() -> None:
+    rules = replace(ALL_RULES, wait_has_reserve=False)
+    found = (swarm.run(seed, rules=rules).rule for seed in range(6, 130, len(swarm.MODES)))
+    assert "FencedNodesAreDead" in found
+
+
 def test_a_part_of_the_faults_is_a_run_of_its_own() -> None:
     whole = swarm.run(2, safety_ms=15_000)
     part = swarm.run(2, whole.begun[:1], safety_ms=15_000)

@@ -1,12 +1,13 @@
 """Shrinking leaves what is needed and nothing else; a campaign stops at a violation and tells its shortest story."""
 
+import re
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haclusterd.simulator.campaign import Campaign
+from haclusterd.simulator.campaign import Campaign, Limit
 from haclusterd.simulator.shrinking import minimised
 from haclusterd.simulator.swarm import Outcome
 
@@ -43,7 +44,7 @@ def campaign() -> Campaign:
 
 
 def test_a_campaign_tells_the_shortest_story_of_a_violation(capsys: pytest.CaptureFixture[str]) -> None:
-    assert campaign().run(1, seconds=60, count=None) == 1
+    assert campaign().run(1, Limit(seconds=60)) == 1
     told = capsys.readouterr().out
     assert "seed 5: NeverTwoActive: db is on n1 and n2" in told
     assert "2 of its 12 faults are enough:\n  3: at 300 ms n1 loses power\n  8: at 800 ms n1 loses power\n" in told
@@ -52,11 +53,24 @@ def test_a_campaign_tells_the_shortest_story_of_a_violation(capsys: pytest.Captu
 
 
 def test_a_campaign_without_violations_adds_up(capsys: pytest.CaptureFixture[str]) -> None:
-    assert campaign().run(10, seconds=0, count=6) == 0
+    assert campaign().run(10, Limit(count=6)) == 0
     assert "RESULT seeds=6 simulated_hours=0.10 " in capsys.readouterr().out
-    assert campaign().run(10, seconds=0, count=None) == 0
+    assert campaign().run(10, Limit(seconds=0)) == 0
+
+
+def test_a_campaign_by_hours_ends_when_they_were_simulated(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("haclusterd.simulator.campaign.PROGRESS_EVERY_S", 0)
+    assert campaign().run(10, Limit(hours=0.1)) == 0
+    told = capsys.readouterr().out.splitlines()
+    hours = float(told[-1].split("simulated_hours=")[1].split()[0])
+    assert 0.1 <= hours <= 0.1 + 2 / 60, "seeds of a minute each, two at a time"
+    assert re.fullmatch(
+        r"0:00:\d\d elapsed: 0\.\d\d simulated hours, \d seeds, 0 violations; about 0:00:\d\d left", told[0]
+    )
 
 
 def test_lost_is_added_up(capsys: pytest.CaptureFixture[str]) -> None:
-    campaign().run(10, seconds=0, count=3)
+    campaign().run(10, Limit(count=3))
     assert capsys.readouterr().out.endswith("violations=0 lost=3\n")
