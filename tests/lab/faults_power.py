@@ -116,7 +116,10 @@ def lying_switch_live_machine(lab: Lab, chance: random.Random) -> Played:
 
 
 def lying_switch_silent_machine(lab: Lab, chance: random.Random) -> Played:
-    """The holder stands still, the switch lies, and nobody can know; then it goes on. The overlap is the witnesses'."""
+    """The holder stands still, the switch lies, and nobody can know; then it goes on. The overlap is the witnesses'.
+
+    Found out, it is fenced, unless it has stopped everything by itself and joined with a new life before that.
+    """
     holder = lab.holder()
     machine = lab.machines[holder]
     lab.power.is_lying = True
@@ -126,7 +129,7 @@ def lying_switch_silent_machine(lab: Lab, chance: random.Random) -> Played:
     lab.power.restore()
     machine.continue_all()
     lab.until("the lie to be found out", lambda: "lied" in str(lab.events(0)), 20)
-    return Played(fenced=(holder,), bound_ms=RECOVERY_MS)
+    return Played(may_be_fenced=(holder,), bound_ms=RECOVERY_MS)
 
 
 FAULTS = (
