@@ -66,7 +66,8 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
     cib = _without_wait_for_watchdog(cib, status, command, entry)
     is_being_fenced = any(order.target == command.node for order in cib.status.fence_orders.values())
     is_evading = status.is_fence_requested and status.state is NodeState.LOST and _is_same_boot(status, command)
-    if is_evading:
+    # Held where nobody is online, all would wait for each other for ever.
+    if is_evading and _is_another_online(cib, command.node):
         return refuse(cib, RefusalCode.HELD_FENCING_IN_FLIGHT, f"{command.node} is to be fenced; its join is held")
     if is_being_fenced and entry.rules.join_held_while_fencing:
         return refuse(cib, RefusalCode.HELD_FENCING_IN_FLIGHT, f"{command.node} is being fenced; its join is held")
@@ -86,6 +87,7 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         longest_lease_ms=lease_in_force_ms(cib.configuration),
     )
     manner = "restarted" if is_same_boot else "joined"
+    manner = f"{manner} unfenced, since nobody is left to fence it" if is_evading else manner
     after = with_node(cib, joined)
     changes = [change(ChangeKind.NODE_JOINED, f"{command.node} {manner}", node=command.node)]
     level = level_of_all(after)
@@ -103,6 +105,10 @@ def _without_wait_for_watchdog(cib: Cib, status: NodeStatus, command: commands.J
         if order.target == command.node and WATCHDOG in order.devices:
             return with_ended_order(cib, order, FenceOutcome.FENCED, "it is back after a boot", entry.at)
     return cib
+
+
+def _is_another_online(cib: Cib, node: NodeName) -> bool:
+    return any(name != node and status.state is NodeState.ONLINE for name, status in cib.status.nodes.items())
 
 
 def _is_same_boot(status: NodeStatus, command: commands.Join) -> bool:

@@ -97,11 +97,15 @@ def request_fence(chance: Chance, nodes: Nodes) -> Fault:
 
 
 def lying_switch(chance: Chance, nodes: Nodes) -> Fault:
-    """The power switch says ok and does nothing."""
+    """The power switch says ok and does nothing, mostly just when somebody wants the node fenced."""
     node, latency_ms = chance.choice(nodes), chance.randint(20, 2000)
+    is_asked = chance.random() < 0.7
 
     def begin(cluster: Cluster) -> End:
         cluster.switch.set(node, Mood.LIES, latency_ms=latency_ms)
+        status = cluster.cib.status.nodes.get(node)
+        if is_asked and status is not None:
+            cluster.administer(RequestFence(node, status.incarnation, "swarm", "a lie"))
         return cluster.switch.mend
 
     return Drawn(f"the switch lies about {node} ({latency_ms} ms)", begin, chance.randint(500, 10_000))

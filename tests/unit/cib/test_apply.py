@@ -271,6 +271,16 @@ def test_a_node_that_a_person_wants_fenced_cannot_evade_it_by_rejoining(log: Log
     log.must_refuse(commands.Join(N2, life("n2", token=2)), RefusalCode.HELD_FENCING_IN_FLIGHT)
 
 
+def test_where_nobody_is_left_to_fence_it_a_node_that_is_to_be_fenced_joins(log: Log) -> None:
+    """Otherwise each would wait for another, and nothing would ever run again."""
+    for name in (N1, N2, N3):
+        log.must(commands.RequestFence(name, life(str(name)), "admin", "all of them"))
+    log.must(commands.Join(N2, life("n2", token=2)))
+    assert log.cib.status.nodes[N2].state is NodeState.ONLINE
+    assert not log.cib.status.nodes[N2].is_fence_requested
+    log.must_refuse(commands.Join(N3, life("n3", token=2)), RefusalCode.HELD_FENCING_IN_FLIGHT)
+
+
 def test_a_reboot_clears_what_ran(log: Log) -> None:
     started(log)
     log.must(commands.SetTransientAttribute(N2, "x", "1"))
