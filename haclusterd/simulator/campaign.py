@@ -169,10 +169,14 @@ class Campaign:
 
     def _minimised(self, failure: Outcome) -> tuple[int, ...]:
         """Leave out what is not needed, for as long as there is time for it."""
-        logging.disable(logging.CRITICAL)
         until = time.monotonic() + self._shrink_seconds
 
         def is_still_broken(numbers: Sequence[int]) -> bool:
             return time.monotonic() < until and self._run_seed(failure.seed, numbers).rule == failure.rule
 
-        return shrinking.minimised(failure.begun, is_still_broken)
+        before = logging.root.manager.disable
+        logging.disable(logging.CRITICAL)
+        try:
+            return shrinking.minimised(failure.begun, is_still_broken)
+        finally:
+            logging.disable(before)

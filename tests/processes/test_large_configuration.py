@@ -33,7 +33,7 @@ def test_a_change_larger_than_one_entry_is_made_as_one(scenario: Scenario) -> No
     assert isinstance(shown, dict)
     assert str(shown["text"]).count("primitive r") == COUNT
     scenario.until("all of it probed and nothing left to do", lambda: is_probed(scenario))
-    assert {hold["loop"] for hold in scenario.status("n1")["holds"]} == {"main", "raft"}
+    assert {hold["loop"] for hold in scenario.status("n1")["holds"]} == {"main", "raft", "heartbeats"}
 
 
 def is_probed(scenario: Scenario) -> bool:
