@@ -131,10 +131,11 @@ def drop_member(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every k
     place = chance.random()
 
     def begin(cluster: Cluster) -> None:
-        others = cluster.names[1:]
+        # Who is still being added would be added after all.
+        others = [name for name in cluster.names[1:] if name in cluster.cib.members]
         # Whoever gives away one machine before the last one is out of the members gives away a majority in the end.
         is_last_one_out = set(cluster.cib.members) <= set(cluster.names)
-        if len(cluster.names) > MEMBERS_MIN and is_last_one_out:
+        if others and len(cluster.names) > MEMBERS_MIN and is_last_one_out:
             MemberChanges(cluster).drop(others[int(place * len(others))])
 
     return Drawn("a node is dropped", begin)
