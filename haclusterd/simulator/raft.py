@@ -51,6 +51,7 @@ class SimulatedRaft:
         self._chance = chance
         self._loading_us = loading_us
         self._timer: Event | None = None
+        self._armed_us = 0
         self._is_open = False
         self._pumped_us = 0
         self._disk_worker = SyncWorker(host.disk, raft_life)
@@ -131,11 +132,14 @@ class SimulatedRaft:
         """Have the core ticked when it wants to; it settles by itself after each call."""
         if not self._is_open:
             return
-        if self._timer is not None:
-            self._timer.cancel()
-        world = self._host.world
         due_us = min(self._boot.clock.virtual_us(self.core.due()), self._pumped_us + LONGEST_WAIT_US)
-        self._timer = self._raft_life.at(max(due_us, world.now_us + MS // 2), self._pump)
+        due_us = max(due_us, self._host.world.now_us + MS // 2)
+        if self._timer is not None:
+            if self._timer.call is not None and self._armed_us == due_us:
+                return
+            self._timer.cancel()
+        self._armed_us = due_us
+        self._timer = self._raft_life.at(due_us, self._pump)
 
     def _send(self, peer: NodeName, frame: bytes) -> None:
         self._streams.send(self._host.name, peer, frame)
