@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 
 from haclusterd.cib.commands import CleanUp, RequestFence
+from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator import configurations
 from haclusterd.simulator.agents import Manners
@@ -112,6 +113,8 @@ def lying_switch(chance: Chance, nodes: Nodes) -> Fault:
 
 
 MEMBERS_MAX = 6
+VOTERS_MIN = 2
+"""Of so few none is dropped: it is switched off first, and the others could not agree to its removal."""
 MEMBERS_MIN = 3
 
 
@@ -131,14 +134,19 @@ def drop_member(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every k
     place = chance.random()
 
     def begin(cluster: Cluster) -> None:
-        # Who is still being added would be added after all.
-        others = [name for name in cluster.names[1:] if name in cluster.cib.members]
+        others = [name for name in cluster.names[1:] if _may_be_dropped(name, cluster.cib)]
         # Whoever gives away one machine before the last one is out of the members gives away a majority in the end.
         is_last_one_out = set(cluster.cib.members) <= set(cluster.names)
         if others and len(cluster.names) > MEMBERS_MIN and is_last_one_out:
             MemberChanges(cluster).drop(others[int(place * len(others))])
 
     return Drawn("a node is dropped", begin)
+
+
+def _may_be_dropped(name: NodeName, cib: Cib) -> bool:
+    """Tell who is a member, and one too many: who is still being added would be added after all."""
+    voters = cib.voters()
+    return name in cib.members and (name not in voters or len(voters) > VOTERS_MIN)
 
 
 OF_SERVICES: tuple[Kind[Cluster], ...] = (
