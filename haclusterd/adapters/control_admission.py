@@ -2,7 +2,8 @@
 
 Invariants: who asks is told by the kernel, and the name service that knows their names and groups is never asked on the
 main loop, which it could hold for as long as a directory server does not answer. No user keeps another out: each has so
-many connections and so many bytes, and the ones that run this machine always find a place.
+many connections, those that wait for the name service included, and so many bytes; and the ones that run this machine
+always find a place.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ import socket
 import struct
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 CONTROL_GROUP = "haclient"
 CONNECTIONS_MAX = 128
@@ -54,21 +55,24 @@ class Doorkeeper:
         self._own = os.geteuid()
         self._own_author, _ = _look_up(self._own)
 
-    async def identify(self, connection: socket.socket) -> tuple[PeerCredentials, str | None]:
-        """Return who is at the other end, and why they may not be there; None: they may."""
+    def recognise(self, connection: socket.socket) -> PeerCredentials:
+        """Return who is at the other end, by number; the own user by name as well."""
         raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         pid, uid, gid = _CREDENTIALS.unpack(raw)
-        if uid == self._own:
-            return PeerCredentials(pid, uid, gid, self._own_author), None
-        found = PeerCredentials(pid, uid, gid, f"{uid}@{socket.gethostname()}")
+        is_own = uid == self._own
+        return PeerCredentials(pid, uid, gid, self._own_author if is_own else f"{uid}@{socket.gethostname()}")
+
+    async def identify(self, found: PeerCredentials) -> tuple[PeerCredentials, str | None]:
+        """Return them by name, and why they may not be there; None: they may."""
+        if found.uid == self._own:
+            return found, None
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(LOOK_UP_TIMEOUT_S):
-                author, is_member = await loop.run_in_executor(self._looking_up, _look_up, uid)
+                author, is_member = await loop.run_in_executor(self._looking_up, _look_up, found.uid)
         except TimeoutError:
             return found, None if found.is_trusted else "the name service does not answer"
-        found = PeerCredentials(pid, uid, gid, author)
-        return found, None if found.is_trusted or is_member else "not permitted"
+        return replace(found, author=author), None if found.is_trusted or is_member else "not permitted"
 
     def close(self) -> None:
         """Look up nothing more; what waits for the name service is not waited for."""
@@ -80,27 +84,25 @@ class Places:
 
     def __init__(self) -> None:
         self._connections: Counter[int] = Counter()
-        self._trusted: Counter[int] = Counter()
+        self._others = 0
+        """Connections of those who are not trusted."""
         self._request_bytes: Counter[int] = Counter()
 
     def take(self, who: PeerCredentials) -> str | None:
         """Take a place, to be given back with `leave`; or return why there is none."""
-        others = self._connections.total() - self._trusted.total()
-        if self._connections.total() >= CONNECTIONS_MAX or (
-            not who.is_trusted and others >= CONNECTIONS_OF_OTHERS_MAX
-        ):
+        is_full = self._connections.total() >= CONNECTIONS_MAX
+        if is_full or (not who.is_trusted and self._others >= CONNECTIONS_OF_OTHERS_MAX):
             return "too many connections at a time"
         if not who.is_trusted and self._connections[who.uid] >= CONNECTIONS_OF_USER_MAX:
             return "too many connections of one user at a time"
         self._connections[who.uid] += 1
-        self._trusted[who.uid] += who.is_trusted
+        self._others += not who.is_trusted
         return None
 
-    def leave(self, who: PeerCredentials, waiting_bytes: int) -> None:
-        """Give a place back, with what the connection still had of a request."""
+    def leave(self, who: PeerCredentials) -> None:
+        """Give a place back."""
         self._connections[who.uid] -= 1
-        self._trusted[who.uid] -= who.is_trusted
-        self._request_bytes[who.uid] -= waiting_bytes
+        self._others -= not who.is_trusted
 
     def hold(self, who: PeerCredentials, more_bytes: int) -> str | None:
         """Count bytes of incomplete requests, more or (negative) less; return why they are too many."""

@@ -31,8 +31,6 @@ REQUEST_PATIENCE_S = 30.0
 _log = logging.getLogger(__name__)
 
 Answer = Callable[[Progress | Response], None]
-
-
 Handle = Callable[[Request, PeerCredentials, Answer], None]
 
 
@@ -83,19 +81,30 @@ class ControlServer:
         assert task is not None
         self._connections.add(task)
         try:
-            credentials, refusal = await self._doorkeeper.identify(writer.get_extra_info("socket"))
-            refusal = refusal or self._places.take(credentials)
+            credentials = self._doorkeeper.recognise(writer.get_extra_info("socket"))
+            refusal = self._places.take(credentials)
             if refusal is not None:
                 self._refuse(credentials, refusal)
-            else:
-                await _Conversation(reader, writer, credentials, self._places, self._unread).hold(
-                    self._handle, partial(self._refuse, credentials)
-                )
+                return
+            try:
+                await self._admit(reader, writer, credentials)
+            finally:
+                self._places.leave(credentials)
         except (ConnectionError, asyncio.CancelledError):
             pass  # The client is gone, or this daemon ends; what was begun goes on without them.
         finally:
             self._connections.discard(task)
             writer.close()
+
+    async def _admit(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, credentials: PeerCredentials
+    ) -> None:
+        credentials, refusal = await self._doorkeeper.identify(credentials)
+        if refusal is not None:
+            self._refuse(credentials, refusal)
+            return
+        conversation = _Conversation(reader, writer, credentials, self._places, self._unread)
+        await conversation.hold(self._handle, partial(self._refuse, credentials))
 
     def _refuse(self, credentials: PeerCredentials, reason: str, detail: str = "") -> None:
         text = f"control socket: connection of {credentials.author}, process {credentials.pid}, closed: {reason}"
@@ -125,14 +134,14 @@ class _Conversation:
         self._buffer = FrameBuffer()
 
     async def hold(self, handle: Handle, refuse: Callable[..., None]) -> None:
-        """Answer requests until either side has enough; give the place back."""
+        """Answer requests until either side has enough."""
         self._unread[self._writer] = self._credentials.uid
         try:
             while data := await self._read(refuse):
                 if not self._take(data, handle, refuse):
                     return
         finally:
-            self._places.leave(self._credentials, self._buffer.waiting)
+            self._places.hold(self._credentials, -self._buffer.waiting)
             del self._unread[self._writer]
 
     async def _read(self, refuse: Callable[..., None]) -> bytes:

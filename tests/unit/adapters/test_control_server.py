@@ -4,12 +4,13 @@ import asyncio
 import os
 import socket
 import stat
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters import control_server
+from haclusterd.adapters import control_admission, control_server
 from haclusterd.adapters.control_admission import (
     CONNECTIONS_MAX,
     CONNECTIONS_OF_OTHERS_MAX,
@@ -36,7 +37,7 @@ def test_a_user_keeps_neither_another_nor_root_out() -> None:
     assert [places.take(ALICE) for _ in range(CONNECTIONS_OF_USER_MAX)] == [None] * CONNECTIONS_OF_USER_MAX
     assert places.take(ALICE) == "too many connections of one user at a time"
     assert places.take(BOB) is None
-    places.leave(ALICE, 0)
+    places.leave(ALICE)
     assert places.take(ALICE) is None
 
 
@@ -57,8 +58,7 @@ def test_what_is_begun_counts_until_it_has_ended() -> None:
     assert places.hold(ALICE, REQUEST_BYTES_OF_USER_MAX) is None
     assert places.hold(ALICE, 1) == "too much begun and not ended"
     assert places.hold(BOB, 1) is None
-    places.leave(ALICE, REQUEST_BYTES_OF_USER_MAX + 1)
-    places.take(ALICE)
+    assert places.hold(ALICE, -REQUEST_BYTES_OF_USER_MAX - 1) is None
     assert places.hold(ALICE, 1) is None
 
 
@@ -114,23 +114,43 @@ async def test_a_quiet_connection_is_kept(server: Path, monkeypatch: pytest.Monk
 async def test_a_name_service_that_does_not_answer_lets_nobody_in_and_holds_nobody_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ours, theirs = socket.socketpair()
+    answers = threading.Event()
+
+    def look_up(uid: int) -> tuple[str, bool]:
+        answers.wait(0 if uid == os.geteuid() else 20)
+        return f"user{uid}@here", True
+
+    monkeypatch.setattr(control_admission, "_look_up", look_up)
+    monkeypatch.setattr(control_admission, "LOOK_UP_TIMEOUT_S", 0.1)
     doorkeeper = Doorkeeper()
-    doorkeeper._own = os.geteuid() + 1  # Whoever connects is a stranger.
-    monkeypatch.setattr(os, "geteuid", lambda: 4999)
-    monkeypatch.setattr(PeerCredentials, "is_trusted", False)
-    monkeypatch.setattr("haclusterd.adapters.control_admission.LOOK_UP_TIMEOUT_S", 0.1)
-    stuck = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def look_up(_uid: int) -> tuple[str, bool]:
-        asyncio.run_coroutine_threadsafe(stuck.wait(), loop).result()
-        return "late", True
-
-    monkeypatch.setattr("haclusterd.adapters.control_admission._look_up", look_up)
-    _, refusal = await doorkeeper.identify(theirs)
-    assert refusal == "the name service does not answer"
-    stuck.set()
+    assert (await doorkeeper.identify(ALICE))[1] == "the name service does not answer"
+    own = somebody(os.geteuid())
+    assert await doorkeeper.identify(own) == (own, None)
+    answers.set()
     doorkeeper.close()
-    ours.close()
-    theirs.close()
+
+
+async def test_who_waits_for_the_name_service_has_a_place_already(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise as many as like could wait."""
+    monkeypatch.setattr(Doorkeeper, "recognise", lambda *_: ALICE)
+    answers, asked = asyncio.Event(), 0
+
+    async def identify(_: Doorkeeper, who: PeerCredentials) -> tuple[PeerCredentials, str | None]:
+        nonlocal asked
+        asked += 1
+        await answers.wait()
+        return who, None
+
+    monkeypatch.setattr(Doorkeeper, "identify", identify)
+    path = tmp_path / "control.sock"
+    serving = ControlServer(path, lambda *_: None)
+    await serving.start()
+    connections = [await asyncio.open_unix_connection(str(path)) for _ in range(CONNECTIONS_OF_USER_MAX + 1)]
+    assert await asyncio.wait_for(connections[-1][0].read(1), 10) == b""
+    assert asked == CONNECTIONS_OF_USER_MAX
+    answers.set()
+    serving.stop()
+    for _, writer in connections:
+        writer.close()
