@@ -18,13 +18,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from haclusterd.entry_points.local_cluster import LocalCluster
 from tests.benchmarks.holds import MAIN_WORK_MS, Holds
+from tests.benchmarks.measured_cluster import MeasuredCluster
 
 SHOWN_WITHIN_S = 10.0
-POLL_S = 0.5
+FORMED_WITHIN_S = 60.0
 
 
 def configuration(count: int, started: int, directory: Path) -> str:
@@ -78,44 +78,12 @@ class Figures:
         return found
 
 
-class Bench:
+class Bench(MeasuredCluster):
     """One cluster and its figures."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        self.cluster = cluster
-        self.figures = Figures()
-        self.holds = Holds()
-        """The longest so far."""
-
-    def status(self, name: str) -> Mapping[str, Any]:
-        """Ask a node, and note the term that it knows."""
-        data = self.cluster.call(name, "status").data
-        if not isinstance(data, Mapping):
-            return {}
-        if data.get("leader") is not None:
-            self.figures.terms.add(int(str(data["term"])))
-        self.holds = self.holds.with_status(data)
-        return data
-
-    def until(self, what: str, condition: Any, patience_s: float) -> None:
-        """Wait for a condition."""
-        deadline = time.monotonic() + patience_s
-        while not condition():
-            if time.monotonic() > deadline:
-                raise SystemExit(f"waited {patience_s} s in vain for {what}")
-            time.sleep(POLL_S)
-
-    def form(self) -> None:
-        """Start all nodes and wait until they are one cluster."""
-        self.cluster.start()
-        names = set(self.cluster.names)
-
-        def are_online() -> bool:
-            nodes = self.status("n1").get("nodes", ())
-            return {node["name"] for node in nodes if node["state"] == "online"} == names
-
-        self.until("all nodes online", are_online, 60)
-        self.figures.terms.clear()
+        super().__init__(cluster)
+        self.figures = Figures(terms=self.terms)
 
     def crm(self, *words: str) -> str:
         """Run crm on n1."""
@@ -199,7 +167,8 @@ def main() -> int:
     cluster.setup()
     bench = Bench(cluster)
     try:
-        bench.form()
+        bench.form(FORMED_WITHIN_S)
+        bench.terms.clear()
         bench.load(options.count, options.started, directory)
         print(f"loaded in {bench.figures.load_s:.1f} s, shown in {bench.figures.show_s:.1f} s", flush=True)
         bench.settle(options.started, options.probe_s)

@@ -17,10 +17,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from haclusterd.adapters.control_client import ControlClient
 from haclusterd.adapters.files_directory import FilesDirectory
@@ -35,7 +33,8 @@ from haclusterd.model.configuration import AttributeSet, Configuration, Operatio
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId, Term
 from haclusterd.model.requests import Options, Request
 from haclusterd.runtime.settings import CONFIGURATION_FILE, load
-from tests.benchmarks.holds import MAIN_WORK_MS, Holds
+from tests.benchmarks.holds import MAIN_WORK_MS
+from tests.benchmarks.measured_cluster import MeasuredCluster
 
 _RESTORED = re.compile(r"store\.restored index=(\d+)")
 
@@ -43,7 +42,6 @@ TEMPLATE_BYTES = 454
 """What one takes in the encoded state."""
 ASKERS = 8
 PATIENCE_S = 120.0
-POLL_S = 0.2
 NODE_TIMEOUT_MS = 2000
 LAGGING = "n3"
 
@@ -72,42 +70,8 @@ def give(node: LocalNode, data: bytes) -> None:
     files.close()
 
 
-class Bench:
-    """One cluster and its figures."""
-
-    def __init__(self, cluster: LocalCluster) -> None:
-        self.cluster = cluster
-        self.terms: set[int] = set()
-        self.holds = Holds()
-
-    def status(self, name: str) -> Mapping[str, Any]:
-        """Ask a node; note the term it knows and how long it was held."""
-        data = self.cluster.call(name, "status").data
-        if not isinstance(data, Mapping):
-            return {}
-        if data.get("leader") is not None:
-            self.terms.add(int(str(data["term"])))
-        self.holds = self.holds.with_status(data)
-        return data
-
-    def until(self, what: str, condition: Callable[[], bool]) -> None:
-        """Wait for a condition."""
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            if time.monotonic() > deadline:
-                raise SystemExit(f"waited {PATIENCE_S} s in vain for {what}")
-            time.sleep(POLL_S)
-
-    def form(self) -> None:
-        """Start all nodes and wait until they are one cluster."""
-        self.cluster.start()
-        names = set(self.cluster.names)
-
-        def are_online() -> bool:
-            nodes = self.status("n1").get("nodes", ())
-            return {node["name"] for node in nodes if node["state"] == "online"} == names
-
-        self.until("all nodes online", are_online)
+class Bench(MeasuredCluster):
+    """One cluster, whose log is made long enough for a snapshot, and its voter that lags."""
 
     def snapshot_index(self, name: str) -> int:
         """Return where a node's snapshot ends."""
@@ -136,7 +100,7 @@ class Bench:
             far = count - limits.snapshot_every
             return all(self.snapshot_index(name) >= index + far for name, index in before.items())
 
-        self.until("the snapshots", are_taken)
+        self.until("the snapshots", are_taken, PATIENCE_S)
 
     def start_lagging(self) -> float:
         """Start the node that lags; return after how many seconds it is online."""
@@ -149,13 +113,13 @@ class Bench:
             self.status("n1")
             return any(int(index) > INITIAL_INDEX for index in _RESTORED.findall(log.read_text()))
 
-        self.until("the snapshot on the node that lags", is_installed)
+        self.until("the snapshot on the node that lags", is_installed, PATIENCE_S)
 
         def is_online() -> bool:
             nodes = self.status(LAGGING).get("nodes", ())
             return {node["name"] for node in nodes if node["state"] == "online"} == set(self.cluster.names)
 
-        self.until("the node that lags online", is_online)
+        self.until("the node that lags online", is_online, PATIENCE_S)
         return time.monotonic() - began
 
 
@@ -166,7 +130,7 @@ def run(cluster: LocalCluster, mib: int) -> tuple[str, list[str]]:
     for node in cluster.nodes.values():
         give(node, data)
     bench = Bench(cluster)
-    bench.form()
+    bench.form(PATIENCE_S)
     print(f"formed with {len(data) / 2**20:.1f} MiB", flush=True)
     cluster.power_off(LAGGING)
     bench.terms.clear()
