@@ -53,7 +53,7 @@ class RaftTimers:
             append_ms=timing.append_ms,
             fallback_ms=timing.fallback_ms,
             ping_ms=timing.election_min_ms,
-            silence_ms=4 * timing.election_min_ms,
+            silence_ms=8 * timing.append_ms,
         )
 
 

@@ -12,9 +12,9 @@ the machine that it was itself stopped. For a tick read the clock first and the 
 between that reading and the tick, so that an echo never names a heartbeat that came after the withdrawn set was read.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from haclusterd.machines.watchdog_feeding import FeedRule, WatchdogEffect, WatchdogFeeding
 from haclusterd.model.ids import NodeName
@@ -49,8 +49,7 @@ STEADY_SHARE = 4
 again, as with a full disk, would be there for ever, and nobody would take its work over."""
 
 
-@dataclass(frozen=True, slots=True)
-class SendHeartbeat:
+class SendHeartbeat(NamedTuple):
     """Send a heartbeat to one address of a peer: its `address_index`-th, from the listen address of the same place."""
 
     peer: NodeName
@@ -58,15 +57,13 @@ class SendHeartbeat:
     heartbeat: Heartbeat
 
 
-@dataclass(frozen=True, slots=True)
-class PublishLease:
+class PublishLease(NamedTuple):
     """Write the lease into the page."""
 
     lease: HeldLease
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """Tell the brain what is heard."""
 
     report: PacerReport
@@ -96,10 +93,6 @@ class _Peer:
     """Only a heartbeat that has seen one of ours sent since then may come from a newer incarnation."""
     newest: Heartbeat | None = None
     """The newest heartbeat of the incarnation that has proved itself."""
-    hears: Mapping[NodeName, int] = field(default_factory=lambda: MappingProxyType({}))
-    """The ages that it tells, by node, in ms."""
-    hears_token: Mapping[NodeName, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Which incarnations these are of."""
     heard_at: Instant | None = None
     silent_since: Instant | None = None
     """`heard_at`, or the end of an own stall after it."""
@@ -122,8 +115,6 @@ class _Peer:
         )
         is_news = self.is_overdue or not is_same
         self.newest = heartbeat
-        self.hears = MappingProxyType({heard.node: heard.age_ms for heard in heartbeat.heard})
-        self.hears_token = MappingProxyType({heard.node: heard.token for heard in heartbeat.heard})
         self.heard_at = now
         self.silent_since = now
         self.is_overdue = False
@@ -146,15 +137,16 @@ class _Peer:
     def reported(self, own_token: str, now: Instant) -> HeardNode:
         newest = self.newest
         seen = newest.seen if newest else None
+        heard = newest.heard if newest else ()
         return HeardNode(
             name=self.address.name,
             incarnation=newest.incarnation if newest else None,
             age_ms=None if self.silent_since is None else elapsed_ms(self.silent_since, now),
             brain=newest.brain if newest else BrainState.RESTARTING,
             brain_since_ms=newest.brain_since_ms if newest else 0,
-            hears=self.hears,
+            hears={each.node: each.age_ms for each in heard},
             heard_at=self.heard_at,
-            hears_token=self.hears_token,
+            hears_token={each.node: each.token for each in heard},
             answered_at=seen.sent_at if seen is not None and seen.token == own_token else None,
             is_empty=newest is not None and newest.is_empty,
         )
@@ -198,10 +190,11 @@ class PacerMachine:
         if self._settings is None:
             return self._feeding.wake_at
         wake_at = min(self._next_send_at, self._feeding.wake_at)
+        oldest = wake_at - self._timing.node_timeout_ms
         for peer in self._peers.values():
-            if peer.silent_since is not None and not peer.is_overdue:
-                wake_at = min(wake_at, after(peer.silent_since, self._timing.node_timeout_ms))
-        return wake_at
+            if peer.silent_since is not None and peer.silent_since < oldest and not peer.is_overdue:
+                oldest = peer.silent_since
+        return min(wake_at, after(Instant(oldest), self._timing.node_timeout_ms))
 
     # Events
 
@@ -248,8 +241,8 @@ class PacerMachine:
         is_news = known.hear(heartbeat, now)
         # While somebody is overdue the DC weighs what others heard of it, and every heartbeat is evidence.
         is_news = is_news or any(peer.is_overdue for peer in self._peers.values())
-        self._count_vote(known, heartbeat.echo, now)
-        return (*self._lease_changes(), *((self._report(now),) if is_news else ()))
+        changes = self._lease_changes() if self._has_new_vote(known, heartbeat.echo, now) else ()
+        return (*changes, self._report(now)) if is_news else changes
 
     def tick(self, page: PageReading, now: Instant) -> tuple[Effect, ...]:
         """Send and feed what is due. `page` was read after `now`."""
@@ -257,9 +250,9 @@ class PacerMachine:
         self._page = page
         settings = self._settings
         if settings is None:
-            return self._feeding.step(self._feed_rule(now), now)
+            return self._feed(now)
         is_news = self._observe_brain(now)
-        feeding = self._feeding.step(self._feed_rule(now), now)
+        feeding = self._feed(now)
         for peer in self._peers.values():
             is_news |= peer.falls_overdue(self._timing.node_timeout_ms, now)
         if is_news:
@@ -294,6 +287,9 @@ class PacerMachine:
         until = self._feed_rule(now).until
         return until is not None and now < until
 
+    def _feed(self, now: Instant) -> tuple[WatchdogEffect, ...]:
+        return self._feeding.step(self._feed_rule(now), now) if now >= self._feeding.wake_at else ()
+
     def _feed_rule(self, now: Instant) -> FeedRule:
         """Judge whether the watchdog may be fed (safety.md §2).
 
@@ -327,12 +323,16 @@ class PacerMachine:
         for peer in self._peers.values():
             peer.vote = None
 
-    def _count_vote(self, peer: _Peer, echo: Receipt | None, now: Instant) -> None:
+    def _has_new_vote(self, peer: _Peer, echo: Receipt | None, now: Instant) -> bool:
+        """Take an echo; return whether it is newer than those before it."""
         settings = self._settings
         if settings is None or echo is None or echo.token != settings.incarnation.token or echo.sent_at > now:
-            return
+            return False
         given_at = echo.sent_at if self._rules.echo_send_time else now
-        peer.vote = given_at if peer.vote is None else max(peer.vote, given_at)
+        if peer.vote is not None and given_at <= peer.vote:
+            return False
+        peer.vote = given_at
+        return True
 
     def _lease_until(self, settings: PacerSettings) -> Instant:
         votes = [peer.vote for peer in self._peers.values() if peer.address.is_voter]

@@ -27,8 +27,8 @@ class Timing:
     lease_ms: int
     """How long after the sending of an echoed heartbeat a node may go on."""
     stamp_ms: int
-    """Between two signs of life of a daemon to its pacer; several within what makes a hang (brain-timeout / 4), and
-    within what makes a leader hand over."""
+    """Between two signs of life of a daemon to its pacer, at the latest; two within what makes a hang (brain-timeout /
+    4), and one within what makes a leader hand over."""
     stall_ms: int
     """After an own standstill longer than this, silence is counted anew."""
     election_min_ms: int
@@ -48,21 +48,22 @@ class Timing:
 def derive(node_timeout_ms: int, brain_timeout_ms: int = DEFAULT_BRAIN_TIMEOUT_MS) -> Timing:
     """Derive all timers.
 
+    An election begins 3/8 to 3/4 of node-timeout after the leader fell silent: it is over when that one counts as lost.
     The fallback stays below election minimum - 2 ticks - round trip; a tenth of the minimum is left for the round trip.
-    A leader's heartbeats come as rarely as that permits: three of them fit into the fallback.
+    A leader's heartbeats come as rarely as that permits: two of them fit into the fallback, three into the minimum.
     """
-    minimum = min(750, max(150, node_timeout_ms // 4))
+    minimum = min(750, max(150, 3 * node_timeout_ms // 8))
     tick = minimum // 25
     return Timing(
         node_timeout_ms=node_timeout_ms,
         brain_timeout_ms=brain_timeout_ms,
         heartbeat_ms=max(50, node_timeout_ms // 10),
         lease_ms=node_timeout_ms,
-        stamp_ms=max(1, min(minimum, brain_timeout_ms // 16)),
+        stamp_ms=max(1, min(4 * minimum // 3, brain_timeout_ms // 10)),
         stall_ms=node_timeout_ms // 4,
         election_min_ms=minimum,
         election_max_ms=2 * minimum,
-        append_ms=minimum // 4,
+        append_ms=(minimum - tick) // 3,
         tick_ms=tick,
         fallback_ms=minimum - 2 * tick - minimum // 10 - 1,
         one_way_ms=3 * node_timeout_ms,

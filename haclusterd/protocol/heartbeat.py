@@ -40,6 +40,7 @@ CACHED = 64
 """Names and tokens of the nodes at hand, so that each datagram does not spell them anew; authentic ones only."""
 
 _STATES = (BrainState.ALIVE, BrainState.RESTARTING, BrainState.HUNG)
+_STATE_NUMBERS = {state: number for number, state in enumerate(_STATES)}
 _FLAG_ECHO = 1
 _FLAG_SEEN = 2
 _FLAG_EMPTY = 4
@@ -65,18 +66,16 @@ def encode(heartbeat: Heartbeat, key: bytes) -> bytes:
     incarnation = heartbeat.incarnation
     flags = (_FLAG_ECHO if heartbeat.echo else 0) | (_FLAG_SEEN if heartbeat.seen else 0)
     flags |= _FLAG_EMPTY if heartbeat.is_empty else 0
-    receipts = [receipt for receipt in (heartbeat.echo, heartbeat.seen) if receipt]
     parts = [
-        MAGIC,
-        _text(heartbeat.sender),
-        _text(heartbeat.receiver),
-        _U64.pack(int(incarnation.token, 16)),
-        _text(incarnation.boot_id, MAXIMUM_BOOT_ID_SIZE),
-        _BRAIN.pack(heartbeat.sent_at, _STATES.index(heartbeat.brain), _span(heartbeat.brain_since_ms), flags),
-        *(_RECEIPT.pack(int(receipt.token, 16), receipt.sent_at) for receipt in receipts),
-        bytes((len(heartbeat.heard),)),
-        *(_text(heard.node) + _HEARD.pack(_span(heard.age_ms), int(heard.token, 16)) for heard in heartbeat.heard),
+        _opening(heartbeat.sender, heartbeat.receiver, incarnation.token, incarnation.boot_id),
+        _BRAIN.pack(heartbeat.sent_at, _STATE_NUMBERS[heartbeat.brain], _span(heartbeat.brain_since_ms), flags),
     ]
+    for receipt in (heartbeat.echo, heartbeat.seen):
+        if receipt is not None:
+            parts.append(_RECEIPT.pack(_number(receipt.token), receipt.sent_at))
+    parts.append(bytes((len(heartbeat.heard),)))
+    for node, token, age_ms in heartbeat.heard:
+        parts += (_text(node), _HEARD.pack(_span(age_ms), _number(token)))
     body = b"".join(parts)
     if len(body) + CODE_SIZE > MAXIMUM_SIZE:
         raise ValueError(f"heartbeat of {len(body) + CODE_SIZE} bytes; {MAXIMUM_SIZE} are allowed")
@@ -127,7 +126,7 @@ def _decode_rest(body: bytes, place: int, sender: NodeName, receiver: NodeName) 
     return Heartbeat(
         sender=sender,
         receiver=receiver,
-        incarnation=Incarnation(boot_id.decode(), _token(token)),
+        incarnation=_incarnation(boot_id, token),
         sent_at=Instant(sent_at),
         brain=_STATES[state],
         brain_since_ms=since_ms,
@@ -165,10 +164,28 @@ def _token(number: int) -> str:
     return f"{number:016x}"
 
 
+@lru_cache(maxsize=CACHED)
+def _number(token: str) -> int:
+    return int(token, 16)
+
+
+@lru_cache(maxsize=CACHED)
+def _incarnation(boot_id: bytes, number: int) -> Incarnation:
+    return Incarnation(boot_id.decode(), _token(number))
+
+
+@lru_cache(maxsize=CACHED)
+def _opening(sender: NodeName, receiver: NodeName, token: str, boot_id: str) -> bytes:
+    """Return what all heartbeats of a life to one receiver begin with."""
+    name = _U64.pack(_number(token)) + _text(boot_id, MAXIMUM_BOOT_ID_SIZE)
+    return MAGIC + _text(sender) + _text(receiver) + name
+
+
 def _code(body: bytes, key: bytes) -> bytes:
     return hmac.digest(key, body, "sha256")[:CODE_SIZE]
 
 
+@lru_cache(maxsize=CACHED)
 def _text(text: str, maximum_size: int = 63) -> bytes:
     encoded = text.encode()
     if len(encoded) > maximum_size:

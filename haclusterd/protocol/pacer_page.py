@@ -8,7 +8,7 @@ The same class lies over a mapped file and over a plain `bytearray`.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from haclusterd.model.ids import NodeName
@@ -43,7 +43,7 @@ _IS_CONDEMNED = _FIRST_SLOT + WITHDRAWN_SLOTS
 _IS_FOLLOWER = _IS_CONDEMNED + 1
 """Brain, main loop; 0 in an older brain's page, which may lead."""
 _PAGE_WORDS = PAGE_SIZE // WORD_SIZE
-_FREE_SLOTS = [0] * WITHDRAWN_SLOTS
+_FREE_SLOTS = bytes(WORD_SIZE * WITHDRAWN_SLOTS)
 
 
 @lru_cache(maxsize=1024)
@@ -52,6 +52,7 @@ def node_key(node: NodeName) -> int:
     return int.from_bytes(hashlib.sha256(node.encode()).digest()[:WORD_SIZE], "big") or 1
 
 
+@lru_cache(maxsize=64)
 def token_word(token: str) -> int:
     """Return an incarnation's token as a word; the token of 16 zeros is refused, it would read as nobody."""
     word = int(token, 16)
@@ -70,10 +71,13 @@ class PacerPage:
         view = memoryview(buffer)
         assert view.nbytes >= PAGE_SIZE
         self._words = view[:PAGE_SIZE].cast("B").cast("Q")
+        begin = WORD_SIZE * _FIRST_SLOT
+        self._slot_bytes = view.cast("B")[begin : begin + len(_FREE_SLOTS)]
 
     def release(self) -> None:
         """Let go of the buffer; the page must not be used afterwards."""
         self._words.release()
+        self._slot_bytes.release()
 
     def is_formatted(self) -> bool:
         """Return whether the page has this layout."""
@@ -119,8 +123,7 @@ class PacerPage:
         """
         words = self._words
         known_by = words[_KNOWN_BY]
-        slots = self._slots()
-        withdrawn = set(slots) if slots != _FREE_SLOTS else ()
+        withdrawn = self._taken_slots()
         if words[_KNOWN_BY] != known_by:
             known_by = 0
         return PageReading(
@@ -202,6 +205,10 @@ class PacerPage:
     def say_known(self, token: str | None) -> None:
         """Say for which incarnation of the brain the withdrawn set is complete; None revokes it."""
         self._words[_KNOWN_BY] = 0 if token is None else token_word(token)
+
+    def _taken_slots(self) -> Collection[int]:
+        # As bytes it is found out at once that there are none, as is nearly always so.
+        return set(self._slots()) if self._slot_bytes != _FREE_SLOTS else ()
 
     def _slots(self) -> list[int]:
         return self._words[_FIRST_SLOT : _FIRST_SLOT + WITHDRAWN_SLOTS].tolist()

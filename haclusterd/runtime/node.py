@@ -369,7 +369,7 @@ class NodeRuntime:
         self._proposer.leader_changed(self._ports.clock.now())
 
     def _pacer_reported(self, report: PacerReport) -> None:
-        self._ports.pacer.stamp_main()
+        self._stamp()
         for error in self._pacer_news.new_errors(report):
             self._log("pacer.error", Priority.WARNING, error=error)
         self.round_trips.observe(report)
@@ -543,9 +543,11 @@ class NodeRuntime:
             self._timer = self._ports.clock.call_at(max(due, after(moment.now, 1)), self._wake)
 
     def _stamp(self) -> None:
-        """Show the pacer that the main loop lives; whatever blocks it ends the stamps."""
+        """Show the pacer that the main loop lives, with each of its reports; whatever blocks it ends the stamps."""
         if self._is_stopped:
             return
+        if self._stamp_timer is not None:
+            self._stamp_timer.cancel()
         self._ports.pacer.stamp_main()
         self._stamp_timer = self._ports.clock.call_at(
             after(self._ports.clock.now(), self._timing.stamp_ms), self._stamp

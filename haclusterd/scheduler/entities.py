@@ -205,6 +205,12 @@ class Node:
             return bool(self.devices) and power.has_quorum
         return power.has_any_device and (power.has_quorum or self._is_fenceable_without_quorum())
 
+    @property
+    def is_beyond_reach(self) -> bool:
+        """Whether it is to be fenced and nothing can do that: what it holds stays. Pacemaker knows no such node."""
+        power = self.power
+        return self.is_unclean and power.is_enabled and power.has_any_device is None and not self.can_be_fenced
+
     def _is_fenceable_without_quorum(self) -> bool:
         """A node that takes part here cannot be in another partition; a remote one may be connected to another."""
         if not self.is_online:

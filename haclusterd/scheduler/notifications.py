@@ -157,12 +157,15 @@ class _News:
     _meta: dict[str, str] | None = None
 
     def hear(self, clone: Resource) -> None:
-        """Collect what the instances will do; a stop counts also when it is impossible now."""
+        """Collect what the instances will do; a stop counts also when it is impossible now, unless it stays so."""
         for leaf in clone.leaves():
             for task in _ACTIVITIES:
                 for action in leaf.actions.get((task, 0), ()):
-                    if action.is_required and action.node is not None and (action.is_runnable or task == STOP):
-                        self.doing[task].append((leaf, action.node))
+                    node = action.node
+                    if node is None or not action.is_required:
+                        continue
+                    if action.is_runnable or (task == STOP and not node.is_beyond_reach):
+                        self.doing[task].append((leaf, node))
 
     def meta(self) -> dict[str, str]:
         """Return the news as meta-attributes; all instances are told the same."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import cmp_to_key
 
+from haclusterd.model.activity import possibly_promoted
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.colocation_effects import ColocationEffects, add_to_promotion
@@ -28,7 +29,7 @@ def choose_roles(clone: Resource, placing: Placing, effects: ColocationEffects) 
     for instance in clone.children:
         _weigh(clone, instance, effects)
     _sort(clone, placing)
-    promoted = 0
+    promoted = _promoted_beyond_reach(clone)
     for instance in clone.children:
         is_wanted = promoted < clone.promoted_max or not clone.is_managed
         if is_wanted and _can_be_promoted(clone, instance, placing):
@@ -39,6 +40,18 @@ def choose_roles(clone: Resource, placing: Placing, effects: ColocationEffects) 
             promoted += 1
         else:
             _leave(instance)
+
+
+def _promoted_beyond_reach(clone: Resource) -> int:
+    """Count the nodes that may go on with a promoted instance, and that nothing can fence (safety.md §5)."""
+    return len(
+        {
+            node.name
+            for leaf in clone.leaves()
+            for node in leaf.active_nodes
+            if node.is_beyond_reach and possibly_promoted(node.status, leaf.recorded_as)
+        }
+    )
 
 
 def _weigh(clone: Resource, instance: Resource, effects: ColocationEffects) -> None:

@@ -138,14 +138,18 @@ class NeverTwoActive(Checker):
 
 
 class NoRecoveryBeforeFence(Checker):
-    """Nothing that a lost or unseen node may hold starts elsewhere before its fencing is recorded (decision 5)."""
+    """Nothing that a lost or unseen node may hold starts elsewhere before its fencing is recorded (decision 5).
+
+    A clone may start elsewhere; promoted is one instance only, wherever the others are.
+    """
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """See `Checker`."""
         if call.action not in ACTIVATING or (call.resource in CLONED and call.action == "start"):
             return
+        may_have = may_be_promoted if call.resource in CLONED else may_hold
         for name, status in self.log.newest.status.nodes.items():
-            if name != node and may_hold(status, call.resource):
+            if name != node and may_have(status, call.resource):
                 self.object_to(f"{call.resource} starts on {node}, but {name} is {status.state} and may hold it")
 
 
@@ -159,6 +163,27 @@ def may_hold(status: NodeStatus, resource: ResourceId) -> bool:
         return True
     history = status.histories.get(resource)
     return history is not None and _leaves_active(ordered_records(history))
+
+
+def may_be_promoted(status: NodeStatus, resource: ResourceId) -> bool:
+    """Tell whether a node that does not answer may hold the promoted instance, by the log alone."""
+    if status.state is not NodeState.LOST:
+        return False
+    if any(order.resource == resource and order.action is ActionName.PROMOTE for order in status.orders.values()):
+        return True
+    history = status.histories.get(resource)
+    return history is not None and _leaves_promoted(ordered_records(history))
+
+
+def _leaves_promoted(records: list[OperationRecord]) -> bool:
+    for record in reversed(records):
+        if record.operation in (ActionName.STOP, ActionName.DEMOTE):
+            return record.is_failure
+        if record.operation == ActionName.PROMOTE:
+            return True
+        if record.operation == ActionName.MONITOR and record.exit_code in (ExitCode.PROMOTED, ExitCode.FAILED_PROMOTED):
+            return True
+    return False
 
 
 def _leaves_active(records: list[OperationRecord]) -> bool:

@@ -107,7 +107,7 @@ def test_a_leader_whose_disk_stands_still_goes_on_with_heartbeats_and_sends_noth
         bench.hear_acknowledgement(peer, 4)
     bench.take_sent()
     assert bench.core.propose(b"y")
-    bench.wait(300)
+    bench.wait(2 * bench.core.timers.append_ms + 10)
     appends = bench.take_sent("append_entries")
     assert len(appends) >= 4
     assert all(message["entries"] == [] and message["prevLogIdx"] == 3 for _, message in appends)

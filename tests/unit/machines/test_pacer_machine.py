@@ -589,7 +589,7 @@ def test_a_brain_that_begins_a_new_life_in_the_same_process_is_not_gone(subject:
 
 
 def test_both_loops_of_the_brain_must_live(subject: Subject) -> None:
-    subject.page = replace(page(stamped_at=BEGIN + 100), raft_stamped_at=Instant(0))
+    subject.page = page(stamped_at=BEGIN + 100)._replace(raft_stamped_at=Instant(0))
     subject.run_until(BEGIN + 200)
     assert brain_told(subject)[0] is BrainState.RESTARTING
 
@@ -633,7 +633,7 @@ def test_feed_only_with_lease_and_young_verdict_or_when_empty(
         subject.page = page(stamped_at=end - brain_silent_ms)
         subject.run_until(end - brain_silent_ms + 200)
     subject.run_until(end)
-    subject.page = replace(subject.page, is_empty=is_empty)
+    subject.page = subject.page._replace(is_empty=is_empty)
     if has_lease:
         subject.hear("n2", echo=end)
     subject.now = end
@@ -666,7 +666,7 @@ def test_a_brain_that_judges_nobody_is_told_of_ages_now_and_then_and_of_silence_
 
     def live(until: int, *heard: str) -> None:
         while subject.now < until:
-            subject.page = replace(page(stamped_at=subject.now), is_follower=True)
+            subject.page = page(stamped_at=subject.now)._replace(is_follower=True)
             for name in heard:
                 subject.hear(name)
             subject.run_until(min(until, subject.now + 200))

@@ -1,6 +1,5 @@
 """The heartbeat datagram: what is written is read, and nothing else is."""
 
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -68,8 +67,7 @@ def test_the_bytes_of_version_1() -> None:
 
 
 def test_the_largest_cluster_with_the_longest_names_fits() -> None:
-    longest = replace(
-        PLAIN,
+    longest = PLAIN._replace(
         sender=NodeName("s" * 63),
         receiver=NodeName("r" * 63),
         incarnation=Incarnation("b" * 48, "f" * 16),
@@ -81,9 +79,9 @@ def test_the_largest_cluster_with_the_longest_names_fits() -> None:
 @pytest.mark.parametrize(
     "heartbeat",
     [
-        replace(PLAIN, sender=NodeName("s" * 64)),
-        replace(PLAIN, incarnation=Incarnation("b" * 49, "f" * 16)),
-        replace(PLAIN, heard=tuple(HeardAge(NodeName(f"{n:063d}"), "f" * 16, 1) for n in range(40))),
+        PLAIN._replace(sender=NodeName("s" * 64)),
+        PLAIN._replace(incarnation=Incarnation("b" * 49, "f" * 16)),
+        PLAIN._replace(heard=tuple(HeardAge(NodeName(f"{n:063d}"), "f" * 16, 1) for n in range(40))),
     ],
 )
 def test_what_cannot_be_written_is_refused(heartbeat: Heartbeat) -> None:
@@ -92,7 +90,7 @@ def test_what_cannot_be_written_is_refused(heartbeat: Heartbeat) -> None:
 
 
 def test_spans_beyond_the_field_are_shown_as_its_largest() -> None:
-    read = decode(encode(replace(PLAIN, brain_since_ms=2**40), KEY), N2, KEYS)
+    read = decode(encode(PLAIN._replace(brain_since_ms=2**40), KEY), N2, KEYS)
     assert isinstance(read, Heartbeat)
     assert read.brain_since_ms == 2**32 - 1
 
@@ -121,11 +119,11 @@ def test_every_cut_is_noticed() -> None:
         (encode(PLAIN, KEY) + b"x" * MAXIMUM_SIZE, Rejection.TOO_LONG),
         (encode(PLAIN, KEY) + b"x", Rejection.NOT_AUTHENTIC),
         (encode(PLAIN, b"another key, same sender"), Rejection.NOT_AUTHENTIC),
-        (encode(replace(PLAIN, sender=N3), KEY), Rejection.NOT_AUTHENTIC),
-        (encode(replace(PLAIN, sender=NodeName("n9")), KEY), Rejection.UNKNOWN_SENDER),
-        (encode(replace(PLAIN, sender=N2, receiver=N1), KEY), Rejection.MISDIRECTED),
-        (encode(replace(PLAIN, receiver=N3), KEY), Rejection.MISDIRECTED),
-        (encode(replace(PLAIN, heard=(HeardAge(NodeName("a b"), "0" * 16, 1),)), KEY), Rejection.MALFORMED),
+        (encode(PLAIN._replace(sender=N3), KEY), Rejection.NOT_AUTHENTIC),
+        (encode(PLAIN._replace(sender=NodeName("n9")), KEY), Rejection.UNKNOWN_SENDER),
+        (encode(PLAIN._replace(sender=N2, receiver=N1), KEY), Rejection.MISDIRECTED),
+        (encode(PLAIN._replace(receiver=N3), KEY), Rejection.MISDIRECTED),
+        (encode(PLAIN._replace(heard=(HeardAge(NodeName("a b"), "0" * 16, 1),)), KEY), Rejection.MALFORMED),
     ],
 )
 def test_refusals(datagram: bytes, rejection: Rejection) -> None:

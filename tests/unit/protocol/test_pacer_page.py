@@ -1,5 +1,6 @@
 """The shared page: one writer for each word, and an order of writing that never shows a false whole."""
 
+from collections.abc import Collection
 from itertools import count
 
 import pytest
@@ -98,8 +99,8 @@ def test_a_new_brain_begins_without_what_the_old_one_said_but_as_empty_as_it_was
 class Interrupted(PacerPage):
     """A page whose reader is held up while it reads the slots, and a brain acts meanwhile."""
 
-    def _slots(self) -> list[int]:
-        slots = super()._slots()
+    def _taken_slots(self) -> Collection[int]:
+        slots = super()._taken_slots()
         self.begin_brain()
         return slots
 
