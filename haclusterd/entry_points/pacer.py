@@ -38,7 +38,7 @@ from haclusterd.machines.pacer import Effect, PacerMachine, PublishLease, Report
 from haclusterd.machines.watchdog_feeding import FeedWatchdog, OpenWatchdog, Panic
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
-from haclusterd.model.pacer import NO_LEASE, Heartbeat, HeldLease, PacerReport, PacerSettings
+from haclusterd.model.pacer import NO_LEASE, Heartbeat, HeldLease, PacerReport, PacerSettings, PeerAddress
 from haclusterd.protocol import heartbeat as heartbeat_protocol
 from haclusterd.protocol import pacer_socket
 
@@ -86,6 +86,7 @@ class PacerProcess:
         self._brain: BrainClient | None = None
         self._settings: PacerSettings | None = None
         self._names: tuple[NodeName, ...] = ()
+        self._peers: dict[NodeName, PeerAddress] = {}
         self._keys: dict[NodeName, bytes] = {}
         self._spelled: tuple[Heartbeat, bytes] | None = None
         """The newest heartbeat as a datagram: it goes to all addresses of its peer."""
@@ -241,6 +242,7 @@ class PacerProcess:
             say(f"serving {settings.node} incarnation {settings.incarnation}, {len(settings.peers)} peers")
         self._settings = settings
         self._names = (settings.node, *(peer.name for peer in settings.peers))
+        self._peers = {peer.name: peer for peer in settings.peers}
         self._keys = {peer.name: peer.key for peer in settings.peers}
         self._spelled = None
         self._taken.clear()
@@ -304,9 +306,7 @@ class PacerProcess:
         self._perform(self._machine.watchdog_failed(problem, boottime()))
 
     def _send(self, effect: SendHeartbeat) -> None:
-        settings = self._settings
-        assert settings is not None
-        peer = next(peer for peer in settings.peers if peer.name == effect.peer)
+        peer = self._peers[effect.peer]
         if self._spelled is None or self._spelled[0] is not effect.heartbeat:
             self._spelled = effect.heartbeat, heartbeat_protocol.encode(effect.heartbeat, peer.key)
         self._sockets.send(effect.address_index, peer.addresses[effect.address_index], self._spelled[1])

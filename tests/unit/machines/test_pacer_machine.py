@@ -31,6 +31,7 @@ from haclusterd.model.pacer import (
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 T = 2000
+PERIOD = T // 10
 """node-timeout; so h = 200, L = 2000, a stall is more than 500."""
 BRAIN_TIMEOUT = 10_000
 BEGIN = 100_000
@@ -494,6 +495,20 @@ def test_heartbeats_go_to_each_address_once_per_period() -> None:
 
 
 # Own stalls
+
+
+@pytest.mark.parametrize(("left_ms", "goes_out"), [(PERIOD // 20, True), (PERIOD // 20 + 1, False)])
+def test_a_heartbeat_that_is_nearly_due_goes_out_with_one_that_comes_in(
+    subject: Subject, left_ms: int, goes_out: bool
+) -> None:
+    subject.hear("n2")
+    subject.run_until(BEGIN + PERIOD)
+    subject.run_until(subject.sent[-1].heartbeat.sent_at + PERIOD - left_ms)
+    before = len(subject.sent)
+    subject.hear("n2")
+    subject.run_until(subject.now)
+    assert (len(subject.sent) > before) is goes_out
+    assert subject.machine.wake_at - subject.now == (PERIOD if goes_out else left_ms)
 
 
 @pytest.mark.parametrize(("late_ms", "is_stall"), [(0, False), (500, False), (501, True), (10_000, True)])
