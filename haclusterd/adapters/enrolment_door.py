@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from haclusterd.adapters.certificates import NODE_CERTIFICATE, NODE_KEY, facts_of
-from haclusterd.adapters.tls_listening import forget_frames, listen, secure
+from haclusterd.adapters.tls_listening import forget_frames, listen, secure_stream
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
 from haclusterd.ports.enrolment import Address, Visit
 from haclusterd.protocol.enrolment import FRAME_BYTES_MAX, HEADER_BYTES, NONCE_SIZE, Unreadable, decode, encode
@@ -121,7 +121,7 @@ class EnrolmentDoor:
         try:
             async with asyncio.timeout(GREETING_TIMEOUT_S):
                 context, fingerprint = _context(self._credentials)
-                reader, writer = await secure(connection, context, GREETING_TIMEOUT_S)
+                reader, writer = await secure_stream(connection, context, GREETING_TIMEOUT_S)
                 hello = replace(greeting(), nonce=secrets.token_bytes(NONCE_SIZE))
                 writer.write(encode(hello))
                 message = await _read(reader)

@@ -27,7 +27,7 @@ from haclusterd.adapters.collector import keep_what_is_built
 from haclusterd.adapters.files_directory import FilesDirectory
 from haclusterd.adapters.peer_mail import RaftMail
 from haclusterd.adapters.raft_core import RaftCore
-from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES, RaftSettings, RaftTimers, next_beat_s
+from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES, RaftSettings, RaftTimers
 from haclusterd.adapters.raft_transport import Address, Links, RaftTransport
 from haclusterd.adapters.ready_threads import ready_pool
 from haclusterd.adapters.real_time import LOOP_PRIORITY, run_first
@@ -300,10 +300,13 @@ class RaftThread:
         self._loop: asyncio.AbstractEventLoop
         self._stopping: asyncio.Event
         self._core: RaftCore
+        self._transport: RaftTransport
         self._side: RaftSide
         self._timer: asyncio.TimerHandle | None = None
         self._heartbeat_sent = heartbeat_sent
         self._heartbeat_at: Instant | None = None
+        self._beat_at_s = 0.0
+        """When this thread has to show life, and to look after its links, at the latest."""
 
     # What the main loop calls.
 
@@ -389,6 +392,7 @@ class RaftThread:
 
     async def _open(self, files: FilesDirectory, transport: RaftTransport) -> None:
         self._core = core = self._make_core(files, transport)
+        self._transport = transport
         self._side = RaftSide(
             self._pair,
             core,
@@ -470,27 +474,37 @@ class RaftThread:
         if self._mail.take(peer, frame):
             return True
         is_message = self._core.receive(peer, frame)
-        self._arm()
+        if self._is_beat_near():
+            self._pump()
+        else:
+            self._arm()
         return is_message
+
+    def _is_beat_near(self) -> bool:
+        """Whether what is to be done once in a while may be done now, since this thread is awake."""
+        return self._loop.time() >= self._beat_at_s - self._core.timers.append_ms / 1000
 
     def _pump(self) -> None:
         self._side.pump()
         if self._core.is_at_long_work:
             keep_what_is_built()
+        if self._is_beat_near():
+            self._beat_at_s = self._loop.time() + self._core.timers.ping_ms / 1000
+            self._transport.beat()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._arm()
 
     def _arm(self) -> None:
-        """See that `_pump` comes when something is due, and once per election minimum; an earlier timer stays.
+        """See that `_pump` comes when something is due, and once per ping; an earlier timer stays.
 
         On a follower every message moves the election on, and a timer that it does not move costs nothing.
         """
         self._note_heartbeat()
         now_s = self._loop.time()
         due_s = now_s + max(self._core.due() - _boot_clock(), 1) / 1000
-        at = min(due_s, next_beat_s(now_s, self._core.timers.election_min_ms / 1000))
+        at = min(due_s, self._beat_at_s)
         if self._timer is not None:
             if self._timer.when() <= at:
                 return

@@ -21,9 +21,10 @@ from functools import partial
 import msgpack
 
 from haclusterd.adapters.certificates import node_name_of
+from haclusterd.adapters.framed_link import FramedLink, FrameTooLong
 from haclusterd.adapters.name_resolution import Address as Address
 from haclusterd.adapters.name_resolution import NameResolver
-from haclusterd.adapters.raft_settings import MAX_FRAME_BYTES, RaftTimers, next_beat_s
+from haclusterd.adapters.raft_settings import MAX_FRAME_BYTES, RaftTimers
 from haclusterd.adapters.raft_strangers import Stranger, Strangers
 from haclusterd.adapters.refusals import Refusals, source_of
 from haclusterd.adapters.tls_listening import NoHandshake, forget_frames, listen, secure
@@ -47,13 +48,12 @@ PATIENCE_S = 2.0
 PLACES_MARK = b"\xc1"
 """First byte of a frame that says where the members are; no Raft message begins with it, nor any msgpack."""
 MEMBERS_MAX, ADDRESSES_MAX, FINGERPRINT_LENGTH = 256, 16, 64
+BEAT_PATIENCE = 1.25
+"""Of a ping's period: nobody called `beat` for so long, so that a timer has to."""
 REDIAL_POLL_S, REDIAL_POLLS = 0.05, 20
 """How long a session that is made anew is waited for before the next one is closed."""
 
 _log = logging.getLogger(__name__)
-
-_Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
 
 class GreetingRefused(ConnectionError):  # noqa: N818 (a verdict, not an accident)
     """Whoever is at the other end is not the peer that belongs there; `reason` is one of few."""
@@ -76,7 +76,7 @@ class Links:
 @dataclass(slots=True, eq=False)
 class _Session:
     peer: NodeName
-    writer: asyncio.StreamWriter
+    link: FramedLink
     fingerprint: str
     heard_at: float
     wrote_at: float
@@ -86,7 +86,7 @@ class _Session:
 
     def abort(self) -> None:
         self.is_muted = True
-        self.writer.transport.abort()
+        self.link.transport.abort()
 
 
 @dataclass(slots=True)
@@ -112,6 +112,7 @@ class RaftTransport:
     _reached_at: dict[NodeName, Address] = field(default_factory=dict)
     """At which of its addresses a peer was met last."""
     _resolver: NameResolver = field(default_factory=NameResolver)
+    _beating: asyncio.TimerHandle | None = None
 
     async def start(self, links: Links) -> None:
         """Listen and begin to dial; raises OSError when none of the addresses can be had.
@@ -126,7 +127,7 @@ class RaftTransport:
             raise missing[0][1]
         for address, _ in missing:
             self._spawn(self._listen_later(address))
-        self._spawn(self._keep_alive())
+        self.beat()
         self._dial_members()
 
     def follow(self, places: PeerPlaces) -> None:
@@ -195,6 +196,8 @@ class RaftTransport:
 
     async def stop(self) -> None:
         """Close everything; no callback is made afterwards."""
+        if self._beating is not None:
+            self._beating.cancel()
         sessions = list(self._sessions.values())
         self._sessions.clear()
         for session in sessions:
@@ -215,16 +218,16 @@ class RaftTransport:
     def send_if_idle(self, peer: NodeName, frame: bytes) -> None:
         """Send a frame when nothing waits on the link to the peer; otherwise it is lost."""
         session = self._sessions.get(peer)
-        if session is not None and not session.is_muted and not session.writer.transport.get_write_buffer_size():
+        if session is not None and not session.is_muted and not session.link.transport.get_write_buffer_size():
             self._write(session, frame)
 
     def _write(self, session: _Session, frame: bytes) -> None:
-        if session.writer.transport.get_write_buffer_size() > WRITE_BUFFER_MAX:
+        if session.link.transport.get_write_buffer_size() > WRITE_BUFFER_MAX:
             self._note(session.peer, "reads too slowly: session given up")
             session.abort()
             return
         session.wrote_at = asyncio.get_running_loop().time()
-        session.writer.write(len(frame).to_bytes(4, "big") + frame)
+        session.link.send(frame)
 
     # Making sessions.
 
@@ -245,22 +248,23 @@ class RaftTransport:
             await asyncio.sleep(ACCEPT_PAUSE_S)
 
     async def _welcome(self, stranger: Stranger) -> None:
-        writer: asyncio.StreamWriter | None = None
+        link = FramedLink()
+        transport: asyncio.Transport | None = None
         try:
             async with asyncio.timeout(GREETING_TIMEOUT_S):
-                reader, writer = await secure(stranger.connection, self.server_context, GREETING_TIMEOUT_S)
-                peer = self._recognise(writer)
-                await self._read_greeting(reader, peer)
+                transport = await secure(stranger.connection, self.server_context, GREETING_TIMEOUT_S, link)
+                peer = self._recognise(link)
+                await self._read_greeting(link, peer)
             self._strangers.leave(stranger)
-            self._greet(writer, peer)
-            await self._serve(self._open_session(peer, writer), reader)
+            self._greet(link, peer)
+            await self._serve(self._open_session(peer, link))
         except (OSError, EOFError) as error:
             self._refuse(stranger.source, _reason_of(error), str(error))
             forget_frames(error)
         finally:
             self._strangers.leave(stranger)
-            if writer is not None:
-                writer.transport.abort()
+            if transport is not None:
+                transport.abort()
 
     def _refuse(self, source: str, reason: str, text: str = "") -> None:
         """Log why a connection from somewhere was closed, the first time in a while."""
@@ -304,36 +308,35 @@ class RaftTransport:
 
     async def _dial(self, peer: NodeName) -> bool:
         """Make a session, which is served beside this; return whether that was possible."""
-        connection = await self._reach(peer)
-        if connection is None:
+        link = await self._reach(peer)
+        if link is None:
             return False
-        reader, writer = connection
         try:
             async with asyncio.timeout(GREETING_TIMEOUT_S):
-                self._greet(writer, peer)
-                await self._read_greeting(reader, peer)
+                self._greet(link, peer)
+                await self._read_greeting(link, peer)
         except BaseException as error:
-            writer.transport.abort()
+            link.transport.abort()
             if not isinstance(error, OSError | EOFError):
                 raise
             self._note(peer, _reason_of(error), f"session with {peer} closed: {error!r}")
             return False
-        self._spawn(self._serve_dialled(self._open_session(peer, writer), reader))
+        self._spawn(self._serve_dialled(self._open_session(peer, link)))
         return True
 
-    async def _serve_dialled(self, session: _Session, reader: asyncio.StreamReader) -> None:
+    async def _serve_dialled(self, session: _Session) -> None:
         try:
-            await self._serve(session, reader)
+            await self._serve(session)
         except (OSError, EOFError) as error:
             self._note(session.peer, _reason_of(error), f"session with {session.peer} closed: {error!r}")
 
-    async def _reach(self, peer: NodeName) -> _Connection | None:
+    async def _reach(self, peer: NodeName) -> FramedLink | None:
         """Try all addresses of a peer, each a little later than the one before; return the first connection to it."""
         # While there is a session whose way is in doubt, that way comes last.
         doubted = self._reached_at.get(peer) if peer in self._sessions else None
         ways = sorted(self.places.addresses[peer], key=lambda address: address == doubted)
         trying = {self._spawn_try(peer, address, number * STAGGER_S) for number, address in enumerate(ways)}
-        reached: _Connection | None = None
+        reached: FramedLink | None = None
         try:
             while trying and reached is None:
                 done, trying = await asyncio.wait(trying, return_when=asyncio.FIRST_COMPLETED)
@@ -345,12 +348,13 @@ class RaftTransport:
                 each.add_done_callback(_close_late)
         return reached
 
-    def _spawn_try(self, peer: NodeName, address: Address, delay_s: float) -> "asyncio.Task[_Connection | None]":
+    def _spawn_try(self, peer: NodeName, address: Address, delay_s: float) -> "asyncio.Task[FramedLink | None]":
         return asyncio.get_running_loop().create_task(self._try(peer, address, delay_s), name=f"{delay_s:09.3f}")
 
-    async def _try(self, peer: NodeName, address: Address, delay_s: float) -> _Connection | None:
+    async def _try(self, peer: NodeName, address: Address, delay_s: float) -> FramedLink | None:
         """Connect to whatever a name stands for; None when nothing there is this peer."""
         await asyncio.sleep(delay_s)
+        loop = asyncio.get_running_loop()
         try:
             found = await self._resolver.resolve(address)
         except OSError as error:
@@ -359,35 +363,34 @@ class RaftTransport:
         for numeric in found:
             try:
                 async with asyncio.timeout(GREETING_TIMEOUT_S):
-                    reader, writer = await asyncio.open_connection(*numeric, ssl=self.client_context)
+                    _, link = await loop.create_connection(FramedLink, *numeric, ssl=self.client_context)
             except OSError as error:
                 self._note(peer, _reason_of(error), f"{peer} at {numeric}: {error!r}")
                 continue
             try:
-                if self._recognise(writer) == peer:
+                if self._recognise(link) == peer:
                     self._reached_at[peer] = address
-                    return reader, writer
+                    return link
                 self._note(peer, "another peer is there", f"{numeric} is not {peer}")
             except GreetingRefused as error:
                 self._note(peer, error.reason, f"{peer} at {numeric}: {error}")
-            writer.transport.abort()
+            link.transport.abort()
         return None
 
-    def _recognise(self, writer: asyncio.StreamWriter) -> NodeName:
-        certificate = writer.get_extra_info("peercert") or {}
+    def _recognise(self, link: FramedLink) -> NodeName:
+        certificate = link.transport.get_extra_info("peercert") or {}
         name = node_name_of(certificate)
         if name is None or name == self.node or name not in self.places.addresses:
             raise GreetingRefused(f"the certificate names {name}, which is no peer here")
-        if _fingerprint(writer) in self.places.revoked:
+        if _fingerprint(link) in self.places.revoked:
             raise GreetingRefused(f"the certificate of {name} is revoked")
         return name
 
-    def _greet(self, writer: asyncio.StreamWriter, peer: NodeName) -> None:
-        greeting: bytes = msgpack.packb([GREETING_VERSION, self.cluster, self.node, peer])
-        writer.write(len(greeting).to_bytes(4, "big") + greeting)
+    def _greet(self, link: FramedLink, peer: NodeName) -> None:
+        link.send(msgpack.packb([GREETING_VERSION, self.cluster, self.node, peer]))
 
-    async def _read_greeting(self, reader: asyncio.StreamReader, peer: NodeName) -> None:
-        data = await _read_frame(reader, GREETING_BYTES_MAX)
+    async def _read_greeting(self, link: FramedLink, peer: NodeName) -> None:
+        data = await link.frame(GREETING_BYTES_MAX)
         try:
             greeting = msgpack.unpackb(data, max_ext_len=0, max_map_len=0)
         except (ValueError, TypeError, msgpack.UnpackException):
@@ -397,30 +400,30 @@ class RaftTransport:
 
     # A session.
 
-    def _open_session(self, peer: NodeName, writer: asyncio.StreamWriter) -> _Session:
+    def _open_session(self, peer: NodeName, link: FramedLink) -> _Session:
         now = asyncio.get_running_loop().time()
-        session = _Session(peer, writer, _fingerprint(writer), heard_at=now, wrote_at=now)
+        session = _Session(peer, link, _fingerprint(link), heard_at=now, wrote_at=now)
         assert self._links is not None
         self._begin(session, self._links)
         self._write(session, _encode_places(self.places))
         return session
 
-    async def _serve(self, session: _Session, reader: asyncio.StreamReader) -> None:
-        loop = asyncio.get_running_loop()
-        links, peer = self._links, session.peer
+    async def _serve(self, session: _Session) -> None:
+        links = self._links
         assert links is not None
         try:
-            while not session.is_muted:
-                frame = await _read_frame(reader, MAX_FRAME_BYTES)
-                session.heard_at = loop.time()
-                if frame[:1] == PLACES_MARK:
-                    self._learn(peer, frame)
-                    continue
-                # An older session may have bytes left that were read before it was replaced.
-                if frame and not session.is_muted and not links.received(peer, frame):
-                    raise GreetingRefused(f"{peer} sent a frame that is not a message")
+            await session.link.serve(partial(self._take, session, links), MAX_FRAME_BYTES)
         finally:
             self._end(session, links)
+
+    def _take(self, session: _Session, links: Links, frame: bytes) -> None:
+        if session.is_muted:
+            return
+        session.heard_at = asyncio.get_running_loop().time()
+        if frame[:1] == PLACES_MARK:
+            self._learn(session.peer, frame)
+        elif frame and not links.received(session.peer, frame):
+            raise GreetingRefused(f"{session.peer} sent a frame that is not a message")
 
     def _learn(self, peer: NodeName, frame: bytes) -> None:
         """Hear of newer members from a peer: one that was away for long may not know who leads now."""
@@ -444,21 +447,22 @@ class RaftTransport:
             del self._sessions[session.peer]
             links.disconnected(session.peer)
 
-    async def _keep_alive(self) -> None:
+    def beat(self) -> None:
+        """Look after all links. Whoever wakes this thread anyway calls it about once in a ping's period."""
         loop = asyncio.get_running_loop()
-        while True:
-            ping_s, silence_s = self.timers.ping_ms / 1000, self.timers.silence_ms / 1000
-            await asyncio.sleep(next_beat_s(loop.time(), ping_s) - loop.time())
-            now = loop.time()
-            for session in list(self._sessions.values()):
-                is_silent = now - session.heard_at > silence_s
-                # Once is not enough: after a stall of this process, what the peer sent meanwhile is read only now.
-                if is_silent and session.was_silent:
-                    session.abort()
-                    continue
-                session.was_silent = is_silent
-                if now - session.wrote_at >= ping_s / 2:
-                    self._write(session, b"")
+        ping_s, now = self.timers.ping_ms / 1000, loop.time()
+        if self._beating is not None:
+            self._beating.cancel()
+        self._beating = loop.call_later(BEAT_PATIENCE * ping_s, self.beat)
+        for session in list(self._sessions.values()):
+            is_silent = now - session.heard_at > self.timers.silence_ms / 1000
+            # Once is not enough: after a stall of this process, what the peer sent meanwhile is read only now.
+            if is_silent and session.was_silent:
+                session.abort()
+                continue
+            session.was_silent = is_silent
+            if now - session.wrote_at >= ping_s / 2:
+                self._write(session, b"")
 
     def _spawn(self, work: "asyncio._CoroutineLike[None]") -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -489,6 +493,8 @@ def _reason_of(error: Exception) -> str:
         return error.reason
     if isinstance(error, NoHandshake):
         return str(error)
+    if isinstance(error, FrameTooLong):
+        return "a frame is too long"
     if isinstance(error, ssl.SSLError):
         return f"TLS: {error.reason or type(error).__name__}"
     if isinstance(error, TimeoutError):
@@ -498,17 +504,17 @@ def _reason_of(error: Exception) -> str:
     return (isinstance(error, OSError) and error.strerror) or type(error).__name__
 
 
-def _keep_first(reached: _Connection | None, other: _Connection | None) -> _Connection | None:
+def _keep_first(reached: FramedLink | None, other: FramedLink | None) -> FramedLink | None:
     """Return the connection that came first; one that came beside it is closed."""
     if reached is not None and other is not None:
-        other[1].transport.abort()
+        other.transport.abort()
     return reached or other
 
 
-def _close_late(late: "asyncio.Task[_Connection | None]") -> None:
+def _close_late(late: "asyncio.Task[FramedLink | None]") -> None:
     connection = None if late.cancelled() or late.exception() else late.result()
     if connection is not None:
-        connection[1].transport.abort()
+        connection.transport.abort()
 
 
 def _close(opened: socket.socket, _: "asyncio.Task[None]") -> None:
@@ -516,9 +522,9 @@ def _close(opened: socket.socket, _: "asyncio.Task[None]") -> None:
     opened.close()
 
 
-def _fingerprint(writer: asyncio.StreamWriter) -> str:
+def _fingerprint(link: FramedLink) -> str:
     """Return the SHA-256 of the peer's certificate."""
-    tls = writer.get_extra_info("ssl_object")
+    tls = link.transport.get_extra_info("ssl_object")
     return hashlib.sha256(tls.getpeercert(binary_form=True) or b"").hexdigest()
 
 
@@ -551,10 +557,3 @@ def _address(host: object, port: object) -> Address:
     if type(host) is not str or not 0 < len(host) < 256 or type(port) is not int or not 0 < port < 65536:
         raise ValueError("no address")
     return host, port
-
-
-async def _read_frame(reader: asyncio.StreamReader, at_most: int) -> bytes:
-    length = int.from_bytes(await reader.readexactly(4), "big")
-    if length > at_most:
-        raise GreetingRefused("a frame is too long", f"{length} bytes")
-    return await reader.readexactly(length)

@@ -41,9 +41,19 @@ def listen(address: Address, backlog: int) -> socket.socket:
     return listener
 
 
-async def secure(
+async def secure_stream(
     connection: socket.socket, context: ssl.SSLContext, timeout_s: float
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Like `secure`, for whoever reads and writes a stream."""
+    reader = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    transport = await secure(connection, context, timeout_s, protocol)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, asyncio.get_running_loop())
+
+
+async def secure(
+    connection: socket.socket, context: ssl.SSLContext, timeout_s: float, protocol: asyncio.Protocol
+) -> asyncio.Transport:
     """Speak TLS as the server on an accepted connection; raises OSError when that fails.
 
     The caller limits the time that the opening takes, and closes the connection when this fails.
@@ -52,13 +62,10 @@ async def secure(
     # the first is acknowledged (Nagle, RFC 896), and the other end delays that by some 40 ms (RFC 1122 §4.2.3.2).
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     await _require_opening(connection)
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
-    protocol = asyncio.StreamReaderProtocol(reader)
-    transport, _ = await loop.connect_accepted_socket(
+    transport, _ = await asyncio.get_running_loop().connect_accepted_socket(
         lambda: protocol, connection, ssl=context, ssl_handshake_timeout=timeout_s
     )
-    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+    return transport
 
 
 def forget_frames(error: BaseException) -> None:

@@ -2,7 +2,8 @@
 
 Nobody does anything: the DC waits W from when it saw the loss committed, in this very term, and then records success,
 which takes a quorum. By then the node was reset, or is proven to run nothing: an empty node is fed, and may be heard.
-A node that is heard afterwards and does not say so has a device that does not do its work.
+A node that lives on afterwards and does not say so has a device that does not do its work. Whether what is heard was
+sent afterwards shows only when it answers; so with everything that is heard, listening begins anew.
 """
 
 from collections.abc import Sequence
@@ -56,10 +57,12 @@ class WatchdogWait:
         if moment.now < due_at or report is None or not moment.has_lease:
             self.wake_at = min(self.wake_at, max(due_at, after(moment.now, self._timing.heartbeat_ms)))
             return ()
-        heard = next((node for node in report.nodes if node.name == order.target), None)
-        if heard is not None and self._is_unsilenced(heard, order, since):
+        named = (node for node in report.nodes if node.name == order.target)
+        heard = next((node for node in named if _is_to_be_silent(node, order)), None)
+        if heard is not None and is_alive_since(heard, since, self._timing):
             return (_failed(order, FenceOutcome.LIED, f"{order.target} lives on, and does not say that it is empty"),)
-        if report.reported_at < after(since, self._timing.heartbeat_ms + self._timing.heartbeat_ms // 4):
+        newest = since if heard is None or heard.heard_at is None else max(since, heard.heard_at)
+        if report.reported_at < after(newest, self._timing.heartbeat_ms + self._timing.heartbeat_ms // 4):
             self.wake_at = min(self.wake_at, after(moment.now, self._timing.heartbeat_ms))
             return ()
         detail = f"its watchdog of {status.watchdog.timeout_ms} ms had {self.wait_ms(status)} ms"
@@ -80,10 +83,12 @@ class WatchdogWait:
             seen_at = Instant(moment.now - (moment.wall - status.since))
         return after(seen_at, self.wait_ms(status))
 
-    def _is_unsilenced(self, heard: HeardNode, order: FenceOrder, since: Instant) -> bool:
-        wanted, found = order.target_incarnation, heard.incarnation
-        is_same_boot = wanted is not None and found is not None and wanted.boot_id == found.boot_id
-        return is_same_boot and not heard.is_empty and is_alive_since(heard, since, self._timing)
+
+def _is_to_be_silent(heard: HeardNode, order: FenceOrder) -> bool:
+    """Tell whether the boot that is heard is the one that was to end, and does not say that it runs nothing."""
+    wanted, found = order.target_incarnation, heard.incarnation
+    is_same_boot = wanted is not None and found is not None and wanted.boot_id == found.boot_id
+    return is_same_boot and not heard.is_empty
 
 
 def _failed(order: FenceOrder, outcome: FenceOutcome, detail: str) -> Effect:

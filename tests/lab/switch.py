@@ -70,8 +70,10 @@ class Switch:
             self.ip("link", "del", name, is_checked=False)
             self.ip("link", "add", name, "type", "veth", "peer", "name", f"eth{ring}", "address", mac(index, ring),
                     "netns", str(init))  # fmt: skip
-            up = "down" if (index, ring) in self._unplugged else "up"
-            self.ip("link", "set", name, "master", f"br{ring}", up)
+            # Healing goes on beside a machine's start: whichever comes last must know of the other.
+            with self._lock:
+                up = "down" if (index, ring) in self._unplugged else "up"
+                self.ip("link", "set", name, "master", f"br{ring}", up)
             for words in (
                 ("link", "set", f"eth{ring}", "up"),
                 ("addr", "add", f"{address(index, ring)}/24", "brd", "+", "dev", f"eth{ring}"),
@@ -95,9 +97,10 @@ class Switch:
 
     def unplug(self, index: int, rings: Iterable[int] = RINGS) -> None:
         """Pull cables; the machine sees that its carrier is gone."""
-        for ring in rings:
-            self._unplugged.add((index, ring))
-            self.ip("link", "set", port(index, ring), "down")
+        with self._lock:
+            for ring in rings:
+                self._unplugged.add((index, ring))
+                self.ip("link", "set", port(index, ring), "down")
 
     def drop(self, source: int, target: int, rings: Iterable[int] = RINGS) -> None:
         """Lose all frames from one machine to another."""
@@ -148,14 +151,15 @@ class Switch:
             relay.kill()
             relay.wait()
         self.rules(*(f"flush chain bridge lab {hook}" for hook in HOOKS))
-        for index in indices:
-            for ring in RINGS:
-                if self._relays:
-                    self.ip("link", "del", f"r{index}-{ring}", is_checked=False)
-                    self.ip("link", "set", port(index, ring), "master", f"br{ring}", is_checked=False)
-                self.ip("link", "set", port(index, ring), "up", is_checked=False)
+        with self._lock:
+            self._unplugged.clear()
+            for index in indices:
+                for ring in RINGS:
+                    if self._relays:
+                        self.ip("link", "del", f"r{index}-{ring}", is_checked=False)
+                        self.ip("link", "set", port(index, ring), "master", f"br{ring}", is_checked=False)
+                    self.ip("link", "set", port(index, ring), "up", is_checked=False)
         self._relays.clear()
-        self._unplugged.clear()
 
     def popen(self, *command: str, stdout: int | None = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
         """Start a process in the switch's network."""

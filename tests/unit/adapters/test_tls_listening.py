@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 
 from haclusterd.adapters.certificates import create_authority, issue_certificate, tls_context, write_node_credentials
-from haclusterd.adapters.tls_listening import listen, secure
+from haclusterd.adapters.tls_listening import listen, secure_stream
 from haclusterd.model.ids import NodeName
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -22,7 +22,7 @@ async def test_neither_end_holds_small_frames_back_until_earlier_ones_are_acknow
             asyncio.open_connection(*listener.getsockname(), ssl=tls_context(tmp_path, is_server=False))
         )
         connection, _ = await asyncio.get_running_loop().sock_accept(listener)
-        _, accepted = await secure(connection, tls_context(tmp_path, is_server=True), 10)
+        _, accepted = await secure_stream(connection, tls_context(tmp_path, is_server=True), 10)
         _, dialled = await dialling
         for writer in (accepted, dialled):
             end: socket.socket = writer.get_extra_info("socket")

@@ -1,0 +1,121 @@
+"""A connection of frames: a length (u32, big endian), then that many bytes. Each frame is handed over where it arrives.
+
+asyncio's streams wake a task for every read; at several frames a second, for ever, that is a third of what a voter that
+rests costs. Here the loop calls whoever takes frames, in the turn in which they came.
+
+Invariant: frames come in order, each once, and none after the end; a length above the limit ends the connection before
+anything of that frame is kept. Until somebody serves it, no more is read from a connection than HELD_MAX.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import cast
+
+LENGTH_BYTES = 4
+HELD_MAX = 64 * 1024
+"""Bytes that wait to be asked for; more are left with the sender."""
+
+
+class FrameTooLong(ConnectionError):  # noqa: N818 (a verdict, not an accident)
+    """A length above what is permitted."""
+
+
+class FramedLink(asyncio.Protocol):
+    """One end of a connection. First ask for `frame` by frame, then have them all taken with `serve`."""
+
+    transport: asyncio.Transport
+
+    def __init__(self) -> None:
+        self._unread = bytearray()
+        self._limit = 0
+        self._waiting: asyncio.Future[bytes] | None = None
+        self._take: Callable[[bytes], None] | None = None
+        self._error: BaseException | None = None
+        self._ended = asyncio.Event()
+
+    # What the loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio.Protocol."""
+        self.transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        self._unread += data
+        self._hand_over()
+        if self._take is None and len(self._unread) > HELD_MAX:
+            self.transport.pause_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        self._end(exc or EOFError("the connection has ended"))
+
+    # What its owner calls.
+
+    def send(self, frame: bytes) -> None:
+        """Send a frame; one on a connection that has ended is lost."""
+        self.transport.write(len(frame).to_bytes(LENGTH_BYTES, "big") + frame)
+
+    async def frame(self, at_most: int) -> bytes:
+        """Return the next frame; raises EOFError or OSError at the end of the connection."""
+        assert self._take is None
+        assert self._waiting is None
+        self._limit = at_most
+        self._waiting = asyncio.get_running_loop().create_future()
+        try:
+            if self._error is not None:
+                raise self._error
+            self._hand_over()
+            return await self._waiting
+        finally:
+            self._waiting = None
+
+    async def serve(self, take: Callable[[bytes], None], at_most: int) -> None:
+        """Have every frame taken until the connection ends, or taking one fails; raises what ended it."""
+        self._take, self._limit = take, at_most
+        self.transport.resume_reading()
+        self._hand_over()
+        await self._ended.wait()
+        assert self._error is not None
+        raise self._error
+
+    def _hand_over(self) -> None:
+        """Hand over the whole frames that are here, as long as somebody wants one."""
+        unread, place = self._unread, 0
+        while len(unread) - place >= LENGTH_BYTES and self._is_wanted():
+            begin = place + LENGTH_BYTES
+            length = int.from_bytes(unread[place:begin], "big")
+            if length > self._limit:
+                self._fail(FrameTooLong(f"a frame of {length} bytes"))
+                break
+            if len(unread) - begin < length:
+                break
+            place = begin + length
+            self._give(bytes(unread[begin:place]))
+        del unread[:place]
+
+    def _is_wanted(self) -> bool:
+        if self._error is not None or self.transport.is_closing():
+            return False
+        return self._take is not None or (self._waiting is not None and not self._waiting.done())
+
+    def _give(self, frame: bytes) -> None:
+        if self._take is None:
+            assert self._waiting is not None
+            self._waiting.set_result(frame)
+            return
+        try:
+            self._take(frame)
+        except Exception as error:  # noqa: BLE001 (whoever serves is told, a bug like a refusal)
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self._end(error)
+        self.transport.abort()
+
+    def _end(self, error: BaseException) -> None:
+        if self._error is None:
+            self._error = error
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_exception(self._error)
+        self._ended.set()
