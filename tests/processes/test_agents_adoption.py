@@ -110,6 +110,11 @@ def edit_record(directory: Path, **changes: object) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
+def start_time_of(pid: int) -> int:
+    """Return it in the kernel's ticks (proc(5), field 22)."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+
+
 async def test_after_kill_9_the_agent_is_found_and_left_to_end(daemon, later, tmp_path: Path) -> None:
     first = daemon()
     await begun(tmp_path)
@@ -185,7 +190,8 @@ async def test_a_process_with_the_same_id_and_another_start_time_is_not_touched(
     await begun(tmp_path)
     first.kill()
     stranger = subprocess.Popen(["sleep", "4002"])
-    edit_record(tmp_path, pid=stranger.pid, deadline=0)
+    # A tick of the kernel's clock is 10 ms: both may have begun within one.
+    edit_record(tmp_path, pid=stranger.pid, start_time=start_time_of(stranger.pid) - 1, deadline=0)
     [action] = later().agents.adopt(lambda key: None)
     assert not action.is_running
     assert stranger.poll() is None

@@ -342,7 +342,7 @@ class ScriptedPeer:
         plain = Heartbeat(
             N3, N1, incarnation(N3, number), Instant(sent_at), BrainState.ALIVE, 0, echo=seen, seen=seen, heard=()
         )
-        return protocol.encode(replace(plain, **changes), key or self.key)  # type: ignore[arg-type]
+        return protocol.encode(plain._replace(**changes), key or self.key)  # type: ignore[arg-type]
 
     def send(self, datagram: bytes) -> None:
         self.socket.sendto(datagram, self.subject.settings.listen[0])
