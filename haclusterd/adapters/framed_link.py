@@ -3,8 +3,8 @@
 asyncio's streams wake a task for every read; at several frames a second, for ever, that is a third of what a voter that
 rests costs. Here the loop calls whoever takes frames, in the turn in which they came.
 
-Invariant: frames come in order, each once, and none after the end; a length above the limit ends the connection before
-anything of that frame is kept. Until somebody serves it, no more is read from a connection than HELD_MAX.
+Invariant: frames come in order, each once, and none after the end; a length above the limit ends the connection, so
+that nobody's length decides what is held. Until somebody serves it, reading pauses once more than HELD_MAX waits.
 """
 
 import asyncio
@@ -58,6 +58,7 @@ class FramedLink(asyncio.Protocol):
 
     async def frame(self, at_most: int) -> bytes:
         """Return the next frame; raises EOFError or OSError at the end of the connection."""
+        assert at_most < HELD_MAX, "reading may pause before it is whole"
         assert self._take is None
         assert self._waiting is None
         self._limit = at_most

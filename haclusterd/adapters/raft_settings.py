@@ -57,12 +57,6 @@ class RaftTimers:
         )
 
 
-def next_beat_s(now_s: float, period_s: float) -> float:
-    """Return when the next whole period begins: what may come at any time in it comes then, and wakes a thread once."""
-    # A timer may come a little early; the beat it was set for is then not the next one.
-    return ((now_s + period_s / 100) // period_s + 1) * period_s
-
-
 @dataclass(frozen=True, slots=True)
 class RaftSettings:
     """Identity, voters, timers and limits of one Raft node."""

@@ -251,7 +251,6 @@ class RaftSide:
             self._core.hand_over()
         self._alive()
 
-
     def _retime(self, timers: RaftTimers) -> None:
         self._core.retime(timers)
         self._retimed(timers)

@@ -246,7 +246,7 @@ class PacerMachine:
         is_news = is_news or any(peer.is_overdue for peer in self._peers.values())
         if elapsed_ms(now, self._next_send_at) * STEP_SHARE <= self._timing.heartbeat_ms:
             self._send_early(now)
-        changes = self._lease_changes() if self._has_new_vote(known, heartbeat.echo, now) else ()
+        changes = self._lease_changes() if self._count_vote(known, heartbeat.echo, now) else ()
         return (*changes, self._report(now)) if is_news else changes
 
     def tick(self, page: PageReading, now: Instant) -> tuple[Effect, ...]:
@@ -328,8 +328,8 @@ class PacerMachine:
         for peer in self._peers.values():
             peer.vote = None
 
-    def _has_new_vote(self, peer: _Peer, echo: Receipt | None, now: Instant) -> bool:
-        """Take an echo; return whether it is newer than those before it."""
+    def _count_vote(self, peer: _Peer, echo: Receipt | None, now: Instant) -> bool:
+        """Count an echo; return whether it is newer than those before it."""
         settings = self._settings
         if settings is None or echo is None or echo.token != settings.incarnation.token or echo.sent_at > now:
             return False
