@@ -1,8 +1,9 @@
 """Moves as transactions: a preference that lives only until the resource runs where it was asked to.
 
 A move puts the classic constraint (`cli-prefer-RSC`, or `cli-ban-RSC-on-NODE` without a target), waits, and takes it
-away again: when the resource runs there, or when it did not come to in time. It is kept, and said to be, only where
-taking it away would move the resource back. If the daemon that waits dies first, it stays and `status` shows it.
+away again: when the resource runs there and is watched, or when it did not come to in time. It is kept, and said to be,
+only where taking it away would move the resource back. If the daemon that waits dies first, it stays and `status` shows
+it.
 """
 
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from haclusterd.commands.planning import plan
 from haclusterd.commands.resource_state import (
     active_nodes,
     instances,
+    is_at_rest,
     is_promotable,
     is_running_only_on,
     meta_of,
@@ -58,7 +60,7 @@ def move(context: Context, arguments: Arguments) -> Outcome:
         context,
         new,
         done=f"{target} moves to {node}",
-        until=lambda cib, _live: is_running_only_on(cib, primitives, node),
+        until=lambda cib, _live: is_running_only_on(cib, primitives, node) and is_at_rest(cib, primitives),
         waiting_for=f"{target} to run on {node}",
         waits_by_default=True,
     )
@@ -87,7 +89,7 @@ def _move_promoted(context: Context, target: ResourceId, node: NodeName | None, 
         context,
         new,
         done=f"{target} is to be promoted on {node}",
-        until=lambda cib, _live: _is_promoted_only_on(cib, primitives, node),
+        until=lambda cib, _live: _is_promoted_only_on(cib, primitives, node) and is_at_rest(cib, primitives),
         waiting_for=f"{target} to be promoted on {node}",
         waits_by_default=True,
     )
@@ -226,7 +228,8 @@ def _runs_elsewhere(cib: Cib, target: ResourceId, left: NodeName) -> bool:
     located = _runs_on(cib, target)
     if located in (None, left) or target not in cib.configuration.resources:
         return False
-    return is_running_only_on(cib, _wanted(cib.configuration, target), located)
+    wanted = _wanted(cib.configuration, target)
+    return is_running_only_on(cib, wanted, located) and is_at_rest(cib, wanted)
 
 
 def _placements(cib: Cib, context: Context, target: ResourceId) -> tuple[Placement, ...] | None:

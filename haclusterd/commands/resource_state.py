@@ -156,6 +156,18 @@ def is_running_only_on(cib: Cib, resources: tuple[ResourceId, ...], node: NodeNa
     return True
 
 
+def is_at_rest(cib: Cib, resources: tuple[ResourceId, ...]) -> bool:
+    """Tell whether nothing is under way with these primitives: what was started is also watched.
+
+    A monitor that is to begin only after its `start-delay` is not waited for.
+    """
+    return not any(
+        base_of(order.resource) in resources and not order.start_delay_ms
+        for status in cib.status.nodes.values()
+        for order in status.orders.values()
+    )
+
+
 def is_stopped(cib: Cib, resources: tuple[ResourceId, ...]) -> bool:
     """Tell whether none of these primitives can be running anywhere."""
     return not any(instances(cib, resource) for resource in resources)

@@ -10,6 +10,7 @@ from haclusterd.commands.outcome import Outcome
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import Location
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.ocf import ActionName
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 from tests.administered_clusters import CONFIGURATION, NOW, Cluster, running
@@ -63,6 +64,26 @@ def test_the_wait_ends_when_all_of_it_runs_there_and_nowhere_else() -> None:
     follow(cluster, ("address",), "n1", "n2")
     assert not until(cluster.cib, cluster.live)
     follow(cluster, ("web",), "n1", "n2")
+    assert until(cluster.cib, cluster.live)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "delay_ms", "is_over"),
+    [({"node": "n2"}, 0, False), ({}, 0, False), ({"node": "n2"}, 60_000, True)],
+)
+def test_the_wait_ends_when_what_runs_there_is_watched_but_not_after_a_start_delay(
+    arguments: dict[str, str], delay_ms: int, *, is_over: bool
+) -> None:
+    cluster = running()
+    until = ask(cluster, "resource.move", resource="site", **arguments).until
+    assert until is not None
+    follow(cluster, ("address", "web"), "n1", "n2")
+    cluster.order("web", "n2", ActionName.MONITOR)
+    status = cluster.node("n2")
+    delayed = {key: replace(each, start_delay_ms=delay_ms) for key, each in status.orders.items()}
+    cluster.put(replace(status, orders=delayed))
+    assert until(cluster.cib, cluster.live) is is_over
+    cluster.put(replace(status, orders={}))
     assert until(cluster.cib, cluster.live)
 
 
