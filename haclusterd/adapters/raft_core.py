@@ -12,8 +12,8 @@ import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
+from haclusterd.adapters.raft_answer import AwaitedAnswer
 from haclusterd.adapters.raft_frames import NO_OP, REGULAR, VOTERS, Message, decode_frame, encode_frame
 from haclusterd.adapters.raft_identity import REJOIN, Identity, mark_started, require_identity
 from haclusterd.adapters.raft_journal import (
@@ -34,12 +34,14 @@ from haclusterd.adapters.raft_snapshot import (
     write_snapshot,
 )
 from haclusterd.adapters.raft_snapshot_transfer import SnapshotReceiver, SnapshotSender
+from haclusterd.adapters.raft_worker import Worker, catching
 from haclusterd.adapters.store_pysyncobj import GuardedSyncObj, require_supported_library
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
 from haclusterd.model.steps import Steps, outcome_of
 from haclusterd.ports.files import Files
 from haclusterd.ports.store import (
+    Appended,
     Applied,
     LeadershipChanged,
     LearnersReady,
@@ -62,18 +64,6 @@ JOURNAL_BYTES_MAX = 16 * 1024 * 1024
 _ENDED = object()
 
 _log = logging.getLogger(__name__)
-
-
-class Worker(Protocol):
-    """Runs blocking work beside the Raft thread. At most one sync and one snapshot job are under way at a time."""
-
-    def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
-        """Run `work` elsewhere and later call `done(result)` on the Raft thread, never inside this call.
-
-        The simulator runs `work` and `done` together at the completion event: what a crash prevents before it was
-        never synced.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +132,7 @@ class RaftCore:
         self._hand_over_after = Instant(0)
         self._hand_overs = 0
         self._sync_began: Instant | None = None
+        self._answer = AwaitedAnswer()
         self._connected: set[NodeName] = set()
         self._held: deque[tuple[NodeName, Message]] = deque()
         self._snapshot_index = FIRST_INDEX
@@ -233,7 +224,7 @@ class RaftCore:
         """Return the earliest instant at which `tick` would do something by itself."""
         if self.is_at_long_work:
             return self.clock()
-        return Instant(self._raft.due_ms)
+        return Instant(min(self._raft.due_ms, self._answer.due()))
 
     def status(self) -> RaftStatus:
         """Describe the node."""
@@ -296,12 +287,19 @@ class RaftCore:
 
     # Requests.
 
-    def propose(self, entry: bytes) -> bool:
-        """Append `entry` as leader, or pass it to the leader; False when too much waits."""
+    def propose(self, entry: bytes, term: Term | None = None) -> bool:
+        """Append `entry` as leader, or pass it to the leader; False when too much waits.
+
+        With `term` it is dropped, unless this node leads that term when its turn comes.
+        """
         if self._is_dead or len(self._raft.waiting) >= self._settings.waiting_max:
             return False
-        self._raft.waiting.append(entry)
+        self._raft.waiting.append((entry, term))
         return True
+
+    def considered(self, index: int) -> None:
+        """What follows from the entries shown as `Appended` up to `index` is proposed: no write waits for it."""
+        self._answer.considered(index)
 
     def transfer_leadership(self, to: NodeName) -> None:
         """As leader, ask `to` to campaign now, if it has the whole log."""
@@ -359,10 +357,12 @@ class RaftCore:
         self._tell()
 
     def _begin_sync(self) -> None:
-        write = None if self._is_dead else self._journal.begin_write()
+        if self._is_dead or (self._raft.is_leader and self._answer.holds(self.clock())):
+            return
+        write = self._journal.begin_write()
         if write is not None:
             self._sync_began = self.clock()
-            self._worker.run(_catching(write), self._synced)
+            self._worker.run(catching(write), self._synced)
             self._raft.began()
 
     def _synced(self, result: object) -> None:
@@ -462,9 +462,10 @@ class RaftCore:
 
     def appended(self, entry: LogEntry) -> None:
         """Show an entry to the machine; votes are counted by what it says from now on."""
-        command, index, _ = entry
+        command, index, term = entry
         if command[0] != NO_OP:
             self._machine.appended(command[1:])
+            self._show(Appended(index, Term(term), command[1:]))
         if command[0] == VOTERS:
             proposed = self._machine.proposed_voters(command[1:])
             if proposed is None:
@@ -472,6 +473,12 @@ class RaftCore:
                 return
             self._voter_sets.append((index, proposed))
             self._follow_voters()
+
+    def _show(self, event: Appended) -> None:
+        """Let the main loop of a leader see what it can go on from before the entry is committed."""
+        if self._is_open and self._raft.is_leader and self.room() and self._machine.is_awaited(event.entry):
+            self._deliver(event)
+            self._answer.shown(event.index, self.clock())
 
     def removed(self, entries: Sequence[LogEntry]) -> None:
         """Take back entries that can never be committed, newest first."""
@@ -535,7 +542,7 @@ class RaftCore:
         def work() -> None:
             write_snapshot(files, Snapshot(applied, term, encode()), cluster)
 
-        self._worker.run(_catching(work), lambda result: self._compacted(applied, result))
+        self._worker.run(catching(work), lambda result: self._compacted(applied, result))
 
     def _compacted(self, index: int, result: object) -> None:
         self._is_snapshot_job_running = False
@@ -625,7 +632,7 @@ class RaftCore:
             files.replace(SNAPSHOT_NAME, incoming.image)
             return snapshot
 
-        self._worker.run(_catching(work), lambda result: self._incoming_written(incoming, result))
+        self._worker.run(catching(work), lambda result: self._incoming_written(incoming, result))
 
     def _incoming_written(self, incoming: "_Incoming", result: object) -> None:
         self._is_snapshot_job_running = False
@@ -677,15 +684,3 @@ class RaftCore:
             self.appended(entry)
         if self._raft.leader == peer:
             self._raft.acknowledge_installed(peer, snapshot.index)
-
-
-def _catching(work: Callable[[], object]) -> Callable[[], object]:
-    """Return `work` with the world's error as its result."""
-
-    def run() -> object:
-        try:
-            return work()
-        except OSError as error:
-            return error
-
-    return run

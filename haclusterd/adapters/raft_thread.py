@@ -31,7 +31,7 @@ from haclusterd.adapters.raft_settings import MAX_ENTRY_BYTES, RaftSettings, Raf
 from haclusterd.adapters.raft_transport import Address, Links, RaftTransport
 from haclusterd.adapters.ready_threads import ready_pool
 from haclusterd.adapters.real_time import LOOP_PRIORITY, run_first
-from haclusterd.model.ids import NodeName
+from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
 from haclusterd.ports.store import PeerPlaces, StateMachine, StoreDamaged, StoreEvent, StoreRefused
 
@@ -49,9 +49,17 @@ EVENTS_RESERVE = 16
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """Ask for an entry."""
+    """Ask for an entry, with `term` only in that one."""
 
     entry: bytes
+    term: Term | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """Tell what was looked at."""
+
+    index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,7 @@ class FollowPlaces:
     places: PeerPlaces
 
 
-Request = Propose | TransferLeadership | Retime | FollowPlaces
+Request = Propose | Considered | TransferLeadership | Retime | FollowPlaces
 
 
 class QueuePair:
@@ -179,10 +187,14 @@ class MainSide:
         self._deliver = deliver
         self._begin()
 
-    def propose(self, entry: bytes) -> bool:
+    def propose(self, entry: bytes, term: Term | None = None) -> bool:
         """See `Store.propose`; an entry above MAX_ENTRY_BYTES is a programmer's error."""
         assert len(entry) <= MAX_ENTRY_BYTES, f"entry of {len(entry)} bytes"
-        return self._pair.request(Propose(entry))
+        return self._pair.request(Propose(entry, term))
+
+    def considered(self, index: int) -> None:
+        """See `Store.considered`."""
+        self._pair.request(Considered(index))
 
     def transfer_leadership(self, to: NodeName) -> None:
         """See `Store.transfer_leadership`."""
@@ -238,8 +250,10 @@ class RaftSide:
         """Take requests and tick; called after a wake-up, and at `RaftCore.due` at the latest."""
         for request in self._pair.take_requests():
             match request:
-                case Propose(entry):
-                    self._core.propose(entry)
+                case Propose(entry, term):
+                    self._core.propose(entry, term)
+                case Considered(index):
+                    self._core.considered(index)
                 case TransferLeadership(to):
                     self._core.transfer_leadership(to)
                 case Retime(node_timeout_ms):
@@ -313,9 +327,13 @@ class RaftThread:
         """See `Store.start`; returns when the data is loaded and the node listens."""
         self._front.start(deliver)
 
-    def propose(self, entry: bytes) -> bool:
+    def propose(self, entry: bytes, term: Term | None = None) -> bool:
         """See `Store.propose`."""
-        return self._front.propose(entry)
+        return self._front.propose(entry, term)
+
+    def considered(self, index: int) -> None:
+        """See `Store.considered`."""
+        self._front.considered(index)
 
     def transfer_leadership(self, to: NodeName) -> None:
         """See `Store.transfer_leadership`."""

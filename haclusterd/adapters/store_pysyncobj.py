@@ -167,7 +167,8 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         """When this node, as leader, last sent something to every connected peer."""
         self._shown_commit = 0
         """As leader: what the followers were told is committed."""
-        self.waiting: deque[bytes] = deque()
+        self.waiting: deque[tuple[bytes, int | None]] = deque()
+        """Proposals, each with the term in which alone this node may append it, as its leader; None: any."""
         self.enter()
         timers = settings.timers
         node = _node_of(settings.node)
@@ -455,7 +456,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
 
     def _on_apply_command(self, _: Node, message: Message) -> None:
         if self.is_leader and len(self.waiting) < self._settings.waiting_max:
-            self.waiting.append(message["command"])
+            self.waiting.append((message["command"], None))
 
     # The follower's half.
 
@@ -648,12 +649,15 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
     def _checkCommandsToApply(self) -> None:  # noqa: N802 (the library\'s name)
         if self.is_leader:
             while self.waiting and self._journal.last_index - self.applied_index < self._settings.in_flight_max:
-                entry = self.waiting.popleft()
-                self._add(bytes((self._host.kind_of(entry),)) + entry, self._journal.last_index + 1, self.term)
+                entry, term = self.waiting.popleft()
+                if term in (None, self.term):
+                    self._add(bytes((self._host.kind_of(entry),)) + entry, self._journal.last_index + 1, self.term)
         elif self._SyncObj__raftLeader in self._SyncObj__connectedNodes:
             while self.waiting:
-                message = {"type": "apply_command", "command": self.waiting.popleft()}
-                self._host.transmit(self._SyncObj__raftLeader.id, message)
+                entry, term = self.waiting.popleft()
+                if term is None:
+                    message = {"type": "apply_command", "command": entry}
+                    self._host.transmit(self._SyncObj__raftLeader.id, message)
 
     # Applying, snapshots.
 

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from haclusterd.cib.changes import Change, ChangeKind, Refusal
-from haclusterd.cib.commands import CleanUp, Command, DcElected, FormCluster, IssueOrders
+from haclusterd.cib.codec import CodecError, decode_envelope
+from haclusterd.cib.commands import CleanUp, Command, DcElected, FormCluster, IssueOrders, RecordResults
 from haclusterd.machines.effects import AskForPlan, Effect, Note, PrepareToPlan, Propose, TransferLeadership
 from haclusterd.machines.fencing_director import FencingDirector, Wanted
 from haclusterd.machines.joining import heir_of
@@ -352,6 +353,17 @@ class ControllerMachine:
         # Without a change the next plan would be the same, and be refused again: let it rest a little.
         self._recheck_at = after(moment.now, REFUSED_PAUSE_MS)
         return effects
+
+    def foresee(self, cib: Cib, term: Term, entry: bytes) -> None:
+        """An entry with results stands in this node's log, as the leader of `term`: the next step goes on from it."""
+        if self._transition is None or term != self._term:
+            return
+        try:
+            command = decode_envelope(entry).command
+        except CodecError:
+            return  # Of a later version: `apply` will say what is to be said of it.
+        if isinstance(command, RecordResults):
+            self._transition.foresee(cib, command)
 
     def deadline(self) -> Instant:
         """Return when `step` is wanted next."""

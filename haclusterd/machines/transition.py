@@ -1,9 +1,11 @@
 """Walks one transition graph: issues what is ready as orders, and watches how they end.
 
-An action is issued when all its inputs have succeeded. Any end that was not expected, and any change of the world that
-the plan did not know, aborts the graph: nothing more is issued, what was issued but not begun is voided, and the
-controller plans again. Orders of an older graph that are still open block the resources they are bound to by
-constraints, until their executors have answered (Pacemaker Development, "Controller": transition engine).
+An action is issued when all its inputs have succeeded: their results are applied, or stand in the log of the very
+leader whose orders come behind them, so that these are applied after the results or never. Any end that was not
+expected, and any change of the world that the plan did not know, aborts the graph: nothing more is issued, what was
+issued but not begun is voided, and the controller plans again. Orders of an older graph that are still open block the
+resources they are bound to by constraints, until their executors have answered (Pacemaker Development, "Controller":
+transition engine).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +16,7 @@ from operator import attrgetter
 
 from haclusterd.cib.activity import copies_of, unfenced_holders
 from haclusterd.cib.changes import Change, ChangeKind
-from haclusterd.cib.commands import CleanUp, ForgetHistory, IssueOrders, Lost, VoidOrders
+from haclusterd.cib.commands import CleanUp, ForgetHistory, IssueOrders, Lost, RecordResults, VoidOrders
 from haclusterd.machines.affinity import Affinity
 from haclusterd.machines.effects import Effect, Note, Propose
 from haclusterd.machines.moment import Moment
@@ -23,8 +25,8 @@ from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.history import operation_key
 from haclusterd.model.ids import FenceKey, NodeName, OrderKey, Term
-from haclusterd.model.ocf import ACTIVATING, ActionName
-from haclusterd.model.orders import Order
+from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus
+from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
@@ -57,6 +59,19 @@ EXPECTED_CHANGES = frozenset(
     }
 )
 """Changes that do not by themselves make a plan wrong."""
+
+
+FORESEEN = frozenset(
+    {
+        ActionName.START,
+        ActionName.STOP,
+        ActionName.PROMOTE,
+        ActionName.DEMOTE,
+        ActionName.MIGRATE_TO,
+        ActionName.MIGRATE_FROM,
+    }
+)
+"""Actions whose success others wait for while a service is away; what a probe finds, and monitors, can wait."""
 
 
 class _Stage(Enum):
@@ -124,7 +139,7 @@ class TransitionMachine:
         """Other ready actions, by node; in order of their ranks, but for the nodes that are `_unsorted`."""
         self._unsorted: set[NodeName | None] = set()
         self._issued: dict[NodeName | None, dict[OrderKey, _Tracked]] = {}
-        """Actions whose orders have not ended, by node."""
+        """Actions whose orders have not ended in the CIB, by node; one that is foreseen to end is DONE."""
         self._unfencing: list[_Tracked] = []
         """Unfencings that are under way."""
         self._seen_orders: dict[NodeName | None, Mapping[OrderKey, Order]] = {}
@@ -174,7 +189,7 @@ class TransitionMachine:
         if failure:
             return self._abort(cib, failure)
         effects = [*self._finish_pseudo(), *self._issue_fences(cib, moment), *self._issue(cib, moment)]
-        if self._done == len(self._tracked):
+        if self._done == len(self._tracked) and not any(self._issued.values()):
             self._state = TransitionState.DONE
         return effects
 
@@ -206,6 +221,26 @@ class TransitionMachine:
             after.open_inputs -= 1
             if not after.open_inputs:
                 self._make_ready(after)
+
+    def foresee(self, cib: Cib, command: RecordResults) -> None:
+        """Results stand in this leader's log, and will be applied before whatever is ordered now: do not wait for it.
+
+        Only plain success is foreseen, of orders that are open and wanted; all else is taken in once it is applied. So
+        is what was foreseen, then: should it not come true, the walk ends there as it would have.
+        """
+        status = cib.status.nodes.get(command.node)
+        if self._state is not TransitionState.RUNNING or status is None:
+            return
+        if status.state is not NodeState.ONLINE or status.incarnation != command.incarnation:
+            return
+        for result in command.results:
+            order = status.orders.get(result.order) if result.order is not None else None
+            tracked = self._issued.get(command.node, {}).get(order.key) if order is not None else None
+            if order is None or order.is_voided or tracked is None or tracked.stage is _Stage.DONE:
+                continue
+            if _will_succeed(order, result):
+                tracked.is_committed = True
+                self._finish(tracked)
 
     def refused(self, cib: Cib, text: str) -> Sequence[Effect]:
         """A batch of orders was refused: the world is not what the plan thought."""
@@ -242,7 +277,8 @@ class TransitionMachine:
                 if not _succeeded(cib, tracked.action, key):
                     return f"{tracked.action.key} on {node} did not end as expected"
                 del issued[key]
-                self._finish(tracked)
+                if tracked.stage is not _Stage.DONE:
+                    self._finish(tracked)
         return ""
 
     def _overtaken(self, cib: Cib) -> str:
@@ -473,6 +509,20 @@ def _succeeded(cib: Cib, action: GraphAction, key: OrderKey) -> bool:
     if record is None or record.order != key:
         return action.is_probe and action.resource in status.probed
     return not record.is_failure and record.exit_code is action.target_exit_code
+
+
+def _will_succeed(order: Order, result: OperationResult) -> bool:
+    """Tell whether a result, once it is applied, will be the end that its order's action expects."""
+    if order.action is ActionName.NOTIFY:
+        return True
+    return (
+        order.action in FORESEEN
+        and result.kind is ResultKind.FINISHED
+        and result.operation == order.action
+        and result.status is ExecutionStatus.DONE
+        and result.exit_code is order.target_exit_code
+        and result.target_exit_code is order.target_exit_code
+    )
 
 
 def _batches(orders: Sequence[Order]) -> Iterator[tuple[Order, ...]]:

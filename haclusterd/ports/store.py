@@ -64,6 +64,19 @@ class PeerPlaces:
 
 
 @dataclass(frozen=True, slots=True)
+class Appended:
+    """An entry for which `StateMachine.is_awaited` stands in the log of this node, which leads `term`.
+
+    It is not committed. Whatever this node proposes for this very term from now on stands behind it: that is applied
+    after this entry or never. Left out when there is no room for it; nothing but speed may depend on it.
+    """
+
+    index: int
+    term: Term
+    entry: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Applied:
     """One committed entry was folded into the state; `outcome` is what `StateMachine.apply` returned."""
 
@@ -108,7 +121,7 @@ class LearnersReady:
     learners: tuple[NodeName, ...]
 
 
-StoreEvent = Applied | Restored | LeadershipChanged | VoterLinks | LearnersReady
+StoreEvent = Appended | Applied | Restored | LeadershipChanged | VoterLinks | LearnersReady
 
 
 class StateMachine(Protocol):
@@ -116,6 +129,10 @@ class StateMachine(Protocol):
 
     def appended(self, entry: bytes) -> None:
         """See an entry that this node is about to acknowledge."""
+        ...
+
+    def is_awaited(self, entry: bytes) -> bool:
+        """Tell, on the leader and quickly, whether the main loop is to see this entry before it is committed."""
         ...
 
     def removed(self, entry: bytes) -> None:
@@ -179,8 +196,18 @@ class Store(Protocol):
         """Begin; events are delivered on the main loop, in order. Raises StoreDamaged or StoreRefused."""
         ...
 
-    def propose(self, entry: bytes) -> bool:
-        """Ask for `entry` to be appended; False when too much is in flight (try again later)."""
+    def propose(self, entry: bytes, term: Term | None = None) -> bool:
+        """Ask for `entry` to be appended; False when too much is in flight (try again later).
+
+        With `term`: only by this node, and only while it leads that term; otherwise the entry is dropped.
+        """
+        ...
+
+    def considered(self, index: int) -> None:
+        """Tell that what follows from the entries shown as `Appended` up to `index` is proposed.
+
+        The leader's next write waits a moment for that, so that one sync serves both.
+        """
         ...
 
     def transfer_leadership(self, to: NodeName) -> None:

@@ -46,6 +46,7 @@ from haclusterd.ports.clock import Timer
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.event_log import Priority
 from haclusterd.ports.store import (
+    Appended,
     Applied,
     LeadershipChanged,
     LearnersReady,
@@ -55,6 +56,7 @@ from haclusterd.ports.store import (
     VoterLinks,
 )
 from haclusterd.runtime.draining import Draining
+from haclusterd.runtime.hand_over import HandOver
 from haclusterd.runtime.history_keeper import HistoryKeeper
 from haclusterd.runtime.history_rows import rows_of, version_of
 from haclusterd.runtime.pacer_news import PacerNews
@@ -67,10 +69,6 @@ from haclusterd.runtime.settings import NodeSettings
 
 CATCH_UP_MS = 3_000
 """How long after its start a daemon without a leader is expected to find one."""
-TRANSFER_PATIENCE_MS = 5_000
-"""How long a leader tries to hand over to whom a person wants."""
-TRANSFER_PAUSE_MS = 1000
-"""Between two attempts to hand the leadership over."""
 HISTORY_STOP_MS = 1000
 """How long the end of this daemon may wait for its history."""
 DC_KEYS = ("form:", "dc:", "lost:", "lied:", "orders:", "void:", "fence:", "fenced:", "fence-failed:", "forget:",
@@ -140,10 +138,9 @@ class NodeRuntime:
         self._pacer_news = PacerNews(settings)
         self.round_trips = RoundTrips()
         """What the network takes to the peers and back."""
-        self._transfer_after = Instant(0)
-        self._wanted_leader: NodeName | None = None
-        """Whom a person wants to lead."""
-        self._wanted_until = Instant(0)
+        self._hand_over = HandOver()
+        self._appended: int | None = None
+        """The newest entry of this leader's log that was shown before its commit, and is not considered yet."""
         self._is_retired = False
         self._draining = Draining(after(now, self._timing.lease_ms))
         self._safe_mode = SafeMode()
@@ -294,6 +291,9 @@ class NodeRuntime:
 
     def _store_event(self, event: StoreEvent) -> None:
         match event:
+            case Appended(index=index, term=term, entry=entry):
+                self._controller.foresee(self._cib, term, entry)
+                self._appended = index
             case Applied(index=index, outcome=outcome):
                 assert isinstance(outcome, CibApplied)
                 self._ports.planner.applied(event)
@@ -335,9 +335,7 @@ class NodeRuntime:
         self._follow_members()
         command = outcome.envelope.command if outcome.envelope is not None else None
         if isinstance(command, RequestLeader) and outcome.refusal is None:
-            self._wanted_leader = command.node
-            self._wanted_until = after(self._ports.clock.now(), TRANSFER_PATIENCE_MS)
-            self._transfer_after = Instant(0)
+            self._hand_over.want(command.node, self._ports.clock.now())
         self._proposer.applied(outcome)
 
     def _log_change(self, index: int, change: Change) -> None:
@@ -432,6 +430,9 @@ class NodeRuntime:
         self._step_membership()
         self._step_hands()
         self._step_controller(changes)
+        if self._appended is not None:
+            self._ports.store.considered(self._appended)
+            self._appended = None
         self._proposer.step(self._ports.clock.now())
         self._hand_over_as_wanted()
         for watcher in tuple(self._watchers):
@@ -533,7 +534,7 @@ class NodeRuntime:
             self._controller.deadline() if not self._safe_mode.reason else NEVER,
             self._proposer.deadline(),
             self._learners.deadline() if self._controller.is_dc else NEVER,
-            self._transfer_after if self._wanted_leader is not None and self._leadership.is_self else NEVER,
+            self._hand_over.deadline() if self._leadership.is_self else NEVER,
             self._draining.deadline(is_led=self._leadership.leader is not None, now=moment.now),
         )
         if self._timer is not None:
@@ -627,18 +628,14 @@ class NodeRuntime:
         self._perform_all(self._controller.applied(command, applied.refusal, applied.cib, self.moment()))
 
     def _hand_over_as_wanted(self) -> None:
-        """Let whom a person wants lead: tried again, because only a voter that has the whole log can take over."""
-        is_over = self._leadership.leader == self._wanted_leader or self._ports.clock.now() >= self._wanted_until
-        if self._wanted_leader is None or is_over:
-            self._wanted_leader = None
-        elif self._leadership.is_self:
-            self._transfer(self._wanted_leader)
+        """Let whom a person wants lead."""
+        wanted = self._hand_over.wanted(self._leadership.leader, self._ports.clock.now())
+        if wanted is not None and self._leadership.is_self:
+            self._transfer(wanted)
 
     def _transfer(self, to: NodeName) -> None:
-        now = self._ports.clock.now()
-        if now < self._transfer_after:
+        if not self._hand_over.may_try(self._ports.clock.now()):
             return
-        self._transfer_after = after(now, TRANSFER_PAUSE_MS)
         self._log("effect.transfer-leadership", Priority.NOTICE, to=str(to))
         self._ports.store.transfer_leadership(to)
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.codec import encode_envelope
-from haclusterd.cib.commands import Command, Envelope
-from haclusterd.model.ids import NodeName, RequestId
+from haclusterd.cib.commands import Command, Envelope, IssueOrders
+from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.ports.store import MAX_ENTRY_BYTES, Store
 
@@ -43,6 +43,8 @@ class _Pending:
     request: RequestId
     envelope: Envelope
     entry: bytes
+    term: Term | None
+    """In which alone it counts."""
     done: Done | None
     send_at: Instant
     is_sent: bool = False
@@ -78,7 +80,7 @@ class Proposer:
         entry = encode_envelope(envelope)
         if len(entry) > MAX_ENTRY_BYTES:
             raise EntryTooLarge(f"{type(command).__name__} of {len(entry)} bytes; the limit is {MAX_ENTRY_BYTES}")
-        pending = _Pending(key, request, envelope, entry, done, now)
+        pending = _Pending(key, request, envelope, entry, _only_term(command), done, now)
         self._pending[key] = pending
         self._by_request[request] = pending
         self.step(now)
@@ -95,7 +97,7 @@ class Proposer:
             if pending.send_at > now:
                 continue
             must_wait = not pending.is_sent and sent >= IN_FLIGHT_MAX
-            if must_wait or not self._store.propose(pending.entry):
+            if must_wait or not self._store.propose(pending.entry, pending.term):
                 pending.send_at = after(now, FULL_PAUSE_MS)
                 continue
             sent += not pending.is_sent
@@ -132,3 +134,11 @@ class Proposer:
     def deadline(self) -> Instant:
         """Return when `step` is wanted next."""
         return min((pending.send_at for pending in self._pending.values()), default=NEVER)
+
+
+def _only_term(command: Command) -> Term | None:
+    """Return the only term in whose log a command may stand; None: any.
+
+    Orders may rest on results that stand before them in their leader's log and are not committed yet.
+    """
+    return command.dc_term if isinstance(command, IssueOrders) else None

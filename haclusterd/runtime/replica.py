@@ -26,6 +26,8 @@ NEVER_JOINED = Incarnation("never-joined", "0" * 16)
 """Stands for the incarnation of a member that is declared lost without ever having joined."""
 DECLARES_LOSS = (b"Lost", b"RequestFence")
 """What the encoding of an entry that declares a loss contains: all others are passed over without decoding."""
+RESULTS = b"RecordResults"
+"""Likewise of an entry with the results of orders."""
 
 GIVEN_UP = frozenset({NodeState.LOST, NodeState.FENCED})
 
@@ -104,6 +106,10 @@ class Replica:
         if loss is not None and self._rules.withdraw_echo:
             self._announced[loss] += 1
             self._withdrawals.withdraw(*loss)
+
+    def is_awaited(self, entry: bytes) -> bool:
+        """Tell whether the DC can go on from it: what an executor did makes the next orders possible."""
+        return RESULTS in entry
 
     def removed(self, entry: bytes) -> None:
         """Take back an entry that was never applied."""

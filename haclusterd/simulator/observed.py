@@ -18,6 +18,10 @@ class ObservedMachine:
         """See `StateMachine.appended`."""
         self._inner.appended(entry)
 
+    def is_awaited(self, entry: bytes) -> bool:
+        """See `StateMachine.is_awaited`."""
+        return self._inner.is_awaited(entry)
+
     def removed(self, entry: bytes) -> None:
         """See `StateMachine.removed`."""
         self._inner.removed(entry)
@@ -84,10 +88,14 @@ class ObservedStore:
 
         self._inner.start(show_and_deliver)
 
-    def propose(self, entry: bytes) -> bool:
+    def propose(self, entry: bytes, term: Term | None = None) -> bool:
         """See `Store.propose`."""
         self._proposal_seen(entry)
-        return self._inner.propose(entry)
+        return self._inner.propose(entry, term)
+
+    def considered(self, index: int) -> None:
+        """See `Store.considered`."""
+        self._inner.considered(index)
 
     def transfer_leadership(self, to: NodeName) -> None:
         """See `Store.transfer_leadership`."""

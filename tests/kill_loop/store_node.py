@@ -45,6 +45,9 @@ class WordsAndRegister:
     def appended(self, entry: bytes) -> None:
         self.tail.append(entry)
 
+    def is_awaited(self, entry: bytes) -> bool:
+        return False
+
     def removed(self, entry: bytes) -> None:
         assert self.tail.pop() == entry
 

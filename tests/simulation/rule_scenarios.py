@@ -7,7 +7,7 @@ The stories are those of docs/design/0004-rules-and-scenarios.md.
 import pytest
 
 from haclusterd.cib import apply as cib_apply
-from haclusterd.cib.commands import RecordResults, RequestFence, SetTransientAttribute
+from haclusterd.cib.commands import Lost, RecordResults, RequestFence, SetTransientAttribute
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.graph import Plan, TransitionGraph
 from haclusterd.model.ids import NodeName, ResourceId
@@ -154,9 +154,16 @@ def order_of_an_aborted_plan(rules: SafetyRules) -> None:
 
 
 def old_dc_speaks_late(rules: SafetyRules) -> None:
-    """The DC plans while its Raft thread hangs; when that goes on, another is DC, and the old orders come to it."""
+    """The DC plans while its Raft thread hangs; when that goes on, another is DC.
+
+    Its orders die where they waited, because they count in the log of their own term only. What else a DC says is not
+    bound like that, nor are the orders of older versions: it is put into the log here by hand.
+    """
     cluster = formed(rules)
     dc = cluster.dc()
+    controller = cluster.cib.status.controller
+    assert controller is not None
+    incarnation = cluster.incarnation_at(NodeName("n3"))
     cluster.hang_main_loop(dc)
     cluster.configure([configurations.primitive("extra")])
     cluster.run_for(100)
@@ -165,6 +172,8 @@ def old_dc_speaks_late(rules: SafetyRules) -> None:
     cluster.until(lambda: cluster.dc() != dc, 5000, "another DC")
     cluster.run_for(2000)
     cluster.resume_threads(dc)
+    cluster.administer(Lost(NodeName("n3"), incarnation, controller.term, "not heard"))
+    cluster.run_for(3000)
     cluster.until(cluster.is_settled, 20_000, "settled")
 
 

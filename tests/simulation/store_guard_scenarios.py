@@ -13,11 +13,11 @@ from haclusterd.adapters.raft_journal import JOURNAL_NAME, _Rewrite, decode_jour
 from haclusterd.adapters.raft_snapshot import SNAPSHOT_NAME
 from haclusterd.model.ids import NodeName
 from haclusterd.model.requests import Options, Progress, Request, Response
-from haclusterd.ports.store import Applied, LeadershipChanged, StoreDamaged, StoreRefused
+from haclusterd.ports.store import Appended, Applied, LeadershipChanged, StoreDamaged, StoreRefused
 from haclusterd.simulator.clients import CALLER
 from haclusterd.simulator.linearizability import Kind, Operation, judge_register
 from haclusterd.simulator.scenario import Cluster
-from tests.simulation.store_world import CLUSTER, SimulatedNode, World
+from tests.simulation.store_world import AWAITED, CLUSTER, SimulatedNode, World
 
 
 def write(world: World, name: NodeName, count: int, label: bytes, pause_ms: int = 20) -> None:
@@ -410,6 +410,25 @@ def a_flood_of_proposals() -> None:
         if number % 50 == 0:
             core.tick()
     assert taken <= 1_000, f"{taken} proposals were taken"
+    settle(world)
+
+
+# -- answers before the commit ----------------------------------------------------------------------------------------
+
+
+def an_answer_comes_after_its_term() -> None:
+    """A leader goes on from an entry that nobody else has; when it says so, another one leads, and gets that."""
+    world = World(21)
+    old = world.wait_for_leader()
+    world.run(500)
+    cut(world, [old])
+    write(world, old, 1, AWAITED)
+    [event] = [each for _, name, each in world.events if name == old and isinstance(each, Appended)]
+    world.run_until(lambda: world.leader() not in (None, old))
+    world.heal()
+    world.run_until(lambda: world.nodes[old].core.status().leader == world.leader())
+    world.answer(world.nodes[old], world.nodes[old].life, event)
+    world.run(2_000)
     settle(world)
 
 

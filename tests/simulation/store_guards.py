@@ -76,6 +76,8 @@ class StoreGuards:
     """Who has no vote does not stand for election (Raft thesis §4.2.1)."""
     voters_are_taken_back: bool = True
     """When a change of the voters is truncated, the voters before it count again (Raft thesis §4.1)."""
+    answers_keep_their_term: bool = True
+    """What is proposed because of an entry that is not committed stands behind it, or in no log (safety.md §1)."""
     consistent_reads_go_through_the_log: bool = True
     """A read with `--consistent` is answered after an entry of its own was applied (safety.md §7)."""
 
@@ -229,6 +231,11 @@ def _tell_no_removals(patch: Patch) -> None:
     patch.setattr(RaftCore, "removed", lambda *_: None)
 
 
+def _forget_whose_turn_it_was(patch: Patch) -> None:
+    original = RaftCore.propose
+    patch.setattr(RaftCore, "propose", lambda self, entry, _term=None: original(self, entry))
+
+
 def _read_at_once(patch: Patch) -> None:
     patch.setattr(_Dialogue, "_confirm", _Dialogue._run)
 
@@ -279,6 +286,7 @@ CARELESS: dict[str, Callable[[Patch], None]] = {
     "leaders_have_votes": _switch("_keeps_own_vote"),
     "learners_do_not_campaign": _let_learners_campaign,
     "voters_are_taken_back": _keep_voters,
+    "answers_keep_their_term": _forget_whose_turn_it_was,
     "consistent_reads_go_through_the_log": _read_at_once,
 }
 """What stands in the place of each guard."""

@@ -15,7 +15,7 @@ from haclusterd.ports.store import VoterSet
 from haclusterd.simulator.command_line import main
 from haclusterd.simulator.faults import Drawn, FaultRun, Kind, draw_plan
 from haclusterd.simulator.swarm import Outcome
-from tests.simulation.store_world import World, spell_voters
+from tests.simulation.store_world import AWAITED, World, spell_voters
 
 SAFETY_MS = 60_000
 MEMBERS_CHANGE_EVERY = 3
@@ -206,7 +206,8 @@ class Writer:
         size = self.chance.choice((0, 0, 0, 50, 5000))
         if node.is_alive and not node.is_paused:
             self.written += 1
-            node.core.propose(b"%d %s " % (self.written, node.name.encode()) + b"x" * size)
+            head = self.chance.choice((b"", b"", b"", AWAITED))
+            node.core.propose(head + b"%d %s " % (self.written, node.name.encode()) + b"x" * size)
             node.core.tick()
         self.world.after(self.chance.randrange(*self.pause_us), self.write)
 

@@ -16,7 +16,7 @@ from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
 from haclusterd.model.steps import Steps
-from haclusterd.ports.store import Applied, LeadershipChanged, Restored, StoreEvent, VoterSet
+from haclusterd.ports.store import Appended, Applied, LeadershipChanged, Restored, StoreEvent, VoterSet
 
 CLUSTER = "11111111-2222-3333-4444-555555555555"
 
@@ -84,6 +84,13 @@ class SimulatedDisk:
         self.written = dict(self.durable)
 
 
+AWAITED = b"go on "
+"""With this begin the entries for which somebody waits."""
+RESTS_ON = b"rests on "
+ANSWER_US = (100, 6_000)
+"""How long a main loop thinks about such an entry."""
+
+
 class ListMachine:
     """An append-only list with a running digest; counts what it was shown."""
 
@@ -96,6 +103,9 @@ class ListMachine:
 
     def appended(self, entry: bytes) -> None:
         self.tail.append(entry)
+
+    def is_awaited(self, entry: bytes) -> bool:
+        return entry.startswith(AWAITED)
 
     def removed(self, entry: bytes) -> None:
         assert self.tail.pop() == entry
@@ -565,9 +575,17 @@ class World:
 
     def observe(self, node: SimulatedNode, event: StoreEvent) -> None:
         self.events.append((self.now_us, node.name, event))
-        if isinstance(event, Applied):
+        if isinstance(event, Appended):
+            life = node.life
+            self.after(self.chance.randint(*ANSWER_US), lambda: self.answer(node, life, event))
+        elif isinstance(event, Applied):
             known = self.history.setdefault(event.index, event.outcome)
             assert known == event.outcome, f"{node.name} applied another entry at {event.index}"
+            if known[0].startswith(RESTS_ON):
+                ground, _, entry = known[0].removeprefix(RESTS_ON).partition(b" ")
+                assert int(ground) < event.index, f"{known[0]!r} stands before what it rests on"
+                decided = self.history.get(int(ground), (b"",))[0]
+                assert decided == entry, f"{known[0]!r} rests on what was never decided"
             is_new = known[0] not in self.acknowledged
             self.acknowledged.setdefault(known[0], event.index)
             if is_new and self.crash_all_at_acknowledgement:
@@ -580,6 +598,13 @@ class World:
         elif isinstance(event, LeadershipChanged) and event.is_self:
             leader = self.leaders.setdefault(event.term, node.name)
             assert leader == node.name, f"{leader} and {node.name} both lead term {event.term}"
+
+    def answer(self, node: SimulatedNode, life: int, event: Appended) -> None:
+        """Propose what follows from an entry that is not committed yet."""
+        if not node.is_alive or node.life != life or node.is_paused:
+            return
+        node.core.propose(RESTS_ON + b"%d %s" % (event.index, event.entry), event.term)
+        node.core.considered(event.index)
 
     def leader(self) -> NodeName | None:
         names = [name for name in self.names if self.nodes[name].is_alive and self.nodes[name].core.status().is_leader]

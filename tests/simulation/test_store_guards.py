@@ -37,6 +37,7 @@ NEEDED: tuple[tuple[str, Scenario], ...] = (
     ("leaders_have_votes", voters.the_leader_is_to_lose_its_vote),
     ("learners_do_not_campaign", voters.learners_outlive_the_leader),
     ("voters_are_taken_back", voters.a_change_that_nobody_else_had),
+    ("answers_keep_their_term", scenarios.an_answer_comes_after_its_term),
     ("consistent_reads_go_through_the_log", scenarios.a_cut_off_node_is_asked),
 )
 """Guards and their scenarios."""

@@ -6,12 +6,13 @@ import pytest
 
 from haclusterd.cib import commands
 from haclusterd.cib.changes import Change, Refusal, RefusalCode
+from haclusterd.cib.codec import encode_envelope
 from haclusterd.machines.controller import REFUSED_PAUSE_MS, ControllerMachine
 from haclusterd.machines.effects import AskForPlan, Effect, Note, TransferLeadership
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.graph import ActionKind, GraphAction, Plan, TransitionGraph
-from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
@@ -361,6 +362,28 @@ def test_orders_that_were_answered_at_once_count_as_committed() -> None:
 
 
 # -- handing over -----------------------------------------------------------------------------------------------------
+
+
+def test_results_in_its_own_log_are_gone_on_from_and_those_in_another_terms_are_not() -> None:
+    dc = Dc()
+    graph = {1: act(1, ActionName.START), 2: act(2, ActionName.START, WEB, after=[1])}
+    dc.plan = Plan(TransitionGraph(graph), {})
+    [issued] = commands_of(dc.step())
+    assert isinstance(issued, commands.IssueOrders)
+    dc.change(issued)
+    [wanted] = issued.orders
+    started = OperationResult(
+        ResultKind.FINISHED, wanted.key, DB, "start", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
+    )
+    results = commands.RecordResults(N2, life(N2), (started,))
+    entry = encode_envelope(commands.Envelope(RequestId("n2:1"), N2, WallTime(0), results))
+    dc.controller.foresee(dc.cluster.cib, Term(TERM + 1), entry)
+    dc.controller.foresee(dc.cluster.cib, TERM, b"RecordResults of a later version")
+    assert commands_of(dc.step()) == []
+    dc.controller.foresee(dc.cluster.cib, TERM, entry)
+    [following] = commands_of(dc.step())
+    assert isinstance(following, commands.IssueOrders)
+    assert [each.resource for each in following.orders] == [WEB]
 
 
 def test_a_dc_that_is_declared_lost_hands_over() -> None:

@@ -1,6 +1,7 @@
 """How a graph is walked: what is issued when, what ends the walk, what holds it up."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -104,6 +105,13 @@ class Walk:
         self, resource: ResourceId = DB, exit_code: ExitCode | None = None, kind: ResultKind = ResultKind.FINISHED
     ) -> Sequence[Effect]:
         """Let the executor answer the open order of a resource; then step."""
+        applied = self.cluster.must(self.result(resource, exit_code, kind))
+        return self.step(*applied.changes)
+
+    def result(
+        self, resource: ResourceId = DB, exit_code: ExitCode | None = None, kind: ResultKind = ResultKind.FINISHED
+    ) -> commands.RecordResults:
+        """Return what the executor would say of the open order of a resource."""
         wanted = self.open_order(resource)
         code = wanted.target_exit_code if exit_code is None else exit_code
         self.call_id += 1
@@ -120,8 +128,12 @@ class Walk:
             run_at=WallTime(0),
             target_exit_code=wanted.target_exit_code,
         )
-        applied = self.cluster.must(commands.RecordResults(wanted.node, wanted.incarnation, (result,)))
-        return self.step(*applied.changes)
+        return commands.RecordResults(wanted.node, wanted.incarnation, (result,))
+
+    def foresee(self, command: commands.RecordResults) -> list[commands.Command]:
+        """Show results that stand in the log; return what is proposed then, and is not committed yet."""
+        self.machine.foresee(self.cluster.cib, command)
+        return commands_of(self.machine.step(self.cluster.cib, (), moment(1000)))
 
 
 MOVE = (
@@ -236,6 +248,74 @@ def test_a_refused_batch_ends_the_walk() -> None:
     walk.machine.refused(walk.cluster.cib, "db is being started on n3")
     assert walk.machine.state is TransitionState.ABORTED
     assert walk.machine.abort_reason == "db is being started on n3"
+
+
+# -- what stands in the log already ----------------------------------------------------------------------------------
+
+
+def test_a_success_in_the_log_lets_the_next_order_out_before_it_is_applied() -> None:
+    walk = moving()
+    stopped = walk.result()
+    [start] = walk.foresee(stopped)
+    assert isinstance(start, commands.IssueOrders)
+    assert [(each.action, each.node) for each in start.orders] == [(ActionName.START, N3)]
+    assert walk.foresee(stopped) == [], "a result may come twice"
+    applied = walk.cluster.must(stopped)
+    walk.cluster.must(start)
+    walk.step(*applied.changes)
+    walk.answer()
+    assert walk.issued == ["db_stop on n2", "db_monitor on n3"]
+
+
+def test_an_order_that_rests_on_a_result_is_refused_without_it() -> None:
+    walk = moving()
+    [start] = walk.foresee(walk.result())
+    refusal = walk.cluster.put(start).refusal
+    assert refusal is not None
+    assert "may be active on n2" in refusal.text
+
+
+def test_a_walk_has_not_ended_before_all_its_results_are_applied() -> None:
+    walk = Walk(act(1, ActionName.START))
+    walk.step()
+    started = walk.result()
+    walk.foresee(started)
+    assert walk.machine.state is TransitionState.RUNNING
+    walk.step(*walk.cluster.must(started).changes)
+    assert walk.machine.state is TransitionState.DONE
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "kind"),
+    [(ExitCode.ERROR, ResultKind.FINISHED), (None, ResultKind.NOT_BEGUN), (None, ResultKind.UNKNOWN)],
+)
+def test_nothing_but_success_is_foreseen(exit_code: ExitCode | None, kind: ResultKind) -> None:
+    walk = moving()
+    assert walk.foresee(walk.result(DB, exit_code, kind)) == []
+    assert walk.machine.state is TransitionState.RUNNING
+
+
+def test_a_probe_is_waited_for_whatever_it_finds() -> None:
+    walk = Walk(act(1, ActionName.MONITOR, is_probe=True), act(2, ActionName.START, node=N3, after=[1]))
+    walk.step()
+    assert walk.foresee(walk.result()) == []
+
+
+def test_results_of_another_life_or_of_an_unwanted_order_are_not_foreseen() -> None:
+    walk = moving()
+    stopped = walk.result()
+    assert walk.foresee(replace(stopped, incarnation=life(N2, token=2))) == []
+    assert walk.foresee(replace(stopped, node=NodeName("stranger"))) == []
+    walk.cluster.void(walk.open_order().key)
+    walk.machine.foresee(walk.cluster.cib, stopped)
+    assert not any(isinstance(each, commands.IssueOrders) for each in commands_of(walk.step()))
+
+
+def test_what_was_foreseen_and_comes_otherwise_ends_the_walk() -> None:
+    walk = moving()
+    walk.foresee(walk.result())
+    walk.answer(exit_code=ExitCode.ERROR)
+    assert walk.machine.state is TransitionState.ABORTED
 
 
 # -- what holds it up -------------------------------------------------------------------------------------------------

@@ -110,6 +110,8 @@ class HandLog:
         self._replica = replica
         self._deliver: Callable[[StoreEvent], None] | None = None
         self.entries: list[bytes] = []
+        self.terms: list[Term | None] = []
+        self.considered_index = 0
         self.index = 0
         self.term = Term(1)
         self.handed_to: list[NodeName] = []
@@ -119,10 +121,14 @@ class HandLog:
     def start(self, deliver: Callable[[StoreEvent], None]) -> None:
         self._deliver = deliver
 
-    def propose(self, entry: bytes) -> bool:
+    def propose(self, entry: bytes, term: Term | None = None) -> bool:
         if entry not in self.entries:
             self.entries.append(entry)
+            self.terms.append(term)
         return True
+
+    def considered(self, index: int) -> None:
+        self.considered_index = index
 
     def transfer_leadership(self, to: NodeName) -> None:
         self.handed_to.append(to)

@@ -15,7 +15,7 @@ from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.ports.crashes import CrashRecord
-from haclusterd.ports.store import Restored
+from haclusterd.ports.store import Appended, Restored
 from tests.unit.machines.situations import primitive
 from tests.unit.runtime.one_daemon import N1, N2, N3, START, Daemon
 
@@ -176,6 +176,20 @@ def test_a_life_that_fences_does_not_end_before_its_agent_and_the_answer_is_told
 
 
 # -- the DC -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_leader_looks_at_results_before_they_are_committed_and_says_so() -> None:
+    daemon = Daemon().form(leader=N1)
+    issue(daemon, order(daemon, "a"))
+    daemon.clock.run()
+    daemon.agents.finish("a")
+    daemon.clock.run()
+    [entry] = daemon.store.entries
+    daemon.store.tell(Appended(daemon.store.index + 1, Term(1), entry))
+    assert daemon.store.considered_index == 0
+    daemon.clock.run()
+    assert daemon.store.considered_index == daemon.store.index + 1
+    assert "a" in daemon.cib.status.nodes[N1].orders
 
 
 def test_a_deposed_dc_repeats_nothing_of_its_office() -> None:

@@ -23,6 +23,7 @@ class Log:
     def __init__(self) -> None:
         self.has_room = True
         self.entries: list[bytes] = []
+        self.terms: list[Term | None] = []
         self.cib = Cib()
         self.effects: list[str] = []
         self.put(commands.FormCluster("uuid", "test", (Member(N1, ()),)), RequestId("form"))
@@ -30,10 +31,14 @@ class Log:
     def start(self, deliver: object) -> None:
         del deliver
 
-    def propose(self, entry: bytes) -> bool:
+    def propose(self, entry: bytes, term: Term | None = None) -> bool:
         if self.has_room:
             self.entries.append(entry)
+            self.terms.append(term)
         return self.has_room
+
+    def considered(self, index: int) -> None:
+        del index
 
     def transfer_leadership(self, to: NodeName) -> None:
         del to
@@ -139,6 +144,14 @@ def test_fewer_requests_are_in_flight_than_the_cib_remembers_and_those_that_wait
     node.commit(0)
     node.wait(FULL_PAUSE_MS)
     assert len(node.log.entries) == IN_FLIGHT_MAX + 1
+
+
+def test_orders_are_bound_to_their_term_and_nothing_else_is() -> None:
+    node = Node()
+    node.intend("a")
+    node.proposer.propose("orders", commands.IssueOrders(Term(7), ()), node.now, WallTime(0))
+    node.wait(REPEAT_MS)
+    assert node.log.terms == [None, 7, None, 7]
 
 
 def test_what_is_forgotten_is_not_repeated_and_tells_nobody() -> None:

@@ -1,0 +1,32 @@
+"""Blocking work beside the Raft thread: syncs and snapshot files.
+
+Invariant: an error of the world is a result here, never an exception on another thread; who gets it decides what it
+means. Work touches files and nothing of the Raft thread's.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Worker(Protocol):
+    """Runs blocking work. At most one sync and one snapshot job are under way at a time."""
+
+    def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
+        """Run `work` elsewhere and later call `done(result)` on the Raft thread, never inside this call.
+
+        The simulator runs `work` and `done` together at the completion event: what a crash prevents before it was
+        never synced.
+        """
+        ...
+
+
+def catching(work: Callable[[], object]) -> Callable[[], object]:
+    """Return `work` with the world's error as its result."""
+
+    def run() -> object:
+        try:
+            return work()
+        except OSError as error:
+            return error
+
+    return run
