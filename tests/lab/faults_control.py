@@ -49,8 +49,8 @@ def unprotected(lab: Lab, chance: random.Random) -> Played:
         _judge(_seen(lab), lab)
     finally:
         lab.heal()
-        lab.until("somebody to take the configuration", lambda: bool(lab.dc()) and lab.has_formed(), SUCCESSOR_S)
-        lab.script("property no-quorum-policy=stop")
+        # A daemon may be reset while it is asked; what stayed ignored would spoil every fault that comes after.
+        lab.until("the policy to be as before", lambda: lab.takes("property no-quorum-policy=stop"), SUCCESSOR_S)
     return Played(may_be_fenced=tuple(lab.machines), bound_ms=60_000)
 
 

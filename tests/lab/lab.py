@@ -126,6 +126,11 @@ class Lab(Site):
         if answer is None or answer.exit:
             raise LabError(f"the configuration was refused: {answer and answer.reports}")
 
+    def takes(self, *lines: str) -> bool:
+        """Try to change the configuration; tell whether it did. Whoever is asked may end at that moment."""
+        answer = self.answer("configure.script", text="\n".join(lines) + "\n", source="lab")
+        return answer is not None and not answer.exit
+
     def write(self) -> None:
         """Let the cluster commit something that every node must put on its disk."""
         self._written += 1
