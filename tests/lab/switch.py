@@ -44,7 +44,10 @@ class Switch:
         )
         self._lock = threading.Lock()
         for ring in RINGS:
-            self.ip("link", "add", f"br{ring}", "type", "bridge", "forward_delay", "0", "mcast_snooping", "0")
+            # Without one of its own, a bridge changes its address with its ports, and the client would be another host
+            # to the machines whenever one of them is switched off or on.
+            words = ("address", mac(CLIENT_HOST, ring), "type", "bridge", "forward_delay", "0", "mcast_snooping", "0")
+            self.ip("link", "add", f"br{ring}", *words)
             self.ip("link", "set", f"br{ring}", "up")
         self.ip("addr", "add", f"{address(CLIENT_HOST, 0)}/24", "dev", "br0")
         self.ip("link", "add", "wit0", "type", "veth", "peer", "name", "wit1")
