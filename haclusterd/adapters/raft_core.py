@@ -357,7 +357,8 @@ class RaftCore:
         self._tell()
 
     def _begin_sync(self) -> None:
-        if self._is_dead or (self._raft.is_leader and self._answer.holds(self.clock())):
+        is_waiting = self._answer.holds(self.clock())
+        if self._is_dead or (is_waiting and self._raft.is_leader):
             return
         write = self._journal.begin_write()
         if write is not None:

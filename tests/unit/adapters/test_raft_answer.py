@@ -72,6 +72,18 @@ def test_a_followers_writes_wait_for_nobody() -> None:
     assert len(bench.jobs) == 1
 
 
+def test_a_leader_that_is_deposed_while_it_waits_writes_at_once_and_is_not_woken_for_nothing() -> None:
+    bench = leading()
+    bench.core.propose(AWAITED)
+    bench.core.tick()
+    assert bench.jobs == []
+    bench.hear_append(N2, bench.term + 1, (2, 1))
+    assert len(bench.jobs) == 1
+    bench.now_ms += PATIENCE_MS
+    bench.core.tick()
+    assert bench.core.due() > bench.now_ms
+
+
 def test_a_proposal_for_one_term_enters_no_other_log() -> None:
     bench = Bench()
     bench.core.propose(b"of a term to come", Term(bench.term + 1))
