@@ -369,4 +369,5 @@ class ControllerMachine:
         """Return when `step` is wanted next."""
         if self._membership is None or self._director is None:
             return NEVER
-        return min(self._membership.deadline(), self._director.deadline(), self._recheck_at)
+        walk = NEVER if self._transition is None else self._transition.deadline()
+        return min(self._membership.deadline(), self._director.deadline(), self._recheck_at, walk)

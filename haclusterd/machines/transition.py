@@ -5,7 +5,8 @@ leader whose orders come behind them, so that these are applied after the result
 expected, and any change of the world that the plan did not know, aborts the graph: nothing more is issued, what was
 issued but not begun is voided, and the controller plans again. Orders of an older graph that are still open block the
 resources they are bound to by constraints, until their executors have answered (Pacemaker Development, "Controller":
-transition engine).
+transition engine). A recurring monitor lets starts on its node go first, for a moment: of a group that moves, the next
+member is what its users wait for.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.history import operation_key
 from haclusterd.model.ids import FenceKey, NodeName, OrderKey, Term
+from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.model.properties import ClusterProperties
@@ -37,6 +39,10 @@ ORDER_CHARACTERS = 700
 OPEN_ON_NODE_MAX = 64
 """Orders that are open on one node at a time: more than it can run at once, few enough to keep the status small and to
 be dealt with in one step."""
+
+MONITORS_WAIT_MS = 250
+"""How long a recurring monitor lets starts on its node go first: somebody waits for these."""
+STARTING = frozenset({ActionName.START, ActionName.PROMOTE, ActionName.MIGRATE_FROM})
 
 CLEAR_FAILCOUNT = "clear_failcount"
 FORGETTING = frozenset({"delete", "lrm_delete"})
@@ -101,6 +107,8 @@ class _Tracked:
     """Of an `on`: those of its node that were recorded before."""
     open_inputs: int = 0
     """How many of its inputs are not done yet."""
+    waits_until: Instant | None = None
+    """Of a recurring monitor that lets others go first: until then at the latest."""
     dependants: list["_Tracked"] = field(default_factory=list)
     """What it is an input of."""
 
@@ -147,6 +155,7 @@ class TransitionMachine:
         self._state = TransitionState.RUNNING
         self._abort_reason = ""
         self._batches = 0
+        self._deadline = NEVER
         self._foreign = frozenset(_activating(planned_for))
         """Activating orders of older transitions that the plan knew."""
         self._link()
@@ -173,6 +182,10 @@ class TransitionMachine:
         """
         waiting = (each for each in self._unfencing if not _unfencings(cib, each.action) - each.unfencings)
         return {each.action.node: each.action.reason for each in waiting if each.action.node is not None}
+
+    def deadline(self) -> Instant:
+        """Return when `step` is wanted next."""
+        return self._deadline
 
     def progress(self) -> tuple[int, int]:
         """Return (done, all) actions."""
@@ -217,10 +230,10 @@ class TransitionMachine:
     def _finish(self, tracked: _Tracked) -> None:
         tracked.stage = _Stage.DONE
         self._done += 1
-        for after in tracked.dependants:
-            after.open_inputs -= 1
-            if not after.open_inputs:
-                self._make_ready(after)
+        for following in tracked.dependants:
+            following.open_inputs -= 1
+            if not following.open_inputs:
+                self._make_ready(following)
 
     def foresee(self, cib: Cib, command: RecordResults) -> None:
         """Results stand in this leader's log, and will be applied before whatever is ordered now: do not wait for it.
@@ -340,7 +353,7 @@ class TransitionMachine:
         return [effect for tracked in waiting for effect in self._fence(cib, tracked, moment)]
 
     def _issue(self, cib: Cib, moment: Moment) -> list[Effect]:
-        chosen = self._choose(cib)
+        chosen = self._choose(cib, moment)
         orders: list[Order] = []
         for tracked in sorted(chosen, key=_RANK)[: self._room(cib)]:
             action = tracked.action
@@ -359,8 +372,9 @@ class TransitionMachine:
             effects.append(Propose(key, IssueOrders(self._term, batch)))
         return effects
 
-    def _choose(self, cib: Cib) -> list[_Tracked]:
+    def _choose(self, cib: Cib, moment: Moment) -> list[_Tracked]:
         """Return what may be ordered now: of each node the most urgent, as many as it has room for."""
+        self._deadline = NEVER
         if not any(self._ready.values()):
             return []
         guard = _Guard(cib, self._rules, self._blocked_resources(cib))
@@ -375,8 +389,21 @@ class TransitionMachine:
             if node in self._unsorted:
                 ready.sort(key=_RANK)
                 self._unsorted.discard(node)
-            chosen.extend(islice((each for each in ready if guard.admits(each.action)), room))
+            is_starting = any(_is_start(each) for each in (*ready, *issued.values()))
+            admitted = (each for each in ready if guard.admits(each.action))
+            chosen.extend(islice((each for each in admitted if not (is_starting and self._waits(each, moment))), room))
         return chosen
+
+    def _waits(self, tracked: _Tracked, moment: Moment) -> bool:
+        """Tell whether a monitor still lets the starts on its node go first."""
+        if not tracked.action.interval_ms or not tracked.action.is_named(ActionName.MONITOR):
+            return False
+        if tracked.waits_until is None:
+            tracked.waits_until = after(moment.now, MONITORS_WAIT_MS)
+        if moment.now >= tracked.waits_until:
+            return False
+        self._deadline = min(self._deadline, tracked.waits_until)
+        return True
 
     def _room(self, cib: Cib) -> int:
         limit = ClusterProperties(cib.configuration).integer("batch-limit")
@@ -475,6 +502,10 @@ def _unfencings(cib: Cib, action: GraphAction) -> frozenset[FenceKey]:
         for record in cib.status.fencing_history
         if record.outcome is FenceOutcome.UNFENCED and record.target == action.node
     )
+
+
+def _is_start(tracked: _Tracked) -> bool:
+    return tracked.stage is not _Stage.DONE and tracked.action.name in STARTING
 
 
 def _activating(cib: Cib) -> Iterator[OrderKey]:

@@ -8,11 +8,11 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.cib.changes import Change
 from haclusterd.machines.effects import Effect
-from haclusterd.machines.transition import TransitionMachine, TransitionState
+from haclusterd.machines.transition import MONITORS_WAIT_MS, TransitionMachine, TransitionState
 from haclusterd.model.configuration import AttributeSet, Group
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
-from haclusterd.model.instants import WallTime
+from haclusterd.model.instants import NEVER, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from tests.unit.machines.situations import (
@@ -348,6 +348,37 @@ def test_nothing_starts_that_a_lost_node_may_hold_whatever_the_plan_says() -> No
     walk.step()
     assert walk.issued == []
     assert walk.machine.state is TransitionState.RUNNING
+
+
+def recurring(number: int, node: NodeName = N2, name: ActionName = ActionName.MONITOR) -> GraphAction:
+    return replace(act(number, name, DB, node), interval_ms=10_000)
+
+
+def test_a_monitor_lets_a_start_on_its_node_go_first() -> None:
+    walk = Walk(recurring(1), act(2, ActionName.START, WEB), recurring(3, node=N3))
+    walk.step()
+    assert walk.issued == ["web_start on n2", "db_monitor on n3"]
+    walk.answer(WEB)
+    assert walk.issued[2:] == ["db_monitor on n2"]
+    assert walk.machine.deadline() == NEVER
+
+
+def test_a_monitor_waits_for_a_long_start_only_a_moment() -> None:
+    walk = Walk(recurring(1), act(2, ActionName.START, WEB))
+    walk.step()
+    due = walk.machine.deadline()
+    assert due == moment(1000).now + MONITORS_WAIT_MS
+    walk.take(walk.machine.step(walk.cluster.cib, (), moment(due - 1)))
+    assert walk.issued == ["web_start on n2"]
+    walk.take(walk.machine.step(walk.cluster.cib, (), moment(due)))
+    assert walk.issued == ["web_start on n2", "db_monitor on n2"]
+    assert walk.machine.deadline() == NEVER
+
+
+def test_a_monitor_is_cancelled_at_once() -> None:
+    walk = Walk(recurring(1, name=ActionName.CANCEL), act(2, ActionName.START, WEB))
+    walk.step()
+    assert walk.issued == ["db_cancel on n2", "web_start on n2"]
 
 
 def test_no_more_orders_are_open_than_the_batch_limit() -> None:
