@@ -390,7 +390,7 @@ def _rejoining() -> Cluster:
     cluster.live = live_view(
         held_joins={NodeName("n3"): "its fencing is in flight"},
         heard={NodeName("n2"): HeardFrom(40, brain="restarting", brain_since_ms=2500)},
-        pacer_errors=("udp 10.0.0.1:7400: address in use",),
+        warnings=("udp 10.0.0.1:7400: address in use",),
     )
     return cluster
 

@@ -81,6 +81,10 @@ class PacerLink:
             self._loop.call_soon(self._tell)
         return self._report
 
+    def known_report(self) -> PacerReport | None:
+        """Return the newest report that the main loop has read; any thread may ask."""
+        return self._report
+
     def lease_until(self) -> Instant:
         """Return until when this incarnation holds the lease."""
         if self._mapped is None or self._settings is None:

@@ -69,6 +69,8 @@ class RaftSettings:
     timers: RaftTimers
     learners: tuple[NodeName, ...] = ()
     """Who else is a member, likewise."""
+    boot_id: str = ""
+    """In which boot of its machine it runs: peers are told, so that a copy of it does not pass for it."""
     snapshot_every: int = 1000
     """Applied entries between two snapshots."""
     retained_entries: int = 200

@@ -288,6 +288,8 @@ class RaftThread:
         loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
         mail: RaftMail | None = None,
         heartbeat_sent: Callable[[int], None] = lambda _: None,
+        objection: Callable[[NodeName, str], str] = lambda _peer, _boot_id: "",
+        kept_out: Callable[[NodeName, str], None] = lambda _peer, _why: None,
     ) -> None:
         """Keep what is given; nothing is opened before `start`.
 
@@ -295,6 +297,8 @@ class RaftThread:
         makes a call on the main loop soon, from any thread (`loop.call_soon_threadsafe`). `fail` must end the
         process with EXIT_CODE_IO_ERROR and not return; it is called on the Raft thread, as is `alive`.
         `heartbeat_sent` is told there, while this node leads, how many milliseconds after the one before each was.
+        `objection` is asked there why a boot of a peer must not be talked to (empty: it may), and `kept_out` told when
+        a peer objects to this one.
         """
         self._settings = settings
         self._directory = directory
@@ -317,6 +321,8 @@ class RaftThread:
         self._side: RaftSide
         self._timer: asyncio.TimerHandle | None = None
         self._heartbeat_sent = heartbeat_sent
+        self._objection = objection
+        self._kept_out = kept_out
         self._heartbeat_at: Instant | None = None
         self._beat_at_s = 0.0
         """When this thread has to show life, and to look after its links, at the latest."""
@@ -462,6 +468,9 @@ class RaftThread:
             server_context=tls_context(self._credentials, is_server=True),
             client_context=tls_context(self._credentials, is_server=False),
             timers=self._settings.timers,
+            boot_id=self._settings.boot_id,
+            objection=self._objection,
+            kept_out=self._kept_out,
         )
 
     def _make_core(self, files: FilesDirectory, transport: RaftTransport) -> RaftCore:
@@ -479,7 +488,7 @@ class RaftThread:
         )
 
     def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
-        """Run blocking work on a disk thread (`raft_core.Worker`)."""
+        """Run blocking work on a disk thread (`raft_worker.Worker`)."""
         future = self._loop.run_in_executor(None, work)
         future.add_done_callback(lambda finished: self._done(done, finished.result()))
 

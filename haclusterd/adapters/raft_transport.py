@@ -4,9 +4,11 @@ The certificate's common name must be the peer's node name, and the greeting mus
 then is a frame read. Of two nodes the one with the greater name dials. A new session replaces the old one, which is
 mute from that instant on. Every link carries pings, so that a dead one is found before it is needed. All addresses of a
 peer are tried beside each other, the first one that is answered by that peer is taken; names are looked up at each try.
+A peer that was not let in because another boot of it lives is told so, and tries again.
 
-Layout: length u32 big endian, then that many bytes; length 0 is a ping. Greeting: msgpack [version, cluster, from, to].
-It must never trust a length, and never read from anyone it has not recognised.
+Layout: length u32 big endian, then that many bytes; length 0 is a ping. Greeting: msgpack [version, cluster, from, to,
+boot id]; refusal in its place: [version, "refused", why]. It must never trust a length, and never read from anyone it
+has not recognised.
 """
 
 import asyncio
@@ -31,8 +33,10 @@ from haclusterd.adapters.tls_listening import NoHandshake, forget_frames, listen
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.ports.store import PeerPlaces
 
-GREETING_VERSION = 1
-GREETING_BYTES_MAX = 512
+GREETING_VERSION = 2
+GREETING_BYTES_MAX = 1024
+REFUSED = "refused"
+BOOT_ID_LENGTH_MAX, REFUSAL_LENGTH_MAX = 64, 400
 GREETING_TIMEOUT_S = 2.0
 BACKLOG = 256
 ACCEPT_PAUSE_S, ACCEPT_RETRY_S = 0.002, 1.0
@@ -100,6 +104,12 @@ class RaftTransport:
     server_context: ssl.SSLContext
     client_context: ssl.SSLContext
     timers: RaftTimers
+    boot_id: str = ""
+    """In which boot of its machine this node runs."""
+    objection: Callable[[NodeName, str], str] = lambda _peer, _boot_id: ""
+    """Why a boot of a peer is not talked to, one of few reasons; empty: it is."""
+    kept_out: Callable[[NodeName, str], None] = lambda _peer, _why: None
+    """Told why a peer does not talk to this boot."""
     _links: Links | None = None
     _sessions: dict[NodeName, _Session] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -254,7 +264,10 @@ class RaftTransport:
             async with asyncio.timeout(GREETING_TIMEOUT_S):
                 transport = await secure(stranger.connection, self.server_context, GREETING_TIMEOUT_S, link)
                 peer = self._recognise(link)
-                await self._read_greeting(link, peer)
+                objection = self.objection(peer, await self._read_greeting(link, peer))
+            if objection:
+                link.send(msgpack.packb([GREETING_VERSION, REFUSED, objection[:REFUSAL_LENGTH_MAX]]))
+                raise GreetingRefused(objection)
             self._strangers.leave(stranger)
             self._greet(link, peer)
             await self._serve(self._open_session(peer, link))
@@ -314,7 +327,8 @@ class RaftTransport:
         try:
             async with asyncio.timeout(GREETING_TIMEOUT_S):
                 self._greet(link, peer)
-                await self._read_greeting(link, peer)
+                if objection := self.objection(peer, await self._read_greeting(link, peer)):
+                    raise GreetingRefused(objection)
         except BaseException as error:
             link.transport.abort()
             if not isinstance(error, OSError | EOFError):
@@ -387,16 +401,22 @@ class RaftTransport:
         return name
 
     def _greet(self, link: FramedLink, peer: NodeName) -> None:
-        link.send(msgpack.packb([GREETING_VERSION, self.cluster, self.node, peer]))
+        link.send(msgpack.packb([GREETING_VERSION, self.cluster, self.node, peer, self.boot_id]))
 
-    async def _read_greeting(self, link: FramedLink, peer: NodeName) -> None:
+    async def _read_greeting(self, link: FramedLink, peer: NodeName) -> str:
+        """Return the boot id that the peer runs in."""
         data = await link.frame(GREETING_BYTES_MAX)
         try:
             greeting = msgpack.unpackb(data, max_ext_len=0, max_map_len=0)
         except (ValueError, TypeError, msgpack.UnpackException):
             raise GreetingRefused(f"{peer} sent no greeting") from None
-        if greeting != [GREETING_VERSION, self.cluster, peer, self.node]:
+        if why := _refusal_in(greeting):
+            self.kept_out(peer, why)
+            raise GreetingRefused(f"{peer} does not let this node in", why)
+        boot_id = _boot_id_in(greeting)
+        if boot_id is None or greeting != [GREETING_VERSION, self.cluster, peer, self.node, boot_id]:
             raise GreetingRefused(f"{peer} is of another cluster or version", str(greeting)[:200])
+        return boot_id
 
     # A session.
 
@@ -526,6 +546,20 @@ def _fingerprint(link: FramedLink) -> str:
     """Return the SHA-256 of the peer's certificate."""
     tls = link.transport.get_extra_info("ssl_object")
     return hashlib.sha256(tls.getpeercert(binary_form=True) or b"").hexdigest()
+
+
+def _refusal_in(greeting: object) -> str:
+    """Return why a peer refuses this node; empty when it does not."""
+    if not isinstance(greeting, list) or len(greeting) != 3 or greeting[:2] != [GREETING_VERSION, REFUSED]:
+        return ""
+    why = greeting[2]
+    return why if type(why) is str and 0 < len(why) <= REFUSAL_LENGTH_MAX and why.isprintable() else ""
+
+
+def _boot_id_in(greeting: object) -> str | None:
+    boot_id = greeting[-1] if isinstance(greeting, list) and greeting else None
+    is_sound = type(boot_id) is str and len(boot_id) <= BOOT_ID_LENGTH_MAX and boot_id.isprintable()
+    return boot_id if is_sound else None
 
 
 def _encode_places(places: PeerPlaces) -> bytes:

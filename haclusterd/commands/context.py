@@ -99,7 +99,8 @@ class LiveView:
     """When this daemon started."""
     history_problem: str = ""
     """What keeps the answering node from writing its history; empty when nothing does."""
-    pacer_errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What is amiss with the answering node's pacer, and whom it keeps out."""
     holds: tuple[Hold, ...] = ()
     certificates: Mapping[NodeName, CertificateFacts] = field(default_factory=dict)
     """The certificates that the members show, and this node's own."""

@@ -66,7 +66,7 @@ def status_data(context: Context) -> dict[str, Json]:
         "moves": [_move(each) for each in moves(cib)],
         "failures": [_failure(each) for each in overview.failures],
         "fencing": _fencing(context),
-        "warnings": [] if live is None else list(live.pacer_errors),
+        "warnings": [] if live is None else list(live.warnings),
         "holds": [] if live is None else [_hold(each) for each in live.holds],
     }  # fmt: skip
 

@@ -130,6 +130,7 @@ class Daemon:
         self._spawner = Spawner() if self._group is not None else None
         self._pacer = PacerLink(installation.runtime_directory, BoottimeClock(loop), loop)
         self._mail = RaftMail()
+        self._replica = Replica(self._pacer)
         self._runtime = NodeRuntime(
             settings,
             self._ports(settings),
@@ -211,11 +212,12 @@ class Daemon:
                 voters=tuple(member.name for member in settings.members if member.is_voter),
                 learners=tuple(member.name for member in settings.members if not member.is_voter),
                 timers=RaftTimers.derive(settings.timing.node_timeout_ms),
+                boot_id=settings.boot_id,
             ),
             directory=self._installation.state_directory,
             credentials=self._installation.directory,
             addresses={member.name: member.addresses for member in settings.members},
-            machine=Replica(self._pacer),
+            machine=self._replica,
             call_main=self._call_main,
             fail=self._fail_stop,
             alive=self._pacer.stamp_raft,
@@ -223,7 +225,24 @@ class Daemon:
             loop_factory=self._loops.factory("raft"),
             mail=self._mail,
             heartbeat_sent=self._loops.heartbeats(),
+            objection=self._objection,
+            kept_out=self._kept_out,
         )
+
+    def _objection(self, peer: NodeName, boot_id: str) -> str:
+        """Judge, on the Raft thread, whether a boot of a peer may be talked to."""
+        runtime = self._runtime
+        return runtime.copied_nodes.objection(
+            peer,
+            boot_id,
+            joined=self._replica.incarnation_of(peer),
+            report=self._pacer.known_report(),
+            now=runtime.ports.clock.now(),
+            heartbeat_ms=runtime.timing.heartbeat_ms,
+        )
+
+    def _kept_out(self, peer: NodeName, why: str) -> None:
+        self._runtime.copied_nodes.kept_out(peer, why, self._runtime.ports.clock.now())
 
     def _call_main(self, call: Callable[[], None]) -> None:
         """Make a call on the main loop, from any thread; a loop that has ended needs none."""

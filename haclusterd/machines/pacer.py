@@ -45,6 +45,9 @@ STEP_SHARE = 20
 and each wakes twice in a period instead of once for every peer."""
 WATCHED_SHARE = 4
 """For T after a peer's silence has reached T, heartbeats come so many times as often."""
+SILENT_PERIODS = 3
+"""Heartbeats of a peer's boot that must be missing before another boot of that peer is believed: a machine that starts
+anew is silent before, a copy of it that starts beside it is not (`copied_nodes`)."""
 FOLLOWERS_REPORT = 4
 """Of so many heartbeats one is reported to a brain that judges nobody, when nothing has changed but ages."""
 STEADY_SHARE = 4
@@ -412,7 +415,8 @@ class PacerMachine:
     def _is_acceptable(self, peer: _Peer, heartbeat: Heartbeat, now: Instant) -> bool:
         """Return whether a heartbeat is newer than all before it, and of a life that has proved itself.
 
-        A new life is answered at once, so that it is known after one round trip.
+        Of another boot nothing is taken while the boot before is heard. A new life is answered at once, so that it is
+        known after one round trip.
         """
         newest = peer.newest
         if newest is not None and newest.incarnation == heartbeat.incarnation:
@@ -420,6 +424,8 @@ class PacerMachine:
             if is_newer:
                 peer.seen = Receipt(heartbeat.incarnation.token, heartbeat.sent_at)
             return is_newer
+        if not self._may_be_another_boot(peer, heartbeat, now):
+            return False
         is_proved = self._is_proof(heartbeat.seen, peer)
         if is_proved or peer.seen is None or peer.seen.token != heartbeat.incarnation.token:
             self._send_early(now)
@@ -427,6 +433,12 @@ class PacerMachine:
             peer.proved_at = now
         peer.seen = Receipt(heartbeat.incarnation.token, heartbeat.sent_at)
         return is_proved
+
+    def _may_be_another_boot(self, peer: _Peer, heartbeat: Heartbeat, now: Instant) -> bool:
+        newest, since = peer.newest, peer.silent_since
+        if newest is None or since is None or newest.incarnation.boot_id == heartbeat.incarnation.boot_id:
+            return True
+        return elapsed_ms(since, now) >= SILENT_PERIODS * self._timing.heartbeat_ms
 
     def _is_proof(self, seen: Receipt | None, peer: _Peer) -> bool:
         """Return whether the writer has seen a heartbeat of our present life that its older life cannot have seen."""

@@ -560,7 +560,7 @@ def live_view(runtime: NodeRuntime) -> LiveView:
         transition=TransitionProgress(*progress) if progress is not None else None,
         started_at=runtime.started_at,
         history_problem=runtime.ports.history.problem(),
-        pacer_errors=_pacer_errors(pacer_report) if pacer_report is not None else (),
+        warnings=(*_pacer_errors(pacer_report), *runtime.copied_nodes.warnings(moment.now)),
         holds=tuple(
             Hold(each.loop, each.longest_ms, each.recent_ms, each.longest_work_ms)
             for each in runtime.ports.holds.longest()
@@ -574,8 +574,8 @@ def _stale_ms(runtime: NodeRuntime, now: Instant) -> int:
     return 0 if since is None else max(1, now - since)
 
 
-def _pacer_errors(pacer_report: PacerReport) -> tuple[str, ...]:
-    return (*pacer_report.errors, *filter(None, (pacer_report.watchdog_problem,)))
+def _pacer_errors(pacer_report: PacerReport | None) -> tuple[str, ...]:
+    return () if pacer_report is None else (*pacer_report.errors, *filter(None, (pacer_report.watchdog_problem,)))
 
 
 def _heard(runtime: NodeRuntime, pacer_report: PacerReport, now: Instant) -> dict[NodeName, HeardFrom]:

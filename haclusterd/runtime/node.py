@@ -13,6 +13,7 @@ from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.cib.commands import Command, FormCluster, Join, MembersFollowed, RequestLeader
 from haclusterd.cib.levels import behind, level_of
 from haclusterd.machines.controller import ControllerMachine
+from haclusterd.machines.copied_nodes import CopiedNodes
 from haclusterd.machines.effects import (
     AskForPlan,
     CallFenceAgent,
@@ -138,6 +139,8 @@ class NodeRuntime:
         self._pacer_news = PacerNews(settings)
         self.round_trips = RoundTrips()
         """What the network takes to the peers and back."""
+        self.copied_nodes = CopiedNodes()
+        """Who must not be talked to, because it only shows a peer's certificate."""
         self._hand_over = HandOver()
         self._appended: int | None = None
         """The newest entry of this leader's log that was shown before its commit, and is not considered yet."""
@@ -611,6 +614,7 @@ class NodeRuntime:
             is_new = self._proposer.propose(key, command, moment.now, moment.wall, done)
         except (EntryTooLarge, NeedsUpgrade) as error:
             self._log("command.not-proposed", Priority.ERROR, key=key, problem=str(error))
+            self._controller.not_proposed(command)
             return
         if is_new:
             self._log("command.proposed", Priority.DEBUG, key=key, command=type(command).__name__)

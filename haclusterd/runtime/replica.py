@@ -149,6 +149,11 @@ class Replica:
             self._observe(applied)
         return applied
 
+    def incarnation_of(self, node: NodeName) -> Incarnation | None:
+        """Return under which incarnation a node joined last; None: it has not."""
+        status = self._cib.status.nodes.get(node)
+        return status.incarnation if status is not None else None
+
     def voter_set(self) -> VoterSet | None:
         """Return the voters as the CIB has them; None before the cluster is formed."""
         cib = self._cib

@@ -24,6 +24,7 @@ from haclusterd.adapters.certificates import (
     write_node_credentials,
 )
 from haclusterd.adapters.raft_settings import MAX_FRAME_BYTES
+from haclusterd.adapters.raft_transport import GREETING_BYTES_MAX, GREETING_VERSION
 from haclusterd.entry_points.cluster_setup import utc_now
 from haclusterd.entry_points.local_cluster import LocalNode
 from haclusterd.model.ids import NodeName
@@ -87,7 +88,9 @@ class Attacker:
 
     def greeting(self, **changes: object) -> bytes:
         uuid = yaml.safe_load((self.target.bundle / "haclusterd.yaml").read_text())["cluster"]["uuid"]
-        fields = {"version": 1, "cluster": uuid, "from": self.stolen.name, "to": self.target.name, **changes}
+        boot_id = self.stolen.boot_id_file.read_text().strip()
+        ends = {"from": self.stolen.name, "to": self.target.name}
+        fields = {"version": GREETING_VERSION, "cluster": uuid, **ends, "boot": boot_id, **changes}
         return framed(msgpack.packb(list(fields.values())))
 
     def bomb(self) -> bytes:
@@ -213,12 +216,12 @@ def another_members_name(attacker: Attacker) -> bytes:
 
 def another_cluster(attacker: Attacker) -> bytes:
     uuid = "99999999-9999-4999-8999-999999999999"
-    greetings = [attacker.greeting(cluster=uuid), attacker.greeting(cluster=uuid[::-1]), attacker.greeting(version=2)]
+    greetings = [attacker.greeting(cluster=uuid), attacker.greeting(cluster=uuid[::-1]), attacker.greeting(version=1)]
     return b"".join(attacker.speak(attacker.stolen.bundle, greeting) for greeting in greetings * REPEATS)
 
 
 def oversized_greeting(attacker: Attacker) -> bytes:
-    sizes = (513, 2**20, 2**31, 2**32 - 1)
+    sizes = (GREETING_BYTES_MAX + 1, 2**20, 2**31, 2**32 - 1)
     return b"".join(
         attacker.speak(attacker.stolen.bundle, struct.pack(">I", size) + b"x" * 5000) for size in sizes * REPEATS
     )

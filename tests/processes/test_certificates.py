@@ -86,24 +86,26 @@ def test_certificates_are_renewed_under_load_and_the_old_ones_are_worth_nothing(
     cluster.until("n3 to be whole again", lambda: cluster.online() == {"n1", "n2", "n3"} and cluster.is_idle())
     assert cluster.events("node-lost") == []
     # Who has the old files cannot even speak with the others, and that is said once.
-    port = cluster.cluster.nodes[NodeName("n2")].port
+    port, n3 = cluster.cluster.nodes[NodeName("n2")].port, cluster.cluster.nodes[NodeName("n3")]
+    boot_id = n3.boot_id_file.read_text().strip()
     for _ in range(5):
-        assert not _is_welcome(stolen, cluster.cluster.host, port)
-    assert _is_welcome(cluster.cluster.nodes[NodeName("n3")].bundle, cluster.cluster.host, port)
+        assert not _is_welcome(stolen, boot_id, cluster.cluster.host, port)
+    assert _is_welcome(n3.bundle, boot_id, cluster.cluster.host, port)
     assert cluster.log("n2").count("the certificate of n3 is revoked") == 1
     unsafe = cluster.crm("n1", "cluster", "certificates", "revoke", "n2")
     assert (unsafe.returncode, "n2 uses this certificate" in unsafe.stderr) == (107, True), unsafe.stderr
 
 
-def _is_welcome(credentials: Path, host: str, port: int) -> bool:
+def _is_welcome(credentials: Path, boot_id: str, host: str, port: int) -> bool:
     """Tell whether a peer with these files is greeted: whether the daemon answers its greeting at all."""
     code = (
         "import sys, socket, msgpack, yaml\n"
         "from pathlib import Path\n"
         "from haclusterd.adapters.certificates import tls_context\n"
-        "directory, host, port = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])\n"
+        "from haclusterd.adapters.raft_transport import GREETING_VERSION\n"
+        "directory, boot_id, host, port = Path(sys.argv[1]), *sys.argv[2:4], int(sys.argv[4])\n"
         "uuid = yaml.safe_load((directory / 'haclusterd.yaml').read_text())['cluster']['uuid']\n"
-        "greeting = msgpack.packb([1, uuid, 'n3', 'n2'])\n"
+        "greeting = msgpack.packb([GREETING_VERSION, uuid, 'n3', 'n2', boot_id])\n"
         "stream = tls_context(directory, is_server=False).wrap_socket(socket.create_connection((host, port), 5))\n"
         "stream.sendall(len(greeting).to_bytes(4, 'big') + greeting)\n"
         "try:\n"
@@ -112,7 +114,10 @@ def _is_welcome(credentials: Path, host: str, port: int) -> bool:
         "    sys.exit(1)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(credentials), host, str(port)], cwd=REPOSITORY, check=False, timeout=30
+        [sys.executable, "-c", code, str(credentials), boot_id, host, str(port)],
+        cwd=REPOSITORY,
+        check=False,
+        timeout=30,
     )
     return done.returncode == 0
 

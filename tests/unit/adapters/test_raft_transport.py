@@ -46,8 +46,12 @@ async def until(condition: Callable[[], object]) -> None:
 class End:
     """One voter's transport, and what it told."""
 
-    def __init__(self, network: "Network", name: NodeName, cluster: str = CLUSTER, credentials: str = "") -> None:
+    def __init__(
+        self, network: "Network", name: NodeName, cluster: str = CLUSTER, credentials: str = "", boot_id: str = ""
+    ) -> None:
         self.name = name
+        self.kept_out: list[tuple[NodeName, str]] = []
+        self.objections: dict[str, str] = {}
         self.told: list[str] = []
         self.frames: list[tuple[NodeName, bytes]] = []
         self.accepts = True
@@ -65,6 +69,9 @@ class End:
             server_context=tls_context(directory, is_server=True),
             client_context=tls_context(directory, is_server=False),
             timers=RaftTimers.derive(600),
+            boot_id=boot_id,
+            objection=lambda _peer, boot_id: self.objections.get(boot_id, ""),
+            kept_out=lambda peer, why: self.kept_out.append((peer, why)),
         )
 
     async def start(self) -> None:
@@ -96,8 +103,11 @@ class Network:
         credentials = issue_certificate(authority, name, ["127.0.0.1"], now=NOW)
         write_node_credentials(self.directory / (directory or name), self.authority.certificate, credentials)
 
-    async def start(self, name: NodeName, cluster: str = CLUSTER, credentials: str = "") -> End:
-        end = End(self, name, cluster, credentials)
+    async def start(
+        self, name: NodeName, cluster: str = CLUSTER, credentials: str = "", *, boot_id: str = "", **objections: str
+    ) -> End:
+        end = End(self, name, cluster, credentials, boot_id)
+        end.objections.update(objections)
         self.ends.append(end)
         await end.start()
         return end
@@ -121,7 +131,7 @@ def framed(data: bytes) -> bytes:
 
 
 def greeting(**changes: object) -> bytes:
-    fields = {"version": GREETING_VERSION, "cluster": CLUSTER, "from": N2, "to": N1, **changes}
+    fields = {"version": GREETING_VERSION, "cluster": CLUSTER, "from": N2, "to": N1, "boot": "", **changes}
     return framed(msgpack.packb(list(fields.values())))
 
 
@@ -166,6 +176,38 @@ async def test_a_peer_that_comes_back_is_met_again(network: Network) -> None:
     await until(lambda: first.told == ["+n2", "-n2", "+n2"] and again.told == ["+n1"])
     again.transport.send(N1, b"back")
     await until(lambda: first.frames == [(N2, b"back")])
+
+
+async def test_a_boot_that_is_objected_to_is_told_why_and_comes_in_when_it_is_not_any_more(network: Network) -> None:
+    first = await network.start(N1, second="n2 lives in another boot")
+    second = await network.start(N2, boot_id="second")
+    await until(lambda: second.kept_out)
+    assert second.kept_out[0] == (N1, "n2 lives in another boot")
+    assert first.told == second.told == []
+    first.objections.clear()
+    await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
+
+
+async def test_who_is_objected_to_does_not_disturb_who_is_there(network: Network) -> None:
+    first = await network.start(N1, second="n2 lives in another boot")
+    there = await network.start(N2, boot_id="first")
+    await until(lambda: first.told == ["+n2"] and there.told == ["+n1"])
+    network.addresses[N2] = free_address()
+    copy = await network.start(N2, boot_id="second")
+    await until(lambda: len(copy.kept_out) > 1)
+    there.transport.send(N1, b"still here")
+    await until(lambda: first.frames == [(N2, b"still here")])
+    assert first.told == ["+n2"]
+    assert copy.told == []
+
+
+async def test_the_dialling_end_objects_as_well(network: Network) -> None:
+    first = await network.start(N1, boot_id="second")
+    second = await network.start(N2, second="n1 lives in another boot")
+    await until(lambda: first.told.count("-n2") > 1)
+    assert second.told == []
+    second.objections.clear()
+    await until(lambda: second.told == ["+n1"])
 
 
 async def test_a_voter_is_reached_at_any_of_its_addresses(network: Network) -> None:
@@ -280,11 +322,12 @@ ATTACKS = {
     "a node under another's name": ("n3", greeting()),
     "the node itself": ("n1", greeting(**{"from": N1})),
     "another cluster": ("n2", greeting(cluster=CLUSTER.replace("1", "9"))),
-    "another version": ("n2", greeting(version=2)),
+    "another version": ("n2", greeting(version=1)),
+    "a boot id that is none": ("n2", greeting(boot=1)),
     "a greeting for another": ("n2", greeting(to=N3)),
     "a pickle as greeting": ("n2", framed(pickle.dumps([1, CLUSTER, N2, N1]))),
     "a huge greeting": ("n2", (2**31).to_bytes(4, "big")),
-    "a frame instead of a greeting": ("n2", framed(b"x" * 600)),
+    "a frame instead of a greeting": ("n2", framed(b"x" * 1100)),
 }
 
 

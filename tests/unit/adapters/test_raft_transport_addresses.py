@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.entry_points.free_ports import free_ports
 from tests.unit.adapters.test_raft_transport import N1, N2, Network, until
 
 
@@ -19,9 +20,7 @@ async def network(tmp_path: Path) -> AsyncIterator[Network]:
 
 
 def free_port(host: str) -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, 0), family=family) as listener:
-        return int(listener.getsockname()[1])
+    return free_ports(host, 1)[0]
 
 
 @pytest.mark.parametrize("host", ["::1", "127.0.0.2", "localhost"])

@@ -110,7 +110,6 @@ class HandLog:
         self._replica = replica
         self._deliver: Callable[[StoreEvent], None] | None = None
         self.entries: list[bytes] = []
-        self.terms: list[Term | None] = []
         self.considered_index = 0
         self.index = 0
         self.term = Term(1)
@@ -124,7 +123,6 @@ class HandLog:
     def propose(self, entry: bytes, term: Term | None = None) -> bool:
         if entry not in self.entries:
             self.entries.append(entry)
-            self.terms.append(term)
         return True
 
     def considered(self, index: int) -> None:

@@ -1,0 +1,103 @@
+"""A copy of a running machine is started beside it: certificate, journal and configuration are the same, the boot is
+another one. It must not pass for the machine that was started anew, whose services nobody runs any more."""
+
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from haclusterd.entry_points.free_ports import free_ports
+from haclusterd.entry_points.local_cluster import LocalCluster, LocalNode
+from haclusterd.model.ids import NodeName
+from haclusterd.runtime.settings import CONFIGURATION_FILE
+from tests.processes.daemons import Scenario
+
+pytestmark = pytest.mark.processes
+
+
+class Copy:
+    """A copy of a node's disk in another machine, which is reached at another address."""
+
+    def __init__(self, scenario: Scenario, name: str, directory: Path) -> None:
+        original = scenario.cluster.nodes[NodeName(name)]
+        self.name = name
+        home = directory / name
+        node = LocalNode(
+            NodeName(name), home / "bundle", home / "state", home / "run", home / "log", home / "boot_id",
+            free_ports("127.0.0.1", 1)[0],
+        )  # fmt: skip
+        shutil.copytree(original.bundle, node.bundle)
+        shutil.copytree(original.state, node.state)
+        node.logs.mkdir()
+        file = node.bundle / CONFIGURATION_FILE
+        text = file.read_text().replace(str(original.state.parent), str(home))
+        assert f":{original.port}" in text
+        file.write_text(text.replace(f":{original.port}", f":{node.port}"))
+        self.cluster = LocalCluster(directory, (name,), mark=f"{scenario.cluster.mark}-copy", nodes={node.name: node})
+        self.cluster.nodes_directory.mkdir()
+
+    def boot(self) -> None:
+        self.cluster.boot(self.name)
+        self.cluster.start()
+
+    def warnings(self) -> str:
+        status: Any = self.cluster.call(self.name, "status").data
+        return " ".join(status["warnings"]) if status else ""
+
+
+@pytest.fixture
+def copy(scenario: Scenario, tmp_path: Path) -> Iterator[Copy]:
+    """A copy of the node that runs the service."""
+    holder = scenario.form().with_service().holder()
+    assert holder is not None
+    made = Copy(scenario, holder, tmp_path / "copy")
+    try:
+        yield made
+    finally:
+        made.cluster.sweep()
+
+
+def test_a_copy_is_kept_out_while_the_first_one_lives_and_after_its_loss(scenario: Scenario, copy: Copy) -> None:
+    name = copy.name
+    services = scenario.service_pids(name)
+    others = [each for each in scenario.cluster.names if each != name]
+    joins = len(scenario.events("node-joined"))
+    copy.boot()
+
+    def tells(node: str) -> bool:
+        return f"a copy of {name} is kept out" in " ".join(scenario.status(node)["warnings"])
+
+    for other in others:
+        scenario.until(f"{other} to tell of the copy", partial(tells, other))
+    scenario.until("the copy to say who keeps it out", lambda: all(each in copy.warnings() for each in others))
+    for other in others:
+        assert scenario.log(other).count(f"a copy of {name} is kept out") == 1
+    assert scenario.service_pids(name) == services
+    assert scenario.online() == set(scenario.cluster.names)
+    assert len(scenario.events("node-joined")) == joins
+
+    scenario.cluster.power_off(name)
+    scenario.until("the service to run elsewhere", lambda: scenario.holder() in others)
+    scenario.until("nothing in flight", lambda: scenario.is_idle() and scenario.states()[name] == "fenced")
+    scenario.hold("the copy stays out", lambda: scenario.states()[name] == "fenced", 3)
+
+    # Whoever makes the copy the node starts it anew, now that the first one is gone.
+    copy.cluster.power_off(name)
+    copy.boot()
+    scenario.until("the copy to be the node", lambda: scenario.online() == set(scenario.cluster.names))
+
+
+def test_a_node_that_starts_anew_at_once_comes_back(scenario: Scenario) -> None:
+    # Without fencing: a node that was long in starting would be fenced for its silence, and be off.
+    scenario.form().with_service("property fencing-enabled=false")
+    name = str(scenario.holder())
+    joins = len(scenario.events("node-joined"))
+    scenario.cluster.power_off(name)
+    scenario.cluster.boot(name)
+    scenario.cluster.start([name])
+    scenario.until("it to be back", lambda: len(scenario.events("node-joined")) > joins)
+    scenario.until("all online", lambda: scenario.online() == set(scenario.cluster.names))
+    scenario.until("the service to run", lambda: scenario.holder() is not None)
