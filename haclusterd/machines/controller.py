@@ -7,9 +7,11 @@ ordered, resources run on, and the next change tries again, or a pause that grow
 
 A plan is asked for and comes later. Invariant: it is walked only if everything that changed since it was asked for is
 of the kinds that would not have ended its walk, had it begun at once; any other plan is dropped, and asked for anew.
+Orders of this DC that are still on their way into the log stand in no CIB: a plan that does not know them could order
+the same once more, so none is walked.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from haclusterd.cib.changes import Change, ChangeKind, Refusal
@@ -24,7 +26,7 @@ from haclusterd.machines.transition import EXPECTED_CHANGES, TransitionMachine, 
 from haclusterd.machines.witness import WitnessDuty
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.graph import ActionKind, Plan
-from haclusterd.model.ids import Incarnation, NodeName, Term
+from haclusterd.model.ids import Incarnation, NodeName, OrderKey, Term
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.planning import PlanAnswer
@@ -86,6 +88,8 @@ class ControllerMachine:
         self._director: FencingDirector | None = None
         self._transition: TransitionMachine | None = None
         self._transitions = 0
+        self._undecided: set[OrderKey] = set()
+        """Orders that were proposed, and neither committed nor refused yet."""
         self._is_plan_due = False
         self._questions = 0
         self._question: _Question | None = None
@@ -150,6 +154,7 @@ class ControllerMachine:
         self._membership = None
         self._director = None
         self._transition = None
+        self._undecided = set()
         self._question = self._answer = None
         self._fencing_delays = {}
         self._is_delay_wanted = False
@@ -268,20 +273,23 @@ class ControllerMachine:
         if self._transition is None:
             return ()
         effects = self._transition.step(cib, changes, moment)
+        if self._rules.own_orders_are_known:
+            self._undecided.update(_ordered(effects))
         if self._transition.state is not TransitionState.RUNNING:
             self._transition = None
             self._is_plan_due = True
         return effects
 
     def _ask(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
-        is_wanted = self._is_delay_wanted or (self._is_plan_due and self._transition is None)
+        can_walk = self._transition is None and not self._undecided
+        is_wanted = self._is_delay_wanted or (self._is_plan_due and can_walk)
         if self._question is not None or not is_wanted:
             return ()
         self._is_plan_due = False
         interval_ms = ClusterProperties(cib.configuration).duration_ms("cluster-recheck-interval")
         self._recheck_at = after(moment.now, interval_ms)
         self._questions += 1
-        self._question = _Question(self._questions, cib)
+        self._question = _Question(self._questions, cib, is_outdated=not can_walk)
         return (AskForPlan(self._questions, moment.wall),)
 
     def answered(self, answer: PlanAnswer) -> None:
@@ -343,7 +351,10 @@ class ControllerMachine:
         self, command: Command, refusal: Refusal | None, cib: Cib, moment: Moment
     ) -> Sequence[Effect]:
         """One of this node's own proposals was applied or refused."""
-        if self._transition is None or not isinstance(command, IssueOrders):
+        if not isinstance(command, IssueOrders):
+            return ()
+        self._undecided.difference_update(order.key for order in command.orders)
+        if self._transition is None:
             return ()
         if refusal is None:
             self._transition.committed(order.key for order in command.orders)
@@ -353,6 +364,11 @@ class ControllerMachine:
         # Without a change the next plan would be the same, and be refused again: let it rest a little.
         self._recheck_at = after(moment.now, REFUSED_PAUSE_MS)
         return effects
+
+    def not_proposed(self, command: Command) -> None:
+        """One of this node's intents fits into no entry of the log, and will never be decided."""
+        if isinstance(command, IssueOrders):
+            self._undecided.difference_update(order.key for order in command.orders)
 
     def foresee(self, cib: Cib, term: Term, entry: bytes) -> None:
         """An entry with results stands in this node's log, as the leader of `term`: the next step goes on from it."""
@@ -371,3 +387,10 @@ class ControllerMachine:
             return NEVER
         walk = NEVER if self._transition is None else self._transition.deadline()
         return min(self._membership.deadline(), self._director.deadline(), self._recheck_at, walk)
+
+
+def _ordered(effects: Iterable[Effect]) -> Iterator[OrderKey]:
+    """Yield the orders that are proposed among some effects."""
+    for effect in effects:
+        if isinstance(effect, Propose) and isinstance(effect.command, IssueOrders):
+            yield from (order.key for order in effect.command.orders)

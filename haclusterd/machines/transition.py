@@ -43,6 +43,7 @@ be dealt with in one step."""
 MONITORS_WAIT_MS = 250
 """How long a recurring monitor lets starts on its node go first: somebody waits for these."""
 STARTING = frozenset({ActionName.START, ActionName.PROMOTE, ActionName.MIGRATE_FROM})
+"""What recurring monitors let go first."""
 
 CLEAR_FAILCOUNT = "clear_failcount"
 FORGETTING = frozenset({"delete", "lrm_delete"})
@@ -144,6 +145,7 @@ class TransitionMachine:
         self._fences: list[_Tracked] = []
         """Ready fence actions."""
         self._ready: dict[NodeName | None, list[_Tracked]] = {}
+        self._starting: dict[NodeName | None, set[_Tracked]] = {}
         """Other ready actions, by node; in order of their ranks, but for the nodes that are `_unsorted`."""
         self._unsorted: set[NodeName | None] = set()
         self._issued: dict[NodeName | None, dict[OrderKey, _Tracked]] = {}
@@ -226,10 +228,13 @@ class TransitionMachine:
         else:
             self._ready.setdefault(action.node, []).append(tracked)
             self._unsorted.add(action.node)
+            if action.name in STARTING:
+                self._starting.setdefault(action.node, set()).add(tracked)
 
     def _finish(self, tracked: _Tracked) -> None:
         tracked.stage = _Stage.DONE
         self._done += 1
+        self._starting.get(tracked.action.node, set()).discard(tracked)
         for following in tracked.dependants:
             following.open_inputs -= 1
             if not following.open_inputs:
@@ -389,7 +394,7 @@ class TransitionMachine:
             if node in self._unsorted:
                 ready.sort(key=_RANK)
                 self._unsorted.discard(node)
-            is_starting = any(_is_start(each) for each in (*ready, *issued.values()))
+            is_starting = bool(self._starting.get(node))
             admitted = (each for each in ready if guard.admits(each.action))
             chosen.extend(islice((each for each in admitted if not (is_starting and self._waits(each, moment))), room))
         return chosen
@@ -502,10 +507,6 @@ def _unfencings(cib: Cib, action: GraphAction) -> frozenset[FenceKey]:
         for record in cib.status.fencing_history
         if record.outcome is FenceOutcome.UNFENCED and record.target == action.node
     )
-
-
-def _is_start(tracked: _Tracked) -> bool:
-    return tracked.stage is not _Stage.DONE and tracked.action.name in STARTING
 
 
 def _activating(cib: Cib) -> Iterator[OrderKey]:

@@ -27,6 +27,8 @@ class SafetyRules:
     """An open order to start, voided or not, counts as active until its terminal record (safety.md §1)."""
     one_active_copy: bool = True
     """`apply` refuses a start of what may be active on another node, and a plan that an older order overtakes ends."""
+    own_orders_are_known: bool = True
+    """A DC walks no plan that was made while orders of its own were on their way into the log (safety.md §1)."""
     refuse_old_term: bool = True
     """`apply` refuses orders of another term than the designated controller's (safety.md §1)."""
     close_orders_of_older_incarnations: bool = True

@@ -23,7 +23,7 @@ from haclusterd.model.orders import Order
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.configurations import CLONED
-from haclusterd.simulator.world import MS, World
+from haclusterd.simulator.world import World
 
 
 class Violation(Exception):  # noqa: N818 (a verdict, not an accident)
@@ -356,30 +356,36 @@ class OrdersFollowTheirTerm(Checker):
 
 
 class LostNodesAreSilent(Checker):
-    """Whoever is declared lost is not alive and heard by everybody (safety.md §4), or could not stop something.
-
-    A stop that is ordered once more, and succeeds, may be recorded while the loss is on its way into the log.
-    """
-
-    ON_ITS_WAY_US = 2000 * MS
+    """Whoever is declared lost is not alive and heard by everybody (safety.md §4), or could not stop something."""
 
     def __init__(self, scene: Scene, log: Log, is_well: Callable[[NodeName], bool]) -> None:
         super().__init__(scene, log)
         self._is_well = is_well
-        self._stop_failed_us: dict[NodeName, int] = {}
-        """When the log last said so of a node."""
 
     def first_accepted(self, accepted: Accepted) -> None:
         """See `Checker`."""
-        command, now_us = accepted.command, self.scene.world.now_us
-        if isinstance(command, RecordResults) and _stop_failed(accepted.before.status.nodes[command.node]):
-            self._stop_failed_us[command.node] = now_us
+        command = accepted.command
         if not isinstance(command, Lost):
             return
-        is_excused = now_us - self._stop_failed_us.get(command.node, -self.ON_ITS_WAY_US) < self.ON_ITS_WAY_US
-        has_failed = is_excused or _stop_failed(accepted.before.status.nodes[command.node])
+        has_failed = _stop_failed(accepted.before.status.nodes[command.node])
         if self._is_well(command.node) and not has_failed:
             self.object_to(f"{command.node} is declared lost, but nothing was wrong with it: {command.reason}")
+
+
+class StopsAreOrderedOnce(Checker):
+    """Nobody is told to stop what he has been told to stop, and has not answered for (safety.md §1)."""
+
+    def first_accepted(self, accepted: Accepted) -> None:
+        """See `Checker`."""
+        command = accepted.command
+        if not isinstance(command, IssueOrders):
+            return
+        for order in command.orders:
+            status = accepted.before.status.nodes[order.node]
+            for known in status.orders.values():
+                is_same = order.resource == known.resource and known.action is ActionName.STOP
+                if is_same and order.action is ActionName.STOP and known.incarnation == order.incarnation:
+                    self.object_to(f"{order.key} stops {order.resource} on {order.node}, as {known.key} does")
 
 
 class LossIsJudgedUnderLease(Checker):
@@ -566,6 +572,7 @@ class Checkers:
             OneControllerPerTerm(scene, self.log),
             OrdersFollowTheirTerm(scene, self.log),
             LostNodesAreSilent(scene, self.log, is_well),
+            StopsAreOrderedOnce(scene, self.log),
             LossIsJudgedUnderLease(scene, self.log),
             JoinsWaitForFencing(scene, self.log),
             RebootsClear(scene, self.log),

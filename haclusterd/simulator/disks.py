@@ -167,7 +167,7 @@ class SyncWorker:
         life.at_end(self._interrupt)
 
     def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
-        """See `raft_core.Worker.run`."""
+        """See `raft_worker.Worker.run`."""
         self._under_way.append(work)
 
         def finish() -> None:

@@ -92,7 +92,7 @@ class SimulatedRaft:
     # Threads
 
     def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
-        """See `raft_core.Worker.run`."""
+        """See `raft_worker.Worker.run`."""
 
         def finished(result: object) -> None:
             done(result)

@@ -445,13 +445,16 @@ class Cluster:
         return self._plan_was_empty
 
     def is_well(self, node: NodeName) -> bool:
-        """Tell whether a node is well, and heard by another that hears everybody: no reason to declare it lost."""
+        """Tell whether a node is well, and heard by a voter that hears everybody: no reason to declare it lost.
+
+        What members without a vote hear counts for nothing (safety.md §4).
+        """
         long_us = (self.timing.one_way_ms + 2000) * MS
         short_us = self.timing.node_timeout_ms * MS
         hosts, network = self.hosts, self.network
         if hosts[node].calm_us() < long_us:
             return False
-        for voter in self.names:
+        for voter in self.cib.voters():
             if voter == node or hosts[voter].calm_us() < long_us or network.calm_us(node, voter) < long_us:
                 continue
             rest = [name for name in self.names if name not in (node, voter)]

@@ -41,6 +41,23 @@ def agent_at_work(cluster: Cluster, node: str, resource: str, action: str) -> bo
 # -- orders ----------------------------------------------------------------------------------------------------------
 
 
+SYNC_US = (300, 3000)
+SLOW_SYNC_US = (150_000, 150_000)
+"""So long that plans can end while what they ordered is on its way into the log."""
+
+
+def _take_to_sync(cluster: Cluster, sync_us: tuple[int, int]) -> None:
+    for host in cluster.hosts.values():
+        host.disk.sync_us = sync_us
+
+
+def _settle_with_extra_on(cluster: Cluster, node: NodeName) -> None:
+    _take_to_sync(cluster, SYNC_US)
+    cluster.run_for(4000)
+    cluster.until(cluster.is_settled, 10_000, "settled")
+    assert cluster.node_of("extra") == node
+
+
 def replay_after_fencing(rules: SafetyRules) -> None:
     """n1 dies with an open order to start db on its disk; after its fencing it reboots and replays it."""
     cluster = formed(rules)
@@ -59,8 +76,7 @@ def order_for_an_older_incarnation(rules: SafetyRules) -> None:
         cluster = formed(rules)
         dc = cluster.dc()
         target, third = cluster.others(dc)
-        for host in cluster.hosts.values():
-            host.disk.sync_us = (150_000, 150_000)
+        _take_to_sync(cluster, SLOW_SYNC_US)
         cluster.fates.write("extra", "monitor", Fate(duration_ms=1500), node=third, times=1)
         cluster.edit((configurations.primitive("extra"), configurations.prefers("extra", target)))
         cluster.until(lambda: agent_at_work(cluster, third, "extra", "monitor"), 5000, "extra probed")  # noqa: B023
@@ -138,19 +154,31 @@ def order_of_an_aborted_plan(rules: SafetyRules) -> None:
     for offset_ms in range(450, 700, 50):
         cluster = formed(rules)
         first, second = cluster.others(cluster.dc())
-        for host in cluster.hosts.values():
-            host.disk.sync_us = (150_000, 150_000)
+        _take_to_sync(cluster, SLOW_SYNC_US)
         cluster.fates.write("other", "monitor", Fate(duration_ms=1500))
         cluster.edit((configurations.primitive("extra"), configurations.prefers("extra", first)))
         cluster.run_for(offset_ms)
         moved = configurations.prefers("extra", second, 1000)
         cluster.edit((moved, configurations.primitive("other"), configurations.after("extra", "other")))
         cluster.run_for(1000)
-        for host in cluster.hosts.values():
-            host.disk.sync_us = (300, 3000)
-        cluster.run_for(4000)
-        cluster.until(cluster.is_settled, 10_000, "settled")
-        assert cluster.node_of("extra") == second
+        _settle_with_extra_on(cluster, second)
+
+
+def stop_of_an_aborted_plan(rules: SafetyRules) -> None:
+    """A plan ends while its stop is on its way into the log; the next plan, made without it, wants the same stop."""
+    for offset_ms in range(150, 175, 5):
+        cluster = formed(rules)
+        first, second = cluster.others(cluster.dc())
+        cluster.edit((configurations.primitive("extra"), configurations.prefers("extra", first)))
+        cluster.run_for(1000)
+        cluster.until(lambda cluster=cluster: cluster.runs_once("extra") and cluster.is_settled(), 10_000, "extra runs")
+        assert cluster.node_of("extra") == first
+        _take_to_sync(cluster, SLOW_SYNC_US)
+        cluster.edit((configurations.prefers("extra", second, 1000),))
+        cluster.run_for(offset_ms)
+        cluster.edit((configurations.primitive("other"),))
+        cluster.run_for(1000)
+        _settle_with_extra_on(cluster, second)
 
 
 def old_dc_speaks_late(rules: SafetyRules) -> None:

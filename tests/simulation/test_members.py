@@ -66,12 +66,27 @@ def test_the_controller_itself_is_replaced() -> None:
     assert len(voters_of(cluster)) == 2
 
 
-def test_a_member_without_a_vote_runs_services_and_counts_for_no_quorum() -> None:
-    cluster = Cluster(14).form()
+def three_voters_and_one_without_a_vote(seed: int) -> Cluster:
+    cluster = Cluster(seed).form()
     fourth = MemberChanges(cluster).add(wants_vote=False)
     cluster.until(lambda: cluster.all_online() and fourth in cluster.cib.members, MINUTE_MS, "n4 is online")
     cluster.until_settled(MINUTE_MS, "settled with four")
     cluster.run_for(10_000)
+    return cluster
+
+
+def test_a_member_that_nobody_but_one_without_a_vote_hears_is_given_up() -> None:
+    cluster = three_voters_and_one_without_a_vote(15)
+    cluster.cut("n1", "n2")
+    cluster.cut("n1", "n3")
+    cluster.until(lambda: cluster.state("n1") is NodeState.FENCED, MINUTE_MS, "n1 is given up")
+    cluster.until(lambda: cluster.runs_once("db", "ip", "web", "cache"), MINUTE_MS, "recovered without n1")
+    cluster.heal()
+    cluster.until_settled(MINUTE_MS, "settled again")
+
+
+def test_a_member_without_a_vote_runs_services_and_counts_for_no_quorum() -> None:
+    cluster = three_voters_and_one_without_a_vote(14)
     assert voters_of(cluster) == ("n1", "n2", "n3")
     cluster.power_off("n2")
     cluster.power_off("n3")

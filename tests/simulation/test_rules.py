@@ -42,7 +42,12 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
         scenarios.dc_changes_with_agent_in_flight,
         frozenset({"NeverTwoActive"}),
     ),
-    (("one_active_copy",), scenarios.order_of_an_aborted_plan, frozenset({"NeverTwoActive"})),
+    (
+        ("one_active_copy", "own_orders_are_known"),
+        scenarios.order_of_an_aborted_plan,
+        frozenset({"NeverTwoActive"}),
+    ),
+    (("own_orders_are_known",), scenarios.stop_of_an_aborted_plan, frozenset({"StopsAreOrderedOnce"})),
     (("refuse_old_term",), scenarios.old_dc_speaks_late, frozenset({"OrdersFollowTheirTerm"})),
     (
         ("close_orders_of_older_incarnations",),

@@ -342,6 +342,39 @@ def test_a_refused_batch_is_planned_anew_after_a_little_rest() -> None:
     assert len(dc.planned) == 2
 
 
+@pytest.mark.parametrize("decision", ["committed", "refused", "too large"])
+def test_nothing_is_planned_while_orders_are_on_their_way_into_the_log(decision: str) -> None:
+    """A plan would not know them, and order the same once more."""
+    dc = Dc()
+    dc.plan = starting(N2)
+    [command] = commands_of(dc.step())
+    dc.plan = NOTHING
+    aborting = dc.cluster.must(commands.SetTransientAttribute(N2, "x", "1"))
+    notes = [effect.kind for effect in dc.step(*aborting.changes) if isinstance(effect, Note)]
+    assert notes == ["transition-aborted"]
+    dc.now += REFUSED_PAUSE_MS
+    assert dc.step() == []
+    assert len(dc.planned) == 1
+    if decision == "too large":
+        dc.controller.not_proposed(command)
+    else:
+        refusal = Refusal(RefusalCode.WRONG_NODE_STATE, "n2 is lost") if decision == "refused" else None
+        dc.controller.applied(command, refusal, dc.cluster.cib, moment(dc.now))
+    dc.step()
+    assert len(dc.planned) == 2
+
+
+def test_a_new_office_waits_for_no_orders_of_the_one_before() -> None:
+    dc = Dc()
+    dc.plan = starting(N2)
+    dc.step()
+    dc.plan = NOTHING
+    dc.cluster.term = Term(2)
+    dc.controller.leadership_changed(Term(2), is_self=True)
+    dc.change(commands.DcElected(N1, life(N1), Term(2)))
+    assert len(dc.planned) == 2
+
+
 def test_orders_that_were_answered_at_once_count_as_committed() -> None:
     """Commit and result may come in one wake: the CIB never shows the order as open."""
     dc = Dc()
@@ -439,3 +472,21 @@ def test_a_scheduler_that_fails_delays_no_fencing() -> None:
     dc.cluster.lose(N2)
     issued = [command for command in commands_of(dc.step()) if isinstance(command, commands.IssueFence)]
     assert [command.order.delay_ms for command in issued] == [0]
+
+
+def test_a_plan_that_is_made_for_its_delays_while_orders_are_on_their_way_is_not_walked() -> None:
+    dc = Dc()
+    delay = AttributeSet("cib-bootstrap-options", (("priority-fencing-delay", "7s"),))
+    dc.cluster.configure(
+        commands.PutResource(primitive("power", "stonith:fence_test")), commands.PutSets("properties", (delay,))
+    )
+    dc.plan = starting(N2)
+    [starts] = commands_of(dc.step())
+    dc.cluster.lose(N3)
+    dc.plan = starting(N1)
+    changed = dc.cluster.must(commands.SetTransientAttribute(N2, "x", "1"))
+    assert not [each for each in commands_of(dc.step(*changed.changes)) if isinstance(each, commands.IssueOrders)]
+    assert len(dc.planned) == 2
+    dc.controller.applied(starts, None, dc.cluster.cib, moment(dc.now))
+    assert [each for each in commands_of(dc.step()) if isinstance(each, commands.IssueOrders)]
+    assert len(dc.planned) == 3
