@@ -58,7 +58,9 @@ def build_bundle(item: Bundle, builder: ResourceBuilder) -> Resource | None:
     bundle.is_promotable = promoted_max > 0
     bundle.is_interleaved = boolean(bundle.meta.get("interleave"), default=False)
     bundle.notifies = boolean(bundle.meta.get("notify"), default=False)
-    _Contents(item, bundle, addresses, builder).make(child if isinstance(child, Primitive) else None)
+    if not _Contents(item, bundle, addresses, builder).make(child if isinstance(child, Primitive) else None):
+        del builder.inventory.by_id[bundle.id]
+        return None
     builder.take_scores(bundle)
     return bundle
 
@@ -92,11 +94,14 @@ class _Contents:
         self._around = Around(bundle, None, (item.meta,), (item.parameters,))
         self._addresses = addresses
 
-    def make(self, primitive: Primitive | None) -> None:
-        """Make the clone of the primitive, then one replica after the other."""
+    def make(self, primitive: Primitive | None) -> bool:
+        """Make the clone of the primitive, then one replica after the other; tell whether the former could be made."""
         clone = self._clone(primitive) if primitive is not None else None
+        if primitive is not None and clone is None:
+            return False
         for number in range(self._bundle.clone_max):
             self._replica(number, clone)
+        return True
 
     def _clone(self, primitive: Primitive) -> Resource | None:
         bundle = self._bundle

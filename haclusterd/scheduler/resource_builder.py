@@ -222,7 +222,7 @@ class ResourceBuilder:
                     break
             problem = "" if clone.children else f"{child.id} cannot be made"
         if problem:
-            self.warn(f"{item.id} is left out: {problem}")
+            self.warn(f"{_configured(clone)} is left out: {problem}")
             del self.inventory.by_id[clone.id]
             return None
         if clone.clone_max == 0:
@@ -249,7 +249,7 @@ class ResourceBuilder:
         if "globally-unique" not in meta:
             clone.is_unique = clone.clone_node_max > 1
         if clone.is_unique and any(standard not in _CAN_BE_UNIQUE for standard in standards):
-            self.warn(f"{clone.id}: its instances cannot be told apart, globally-unique counts as false")
+            self.warn(f"{_configured(clone)}: its instances cannot be told apart, globally-unique counts as false")
             clone.is_unique = False
             clone.clone_max = min(clone.clone_max, nodes)
         if not clone.is_unique:
@@ -304,6 +304,11 @@ class ResourceBuilder:
         if self.settings.options.is_explaining:
             named = {name: [(score, f"score of {name}")] for name, score in resource.allowed.items() if score}
             resource.addends = named
+
+
+def _configured(clone: Resource) -> ResourceId:
+    """Return the name that people gave to it: a bundle's clone is the bundle to them."""
+    return clone.id if clone.parent is None else clone.parent.id
 
 
 def _mark_removed(resource: Resource) -> None:

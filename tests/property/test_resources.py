@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, Status
@@ -107,7 +107,13 @@ def test_a_plan_is_made_of_it(cib: Cib, is_compatible: bool) -> None:
     assert schedule(cib, NOW, options=ScheduleOptions(is_pacemaker_compatible=is_compatible)) == plan
 
 
+NOT_PROMOTABLE = Primitive(ResourceId("c"), AgentReference.parse("lsb:web"))
+BUNDLE = Bundle(ResourceId("d"), "docker", "image", NOT_PROMOTABLE.id, promoted_max=1,
+                network=BundleNetwork(control_port="9"))  # fmt: skip
+
+
 @given(cibs())
+@example(Cib(configuration=Configuration({}, {BUNDLE.id: BUNDLE, NOT_PROMOTABLE.id: NOT_PROMOTABLE})))
 def test_what_is_not_there_is_told_of(cib: Cib) -> None:
     inventory, _ = unpacked(cib)
     words = " ".join(inventory.warnings)

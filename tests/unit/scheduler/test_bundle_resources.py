@@ -7,6 +7,7 @@ from haclusterd.scheduler.entities import Discovery, Inventory, NodeKind, Resour
 from tests.unpacked_cibs import block, found, inventory_of, meta, primitive, unpacked
 from tests.written_cibs import cib, read
 
+NOT_OCF = '<primitive id="app" class="lsb" type="web"/>'
 INSIDE = primitive("app", block("utilization", "u", cpu="2"))
 
 
@@ -154,11 +155,14 @@ def test_what_is_said_of_a_bundle_holds_inside() -> None:
         (bundle('docker image="i" replicas="2"', 'ip-range-start="10.255.254.254"'),
          "there are no 2 addresses from 10.255.254.254 on"),
         (bundle('docker image="i"') + primitive("b-docker-0"), "it needs the name b-docker-0 for itself"),
+        (bundle('docker image="i" promoted-max="1"', 'control-port="1"', NOT_OCF),
+         "only agents of the class ocf can be promoted"),
     ],
 )  # fmt: skip
 def test_a_bundle_that_cannot_be(resources: str, problem: str) -> None:
     inventory = inventory_of(resources)
     assert f"b is left out: {problem}" in inventory.warnings
+    assert [each for each in inventory.by_id if each == "app" or each.startswith("b-clone")] == []
     assert "b" not in inventory.by_id
 
 
