@@ -34,7 +34,9 @@ ANSWER_MS: Final = 3_000
 """How long a peer may take to answer before the next is asked."""
 BETWEEN_PAGES_MS: Final = 10
 AGAIN_MS: Final = 30_000
-"""After this what nobody could give is asked for again."""
+"""After this what nobody has is asked for again."""
+AGAIN_SOON_MS: Final = 3_000
+"""After this what somebody may have, who did not answer, is asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class HistoryRepair:
         self._wanted: _Wanted | None = None
         self._asked: NodeName | None = None
         self._tried: set[NodeName] = set()
+        self._is_anybody_silent = False
+        """Whether one of those did not answer in time."""
         self._due_ms = 0
         self._hopeless_until_ms: dict[tuple[int, int], int] = {}
         self._peers: tuple[NodeName, ...] = ()
@@ -70,7 +74,7 @@ class HistoryRepair:
         if self._asked is not None:
             if now_ms < self._due_ms and self._asked in peers:
                 return self._due_ms
-            self._asked = None
+            self._asked, self._is_anybody_silent = None, True
         if now_ms < self._due_ms:
             return self._due_ms
         return self._ask_next(tables, now_ms)
@@ -81,9 +85,11 @@ class HistoryRepair:
             return min(self._hopeless_until_ms.values(), default=None)
         if wanted != self._wanted:
             self._wanted, self._tried, self._parts = wanted, set(), b""
+            self._is_anybody_silent = False
         peer = next((each for each in self._peers if each not in self._tried), None)
         if peer is None:
-            self._hopeless_until_ms[_key(wanted)] = now_ms + AGAIN_MS
+            pause_ms = AGAIN_SOON_MS if self._is_anybody_silent else AGAIN_MS
+            self._hopeless_until_ms[_key(wanted)] = now_ms + pause_ms
             self._wanted = None
             return now_ms
         self._ask(peer, wanted, now_ms)

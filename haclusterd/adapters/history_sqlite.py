@@ -206,19 +206,21 @@ class SqliteHistory:
             self._changed.wait_for(self._is_anything_to_do, self._wait_s())
             is_last = self._is_stopping
             items = [] if self._is_pausing() and not is_last else self._first_items()
-            is_caught_up = len(items) == len(self._items) or bool(self._problem)
-            questions = [self._questions.popleft() for _ in range(len(self._questions) if is_caught_up else 0)]
-            letters = [self._letters.popleft() for _ in range(len(self._letters))]
+            is_caught_up = len(items) == len(self._items)
+            answered = len(self._questions) if is_caught_up or self._problem else 0
+            questions = [self._questions.popleft() for _ in range(answered)]
+            served = len(self._letters)
         is_written = self._write(items)
         for question in questions:
             self._answer(question)
-        if not (is_last or self._is_pausing()):
-            self._guarded(lambda tables: self._serve(tables, letters))
+        if is_caught_up and not (is_last or self._is_pausing()):
+            # A peer that asks must not be told "I have it not" of what is only not written yet.
+            self._guarded(lambda tables: self._serve(tables, served))
         return not is_last or (is_written and bool(self._items))
 
     def _is_anything_to_do(self) -> bool:
-        is_waiting = bool(self._questions or self._letters or (self._items and not self._is_pausing()))
-        return is_waiting or self._is_stopping
+        is_work = bool(self._letters or self._items) and not self._is_pausing()
+        return bool(self._questions) or is_work or self._is_stopping
 
     def _wait_s(self) -> float | None:
         due_ms = self._retry_ms or self._due_ms
@@ -252,10 +254,11 @@ class SqliteHistory:
         mark = item.after if isinstance(item, Recorded) else item.mark
         self._newest = _Newest(item.index, mark, version)
 
-    def _serve(self, tables: HistoryTables, letters: list[tuple[NodeName, bytes]]) -> None:
+    def _serve(self, tables: HistoryTables, letters: int) -> None:
+        """Deal with the first letters, then do what is due."""
         now_ms = _now_ms()
-        for peer, data in letters:
-            self._take_letter(tables, peer, data, now_ms)
+        for _ in range(letters):
+            self._take_letter(tables, *self._letters.popleft(), now_ms)
         due = [self._repair.step(tables, now_ms), self._comparing.step(tables, now_ms)]
         self._due_ms = min((each for each in due if each is not None), default=None)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.adapters import history_sqlite
 from haclusterd.adapters.history_sqlite import SqliteHistory
 from haclusterd.model.cluster import HistoryMark
 from haclusterd.model.ids import NodeName
@@ -130,6 +131,47 @@ def test_what_a_snapshot_skipped_comes_from_a_peer(bench: Bench) -> None:
     summaries = bench.compare(N1).summaries
     assert [each.node for each in summaries] == [N1, N2, N3]
     assert len({(each.blocks, each.rows, each.gaps) for each in summaries}) == 1
+
+
+def test_a_peer_that_is_behind_with_its_own_history_is_waited_for(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has not written yet is not what it does not have."""
+    monkeypatch.setattr(history_sqlite, "ITEMS_PER_TRANSACTION_MAX", 2)
+    bench.log.fill(1, 1000)
+    bench.start(N1, N3)
+    bench.tell(1, 1000, N1)
+    bench.nodes[N3].restored(1000, bench.log.mark_at(1000))
+    bench.until(lambda: bench.is_whole(N3))
+
+
+def test_a_peer_that_cannot_write_for_a_while_answers_later(bench: Bench) -> None:
+    bench.log.fill(1, 100)
+    bench.start(N1)
+    bench.tell(1, 10, N1)
+    assert len(bench.rows(N1).rows) > 0
+    with contextlib.closing(sqlite3.connect(bench.path(N1), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        bench.tell(11, 100, N1)
+        bench.until(lambda: "locked" in bench.nodes[N1].problem())
+        asked: list[NodeName] = []
+        bench.hub.forge = lambda node, letter: asked.append(node) or letter
+        bench.start(N3)
+        bench.nodes[N3].restored(100, bench.log.mark_at(100))
+        bench.until(lambda: N3 in asked)
+    bench.until(lambda: bench.is_whole(N3))
+
+
+def test_who_did_not_answer_is_asked_again_soon(bench: Bench) -> None:
+    bench.log.fill(1, 100)
+    bench.start(N1)
+    bench.tell(1, 100, N1)
+    lost: list[NodeName] = []
+    box = bench.hub.boxes[N1]
+    bench.hub.boxes[N1] = lambda node, letter: box(node, letter) if lost else lost.append(node)
+    bench.start(N3)
+    bench.nodes[N3].restored(100, bench.log.mark_at(100))
+    bench.until(lambda: bench.is_whole(N3))
 
 
 def test_a_file_that_is_gone_comes_back_from_a_peer(bench: Bench) -> None:
