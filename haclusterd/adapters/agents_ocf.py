@@ -156,7 +156,10 @@ class OcfAgents:
         """Agents whose meta-data was asked for because of an action."""
         self._groups = ServiceGroups(service_group, node, runtime_directory)
         self._groups.forget_empty()
-        self._watch = ServiceWatch(clock, loop, node, self._running.keys, self._groups)
+        local_cluster = directories.own_environment.get(LOCAL_CLUSTER_MARK)
+        self._watch = ServiceWatch(
+            clock, loop, node, self._running.keys, self._groups, local_cluster=local_cluster
+        )
 
     # AgentRunner
 

@@ -5,7 +5,7 @@ or that are in the resource's control group, are looked up in /proc on a thread;
 get one pidfd each. An exit is told at once; it says nothing but "ask the agent".
 
 Invariant: an agent at work is never taken for a service, though it carries the same marks. It is known by its order.
-What is on another node of the same kernel is told apart by the node's mark.
+What is on another node of the same kernel is told apart by the node's mark and by that of its local cluster.
 """
 
 import asyncio
@@ -17,7 +17,15 @@ from dataclasses import dataclass, field
 
 from haclusterd.adapters.real_time import run_first
 from haclusterd.adapters.service_groups import ServiceGroups
-from haclusterd.agents.process_table import INSTANCE_MARK, NODE_MARK, ORDER_MARK, list_pids, read_marks, read_stat
+from haclusterd.agents.process_table import (
+    INSTANCE_MARK,
+    LOCAL_CLUSTER_MARK,
+    NODE_MARK,
+    ORDER_MARK,
+    list_pids,
+    read_marks,
+    read_stat,
+)
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import after
 from haclusterd.ports.clock import Clock
@@ -47,12 +55,18 @@ class _Watched:
     """Process id to pidfd."""
 
 
-def scan_marked(node: NodeName) -> list[MarkedProcess]:
-    """Return all processes that some instance on this node started. Takes milliseconds; not for the main loop."""
+def scan_marked(node: NodeName, local_cluster: str | None) -> list[MarkedProcess]:
+    """Return all processes that some instance on this node started. Takes milliseconds; not for the main loop.
+
+    `local_cluster` is the mark of the local development cluster that the node belongs to, if it is none of its own
+    machine.
+    """
     found = []
     for pid in list_pids():
         marks = read_marks(pid)
         if INSTANCE_MARK not in marks or marks.get(NODE_MARK) != node:
+            continue
+        if marks.get(LOCAL_CLUSTER_MARK) != local_cluster:
             continue
         stat = read_stat(pid)
         if stat is not None and not stat.is_dead:
@@ -96,12 +110,15 @@ class ServiceWatch:
         node: NodeName,
         at_work: Callable[[], Collection[str]],
         groups: ServiceGroups,
+        *,
+        local_cluster: str | None = None,
     ) -> None:
         self._clock = clock
         self._loop = loop
         self._node = node
         self._at_work = at_work
         self._groups = groups
+        self._local_cluster = local_cluster
         self._watched: dict[ResourceId, _Watched] = {}
         self._wanted: set[ResourceId] = set()
         self._is_scanning = False
@@ -147,7 +164,7 @@ class ServiceWatch:
 
     def _scan_on_thread(self, wanted: set[ResourceId], instances: Mapping[ResourceId, str]) -> None:
         run_first()
-        processes = scan_marked(self._node)
+        processes = scan_marked(self._node, self._local_cluster)
         marked = frozenset(process.pid for process in processes)
         for each, instance in instances.items():
             processes += scan_group(self._groups.processes(each), instance, marked)

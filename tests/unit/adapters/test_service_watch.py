@@ -58,7 +58,7 @@ def deaths() -> Deaths:
 
 
 def service_pids(hands: Hands, instance: str = "r1") -> list[int]:
-    return [found.pid for found in scan_marked(hands.node) if found.instance == instance]
+    return [found.pid for found in scan_marked(hands.node, str(hands.directory)) if found.instance == instance]
 
 
 def watched_pids(hands: Hands) -> list[int]:
@@ -113,17 +113,19 @@ async def test_agents_at_work_are_not_taken_for_services(hands: Hands, deaths: D
     assert deaths.times == []
 
 
+@pytest.mark.parametrize(("cluster", "node"), [("", "n2"), ("another", "n1")])
 async def test_the_other_node_on_this_kernel_is_another_matter(
-    hands: Hands, deaths: Deaths, until, clock: BoottimeClock, tmp_path: Path
+    hands: Hands, deaths: Deaths, until, clock: BoottimeClock, tmp_path: Path, cluster: str, node: str
 ) -> None:
-    other = Hands(clock, tmp_path, node="n2")
-    await start(hands, EXEC, command="sleep", args="3004")
+    other = Hands(clock, tmp_path / cluster, node=node)
     await start(other, EXEC, command="sleep", args="3005")
+    await start(hands, EXEC, command="sleep", args="3004")
     [own], [foreign] = service_pids(hands), service_pids(other)
     hands.agents.watch(R1, "r1", deaths.told)
     await until(lambda: watched_pids(hands))
     assert watched_pids(hands) == [own]
     os.kill(foreign, 9)
+    await until(lambda: not service_pids(other))
     await asyncio.sleep(0)
     assert deaths.times == []
 
