@@ -19,7 +19,8 @@ from typing import Any
 
 from haclusterd.adapters.installation import policies_directory
 from haclusterd.entry_points import demo_service
-from haclusterd.entry_points.local_cluster import NODE_MARK, LocalCluster, free_ports
+from haclusterd.entry_points.free_ports import free_ports
+from haclusterd.entry_points.local_cluster import NODE_MARK, LocalCluster
 from haclusterd.entry_points.service_meter import ServiceMeter
 from haclusterd.model.requests import Response
 

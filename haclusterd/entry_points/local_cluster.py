@@ -8,7 +8,6 @@ import os
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 from haclusterd.adapters.control_client import ControlClient
 from haclusterd.adapters.installation import resource_agents_directory
 from haclusterd.entry_points.cluster_setup import NodePlaces, initialize, make_bundles
+from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
@@ -257,45 +257,6 @@ class LocalCluster:
             return client.call(request, _quiet)
         finally:
             client.close()
-
-
-def free_ports(host: str, count: int) -> list[int]:
-    """Return ports that are free for TCP and UDP now."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    ports: list[int] = []
-    held: list[socket.socket] = []
-    try:
-        while len(ports) < count:
-            stream = socket.socket(family, socket.SOCK_STREAM)
-            held.append(stream)
-            stream.bind((host, 0))
-            port = int(stream.getsockname()[1])
-            datagram = socket.socket(family, socket.SOCK_DGRAM)
-            held.append(datagram)
-            try:
-                datagram.bind((host, port))
-            except OSError:
-                continue
-            ports.append(port)
-    finally:
-        for item in held:
-            item.close()
-    return ports
-
-
-def free_port_pairs(host: str, count: int) -> list[int]:
-    """Return ports that are free for TCP and UDP now, each with the next one free for TCP."""
-    found: list[int] = []
-    while len(found) < count:
-        port = free_ports(host, 1)[0]
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as next_one:
-            try:
-                next_one.bind((host, port + 1))
-            except OSError:
-                continue
-        if port not in found:
-            found.append(port)
-    return found
 
 
 def _quiet(progress: Progress) -> None:

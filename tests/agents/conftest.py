@@ -1,7 +1,6 @@
 """Shipped agents, run as plain executables: nothing of this project is on their path but what they find themselves."""
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.entry_points.free_ports import free_ports
 from tests.agents.answering_daemon import AnsweringDaemon
 
 AGENTS = Path(__file__).parents[2] / "resource_agents"
@@ -85,9 +85,7 @@ def make_agent(tmp_path: Path) -> Iterator[Callable[..., AgentUnderTest]]:
 
 @pytest.fixture
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return free_ports("127.0.0.1", 1)[0]
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-from haclusterd.entry_points.local_cluster import LocalCluster, LocalNode, free_port_pairs
+from haclusterd.entry_points.free_ports import free_port_pairs
+from haclusterd.entry_points.local_cluster import LocalCluster, LocalNode
 from haclusterd.model.ids import NodeName
 from haclusterd.runtime.settings import CONFIGURATION_FILE
 from tests.processes.daemons import Scenario

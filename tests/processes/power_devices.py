@@ -8,7 +8,6 @@ root, its systems, `ComputerSystem.Reset`, with basic authentication over TLS.
 import base64
 import json
 import shutil
-import socket
 import ssl
 import stat
 import subprocess
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from haclusterd.adapters.installation import resource_agents_directory
+from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.entry_points.local_cluster import LocalCluster
 
 USER, PASSWORD = "admin", "s3cret-device"
@@ -82,9 +82,8 @@ class Bmcs:
 
     def _start(self, place: Path, cluster: LocalCluster, node: str) -> None:
         (place / "state").mkdir(parents=True)
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = self.ports[node] = probe.getsockname()[1]
+        [port] = free_ports("127.0.0.1", 1)
+        self.ports[node] = port
         chassis = place / "chassis"
         chassis.write_text(CHASSIS.format(node=node, nodes=cluster.nodes_directory, switch=_switch()))
         chassis.chmod(chassis.stat().st_mode | stat.S_IXUSR)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.entry_points.local_cluster import free_ports
+from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.ids import NodeName
 from tests.processes.growing_cluster import GrowingCluster
 

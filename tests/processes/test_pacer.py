@@ -11,11 +11,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from haclusterd.adapters.clock_boottime import BoottimeClock
 from haclusterd.adapters.pacer_link import PacerLink
+from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import BrainState, HeardNode, Heartbeat, PacerReport, PacerSettings, PeerAddress, Receipt
@@ -42,10 +44,7 @@ async def until(condition: Callable[[], object], what: str = "") -> None:
 
 
 def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    return free_ports("127.0.0.1", 1)[0]
 
 
 def key_of(one: NodeName, other: NodeName) -> bytes:
@@ -336,13 +335,13 @@ class ScriptedPeer:
                 self.newest = heard
         return self.newest is not None
 
-    def make(self, sent_at: int, number: int = 1, key: bytes | None = None, **changes: object) -> bytes:
+    def make(self, sent_at: int, number: int = 1, key: bytes | None = None, **changes: Any) -> bytes:
         assert self.newest is not None
         seen = Receipt(self.newest.incarnation.token, self.newest.sent_at)
         plain = Heartbeat(
             N3, N1, incarnation(N3, number), Instant(sent_at), BrainState.ALIVE, 0, echo=seen, seen=seen, heard=()
         )
-        return protocol.encode(plain._replace(**changes), key or self.key)  # type: ignore[arg-type]
+        return protocol.encode(plain._replace(**changes), key or self.key)
 
     def send(self, datagram: bytes) -> None:
         self.socket.sendto(datagram, self.subject.settings.listen[0])

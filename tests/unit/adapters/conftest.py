@@ -4,15 +4,16 @@ import asyncio
 import fcntl
 import os
 import signal
-import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from haclusterd.adapters.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import list_pids, read_marks
+from haclusterd.entry_points.free_ports import free_ports
 from tests.unit.adapters.hands import Hands, end_all
 
 
@@ -51,7 +52,8 @@ def mark(tmp_path: Path) -> Iterator[str]:
     yield value
     for pid in list_pids():
         if read_marks(pid).get("TEST_MARK") == value:
-            os.kill(pid, 9)
+            with suppress(ProcessLookupError):
+                os.kill(pid, 9)
 
 
 @pytest.fixture
@@ -85,6 +87,4 @@ async def hands(clock: BoottimeClock, tmp_path: Path) -> AsyncIterator[Hands]:
 
 @pytest.fixture
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return free_ports("127.0.0.1", 1)[0]

@@ -23,6 +23,7 @@ from haclusterd.adapters.certificates import (
 )
 from haclusterd.adapters.enrolment_client import NobodyThere, WrongAuthority, enrol
 from haclusterd.adapters.enrolment_door import VISITS_MAX, EnrolmentDoor
+from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
@@ -71,9 +72,7 @@ class House:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_ports("127.0.0.1", 1)[0]
 
 
 def apply(request: bytes) -> Callable[[Hello], Apply]:

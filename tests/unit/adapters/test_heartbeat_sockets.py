@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from haclusterd.adapters.heartbeat_sockets import HeartbeatSockets
+from haclusterd.entry_points.free_ports import free_ports
 
 V4, V6 = "127.0.0.1", "::1"
 
@@ -21,10 +22,7 @@ def has_ipv6() -> bool:
 
 
 def free_port(host: str = V4) -> int:
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind((host, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    return free_ports(host, 1)[0]
 
 
 class End:
