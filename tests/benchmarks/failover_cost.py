@@ -1,6 +1,7 @@
 """What a cluster costs when nothing happens: CPU and memory of a plain node, and the time of one change.
 
-A plain node is neither the DC nor the holder of the service. Memory is PSS: what nodes share counts in parts.
+A plain node is neither the DC nor the holder of the service. Memory is PSS: what nodes share counts in parts. What a
+node spends on doing nothing differs from one while to the next, so it is measured several times, like everything else.
 """
 
 import statistics
@@ -16,17 +17,17 @@ CHANGES = 10
 
 @dataclass(slots=True)
 class Cost:
-    """Of one contender. Percent of one core; MiB; ms by tool."""
+    """Of one contender, a value for each while: percent of one core; MiB. Changes: ms by tool."""
 
-    cpu_percent: float = 0.0
-    dc_cpu_percent: float = 0.0
-    pss_mib: float = 0.0
+    cpu_percent: list[float] = field(default_factory=list)
+    dc_cpu_percent: list[float] = field(default_factory=list)
+    pss_mib: list[float] = field(default_factory=list)
     change_ms: dict[str, float] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
 
-def measure_idle(contenders: list[Contender], seconds: float) -> dict[str, Cost]:
-    """Measure all at the same time: their load is the same machine's."""
+def measure_idle(contenders: list[Contender], seconds: float, costs: dict[str, Cost]) -> None:
+    """Measure one while, all at the same time: their load is the same machine's."""
     for contender in contenders:
         contender.settle()
     roles = {each.name: (each.site.dc(), each.site.holder()) for each in contenders}
@@ -35,18 +36,18 @@ def measure_idle(contenders: list[Contender], seconds: float) -> dict[str, Cost]
     time.sleep(seconds)
     after = {each.name: _cpu_ns(each) for each in contenders}
     elapsed_ns = (time.monotonic() - began) * 1e9
-    costs = {}
     for contender in contenders:
         name = contender.name
         percent = {node: 100 * (after[name][node] - spent) / elapsed_ns for node, spent in before[name].items()}
         plain = contender.site.others(*roles[name])
         pss_kib = [contender.site.machines[node].memory_kib(SERVICE) for node in plain]
-        costs[name] = Cost(
-            cpu_percent=statistics.mean(percent[node] for node in plain),
-            dc_cpu_percent=percent[roles[name][0]],
-            pss_mib=statistics.mean(pss_kib) / 1024,
-        )
-    return costs
+        cost = costs.setdefault(name, Cost())
+        cost.cpu_percent.append(statistics.mean(percent[node] for node in plain))
+        dc, holder = roles[name]
+        if dc != holder:
+            # Where the service runs, answering the client would count.
+            cost.dc_cpu_percent.append(percent[dc])
+        cost.pss_mib.append(statistics.mean(pss_kib) / 1024)
 
 
 def _cpu_ns(contender: Contender) -> dict[str, int]:

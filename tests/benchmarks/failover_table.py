@@ -81,9 +81,9 @@ def _cost_lines(costs: dict[str, Cost]) -> list[str]:
         return []
     ours, peer = costs[Ours.name], costs[Pacemaker.name]
     lines = [
-        _row("PSS of a plain node", [ours.pss_mib], [peer.pss_mib], TARGETS["pss"], 1),
-        _row("idle CPU of a plain node", [ours.cpu_percent], [peer.cpu_percent], TARGETS["cpu"], 2),
-        _row("idle CPU of the DC", [ours.dc_cpu_percent], [peer.dc_cpu_percent], None, 2),
+        _row("PSS of a plain node", ours.pss_mib, peer.pss_mib, TARGETS["pss"], 1),
+        _row("idle CPU of a plain node", ours.cpu_percent, peer.cpu_percent, TARGETS["cpu"], 2),
+        _row("idle CPU of the DC", ours.dc_cpu_percent, peer.dc_cpu_percent, None, 2),
     ]
     for tool in sorted(ours.change_ms.keys() | peer.change_ms.keys()):
         both = [[each.change_ms[tool]] if tool in each.change_ms else [] for each in (ours, peer)]
@@ -100,7 +100,7 @@ def result(figures: Figures, scenarios: Sequence[Scenario]) -> str:
     found["form"] = ratio(figures.forms_ms.get(Ours.name, []), figures.forms_ms.get(Pacemaker.name, []))
     if {Ours.name, Pacemaker.name} <= figures.costs.keys():
         ours, peer = figures.costs[Ours.name], figures.costs[Pacemaker.name]
-        found["pss"] = ratio([ours.pss_mib], [peer.pss_mib])
-        found["cpu"] = ratio([ours.cpu_percent], [peer.cpu_percent])
+        found["pss"] = ratio(ours.pss_mib, peer.pss_mib)
+        found["cpu"] = ratio(ours.cpu_percent, peer.cpu_percent)
     words = [f"{name}={value:.3f}" for name, value in found.items() if value is not None]
     return " ".join(["RESULT", *words, f"lost={figures.lost}", f"double_holders={figures.double_holders}"])
