@@ -4,6 +4,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,8 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
     for pid in list_pids():
         stat = read_stat(pid)
         if read_marks(pid).get("TEST_MARK") == made.name or (stat is not None and stat.session in sessions):
-            os.kill(pid, 9)
+            with suppress(ProcessLookupError):
+                os.kill(pid, 9)
     for child in made.children:
         child.wait(10)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from haclusterd.agents.process_table import list_pids, read_arguments, read_marks, read_stat
-from haclusterd.entry_points.local_cluster import free_ports
+from haclusterd.entry_points.free_ports import free_ports
 from tests.control_groups import delegated, living_in
 from tests.processes.daemons import Scenario, kill
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from haclusterd.adapters.agents_ocf import AgentDirectories, OcfAgents
@@ -100,4 +101,5 @@ def end_all(directory: Path) -> None:
     """Kill everything that any Hands of this directory started."""
     for pid in list_pids():
         if read_marks(pid).get("HACLUSTERD_LOCAL_CLUSTER") == str(directory):
-            os.kill(pid, 9)
+            with suppress(ProcessLookupError):
+                os.kill(pid, 9)

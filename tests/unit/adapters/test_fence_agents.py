@@ -103,15 +103,15 @@ async def test_cancel(switches: Switches, until) -> None:
 
 
 async def test_secrets_are_nowhere_to_be_seen(switches: Switches, until) -> None:
-    switches.write("#!/bin/sh\ncat >/dev/null\nsleep 5003 &\nwait\n")
+    read = switches.directory / "read"
+    switches.write(f"#!/bin/sh\ncat >/dev/null\nsleep 5003 &\n: >{read}\nwait\n")
     ended = switches.begin("off", password=SECRET, plug="n2")
 
-    def agents() -> list[int]:
-        directory = str(switches.directory)
-        return [pid for pid in list_pids() if read_marks(pid).get("HACLUSTERD_LOCAL_CLUSTER") == directory]
-
-    await until(lambda: len(agents()) >= 2)
-    for pid in agents():
+    await until(read.exists)
+    directory = str(switches.directory)
+    agents = [pid for pid in list_pids() if read_marks(pid).get("HACLUSTERD_LOCAL_CLUSTER") == directory]
+    assert len(agents) == 2
+    for pid in agents:
         assert SECRET.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
         assert SECRET.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
     for path in (switches.directory / "run").rglob("*.json"):

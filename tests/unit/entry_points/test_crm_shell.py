@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.agents.process_table import read_stat
 from haclusterd.cib.codec import decode_cib, encode_cib
 from tests.administered_clusters import running
 
@@ -37,6 +38,13 @@ class Terminal:
 
     def type(self, text: str) -> None:
         os.write(self.controller, text.encode())
+
+    def interrupt(self) -> None:
+        """Type ^C at a shell that waits for input; what comes between prompt and wait is kept until the next key."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (stat := read_stat(self.process.pid)) is None or stat.state != "S":
+            assert time.monotonic() < deadline, f"it never waits for input: {stat and stat.state}"
+        self.type("\x03")
 
     def expect(self, wanted: str) -> str:
         """Read until something is shown; return what came before it."""
@@ -101,7 +109,9 @@ def test_interrupt_clears_the_line_and_end_of_input_leaves(terminal: Terminal) -
     terminal.expect("crm(state.cib)# ")
     terminal.type("node\n")
     terminal.expect("crm(state.cib)node# ")
-    terminal.type("fence everything\x03")
+    terminal.type("fence everything")
+    terminal.expect("fence everything")
+    terminal.interrupt()
     terminal.expect("^C")
     terminal.expect("crm(state.cib)node# ")
     terminal.type("\x04")
