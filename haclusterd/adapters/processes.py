@@ -181,9 +181,12 @@ class Processes:
         self._begin_next()
 
     def _held_up(self, running: RunningProgram) -> None:
-        """Let others begin, whatever this one waits for."""
-        self._find(running)
+        """Let others begin, whatever this one waits for; look for its process until somebody has seen it."""
         self._begun(running)
+        self._find(running)
+        if running.told is None and not running.is_thread_done:
+            again = after(self._clock.now(), EXEC_PATIENCE_MS)
+            running.timers["exec"] = self._clock.call_at(again, lambda: self._held_up(running))
 
     def kill(self, running: RunningProgram) -> None:
         """End the program's group now; its result is KILLED."""

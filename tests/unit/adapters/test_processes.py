@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import statistics
 import sys
 import threading
 import time
@@ -109,13 +110,15 @@ while True:
 
 async def test_the_timeout_kills_the_whole_group_and_not_a_daemon(starter: Starter, tmp_path: Path, until) -> None:
     pids = tmp_path / "pids"
+    text = f"sleep 61 & echo $! >>{pids}; setsid sleep 62 & echo $! >>{pids}; sleep 63"
+    gone = asyncio.Event()
+    running, ended = starter.begin("/bin/sh", "-c", text, timeout_ms=3000, gone=gone.set)
     begun = time.monotonic()
-    result = await starter.run(
-        "/bin/sh", "-c", f"sleep 61 & echo $! >>{pids}; setsid sleep 62 & echo $! >>{pids}; sleep 63", timeout_ms=3000
-    )
-    assert result.ending is Ending.TIMED_OUT
-    assert not result.still_alive
-    assert 3.0 <= time.monotonic() - begun < 55
+    assert (await ended).ending is Ending.TIMED_OUT
+    assert 2.9 <= time.monotonic() - begun < 55
+    await asyncio.wait_for(gone.wait(), 10)
+    assert running.pid is not None
+    assert read_stat(running.pid) is None
     helper, daemon = map(int, pids.read_text().split())
     await until(lambda: (read_stat(helper) is None or read_stat(helper).is_dead))
     assert read_stat(daemon) is not None
@@ -164,16 +167,14 @@ async def test_huge_output_is_cut_in_the_middle(starter: Starter) -> None:
     assert len(result.stdout) < 64 * 1024 + 100
 
 
-async def test_endless_output_is_dropped_while_the_program_runs(starter: Starter, until) -> None:
-    running, ended = starter.begin("/bin/sh", "-c", "echo begin; head -c 3000000 /dev/zero; sleep 60")
-    sizes: set[int] = set()
-
-    def was_cut() -> bool:
-        size = os.fstat(running.outputs[0].write_end).st_size if running.outputs else 0
-        sizes.add(size)
-        return size == 0 and max(sizes) >= 3_000_000
-
-    await until(was_cut)
+async def test_endless_output_is_dropped_while_the_program_runs(starter: Starter, tmp_path: Path, until) -> None:
+    written = tmp_path / "written"
+    text = f"echo begin; head -c 3000000 /dev/zero; : >{written}; sleep 60"
+    running, ended = starter.begin("/bin/sh", "-c", text)
+    await until(written.exists)
+    assert running.outputs is not None
+    kept = running.outputs[0].write_end
+    await until(lambda: os.fstat(kept).st_size == 0)
     starter.processes.kill(running)
     assert (await ended).stdout.startswith("begin\n")
 
@@ -259,12 +260,14 @@ async def test_what_the_daemon_was_started_to_ignore_is_not_inherited(clock: Boo
     assert not [number for number in numbers if ignored & 1 << number - 1]
 
 
-async def test_the_daemons_oom_score_is_not_inherited(starter: Starter) -> None:
+async def test_the_daemons_oom_score_is_not_inherited(starter: Starter, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    text = f"while [ ! -e {told} ]; do sleep 0.01; done; cat /proc/self/oom_score_adj"
     own = Path("/proc/self/oom_score_adj")
     old = own.read_text()
     own.write_text("300")
     try:
-        result = await starter.run("/bin/sh", "-c", "sleep 0.2; cat /proc/self/oom_score_adj")
+        result = await starter.run("/bin/sh", "-c", text, forked=lambda *_: told.touch())
     finally:
         own.write_text(old)
     assert result.stdout == "0\n"
@@ -334,32 +337,26 @@ async def test_a_stuck_exec_delays_only_itself(
 ) -> None:
     stuck = script("stuck", "#!/bin/sh\nexit 3\n")
     release = hold_exec(stuck)
-    lag = 0.0
+    lags: list[float] = []
 
     async def watch_loop() -> None:
-        nonlocal lag
         while True:
             before = time.monotonic()
             await asyncio.sleep(0.005)
-            lag = max(lag, time.monotonic() - before - 0.005)
+            lags.append(time.monotonic() - before - 0.005)
 
     watcher = asyncio.create_task(watch_loop())
     running, ended = starter.begin(stuck)
-    deadline = time.monotonic() + 5
-    rounds = 0
-    while time.monotonic() < deadline:
-        begun = time.monotonic()
+    for _ in range(50):
         assert (await starter.run("/bin/true")).number == 0
-        assert time.monotonic() - begun < 1
-        rounds += 1
     assert running.pid is not None
     assert not ended.done()
     assert not running.is_executing
     release()
     assert (await ended).number == 3
     watcher.cancel()
-    assert rounds > 20
-    assert lag < 0.5
+    # Of many looks, few may fall into a pause of the whole machine.
+    assert statistics.median(lags) < 0.05
 
 
 async def test_a_stuck_exec_is_told_while_it_is_stuck(
@@ -375,6 +372,24 @@ async def test_a_stuck_exec_is_told_while_it_is_stuck(
     release()
     assert (await ended).number == 3
     assert told == [running.pid]
+
+
+async def test_an_exec_that_is_stuck_later_than_usual_is_told_as_well(
+    starter: Starter, script: Callable[..., Path], hold_exec, until
+) -> None:
+    stuck = script("stuck", "#!/bin/sh\nexit 3\n")
+    release = hold_exec(stuck)
+    told: list[int] = []
+    gate = threading.Event()
+    running, ended = starter.begin(
+        stuck, before=lambda: gate.wait(10), forked=lambda pid, _: told.append(pid)
+    )
+    await until(lambda: running not in starter.processes._beginning)
+    gate.set()
+    await until(lambda: told)
+    assert not running.is_executing
+    release()
+    assert (await ended).number == 3
 
 
 async def test_an_exec_that_fails_after_it_was_stuck_is_not_started(
@@ -398,7 +413,7 @@ async def test_a_stuck_exec_ends_at_its_timeout(
     stuck = script("stuck", "#!/bin/sh\nexit 3\n")
     release = hold_exec(stuck)
     gone = asyncio.Event()
-    running, ended = starter.begin(stuck, timeout_ms=700, gone=gone.set)
+    running, ended = starter.begin(stuck, timeout_ms=2000, gone=gone.set)
     result = await ended
     assert result.ending is Ending.TIMED_OUT
     await asyncio.wait_for(gone.wait(), 10)
