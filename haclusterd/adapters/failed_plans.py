@@ -22,6 +22,8 @@ class FailedPlans:
         """`fragments` writes a CIB piece by piece."""
         self._directory = directory
         self._fragments = fragments
+        self._writing = threading.Lock()
+        """One writes at a time, so that nobody counts what another is about to remove."""
 
     def keep(self, cib: Cib) -> Path:
         """Begin to write a CIB; return where it will be."""
@@ -31,7 +33,7 @@ class FailedPlans:
 
     def _write(self, cib: Cib, path: Path) -> None:
         run_first()
-        with suppress(OSError):
+        with self._writing, suppress(OSError):
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             unfinished = path.with_suffix(".unfinished")
             with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
