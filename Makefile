@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static swarm kill-loop conformance fuzz-scheduler fuzz-journal fuzz-decoders bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour wheel reference lock
+.PHONY: help setup demo test quick lint static swarm kill-loop conformance fuzz-scheduler fuzz-properties fuzz-journal fuzz-decoders bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour wheel reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -11,6 +11,9 @@ PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.1
 
 # Tests wait for daemons more than they compute; more than four at a time only wait for each other.
 WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); test $$cores -lt 4 && echo $$cores || echo 4)
+
+# Whatever asks hypothesis for examples.
+PROPERTIES = $(shell grep -rl --include='test_*.py' '^from hypothesis' tests)
 
 help:   ## this list
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p; s/^\([a-z-]*\):  *## \(.*\)/  make \1\t\2/p' Makefile | sort -u | expand -t 26
@@ -61,6 +64,9 @@ fuzz-scheduler: setup  ## random CIBs, planned by ours and by crm_simulate, and 
 
 bench-scheduler: setup  ## CPU time and memory of the scheduler beside crm_simulate's; SIZES=24x600p,32x1000p
 	@$(BIN)/python -m tests.benchmarks.scheduler $(if $(SIZES),--sizes $(SIZES))
+
+fuzz-properties: setup  ## the property tests with examples that are new in each round; ROUNDS=5
+	@for round in $$(seq $(or $(ROUNDS),5)); do $(BIN)/pytest -n $(WORKERS) --hypothesis-profile=new -m "not processes" $(PROPERTIES) || exit 1; done
 
 fuzz-journal: setup  ## every cut and flipped bit of the store's files, and a kill at each of its system calls; STEP=1
 	@$(BIN)/python -m tests.fuzzing.journal --step $(or $(STEP),1)

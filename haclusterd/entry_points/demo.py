@@ -239,7 +239,11 @@ def main(arguments: list[str] | None = None) -> int:
         return _end_kept(options.end)
     signal.signal(signal.SIGTERM, _end)
     directory = Path(tempfile.mkdtemp(prefix="haclusterd-demo-")) if options.directory is None else options.directory
-    demo = Demo(directory)
+    try:
+        demo = Demo(directory)
+    except OSError as error:
+        print(f"the demonstration cannot begin: {error}", file=sys.stderr)
+        return 1
     try:
         return _play(demo, directory, keep=options.keep)
     except KeyboardInterrupt:

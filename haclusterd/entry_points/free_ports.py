@@ -2,19 +2,22 @@
 
 Between finding a port and listening on it nothing holds it. So it is none of those that the kernel gives to outgoing
 connections (ip(7), `ip_local_port_range`): somebody's next connection could have it then. It is drawn, so that two who
-look at the same time rarely find the same.
+look at the same time rarely find the same; where that must not happen, each is given ports of its own by the
+environment: `HACLUSTERD_LOCAL_PORTS=20000-24999`.
 """
 
+import os
 import random
 import socket
 from collections.abc import Callable
 from pathlib import Path
 
-LOCAL_PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
 USUAL_RANGE = (32_768, 60_999)
 LOWEST = 10_000
 """Below are the ports that services are known by."""
-HIGHEST = 65_534
+HIGHEST = 65_533
+GIVEN = "HACLUSTERD_LOCAL_PORTS"
 
 
 def free_ports(host: str, count: int) -> list[int]:
@@ -27,24 +30,39 @@ def free_port_pairs(host: str, count: int) -> list[int]:
     return _draw(count, lambda port: _is_free(host, port) and _is_free(host, port + 1), apart=2)
 
 
+def candidates() -> list[int]:
+    """Return all ports that may be drawn, in order; raise OSError for a range that is none."""
+    first, last = _range_of_outgoing()
+    lowest, highest = _given_range()
+    return [port for port in range(lowest, highest + 1) if not first <= port <= last]
+
+
 def _draw(count: int, is_wanted: Callable[[int], bool], apart: int = 1) -> list[int]:
-    first, last = _local_port_range()
-    candidates = [port for port in range(LOWEST, HIGHEST) if not first <= port <= last]
-    random.SystemRandom().shuffle(candidates)
+    drawn = candidates()
+    random.SystemRandom().shuffle(drawn)
     found: list[int] = []
-    for port in candidates:
+    for port in drawn:
         if len(found) == count:
             break
         if all(abs(port - other) >= apart for other in found) and is_wanted(port):
             found.append(port)
     if len(found) < count:
-        raise OSError(f"no {count} ports are free outside of {first}-{last}, which {LOCAL_PORT_RANGE} reserves")
+        where = "{}-{}, less what {} names".format(*_given_range(), OUTGOING)
+        raise OSError(f"no {count} ports are free in {where}; {GIVEN}=FIRST-LAST moves that")
     return found
 
 
-def _local_port_range() -> tuple[int, int]:
+def _given_range() -> tuple[int, int]:
+    given = os.environ.get(GIVEN, f"{LOWEST}-{HIGHEST}")
+    first, _, last = given.partition("-")
+    if not (first.isdecimal() and last.isdecimal() and 0 < int(first) <= int(last) <= HIGHEST):
+        raise OSError(f"{GIVEN}={given} is no range of ports; it wants to be like 20000-24999")
+    return int(first), int(last)
+
+
+def _range_of_outgoing() -> tuple[int, int]:
     try:
-        first, last = LOCAL_PORT_RANGE.read_text().split()
+        first, last = OUTGOING.read_text().split()
     except (OSError, ValueError):
         return USUAL_RANGE
     return int(first), int(last)

@@ -13,6 +13,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +31,8 @@ from haclusterd.runtime.settings import CONFIGURATION_FILE, load
 CLUSTER_MARK = "HACLUSTERD_LOCAL_CLUSTER"
 NODE_MARK = "HACLUSTERD_NODE"
 SWEEP_ROUNDS = 50
+REAP_PATIENCE_S = 10.0
+"""How long a killed process may take to end: what the kernel keeps longer is left behind."""
 
 
 @dataclass(slots=True)
@@ -239,12 +242,12 @@ class LocalCluster:
 
     @staticmethod
     def _reap(node: LocalNode) -> None:
+        """See a node's own processes end: until then they hold its locks, whatever /proc still shows of them."""
         for process in (node.brain, node.pacer, node.watchdog):
-            if process is not None and process.poll() is None:
-                try:
-                    process.wait(0.2)
-                except subprocess.TimeoutExpired:
-                    continue
+            if process is not None:
+                process.kill()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(REAP_PATIENCE_S)
 
     # -- asking -----------------------------------------------------------------------------------------------------
 

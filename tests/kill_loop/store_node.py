@@ -164,7 +164,7 @@ class Clients:
         """Append at a rate, whatever is answered."""
         while not self.is_over:
             await asyncio.sleep(period_s)
-            if len(self.entries) < IN_FLIGHT_MAX:
+            if not self.is_over and len(self.entries) < IN_FLIGHT_MAX:
                 self.ask("append", "")
 
     async def swap(self, chance: random.Random) -> None:

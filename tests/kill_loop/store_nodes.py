@@ -5,7 +5,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from haclusterd.adapters.certificates import create_authority, issue_certificate
 from haclusterd.adapters.files_directory import FilesDirectory
 from haclusterd.adapters.raft_identity import create_identity
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR
+from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.ids import NodeName
 from tests.kill_loop.private_mounts import fill, make_room, mount_small, unmount_keeping_files
 from tests.kill_loop.record import Judgement, Records, judge
@@ -45,13 +45,10 @@ class StoreNodes:
     def _set_up(self) -> None:
         authority = create_authority(UUID, now=ISSUED)
         addresses = {}
-        listeners = [socket.create_server(("127.0.0.1", 0)) for _ in self.names]
-        for name, listener in zip(self.names, listeners, strict=True):
-            addresses[name] = listener.getsockname()
+        for name, port in zip(self.names, free_ports("127.0.0.1", len(self.names)), strict=True):
+            addresses[name] = ("127.0.0.1", port)
             credentials = issue_certificate(authority, NodeName(name), ["127.0.0.1"], now=ISSUED)
             write_node_credentials(self.directory / name, authority.certificate, credentials)
-        for listener in listeners:
-            listener.close()
         if mount_small(self.directory / self.names[-1] / "store", "48m"):
             self.small = self.names[-1]
         for name in self.names:

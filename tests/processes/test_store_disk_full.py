@@ -2,7 +2,6 @@
 
 import datetime as dt
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from haclusterd.adapters.certificates import create_authority, issue_certificate
 from haclusterd.adapters.files_directory import FilesDirectory
 from haclusterd.adapters.raft_identity import create_identity
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR
+from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.ids import NodeName
 from tests.simulation.store_world import CLUSTER
 
@@ -30,8 +30,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     files = FilesDirectory(tmp_path / "store")
     create_identity(files, CLUSTER, N1)
     files.close()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    [port] = free_ports("127.0.0.1", 1)
     processes: list[subprocess.Popen[str]] = []
 
     def start(*arguments: str) -> "subprocess.Popen[str]":

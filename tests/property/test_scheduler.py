@@ -227,7 +227,7 @@ def _reversed(mapping: Mapping[_K, _V]) -> dict[_K, _V]:
     return dict(reversed(mapping.items()))
 
 
-@often(100)
+@settings(often(100), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(values_of(Cib), st.integers(0, 2**45))
 def test_a_plan_exists_for_any_value(cib: Cib, now: int) -> None:
     schedule(cib, WallTime(now))

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from haclusterd.entry_points import free_ports as room
-from haclusterd.entry_points.free_ports import free_port_pairs, free_ports
+from haclusterd.entry_points.free_ports import GIVEN, candidates, free_port_pairs, free_ports
+from tests.conftest import ports_of
 
 V4 = "127.0.0.1"
 
 
 def test_no_outgoing_connection_is_given_one_of_them() -> None:
-    first, last = map(int, room.LOCAL_PORT_RANGE.read_text().split())
+    first, last = map(int, room.OUTGOING.read_text().split())
     found = free_ports(V4, 20)
     assert len(set(found)) == 20
     assert [port for port in found if first <= port <= last] == []
@@ -25,13 +26,12 @@ def test_one_that_is_taken_is_none_of_them(
     [taken, *_] = free_ports(V4, 1)
     ranges = tmp_path / "range"
     ranges.write_text("60000\t61000\n")
-    monkeypatch.setattr(room, "LOCAL_PORT_RANGE", ranges)
-    monkeypatch.setattr(room, "LOWEST", taken)
-    monkeypatch.setattr(room, "HIGHEST", taken + 1)
+    monkeypatch.setattr(room, "OUTGOING", ranges)
+    monkeypatch.setenv(GIVEN, f"{taken}-{taken}")
     assert free_ports(V4, 1) == [taken]
     with socket.socket(socket.AF_INET, kind) as holder:
         holder.bind((V4, taken))
-        with pytest.raises(OSError, match=r"no 1 ports are free outside of 60000-61000"):
+        with pytest.raises(OSError, match=f"no 1 ports are free in {taken}-{taken}"):
             free_ports(V4, 1)
 
 
@@ -39,3 +39,23 @@ def test_of_a_pair_both_are_free_and_no_pairs_overlap() -> None:
     found = free_port_pairs(V4, 20)
     both = {*found, *(port + 1 for port in found)}
     assert len(both) == 40
+
+
+@pytest.mark.parametrize("given", ["", "20000", "20000-", "20009-20000", "0-9", "20000-65534", "a-b", "20000-20009-1"])
+def test_a_range_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv(GIVEN, given)
+    with pytest.raises(OSError, match="it wants to be like 20000-24999"):
+        free_ports(V4, 1)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_those_who_test_side_by_side_share_all_that_there_are(monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
+    monkeypatch.delenv(GIVEN, raising=False)
+    everybody = candidates()
+    shares = []
+    for worker in range(workers):
+        monkeypatch.setenv(GIVEN, ports_of(worker, workers, everybody))
+        shares.append(candidates())
+    together = [port for share in shares for port in share]
+    assert together == everybody[: len(together)]
+    assert len(together) > len(everybody) - workers

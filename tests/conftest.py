@@ -1,0 +1,25 @@
+"""What holds for every test: examples that come again, and ports that no other worker draws."""
+
+import os
+from collections.abc import Sequence
+
+from hypothesis import HealthCheck, settings
+
+from haclusterd.entry_points.free_ports import GIVEN, candidates
+
+# A pause of the machine says nothing about the code: no test is judged by its time.
+settings.register_profile("new", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeated", settings.get_profile("new"), derandomize=True)
+settings.load_profile("repeated")
+
+
+def ports_of(worker: int, workers: int, ports: Sequence[int]) -> str:
+    """Return the share of one of several that run side by side, as the environment names it."""
+    size = len(ports) // workers
+    share = ports[worker * size : (worker + 1) * size]
+    return f"{share[0]}-{share[-1]}"
+
+
+if GIVEN not in os.environ and "PYTEST_XDIST_WORKER" in os.environ:
+    name, count = os.environ["PYTEST_XDIST_WORKER"], os.environ["PYTEST_XDIST_WORKER_COUNT"]
+    os.environ[GIVEN] = ports_of(int(name.removeprefix("gw")), int(count), candidates())
