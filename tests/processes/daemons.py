@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +93,12 @@ class Scenario:
         return {name for name, state in self.states().items() if state == "online"}
 
     def is_idle(self) -> bool:
-        status = self.status()
-        return not status.get("orders") and status.get("transition") is None and status["dc"] is not None
+        """Ask the DC, who alone knows of a transition."""
+        dc = self.status()["dc"]
+        if dc is None:
+            return False
+        status = self.status(dc)
+        return status["dc"] == dc and not status.get("orders") and status.get("transition") is None
 
     def events(self, kind: str | None = None) -> list[Mapping[str, Any]]:
         data = self.must("history.events", limit=200)
@@ -115,6 +120,19 @@ class Scenario:
             if all(mark in environment for mark in wanted) and command.startswith(b"sleep\0"):
                 found.append(pid)
         return found
+
+    def has_lease(self, node: str) -> bool:
+        """Tell what a node's pacer said last of its lease."""
+        log = self.log(node, "pacer")
+        return log.rfind("lease held") > log.rfind("lease ended")
+
+    def is_watched(self, node: str) -> bool:
+        """Tell whether a node's daemon would see at once that its service's process dies: it holds a pidfd of it."""
+        watched = set()
+        for entry in Path(f"/proc/{self.brain(node).pid}/fdinfo").iterdir():
+            with suppress(OSError):
+                watched |= {int(line.split()[1]) for line in entry.read_text().splitlines() if line.startswith("Pid:")}
+        return bool(watched.intersection(self.service_pids(node)))
 
     def log(self, node: str, what: str = "brain") -> str:
         return (self.cluster.directory / node / "log" / f"{what}.log").read_text()

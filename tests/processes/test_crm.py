@@ -30,8 +30,8 @@ def asked(scenario: Scenario, node: str, *words: str) -> Any:
     return json.loads(result.stdout)
 
 
-def constraints(scenario: Scenario) -> list[str]:
-    return [move["id"] for move in scenario.status()["moves"]]
+def constraints(scenario: Scenario, node: str) -> list[str]:
+    return [move["id"] for move in scenario.status(node)["moves"]]
 
 
 def test_a_move_leaves_nothing_behind_whether_or_not_it_is_waited_for(scenario: Scenario) -> None:
@@ -42,11 +42,11 @@ def test_a_move_leaves_nothing_behind_whether_or_not_it_is_waited_for(scenario: 
     moved = crm(scenario, third, "resource", "move", "svc", second)
     assert (moved.returncode, scenario.holder()) == (0, second), moved.stderr
     assert "constraint cli-prefer-svc removed" in moved.stderr
-    assert constraints(scenario) == []
+    assert constraints(scenario, third) == []
 
     assert crm(scenario, second, "resource", "move", "svc", third, "--no-wait").returncode == 0
     scenario.until("the service to run there", lambda: scenario.holder() == third)
-    scenario.until("the constraint to go", lambda: constraints(scenario) == [])
+    scenario.until("the constraint to go", lambda: constraints(scenario, third) == [])
     assert asked(scenario, third, "why", "svc")["resources"][0]["now_on"] == [third]
 
 

@@ -54,8 +54,14 @@ def check(scenario: Scenario, node: str = "n3") -> Any:
 
 
 def until_equal(scenario: Scenario) -> None:
-    scenario.until("equal histories", lambda: check(scenario).exit == 0)
-    nodes = check(scenario).data["nodes"]
+    answers: list[Any] = []
+
+    def is_equal() -> bool:
+        answers.append(check(scenario))
+        return bool(answers[-1].exit == 0)
+
+    scenario.until("equal histories", is_equal)
+    nodes = answers[-1].data["nodes"]
     assert [each["gaps"] for each in nodes] == [[], [], []]
     assert len({(each["digest"], each["rows"], each["versions"]) for each in nodes}) == 1
 
@@ -100,8 +106,8 @@ def test_a_history_that_is_gone_damaged_or_cannot_be_written_comes_back_and_hind
         each.unlink()
     path.symlink_to(path.parent / "not-yet" / "history.sqlite")
     return_of(scenario, "n3")
-    headlines = str(scenario.status("n3")["headlines"])
-    assert "n3 cannot keep its history; failover is not affected" in headlines
+    headline = "n3 cannot keep its history; failover is not affected"
+    scenario.until("it to be told", lambda: headline in str(scenario.status("n3").get("headlines")))
     scenario.must("node.standby", node="n1", wait_ms=20_000)
     scenario.must("node.online", node="n1")
     assert check(scenario).exit == 1

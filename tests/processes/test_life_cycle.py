@@ -32,12 +32,14 @@ def test_a_cluster_grows_from_one_node_to_three(cluster: GrowingCluster) -> None
     assert cluster.service_pids("n1") == service
     assert cluster.events("node-lost") == []
     assert "reincarnat" not in cluster.log("n1")
-    assert cluster.members_by_node() == dict.fromkeys(("n1", "n2", "n3"), ("n1", "n2", "n3"))
+    everybody = dict.fromkeys(("n1", "n2", "n3"), ("n1", "n2", "n3"))
+    cluster.until("everybody to know of everybody", lambda: cluster.members_by_node() == everybody)
 
 
 def test_five_voters_survive_two_and_three_remain_when_two_votes_are_taken(cluster: GrowingCluster) -> None:
     cluster.begin("n1").grow("n2", "n3", "n4", "n5")
-    assert cluster.members_by_node() == dict.fromkeys(cluster.cluster.names, ("n1", "n2", "n3", "n4", "n5"))
+    everybody = dict.fromkeys(cluster.cluster.names, ("n1", "n2", "n3", "n4", "n5"))
+    cluster.until("everybody to know of everybody", lambda: cluster.members_by_node() == everybody)
     even = cluster.must_crm("n1", "cluster", "vote", "n4", "off")
     assert "4 voters" in even
     cluster.must_crm("n1", "cluster", "vote", "n5", "off")

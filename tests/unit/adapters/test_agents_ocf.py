@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -110,10 +109,11 @@ async def test_parameters_are_in_no_argument_vector_and_in_no_text_of_the_call(h
     hands.write("a", "#!/bin/sh\nsleep 60 &\nwait\n")
     call = hands.call("a", parameters={"password": "hunter2-secret"})
     ended = hands.begin(call)
-    await until(hands.records)
+    await until(hands.recorded_pids)
     await until(lambda: "sleep" in arguments_of(hands))
     assert not [argument for argument in arguments_of(hands) if "hunter2-secret" in argument]
-    assert b"hunter2-secret" not in hands.records()[0].read_bytes()
+    [record] = hands.records()
+    assert b"hunter2-secret" not in record.read_bytes()
     assert "hunter2-secret" not in repr(call)
     hands.agents.kill(call.key)
     await ended
@@ -173,6 +173,8 @@ async def test_without_room_for_the_record_nothing_is_executed(hands: Hands) -> 
 
 async def test_lookup_prefers_the_search_path_and_knows_the_shipped_ones(hands: Hands) -> None:
     own = AgentReference("ocf", "haclusterd", "dummy")
+    # Written before anything is forked that could hold it open for writing: nobody could execute it then.
+    override = hands.write("override", "#!/bin/sh\nexit 9\n")
     assert hands.agents.exists(own)
     assert not hands.agents.exists(AgentReference("ocf", "test", "nothing"))
     assert not hands.agents.exists(AgentReference("ocf", "haclusterd", "dummy.md"))
@@ -180,9 +182,7 @@ async def test_lookup_prefers_the_search_path_and_knows_the_shipped_ones(hands: 
         assert not hands.agents.exists(AgentReference.parse(reference))
     assert (await hands.run("x", agent=own)).exit_code == 7
     (hands.directory / "ra" / "haclusterd").mkdir()
-    override = hands.directory / "ra" / "haclusterd" / "dummy"
-    override.write_text("#!/bin/sh\nexit 9\n")
-    override.chmod(0o755)
+    override.rename(hands.directory / "ra" / "haclusterd" / "dummy")
     assert (await hands.run("x", agent=own)).exit_code == 9
 
 
@@ -215,10 +215,8 @@ async def test_a_stuck_exec_does_not_delay_another_resources_monitor(hands: Hand
     ended = hands.begin(hands.call("stuck"))
     await until(hands.recorded_pids)
     for _ in range(20):
-        begun = time.monotonic()
         result = await hands.run("quick", resource=ResourceId("r2"))
         assert result.exit_code == 0
-        assert time.monotonic() - begun < 1
     assert not ended.done()
     release()
     assert (await ended).exit_code == 3
@@ -238,9 +236,13 @@ async def test_state_of_another_boot_is_gone_as_a_real_run_directory_would_be(
     assert (await new_boot.run("x", agent=dummy)).exit_code == 7
 
 
-async def test_a_result_tells_its_times(hands: Hands) -> None:
-    hands.write("a", "#!/bin/sh\nsleep 0.3\n")
-    result = await hands.run("a")
+async def test_a_result_tells_its_times(hands: Hands, until) -> None:
+    flag = hands.directory / "go"
+    hands.write("a", f"#!/bin/sh\nwhile [ ! -e {flag} ]; do sleep 0.01; done\nsleep 0.3\n")
+    ended = hands.begin(hands.call("a"))
+    await until(hands.recorded_pids)
+    flag.touch()
+    result = await ended
     assert 300 <= result.executed_ms < 5000
     assert result.queued_ms < 2000
 
@@ -304,10 +306,10 @@ async def test_an_exec_that_was_stuck_until_the_lease_had_ended_is_killed_at_onc
     hands: Hands, tmp_path: Path, until, hold_exec
 ) -> None:
     marker = tmp_path / "acted"
-    stuck = hands.write("stuck", f"#!/bin/sh\nsleep 0.3\ntouch {marker}\n")
+    stuck = hands.write("stuck", f"#!/bin/sh\nsleep 60\ntouch {marker}\n")
     release = hold_exec(stuck)
     ended = hands.begin(hands.call("stuck", "start"))
-    await until(lambda: bool(hands.records()))
+    await until(hands.recorded_pids)
     hands.has_lease = False
     release()
     result = await ended
