@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from haclusterd.adapters.agent_metadata import read_agent_metadata
-from haclusterd.agents.process_table import list_pids, read_marks, read_stat
+from haclusterd.agents.process_table import list_pids, read_arguments, read_marks, read_stat
 from haclusterd.formats.policy_yaml import load_policy
 from haclusterd.model.ids import AgentReference
 from tests.agents.conftest import AGENTS, AgentUnderTest
@@ -211,6 +211,7 @@ def test_leftover_children_are_a_failure_not_a_clean_stop(
     command = f"{agent.parameters['command']} {agent.parameters.get('args', '')}"
     family = write_script("family", f"#!/bin/sh\nsetsid sleep 1001 &\nexec {command}\n")
     assert agent.code("start", command=str(family), args=None) == OK
+    wait_for(lambda: ["sleep", "1001"] in [read_arguments(pid) for pid in members(agent)])
     os.kill(agent.pid(), 9)
     wait_dead(agent.pid())
     assert agent.code("monitor") == ERROR
@@ -221,6 +222,7 @@ def test_leftover_children_are_a_failure_not_a_clean_stop(
 @agents_with_process
 def test_the_service_carries_the_marks_and_none_of_the_agents_parameters(agent: AgentUnderTest) -> None:
     assert agent.code("start", env="COLOUR=blue WORDS='two words'") == OK
+    wait_for(lambda: bool(read_marks(agent.pid())))  # The kernel lays them out after the exec has succeeded.
     marks = read_marks(agent.pid())
     assert marks["OCF_RESOURCE_INSTANCE"] == agent.instance
     assert marks["HACLUSTERD_NODE"] == "n1"

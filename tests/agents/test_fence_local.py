@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from haclusterd.adapters.agent_metadata import read_fence_metadata
-from haclusterd.agents.process_table import list_pids, read_marks, read_stat
+from haclusterd.agents.process_table import list_pids, read_arguments, read_marks, read_stat
 from tests.agents.conftest import AGENTS
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "agents" / "fence_local.xml"
@@ -78,6 +78,16 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
         child.wait(10)
 
 
+def children(process: subprocess.Popen[bytes]) -> list[int]:
+    return [pid for pid in list_pids() if (stat := read_stat(pid)) is not None and stat.parent == process.pid]
+
+
+def has_started_all(node: subprocess.Popen[bytes]) -> bool:
+    """Tell whether it runs the last of NODE's programs, and one child is the program that carries no mark."""
+    programs = [read_arguments(pid) for pid in children(node)]
+    return read_arguments(node.pid) == ["sleep", "2005"] and ["sleep", "2004"] in programs
+
+
 def wait_for(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + 10
     while not condition():
@@ -96,14 +106,15 @@ def test_metadata() -> None:
 
 def test_off_ends_everything_of_that_node_and_nothing_else(cluster: LocalCluster) -> None:
     n1, n2, foreign = cluster.add("n1"), cluster.add("n2"), cluster.add("n1", "another-cluster")
+    wait_for(lambda: all(has_started_all(node) for node in (n1, n2, foreign)))
     wait_for(lambda: cluster.alive("n1") >= 10)
     wait_for(lambda: cluster.alive("n2") >= 5)
-    children = [pid for pid in list_pids() if (stat := read_stat(pid)) is not None and stat.parent == n1.pid]
-    assert [pid for pid in children if not read_marks(pid)], "one child carries no mark"
+    own = children(n1)
+    assert [pid for pid in own if not read_marks(pid)], "one child carries no mark"
     assert cluster.fence("status", "n1").returncode == 0
     assert cluster.fence("off", "n1").returncode == 0
     assert n1.wait(5) == -9
-    left = [stat for pid in children if (stat := read_stat(pid)) is not None and not stat.is_dead]
+    left = [stat for pid in own if (stat := read_stat(pid)) is not None and not stat.is_dead]
     assert left == []
     assert cluster.alive("n2") >= 5
     assert foreign.poll() is None
@@ -114,6 +125,7 @@ def test_off_ends_everything_of_that_node_and_nothing_else(cluster: LocalCluster
 
 def test_on_removes_the_mark_and_starts_nothing(cluster: LocalCluster) -> None:
     cluster.add("n1")
+    wait_for(lambda: cluster.alive("n1") >= 1)
     assert cluster.fence("off", "n1").returncode == 0
     assert cluster.fence("on", "n1").returncode == 0
     assert not (cluster.directory / "n1.off").exists()
@@ -122,6 +134,7 @@ def test_on_removes_the_mark_and_starts_nothing(cluster: LocalCluster) -> None:
 
 def test_reboot_ends_the_node_and_lets_it_come_back(cluster: LocalCluster) -> None:
     node = cluster.add("n1")
+    wait_for(lambda: cluster.alive("n1") >= 1)
     assert cluster.fence("reboot", "n1").returncode == 0
     assert node.wait(5) == -9
     assert not (cluster.directory / "n1.off").exists()

@@ -52,9 +52,9 @@ class Node:
         done = self.agent.run("start")
         assert done.returncode == 0, done.stderr
 
-    def sample(self, times: int = 1) -> None:
+    def sample(self, times: int = 1, **changes: str) -> None:
         for _ in range(times):
-            done = self.agent.run("monitor")
+            done = self.agent.run("monitor", **changes)
             assert done.returncode == 0, done.stderr
 
     @property
@@ -253,15 +253,12 @@ def workers(node: Node) -> list[int]:
 
 @pytest.mark.parametrize("how", ["temperature=@hang", "handle=@hang", "temperature=@hard"])
 def test_a_device_that_hangs_is_named_hides_no_other_and_hangs_nothing(node: Node, how: str) -> None:
-    node.agent.parameters["device_timeout"] = "500ms"
     node.start()
     node.let(f"g1.{how}", "g3.any=!15")
-    began = time.monotonic()
-    node.sample()
-    assert time.monotonic() - began < 5
+    node.sample(device_timeout="2s")  # Within it the others have to answer.
     assert (node.states(), node.colour) == (["ok", "unknown", "ok", "failed"], "yellow")
     assert workers(node) == []
-    node.sample(2)
+    node.sample(2, device_timeout="500ms")
     assert (node.states()[1], node.why(1)) == ("failed", "hang-lasts,hang")
     node.let()
     node.sample(3)
@@ -269,21 +266,19 @@ def test_a_device_that_hangs_is_named_hides_no_other_and_hangs_nothing(node: Nod
 
 
 def test_all_devices_that_hang_are_named(node: Node) -> None:
-    node.agent.parameters["device_timeout"] = "500ms"
     node.start()
     node.let("temperature=@hang")
-    node.sample()
+    node.sample(device_timeout="500ms")
     assert (node.states(), node.colour) == (["unknown"] * 4, "red")
 
 
 def test_a_driver_that_hangs_is_yellow_and_red_when_it_lasts(node: Node) -> None:
-    node.agent.parameters["driver_timeout"] = "500ms"
     node.start()
     node.let("init=@hang")
-    node.sample()
+    node.sample(driver_timeout="500ms")
     assert (node.colour, node.daemon.attributes()["gpu-driver"]) == ("yellow", "hung")
     assert node.states() == ["ok"] * 4, "nothing new is known of them"
-    node.sample(2)
+    node.sample(2, driver_timeout="500ms")
     assert node.colour == "red"
     node.let()
     node.sample(3)
@@ -352,7 +347,8 @@ def test_an_xid_is_as_grave_as_the_table_says(node: Node, text: str, state: str,
 def test_a_driver_that_wants_nothing_done_ends_an_xid_after_its_time_and_one_without_a_verdict_never(
     node: Node,
 ) -> None:
-    node.log(XID.format(code=62, pid=1), ago_s=601)
+    node.agent.parameters["xid_hold"] = "1s"
+    node.log(XID.format(code=62, pid=1), ago_s=2)  # Not long ago: the machine may have booted just now.
     node.start()
     assert node.states()[1] == "ok"
     node.let("field230=!3")

@@ -106,8 +106,9 @@ def test_only_what_is_asked_for_is_measured(watcher: AgentUnderTest, daemon: Ans
 def test_a_measurement_that_hangs_is_red_and_hangs_nothing(
     watcher: AgentUnderTest, daemon: AnsweringDaemon, kernel: KernelFiles
 ) -> None:
-    watcher.parameters.update(checks="load memory", step_timeout="500ms", raise_after="1")
+    watcher.parameters.update(checks="load memory", raise_after="1")
     assert watcher.code("start") == 0
+    watcher.parameters["step_timeout"] = "500ms"
     os.unlink(kernel.directory / "loadavg")
     os.mkfifo(kernel.directory / "loadavg")
     done = watcher.run("monitor")

@@ -120,7 +120,7 @@ def test_a_node_that_loses_its_gpu_is_red_and_its_services_leave(scenario: Scena
         (directory / "kmsg").write_text("")
         lines += [
             f"primitive gpus-{name} ocf:haclusterd:gpu-health params library_path={directory} "
-            f"kernel_log={directory}/kmsg expected=2 device_timeout=1s "
+            f"kernel_log={directory}/kmsg expected=2 device_timeout=5s "
             "meta allow-unhealthy-nodes=true op monitor interval=500ms timeout=60s op start timeout=120s",
             f"location gpus-{name}-there gpus-{name} inf: {name}",
             *(f"location gpus-{name}-not-{other} gpus-{name} -inf: {other}" for other in NODES if other != name),
@@ -135,7 +135,9 @@ def test_a_node_that_loses_its_gpu_is_red_and_its_services_leave(scenario: Scena
     wait_for_colours(scenario, "gpu", "green", "yellow", "green")
     scenario.settle()
     assert scenario.holder() == PREFERRED, "the other device serves"
-    assert attributes(scenario)[PREFERRED]["gpu-0000:1a:00-state"] == "failed"
+    scenario.until(
+        "the device to be named", lambda: attributes(scenario)[PREFERRED]["gpu-0000:1a:00-state"] == "failed"
+    )
 
     rename(libraries[PREFERRED], "gpus=2\nany=@hang\n")
     wait_for_colours(scenario, "gpu", "green", "red", "green")
