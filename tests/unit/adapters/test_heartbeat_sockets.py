@@ -21,8 +21,8 @@ def has_ipv6() -> bool:
     return True
 
 
-def free_port(host: str = V4) -> int:
-    return free_ports(host, 1)[0]
+def free_port() -> int:
+    return free_ports(V4, 1)[0]
 
 
 class End:
@@ -60,8 +60,9 @@ def test_what_is_sent_is_received(end: End) -> None:
 
 @pytest.mark.skipif(not has_ipv6(), reason="no IPv6 loopback")
 def test_both_families_and_the_sender_of_each_link(end: End) -> None:
-    port = free_port()
-    listen = [(V4, free_port()), (V6, port), (V4, port)]
+    # Free at the unspecified address of IPv6 is free in both families.
+    other, port = free_ports("::", 2)
+    listen = [(V4, other), (V6, port), (V4, port)]
     end.sockets.listen(listen)
     assert end.sockets.errors == ()
     for link, (host, expected) in enumerate(listen):
@@ -97,8 +98,8 @@ def test_what_the_network_refuses_is_told_while_it_does(end: End) -> None:
 
 
 def test_nobody_listening_at_the_peer_is_no_error(end: End) -> None:
-    nobody = (V4, free_port())
-    end.sockets.listen([(V4, free_port())])
+    nobody, own = ((V4, port) for port in free_ports(V4, 2))
+    end.sockets.listen([own])
     for _ in range(3):
         end.sockets.send(0, nobody, b"x")
     assert end.sockets.errors == ()
@@ -106,8 +107,8 @@ def test_nobody_listening_at_the_peer_is_no_error(end: End) -> None:
 
 def test_a_port_in_use_is_tried_again(end: End) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as squatter:
-        squatter.bind((V4, 0))
-        address = squatter.getsockname()
+        address = (V4, free_port())
+        squatter.bind(address)
         end.sockets.listen([address])
         told = f"cannot listen on {V4} port {address[1]}: Address already in use; trying again"
         assert end.sockets.errors == (told,)
@@ -118,7 +119,7 @@ def test_a_port_in_use_is_tried_again(end: End) -> None:
 
 
 def test_addresses_that_stay_are_not_disturbed(end: End) -> None:
-    stays, goes, comes = ((V4, free_port()) for _ in range(3))
+    stays, goes, comes = ((V4, port) for port in free_ports(V4, 3))
     end.sockets.listen([stays, goes])
     end.sockets.send(0, stays, b"waiting")
     end.sockets.listen([stays, comes])

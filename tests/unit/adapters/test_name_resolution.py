@@ -76,7 +76,7 @@ async def test_a_name_is_looked_up_each_time_and_the_last_answer_outlives_the_se
 
 
 async def test_a_name_server_that_hangs_takes_one_thread_and_no_more_than_its_time(
-    resolver: NameResolver, monkeypatch: pytest.MonkeyPatch
+    resolver: NameResolver, monkeypatch: pytest.MonkeyPatch, until
 ) -> None:
     monkeypatch.setattr(name_resolution, "LOOKUP_TIMEOUT_S", 0.05)
     server = NameServer(monkeypatch)
@@ -84,6 +84,7 @@ async def test_a_name_server_that_hangs_takes_one_thread_and_no_more_than_its_ti
     for _ in range(3):
         with pytest.raises(OSError, match="n2 is not known"):
             await resolver.resolve(("n2", 7))
+    await until(lambda: server.asked)
     assert server.asked == ["n2"]
     # The loop's own threads, on which the disk is written, are free.
     assert await asyncio.get_running_loop().run_in_executor(None, lambda: "written") == "written"

@@ -61,6 +61,7 @@ def walked(plan: Plan) -> Plan:
 
 
 def workers() -> set[int]:
+    """All children of this process; of those that were there before a test, some may go meanwhile."""
     found = set()
     for pid in list_pids():
         stat = read_stat(pid)
@@ -101,13 +102,13 @@ async def test_the_first_question_begins_it_and_rest_ends_it(make, until) -> Non
     bench = make()
     before = workers()
     bench.apply(commands.SetTransientAttribute(NodeName("node01"), "x", "1"))
-    assert workers() == before, "nothing is paid for before it is needed"
+    assert workers() <= before, "nothing is paid for before it is needed"
     bench.ask()
     await until(lambda: bench.answers)
     assert bench.answers[0].plan is not None
     assert len(workers() - before) == 1
     bench.planner.rest()
-    await until(lambda: workers() == before)
+    await until(lambda: workers() <= before)
 
 
 async def test_a_worker_that_is_killed_is_an_answer_and_the_next_question_has_a_new_one(make, until) -> None:
@@ -149,7 +150,7 @@ async def test_no_plan_is_an_answer_with_its_reason_and_the_cib_is_kept(make, un
     assert str(path) in answer.problem
     await until(path.exists)
     assert decode_cib(path.read_bytes()) == bench.cib
-    await until(lambda: workers() == before)
+    await until(lambda: workers() <= before)
 
 
 async def test_a_worker_that_is_out_of_step_is_ended(make, until) -> None:
@@ -195,4 +196,7 @@ async def test_only_the_newest_cibs_without_a_plan_are_kept(tmp_path: Path, unti
     for index in range(1, KEPT + 3):
         path = kept.keep(Cib(index=index))
         await until(path.exists)
-    await until(lambda: len(list(tmp_path.iterdir())) == KEPT)
+        await until(lambda: len(list(tmp_path.iterdir())) <= KEPT)
+        # The next one is newer also where the clock of the file system has not moved on by then.
+        os.utime(path, (index, index))
+    assert sorted(each.name for each in tmp_path.iterdir()) == [f"index-{index}.cib" for index in range(3, KEPT + 3)]

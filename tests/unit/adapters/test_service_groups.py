@@ -12,6 +12,7 @@ import pytest
 from haclusterd.adapters.service_groups import ServiceGroups, delegated_group
 from haclusterd.adapters.service_watch import scan_group
 from haclusterd.adapters.spawner_link import Spawner
+from haclusterd.agents.process_table import read_arguments
 from haclusterd.model.ids import NodeName, ResourceId
 from tests.control_groups import delegated, unified_mount
 from tests.unit.adapters.hands import Hands
@@ -71,7 +72,7 @@ async def wipe_and_watch(hands: Hands, until) -> None:
     finally:
         for pid in hands.agents._groups.processes(R1):
             os.kill(pid, 9)
-    await until(lambda: deaths.times)
+    await until(lambda: deaths.count)
     hands.agents._groups.forget_empty()
     await until(lambda: hands.agents._groups.processes(R1) == frozenset())
 
@@ -79,11 +80,20 @@ async def wipe_and_watch(hands: Hands, until) -> None:
 async def test_what_an_agent_runs_is_no_service(clock, tmp_path: Path, group: Path, until) -> None:
     """Not even what it runs without an environment, in the group of the resource."""
     hands = Hands(clock, tmp_path, service_group=group)
-    hands.write("slow", f"#!/bin/sh\n[ $1 = start ] || exit 0\n{IN_GROUP}\nenv -i sleep 0.3\nexit 0\n")
+    hands.write("slow", f"#!/bin/sh\n[ $1 = start ] || exit 0\n{IN_GROUP}\nenv -i sleep 3102\nexit 0\n")
     action = hands.begin(hands.call("slow", "start"))
-    await until(lambda: len(hands.agents._groups.processes(R1)) == 2)
-    pids = hands.agents._groups.processes(R1)
-    assert scan_group(pids, "r1", ()) == []
+
+    def sleeping() -> list[int]:
+        return [pid for pid in hands.agents._groups.processes(R1) if read_arguments(pid) == ["sleep", "3102"]]
+
+    try:
+        await until(sleeping)
+        pids = hands.agents._groups.processes(R1)
+        assert len(pids) == 2
+        assert scan_group(pids, "r1", ()) == []
+    finally:
+        for pid in sleeping():
+            os.kill(pid, 9)
     assert (await action).exit_code == 0
 
 
