@@ -333,7 +333,7 @@ async def test_what_waits_for_its_turn_has_its_whole_timeout(
 
 
 async def test_a_stuck_exec_delays_only_itself(
-    starter: Starter, script: Callable[..., Path], hold_exec
+    starter: Starter, script: Callable[..., Path], hold_exec, until
 ) -> None:
     stuck = script("stuck", "#!/bin/sh\nexit 3\n")
     release = hold_exec(stuck)
@@ -349,7 +349,7 @@ async def test_a_stuck_exec_delays_only_itself(
     running, ended = starter.begin(stuck)
     for _ in range(50):
         assert (await starter.run("/bin/true")).number == 0
-    assert running.pid is not None
+    await until(lambda: running.pid is not None)
     assert not ended.done()
     assert not running.is_executing
     release()
