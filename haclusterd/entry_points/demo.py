@@ -243,6 +243,8 @@ def main(arguments: list[str] | None = None) -> int:
         demo = Demo(directory)
     except OSError as error:
         print(f"the demonstration cannot begin: {error}", file=sys.stderr)
+        if options.directory is None:
+            directory.rmdir()
         return 1
     try:
         return _play(demo, directory, keep=options.keep)
