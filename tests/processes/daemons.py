@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -126,14 +126,6 @@ class Scenario:
         log = self.log(node, "pacer")
         return log.rfind("lease held") > log.rfind("lease ended")
 
-    def is_watched(self, node: str) -> bool:
-        """Tell whether a node's daemon would see at once that its service's process dies: it holds a pidfd of it."""
-        watched = set()
-        for entry in Path(f"/proc/{self.brain(node).pid}/fdinfo").iterdir():
-            with suppress(OSError):
-                watched |= {int(line.split()[1]) for line in entry.read_text().splitlines() if line.startswith("Pid:")}
-        return bool(watched.intersection(self.service_pids(node)))
-
     def log(self, node: str, what: str = "brain") -> str:
         return (self.cluster.directory / node / "log" / f"{what}.log").read_text()
 
@@ -169,6 +161,16 @@ class Scenario:
         process = self.cluster.nodes[node].pacer  # type: ignore[index]
         assert process is not None
         return process
+
+
+def is_watched(brain: int, pids: Iterable[int]) -> bool:
+    """Tell whether a daemon would see at once that one of some processes dies: it holds a pidfd of it."""
+    watched = set()
+    for entry in Path(f"/proc/{brain}/fdinfo").iterdir():
+        with suppress(OSError):
+            lines = entry.read_text().splitlines()
+            watched |= {int(line.split()[1]) for line in lines if line.startswith("Pid:")}
+    return bool(watched.intersection(pids))
 
 
 def kill(pid: int, number: int = signal.SIGKILL) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from haclusterd.adapters.installation import resource_agents_directory
-from tests.processes.daemons import Scenario, kill
+from tests.processes.daemons import Scenario, is_watched, kill
 
 pytestmark = pytest.mark.processes
 
@@ -69,7 +69,8 @@ def test_a_killed_service_is_restarted_at_once_without_waiting_for_its_monitor(s
     scenario.settle()
     holder = scenario.holder()
     assert holder is not None
-    scenario.until("its daemon to watch it", lambda: scenario.is_watched(holder))
+    brain = scenario.brain(holder).pid
+    scenario.until("its daemon to watch it", lambda: is_watched(brain, scenario.service_pids(holder)))
     kill(scenario.service_pids(holder)[0])
     scenario.until("an event", lambda: "event.service-died" in scenario.log(holder))
     scenario.until("a new process", lambda: scenario.holder() == holder)

@@ -13,7 +13,7 @@ import pytest
 from haclusterd.agents.process_table import list_pids, read_arguments, read_marks, read_stat
 from haclusterd.entry_points.free_ports import free_ports
 from tests.control_groups import delegated, living_in
-from tests.processes.daemons import Scenario, kill
+from tests.processes.daemons import Scenario, is_watched, kill
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
@@ -61,16 +61,6 @@ def pids_of(word: str) -> list[int]:
     found = {pid for pid in list_pids() if any(word in argument for argument in read_arguments(pid))} - {os.getpid()}
     stats = [stat for pid in list_pids() if (stat := read_stat(pid)) is not None and not stat.is_dead]
     return sorted(stat.pid for stat in stats if stat.pid in found or stat.parent in found)
-
-
-def is_watched(brain: int, pids: list[int]) -> bool:
-    """Tell whether a daemon holds a pidfd of one of some processes."""
-    watched = set()
-    for entry in Path(f"/proc/{brain}/fdinfo").iterdir():
-        with suppress(OSError):
-            lines = entry.read_text().splitlines()
-            watched |= {int(line.split()[1]) for line in lines if line.startswith("Pid:")}
-    return bool(watched.intersection(pids))
 
 
 def check_death_is_noticed(
