@@ -359,24 +359,11 @@ async def test_a_stuck_exec_delays_only_itself(
     assert statistics.median(lags) < 0.05
 
 
+@pytest.mark.parametrize("is_late", [False, True], ids=["at-once", "late"])
 async def test_a_stuck_exec_is_told_while_it_is_stuck(
-    starter: Starter, script: Callable[..., Path], hold_exec, until
+    starter: Starter, script: Callable[..., Path], hold_exec, until, is_late: bool
 ) -> None:
-    """So that a daemon which starts anew knows whom to wait for."""
-    stuck = script("stuck", "#!/bin/sh\nexit 3\n")
-    release = hold_exec(stuck)
-    told: list[int] = []
-    running, ended = starter.begin(stuck, forked=lambda pid, _: told.append(pid))
-    await until(lambda: told)
-    assert not running.is_executing
-    release()
-    assert (await ended).number == 3
-    assert told == [running.pid]
-
-
-async def test_an_exec_that_is_stuck_later_than_usual_is_told_as_well(
-    starter: Starter, script: Callable[..., Path], hold_exec, until
-) -> None:
+    """So that a daemon which starts anew knows whom to wait for; also when its thread comes to the exec late."""
     stuck = script("stuck", "#!/bin/sh\nexit 3\n")
     release = hold_exec(stuck)
     told: list[int] = []
@@ -384,12 +371,14 @@ async def test_an_exec_that_is_stuck_later_than_usual_is_told_as_well(
     running, ended = starter.begin(
         stuck, before=lambda: gate.wait(10), forked=lambda pid, _: told.append(pid)
     )
-    await until(lambda: running not in starter.processes._beginning)
+    if is_late:
+        await until(lambda: running not in starter.processes._beginning)
     gate.set()
     await until(lambda: told)
     assert not running.is_executing
     release()
     assert (await ended).number == 3
+    assert told == [running.pid]
 
 
 async def test_an_exec_that_fails_after_it_was_stuck_is_not_started(
