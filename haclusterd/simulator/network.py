@@ -37,6 +37,8 @@ class Network:
         self.chance: random.Random = world.chance("network")
         self._cut: set[tuple[NodeName, NodeName]] = set()
         self._deaf: set[tuple[NodeName, NodeName]] = set()
+        self._filtered: set[tuple[NodeName, NodeName]] = set()
+        """Directions in which no segment of a stream passes, while datagrams do."""
         self._extra_us: dict[tuple[NodeName, NodeName], int] = {}
         self._changed_us: dict[tuple[NodeName, NodeName], int] = {}
         self._weather_us = 0
@@ -70,6 +72,23 @@ class Network:
         self._deaf.discard((source, target))
         self._changed(source, target)
 
+    def drop_streams(self, source: NodeName, target: NodeName) -> None:
+        """Drop the segments of streams of one direction, as a filter for TCP does; datagrams pass.
+
+        Sessions do not end by that, but by the silence that follows, and none is made while a direction is dropped.
+        """
+        self._filtered.add((source, target))
+        self._changed(source, target)
+
+    def pass_streams(self, source: NodeName, target: NodeName) -> None:
+        """Let them pass again."""
+        self._filtered.discard((source, target))
+        self._changed(source, target)
+
+    def passes_streams(self, source: NodeName, target: NodeName) -> bool:
+        """Tell whether segments of streams of that direction arrive."""
+        return self.passes(source, target) and (source, target) not in self._filtered
+
     def delay_datagrams(self, source: NodeName, target: NodeName, extra_ms: int) -> None:
         """Let the datagrams of one direction travel longer."""
         self._extra_us[(source, target)] = extra_ms * MS
@@ -88,6 +107,8 @@ class Network:
         self._extra_us.clear()
         for source, target in sorted(self._deaf):
             self.pass_datagrams(source, target)
+        for source, target in sorted(self._filtered):
+            self.pass_streams(source, target)
         for source, target in sorted(self._cut):
             self.mend(source, target)
 
@@ -104,14 +125,18 @@ class Network:
     def calm_us(self, one: NodeName, other: NodeName) -> int:
         """Return for how long both directions have been open in good weather; negative when they are not."""
         is_bad = self.weather.loss or self.weather.reordering or self.weather.delay_us[1] > 5 * MS
-        is_open = self.passes_datagrams(one, other) and self.passes_datagrams(other, one)
+        is_open = all(
+            self.passes_datagrams(*way) and self.passes_streams(*way) for way in ((one, other), (other, one))
+        )
         if is_bad or not is_open or self.extra_us(one, other) or self.extra_us(other, one):
             return -1
         changed = (self._changed_us.get((one, other), 0), self._changed_us.get((other, one), 0), self._weather_us)
         return self.world.now_us - max(changed)
 
     def _changed(self, source: NodeName, target: NodeName) -> None:
-        self.world.record(f"path {source} {target} {'open' if self.passes(source, target) else 'cut'}")
+        what = {(True, True): "open", (True, False): "open to datagrams", (False, True): "open to streams"}
+        state = what.get((self.passes_datagrams(source, target), self.passes_streams(source, target)), "cut")
+        self.world.record(f"path {source} {target} {state}")
         self._changed_us[(source, target)] = self.world.now_us
         for call in self._watchers:
             call()
@@ -206,7 +231,7 @@ class _Session:
     def move(self, direction: _Direction) -> None:
         """Let the first message travel, when the direction is open."""
         network = self.streams.network
-        if direction.is_moving or not direction.queue or not network.passes(direction.source, direction.target):
+        if direction.is_moving or not direction.queue or not network.passes_streams(direction.source, direction.target):
             return
         direction.is_moving = True
         arrives_us = max(network.world.now_us + network.delay_us(), direction.arrives_at_us)
@@ -215,7 +240,7 @@ class _Session:
 
     def _arrive(self, direction: _Direction) -> None:
         direction.is_moving = False
-        if not direction.queue or not self.streams.network.passes(direction.source, direction.target):
+        if not direction.queue or not self.streams.network.passes_streams(direction.source, direction.target):
             return
         data = direction.queue.popleft()
         target = self.ends[direction.target]
@@ -229,7 +254,7 @@ class _Session:
 
     def flows(self, direction: _Direction) -> bool:
         """Tell whether pings pass: the sender runs and the direction is open."""
-        passes = self.streams.network.passes(direction.source, direction.target)
+        passes = self.streams.network.passes_streams(direction.source, direction.target)
         return passes and self.ends[direction.source].life.is_running
 
     def close(self, node: NodeName) -> None:
@@ -243,7 +268,7 @@ class _Session:
         endpoint, peer = self.ends[node], incoming.source
         endpoint.life.after(0, lambda: endpoint.end.disconnected(peer))
         network = self.streams.network
-        if network.passes(node, peer):
+        if network.passes_streams(node, peer):
             network.world.after(network.delay_us(), lambda: self.close(peer))
 
     def _incoming(self, node: NodeName) -> _Direction:
@@ -330,7 +355,7 @@ class Streams:
 
     def _connect(self, one: NodeName, other: NodeName) -> None:
         ends = {name: self._endpoints[name] for name in (one, other)}
-        is_open = self.network.passes(one, other) and self.network.passes(other, one)
+        is_open = self.network.passes_streams(one, other) and self.network.passes_streams(other, one)
         if not is_open or not all(endpoint.life.is_running for endpoint in ends.values()):
             return
         if (one, other) in self._sessions and (other, one) in self._sessions:

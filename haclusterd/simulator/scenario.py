@@ -328,6 +328,41 @@ class Cluster:
         self.network.mend(NodeName(one), NodeName(other))
         self.network.mend(NodeName(other), NodeName(one))
 
+    def drop_streams(self, one: str, other: str) -> None:
+        """Filter TCP between two nodes, both ways; datagrams pass."""
+        self.drop_streams_one_way(one, other)
+        self.drop_streams_one_way(other, one)
+
+    def drop_streams_one_way(self, source: str, target: str) -> None:
+        """Let no segment of a stream of `source` reach `target`."""
+        self.network.drop_streams(NodeName(source), NodeName(target))
+
+    def drop_streams_of(self, node: str) -> None:
+        """Filter all TCP of a node, both ways; its heartbeats pass."""
+        for other in self.others(node):
+            self.drop_streams(node, other)
+
+    def drop_datagrams(self, one: str, other: str) -> None:
+        """Filter UDP between two nodes, both ways; streams pass."""
+        self.drop_datagrams_one_way(one, other)
+        self.drop_datagrams_one_way(other, one)
+
+    def drop_datagrams_one_way(self, source: str, target: str) -> None:
+        """Let no datagram of `source` reach `target`."""
+        self.network.drop_datagrams(NodeName(source), NodeName(target))
+
+    def drop_datagrams_of(self, node: str) -> None:
+        """Filter all UDP of a node, both ways; its streams pass."""
+        for other in self.others(node):
+            self.drop_datagrams(node, other)
+
+    def end_filters(self) -> None:
+        """End every filter of streams or datagrams alone."""
+        for source in self.names:
+            for target in self.others(source):
+                self.network.pass_streams(source, target)
+                self.network.pass_datagrams(source, target)
+
     def isolate(self, node: str) -> None:
         """Cut a node off from all others."""
         for other in self.names:
