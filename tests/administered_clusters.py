@@ -294,6 +294,17 @@ def _node_lost() -> Cluster:
     return cluster
 
 
+def _fencing_fails() -> Cluster:
+    cluster = running()
+    cluster.state("n2", NodeState.LOST, "no voter heard it for 2004 ms (n1 2004, n3 2011)")
+    cluster.put(replace(cluster.node("n2"), since=WallTime(NOW - 720_000)))
+    failed = fencing_record("n2", FenceOutcome.TIMEOUT)
+    records = (replace(failed, attempt=14, ended_at=WallTime(NOW - 7000), detail="timed out"),)
+    cluster.cib = replace(cluster.cib, status=replace(cluster.cib.status, fencing_history=records))
+    cluster.live = live_view(connected_voters=(NodeName("n1"), NodeName("n3")), transition=TransitionProgress(9, 0, 3))
+    return cluster
+
+
 def _recovering() -> Cluster:
     cluster = running()
     cluster.state("n2", NodeState.FENCED)
@@ -426,6 +437,7 @@ SITUATIONS: Mapping[str, Callable[[], Cluster]] = {
     "healthy": _healthy,
     "fencing-unproven": _fencing_unproven,
     "node-lost": _node_lost,
+    "fencing-fails": _fencing_fails,
     "recovering": _recovering,
     "resource-failed": _resource_failed,
     "stop-failed": _stop_failed,

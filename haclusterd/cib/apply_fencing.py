@@ -20,6 +20,8 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.watchdog import WATCHDOG
 
 REMEMBERED_FENCINGS = 100
+REMEMBERED_FAILURES = 20
+"""Failed attempts on one life of a node: fencing is tried for as long as it takes, and forgets nothing else by that."""
 UNFENCED_MARK = "#node-unfenced"
 """The transient attribute that says when a node was let in, in seconds (Pacemaker Explained, "Unfencing")."""
 
@@ -30,6 +32,8 @@ _PROOF = {
     FenceOutcome.LIED: ProofState.LIED,
 }
 
+
+UNSUCCESSFUL = frozenset({FenceOutcome.FAILED, FenceOutcome.TIMEOUT, FenceOutcome.LIED, FenceOutcome.UNKNOWN})
 
 _DONE = {FenceAction.OFF: "is off", FenceAction.ON: "is on", FenceAction.REBOOT: "was reset"}
 
@@ -119,6 +123,7 @@ def fenced(cib: Cib, command: commands.Fenced, entry: Entry) -> Verdict:
         ended_at=entry.at,
         reason=order.reason if order is not None else command.detail,
         others=order.others if order is not None else (),
+        attempt=order.attempt if order is not None else 0,
     )
     status = _with_record(cib.status, record, entry.at)
     if target.state is NodeState.LOST and target.incarnation == command.incarnation:
@@ -172,12 +177,13 @@ def _record_of(order: FenceOrder, outcome: FenceOutcome, detail: str, at: WallTi
         ended_at=at,
         reason=order.reason,
         others=order.others,
+        attempt=order.attempt,
     )
 
 
 def _with_record(status: Status, record: FencingRecord, at: WallTime) -> Status:
     orders = {key: order for key, order in status.fence_orders.items() if key != record.key}
-    history = (*status.fencing_history, record)[-REMEMBERED_FENCINGS:]
+    history = _remembered((*status.fencing_history, record))
     proofs = dict(status.proofs)
     proof = _PROOF.get(record.outcome)
     is_believed = record.device == WATCHDOG and record.outcome is FenceOutcome.FENCED
@@ -186,6 +192,23 @@ def _with_record(status: Status, record: FencingRecord, at: WallTime) -> Status:
         for device in (record.device, *record.others):
             proofs[proof_key(device, record.target)] = DeviceProof(proof, at, record.detail)
     return replace(status, fence_orders=orders, fencing_history=history, proofs=proofs)
+
+
+def _remembered(history: tuple[FencingRecord, ...]) -> tuple[FencingRecord, ...]:
+    """Keep the newest records; of the failed attempts that the newest one belongs to, fewer."""
+    newest = history[-1]
+    same = [record.key for record in history if _is_same_attempt(record, newest)]
+    dropped = frozenset(same[:-REMEMBERED_FAILURES])
+    return tuple(record for record in history if record.key not in dropped)[-REMEMBERED_FENCINGS:]
+
+
+def _is_same_attempt(record: FencingRecord, newest: FencingRecord) -> bool:
+    return (
+        record.outcome in UNSUCCESSFUL
+        and record.target == newest.target
+        and record.target_incarnation == newest.target_incarnation
+        and (record.action is FenceAction.ON) == (newest.action is FenceAction.ON)
+    )
 
 
 def forget_fencings(cib: Cib, command: commands.ForgetFencings, entry: Entry) -> Verdict:

@@ -14,6 +14,7 @@ from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.node_health import votes
 from haclusterd.commands.overview import Overview
 from haclusterd.commands.resource_state import InstanceState, meta_flag
+from haclusterd.commands.waits import Wait, wait_for_fencing, wait_for_unfencing
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Primitive
 from haclusterd.model.fencing import ProofState
@@ -164,7 +165,7 @@ _PROOF_WORDS = {ProofState.FAILING: "is failing", ProofState.LIED: "has lied"}
 def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:
     cib = context.cib
     for name, status in sorted(cib.status.nodes.items()):
-        yield from _node(cib, status)
+        yield from _node(context, status)
         red = votes(cib, name, "red") if status.state is NodeState.ONLINE else ()
         if red:
             yield Headline(Gravity.WARNING, "DEGRADED", f"{name} is in bad health: {', '.join(red)}")
@@ -201,12 +202,19 @@ _NODE_WORDS = {
 }
 
 
-def _node(cib: Cib, status: NodeStatus) -> Iterator[Headline]:
+def _node(context: Context, status: NodeStatus) -> Iterator[Headline]:
     words = _NODE_WORDS.get(status.state)
-    if words is None or status.name not in cib.members:
+    if status.name not in context.cib.members:
         return
-    is_grave = status.state is NodeState.LOST
-    yield Headline(Gravity.CRITICAL if is_grave else Gravity.WARNING, "DEGRADED", f"{status.name} {words}")
+    if status.state is NodeState.ONLINE:
+        waiting = wait_for_unfencing(context.cib, status, context.now)
+        if waiting is not None:
+            yield Headline(Gravity.WARNING, "DEGRADED", f"{status.name}: {waiting.text}", waiting.remedy)
+    elif status.state is NodeState.LOST:
+        wait = wait_for_fencing(context.cib, status, context.now) or Wait("")
+        yield Headline(Gravity.CRITICAL, "DEGRADED", f"{status.name} {words} {wait.text}".rstrip(), wait.remedy)
+    elif words is not None:
+        yield Headline(Gravity.WARNING, "DEGRADED", f"{status.name} {words}")
 
 
 _IN_MOTION = {

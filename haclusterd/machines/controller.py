@@ -183,6 +183,7 @@ class ControllerMachine:
         effects.extend(self._hand_over(cib) if heir is None else (TransferLeadership(heir),))
         if moment.now >= self._recheck_at:
             self._is_plan_due, self._recheck_at = True, NEVER
+            effects.extend(self._end_idle_walk(cib))
         effects.extend(self._walk(cib, changes, moment))
         is_settled = self._membership.is_settled(cib, report)
         effects.extend(self._take_answer(cib, moment, is_settled=is_settled))
@@ -278,6 +279,12 @@ class ControllerMachine:
         if self._transition.state is not TransitionState.RUNNING:
             self._transition = None
             self._is_plan_due = True
+        return effects
+
+    def _end_idle_walk(self, cib: Cib) -> Sequence[Effect]:
+        effects = self._transition.end_if_idle(cib) if self._transition is not None else ()
+        if effects:
+            self._transition = None
         return effects
 
     def _ask(self, cib: Cib, moment: Moment) -> Sequence[Effect]:

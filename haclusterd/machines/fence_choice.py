@@ -20,6 +20,10 @@ from haclusterd.scheduler.fencing_capability import (
 )
 
 Level = tuple[ResourceId, ...]
+BACKOFF_FIRST_MS = 1000
+BACKOFF_MAX_MS = 30_000
+QUICK_ATTEMPTS = 2
+"""So many attempts follow each other at once; later ones wait, twice as long each time."""
 _ENDS = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED, FenceOutcome.UNFENCED)
 _ASKING = (ActionName.START, ActionName.MONITOR)
 
@@ -45,6 +49,24 @@ def failures_of(cib: Cib, status: NodeStatus, *, is_unfencing: bool) -> list[Fen
         if is_same_kind and record.target == status.name and record.target_incarnation == status.incarnation:
             failed = [] if record.outcome in _ENDS else [*failed, record]
     return failed
+
+
+def attempts_of(failed: Sequence[FencingRecord]) -> int:
+    """Return how many attempts have failed; not all of them are remembered."""
+    return max(len(failed), failed[-1].attempt) if failed else 0
+
+
+def pause_ms(attempts: int, quick_until: int) -> int:
+    """Return how long to wait after so many failed attempts; after `quick_until` of them the longest pause.
+
+    Pacemaker's stonith-max-attempts means the same: it ends immediate attempts, not fencing (Pacemaker Explained,
+    "Cluster Options").
+    """
+    if attempts >= quick_until:
+        return BACKOFF_MAX_MS
+    if attempts < QUICK_ATTEMPTS:
+        return 0
+    return min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS << min(10, attempts - QUICK_ATTEMPTS))
 
 
 def least_tried(cib: Cib, target: NodeName, levels: Sequence[Level], failed: Sequence[FencingRecord]) -> Level:

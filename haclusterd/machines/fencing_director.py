@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 
 from haclusterd.cib.commands import Fenced, IssueFence, Lost, RecordFenceFailure, RecordProof
 from haclusterd.machines.effects import Effect, Note, Propose
-from haclusterd.machines.fence_choice import executor_of, failures_of, least_tried, levels_for, unfencing_levels_for
+from haclusterd.machines.fence_choice import (
+    attempts_of,
+    executor_of,
+    failures_of,
+    least_tried,
+    levels_for,
+    pause_ms,
+    unfencing_levels_for,
+)
 from haclusterd.machines.fence_evidence import evidence_since, is_alive_since
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.watchdog_wait import WatchdogWait
@@ -31,11 +39,6 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
 from haclusterd.model.watchdog import WATCHDOG
-
-BACKOFF_FIRST_MS = 1000
-BACKOFF_MAX_MS = 30_000
-QUICK_ATTEMPTS = 2
-"""So many attempts follow each other at once; later ones wait, twice as long each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,8 @@ class FencingDirector:
         """When this DC saw each agent's success: the target must be silent from then on."""
         self._fenced_at: dict[tuple[NodeName, WallTime], Instant] = {}
         """When this DC saw each recorded fencing first, named by when it was recorded."""
-        self._retry_at: dict[NodeName, tuple[int, Instant]] = {}
-        """For each lost node: after how many failed attempts, until when the next waits."""
+        self._retry_at: dict[NodeName, tuple[FenceKey, Instant]] = {}
+        """For each node: after which failed attempt, until when the next waits."""
         self._told: set[tuple[NodeName, str]] = set()
         self._watchdogs = WatchdogWait(timing, rules=rules)
         self._orders = 0
@@ -178,10 +181,9 @@ class FencingDirector:
             what = "nothing that needs unfencing starts there" if is_unfencing else "nothing of it is recovered"
             return self._tell_once(status, f"no usable fencing device: {what}")
         failed = failures_of(cib, status, is_unfencing=is_unfencing)
-        if len(failed) >= properties.integer("fencing-max-attempts"):
-            why = f"fencing failed {len(failed)} times; mend the device, then: crm fencing cleanup, or boot the node"
-            return self._tell_once(status, why)
-        wait_until = self._wait_until(status.name, len(failed), moment)
+        attempts = attempts_of(failed)
+        wait_ms = pause_ms(attempts, properties.integer("fencing-max-attempts"))
+        wait_until = self._wait_until(status.name, failed[-1].key, wait_ms, moment) if failed else moment.now
         if moment.now < wait_until:
             self._wake_at = min(self._wake_at, wait_until)
             return ()
@@ -196,7 +198,7 @@ class FencingDirector:
         assert incarnation is not None
         self._orders += 1
         order = FenceOrder(
-            key=FenceKey(f"{self._term}.{status.name}.{status.since}.{len(failed)}.{self._orders}"),
+            key=FenceKey(f"{self._term}.{status.name}.{status.since}.{attempts}.{self._orders}"),
             target=status.name,
             target_incarnation=status.incarnation,
             action=FenceAction.ON if is_unfencing else FenceAction(properties.text("fencing-action")),
@@ -205,7 +207,7 @@ class FencingDirector:
             executor_incarnation=incarnation,
             dc_term=self._term,
             timeout_ms=properties.duration_ms("fencing-timeout"),
-            attempt=len(failed) + 1,
+            attempt=attempts + 1,
             issued_at=moment.wall,
             reason=wanted.unfencings[status.name] if is_unfencing else status.detail,
             others=level[1:],
@@ -213,14 +215,10 @@ class FencingDirector:
         )
         return (Propose(f"fence:{status.name}", IssueFence(order)),)
 
-    def _wait_until(self, node: NodeName, failures: int, moment: Moment) -> Instant:
-        if failures < QUICK_ATTEMPTS:
-            return moment.now
+    def _wait_until(self, node: NodeName, newest: FenceKey, wait_ms: int, moment: Moment) -> Instant:
         known = self._retry_at.get(node)
-        if known is None or known[0] != failures:
-            wait_ms = min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS << min(10, failures - QUICK_ATTEMPTS))
-            known = (failures, after(moment.now, wait_ms))
-            self._retry_at[node] = known
+        if known is None or known[0] != newest:
+            known = self._retry_at[node] = (newest, after(moment.now, wait_ms))
         return known[1]
 
     def _tell_once(self, status: NodeStatus, text: str) -> Sequence[Effect]:

@@ -264,6 +264,15 @@ class TransitionMachine:
         """A batch of orders was refused: the world is not what the plan thought."""
         return self._abort(cib, text) if self._state is TransitionState.RUNNING else ()
 
+    def end_if_idle(self, cib: Cib) -> Sequence[Effect]:
+        """End a walk that has nothing in flight: it waits for a fencing or an unfencing, which may take for ever.
+
+        Time alone may have changed what is wanted meanwhile (an expired failure, a rule).
+        """
+        if self._state is not TransitionState.RUNNING or any(self._issued.values()):
+            return ()
+        return self._abort(cib, "planned again, since it only waits for fencing")
+
     # -- what happened ----------------------------------------------------------------------------------------------
 
     def _settle(self, cib: Cib) -> str:

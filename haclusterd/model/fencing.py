@@ -85,6 +85,8 @@ class FencingRecord:
     ended_at: WallTime
     reason: str
     others: tuple[ResourceId, ...] = ()
+    attempt: int = 0
+    """Which attempt on this life of the node it was, counted from 1; 0: a person's word."""
 
 
 class ProofState(StrEnum):

@@ -38,7 +38,7 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("fencing-timeout", ValueType.DURATION, "60s", "How long one call of a fence agent may take.",
         aliases=("stonith-timeout",), minimum=1000),
     Row("fencing-max-attempts", ValueType.INTEGER, "10",
-        "How often fencing of a lost node is tried; then it waits until this is raised, or the node is back.",
+        "After how many failures fencing of a node is tried every 30 seconds only; it goes on while the node is lost.",
         aliases=("stonith-max-attempts",), minimum=1),
     Row("startup-fencing", ValueType.BOOLEAN, "true", "Fence members that are not seen after the cluster forms."),
     Row("concurrent-fencing", ValueType.BOOLEAN, "true", "Whether several nodes may be fenced at once.",

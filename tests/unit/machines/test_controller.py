@@ -113,6 +113,21 @@ def transfers(effects: Sequence[Effect]) -> list[NodeName]:
     return [effect.to for effect in effects if isinstance(effect, TransferLeadership)]
 
 
+def test_a_walk_that_only_waits_for_fencing_is_planned_again_when_time_alone_may_change_it() -> None:
+    dc = Dc()
+    on = GraphAction(1, ActionKind.FENCE, "on", None, N2, reason="required by db start", target_incarnation=life(N2))
+    dc.plan = Plan(TransitionGraph({1: on}), {}, recheck_at=WallTime(WALL + 60_000))
+    dc.step()
+    assert dc.controller.transition_progress() is not None
+    dc.now += 59_000
+    dc.step()
+    assert len(dc.planned) == 1
+    dc.now += 2000
+    dc.step()
+    assert len(dc.planned) == 2
+    assert dc.controller.transition_progress() is not None, "the new plan waits for the same again"
+
+
 # -- taking office ----------------------------------------------------------------------------------------------------
 
 

@@ -6,8 +6,10 @@ from dataclasses import replace
 import pytest
 
 from haclusterd.cib import commands
+from haclusterd.cib.apply_fencing import REMEMBERED_FAILURES
 from haclusterd.machines.effects import Effect, Note, Propose
-from haclusterd.machines.fencing_director import BACKOFF_FIRST_MS, FencingDirector
+from haclusterd.machines.fence_choice import BACKOFF_FIRST_MS, BACKOFF_MAX_MS
+from haclusterd.machines.fencing_director import FencingDirector
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet
@@ -369,21 +371,41 @@ def test_the_failures_of_another_node_are_not_counted() -> None:
     assert (dc.order.target, dc.order.attempt) == (N3, 1)
 
 
-def test_after_the_last_attempt_it_waits_until_more_are_allowed() -> None:
+def test_it_never_gives_up_and_goes_on_at_the_longest_pause() -> None:
     dc = Dc()
-    for _ in range(200):
+    for attempt in range(1, 151):
         dc.step()
-        if dc.cluster.cib.status.fence_orders:
-            dc.agent_ended(FenceOutcome.FAILED)
-        dc.now += 60_000
-    assert len(dc.cluster.cib.status.fencing_history) == 10
-    assert dc.cluster.cib.status.fence_orders == {}
-    more = AttributeSet("p", (("fencing-max-attempts", "11"),))
-    dc.cluster.configure(commands.PutSets("properties", (more,)))
+        while not dc.cluster.cib.status.fence_orders:
+            assert dc.director.deadline() <= dc.now + BACKOFF_MAX_MS
+            dc.now = dc.director.deadline()
+            dc.step()
+        assert dc.order.attempt == attempt
+        dc.agent_ended(FenceOutcome.FAILED)
     dc.step()
-    dc.now = dc.director.deadline()
+    assert dc.director.deadline() == dc.now + BACKOFF_MAX_MS
+
+
+def test_after_so_many_attempts_as_are_configured_only_the_longest_pause_is_left() -> None:
+    dc = Dc()
+    dc.cluster.configure(commands.PutSets("properties", (AttributeSet("p", (("fencing-max-attempts", "1"),)),)))
     dc.step()
-    assert dc.order.attempt == 11
+    dc.agent_ended(FenceOutcome.FAILED)
+    dc.step()
+    assert dc.director.deadline() == dc.now + BACKOFF_MAX_MS
+
+
+def test_attempts_without_end_push_no_other_fencing_out_of_the_history() -> None:
+    dc = Dc()
+    dc.cluster.must(commands.Fenced(N3, life(N3), None, FenceOutcome.CONFIRMED, "long ago"))
+    for _ in range(150):
+        dc.step()
+        while not dc.cluster.cib.status.fence_orders:
+            dc.now = dc.director.deadline()
+            dc.step()
+        dc.agent_ended(FenceOutcome.FAILED)
+    history = dc.cluster.cib.status.fencing_history
+    assert [record.target for record in history] == [N3, *[N2] * REMEMBERED_FAILURES]
+    assert history[-1].attempt == 150
 
 
 def test_when_whoever_ran_the_agent_is_gone_the_outcome_is_unknown_and_it_is_fenced_again() -> None:

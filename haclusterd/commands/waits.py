@@ -1,0 +1,87 @@
+"""What keeps a lost node from being recovered: what is waited for, since when, until when, and what to type.
+
+Read from the CIB alone, so that every node answers the same. Every wait that is told here has a bound or a remedy
+(safety.md §9, "Every wait has a bound").
+"""
+
+from dataclasses import dataclass
+
+from haclusterd.commands import fencing_cover
+from haclusterd.machines.fence_choice import attempts_of, failures_of, pause_ms
+from haclusterd.model import durations
+from haclusterd.model.cluster import Cib, NodeStatus
+from haclusterd.model.fencing import FenceOrder, FencingRecord
+from haclusterd.model.instants import WallTime
+from haclusterd.model.properties import ClusterProperties
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One thing that is waited for."""
+
+    text: str
+    remedy: str = ""
+
+
+def wait_for_fencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None:
+    """Say how the fencing of a lost node stands; None while all goes its usual way."""
+    if not fencing_cover.is_enabled(cib):
+        return None
+    since = f"for {span(now - status.since)}"
+    if not fencing_cover.levels_of(cib, status.name):
+        text = f"{since}, and no fence device can fence it: nothing of it is recovered"
+        return Wait(text, f"configure a fence device; or {by_hand(status)}")
+    failed = failures_of(cib, status, is_unfencing=False)
+    if not failed:
+        return None
+    attempts, last = attempts_of(failed), failed[-1]
+    count = "fencing has failed once" if attempts == 1 else f"fencing has failed {attempts} times"
+    next_one = _next_attempt(cib, status, attempts, last, now)
+    text = f"{since}: {count}, last with {_devices(last)}{_detail(last)}; {next_one}; nothing of it is recovered"
+    return Wait(text, by_hand(status))
+
+
+def wait_for_unfencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None:
+    """Say how letting a node in stands, when its devices have not done it."""
+    failed = failures_of(cib, status, is_unfencing=True)
+    if not failed:
+        return None
+    attempts, last = attempts_of(failed), failed[-1]
+    next_one = _next_attempt(cib, status, attempts, last, now)
+    text = f"{_devices(last)} failed {attempts} times to let it in (unfencing){_detail(last)}; {next_one}"
+    return Wait(text, "correct the device; the next attempt comes by itself")
+
+
+def by_hand(status: NodeStatus) -> str:
+    """Say what a person can do in the place of a fence device."""
+    name = status.name
+    return f"cut the power of {name} by hand, look that it is off, then: crm fencing confirm {name} --i-have-checked"
+
+
+def span(span_ms: int) -> str:
+    """Write how long something takes, in the unit that a person would take."""
+    seconds = max(0, span_ms) // 1000
+    if seconds >= 7200:
+        return durations.render(seconds // 3600 * 3_600_000)
+    return durations.render((seconds // 60 * 60 if seconds >= 120 else seconds) * 1000)
+
+
+def _next_attempt(cib: Cib, status: NodeStatus, attempts: int, last: FencingRecord, now: WallTime) -> str:
+    order = _order_for(cib, status)
+    if order is not None:
+        return f"attempt {order.attempt} is under way for {span(now - order.issued_at)}"
+    pause = pause_ms(attempts, ClusterProperties(cib.configuration).integer("fencing-max-attempts"))
+    left_ms = min(pause, last.ended_at + pause - now)
+    return f"the next attempt is in {span(left_ms)}" if left_ms > 0 else "the next attempt is due"
+
+
+def _order_for(cib: Cib, status: NodeStatus) -> FenceOrder | None:
+    return next((order for order in cib.status.fence_orders.values() if order.target == status.name), None)
+
+
+def _devices(record: FencingRecord) -> str:
+    return ", ".join(each for each in (record.device, *record.others) if each is not None)
+
+
+def _detail(record: FencingRecord) -> str:
+    return f": {record.detail}" if record.detail else f": {record.outcome}"
