@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static swarm kill-loop conformance fuzz-scheduler fuzz-properties fuzz-journal fuzz-decoders bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour wheel reference lock
+.PHONY: help setup demo test quick lint static swarm kill-loop conformance fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour wheel reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -67,6 +67,10 @@ bench-scheduler: setup  ## CPU time and memory of the scheduler beside crm_simul
 
 fuzz-properties: setup  ## the property tests with examples that are new in each round; ROUNDS=5
 	@for round in $$(seq $(or $(ROUNDS),5)); do $(BIN)/pytest -n $(WORKERS) --hypothesis-profile=new -m "not processes" $(PROPERTIES) || exit 1; done
+
+mutants: setup  ## safety-relevant lines broken one at a time, and who notices; SWARM=600 (seconds each) GENERATED=200 SEED=1 ONLY='Replica.*'
+	@$(BIN)/python -m tests.mutants --swarm $(or $(SWARM),0) --generated $(or $(GENERATED),0) --seed $(or $(SEED),1) \
+		--only '$(or $(ONLY),*)'
 
 fuzz-journal: setup  ## every cut and flipped bit of the store's files, and a kill at each of its system calls; STEP=1
 	@$(BIN)/python -m tests.fuzzing.journal --step $(or $(STEP),1)

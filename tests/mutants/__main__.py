@@ -1,0 +1,263 @@
+"""Break the program one line at a time, and see who notices.
+
+    python -m tests.mutants                            the curated list: unit tests, then the directed scenarios
+    python -m tests.mutants --swarm 600                and, apart from them, a swarm of 600 s for each mutant
+    python -m tests.mutants --generated 200 --seed 1   and 200 mutants by rule: comparisons, bounds, guards
+    python -m tests.mutants --only 'Replica.*'         mutants of some functions only
+    python -m tests.mutants --list                     what there is, without running anything
+
+A mutant that the unit tests notice is not shown to the scenarios; the swarm is asked about each, since it is judged by
+itself. Answers are kept in build/mutants.json for as long as no file of the program or its tests changes, so that a run
+that was ended goes on where it was. The last line is `RESULT key=value ...`; the exit code is 1 when less than 95 % of
+the curated list were noticed by units and scenarios, or, of a swarm of ten minutes or more, less than 50 %.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from queue import SimpleQueue
+
+from tests.mutants.curated import CURATED
+from tests.mutants.generated import sample
+from tests.mutants.noticing import CHECKOUT, Judgement, Level, Verdict, Workplace, files_for
+from tests.mutants.sites import MissingCodeError, Mutant, Place, find, mutated
+
+ANSWERS = CHECKOUT / "build" / "mutants.json"
+WANTED_PERCENT = 95
+WANTED_OF_SWARM_PERCENT = 50
+LONG_SWARM_S = 600
+"""So long a swarm must be for its share to be judged."""
+SWARM_SEED = 700_000
+"""Where the swarms begin: seeds that no sample of the tests runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A mutant at its place."""
+
+    name: str
+    place: Place
+    after: str
+    listed: Mutant | None = None
+    """Its entry in the curated list."""
+
+
+@dataclass(slots=True)
+class Answers:
+    """Who said what of which mutant."""
+
+    file: Path
+    kept: dict[str, dict[str, Mapping[str, str | float]]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def of(self, case: Case, level: str) -> Judgement | None:
+        """Return what a level said before."""
+        found = self.kept.get(case.name, {}).get(level)
+        if found is None:
+            return None
+        return Judgement(Verdict(found["verdict"]), float(found["seconds"]), str(found["words"]))
+
+    def keep(self, case: Case, level: str, judgement: Judgement) -> None:
+        """Remember an answer, on disk too."""
+        with self._lock:
+            self.kept.setdefault(case.name, {})[level] = {
+                "verdict": str(judgement.verdict),
+                "seconds": round(judgement.seconds, 1),
+                "words": judgement.words,
+            }
+            self.file.parent.mkdir(exist_ok=True)
+            fresh = self.file.with_suffix(".new")
+            fresh.write_text(json.dumps({"tree": tree_digest(), "answers": self.kept}, indent=1))
+            fresh.replace(self.file)
+
+
+@cache
+def tree_digest() -> str:
+    """Return a digest of all that a verdict depends on."""
+    digest = hashlib.sha256()
+    for folder in ("haclusterd", "tests"):
+        for file in sorted((CHECKOUT / folder).rglob("*.py")):
+            digest.update(str(file.relative_to(CHECKOUT)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def load_answers(file: Path) -> Answers:
+    """Return what is known of this very tree."""
+    if not file.exists():
+        return Answers(file)
+    document = json.loads(file.read_text())
+    return Answers(file, document["answers"]) if document["tree"] == tree_digest() else Answers(file)
+
+
+def cases_of(options: argparse.Namespace) -> list[Case]:
+    """Return the mutants that are asked for; a curated one that is not found raises MissingCodeError."""
+    curated = [Case(each.name, find(each), each.after, each) for each in CURATED]
+    generated = [
+        Case(each.name, each.place, each.after)
+        for each in sample(options.generated, options.seed)
+        if _compiles(each.place, each.after)
+    ]
+    return [case for case in (*curated, *generated) if fnmatch(case.name, options.only)]
+
+
+def _compiles(place: Place, after: str) -> bool:
+    try:
+        mutated(place, after)
+    except SyntaxError:
+        return False
+    return True
+
+
+@contextmanager
+def workplaces(count: int) -> Iterator["SimpleQueue[Workplace]"]:
+    """Make copies of the checkout, one for each job."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
+        free: SimpleQueue[Workplace] = SimpleQueue()
+        for number in range(count):
+            free.put(Workplace(Path(directory) / str(number)))
+        yield free
+
+
+def judge(case: Case, free: "SimpleQueue[Workplace]", answers: Answers, options: argparse.Namespace) -> Case:
+    """Ask the levels about a mutant; what they say is kept."""
+    place = free.get()
+    try:
+        with place.with_mutant(case.place, case.after):
+            for level in (Level.UNITS, Level.SCENARIOS):
+                judgement = answers.of(case, level)
+                if judgement is None:
+                    judgement = place.judge(case.place.path, level, seed=0, swarm_seconds=0)
+                    answers.keep(case, level, judgement)
+                if judgement.verdict is Verdict.NOTICED:
+                    break
+            key = swarm_key(options)
+            if options.swarm and answers.of(case, key) is None:
+                judgement = place.judge(case.place.path, Level.SWARM, seed=SWARM_SEED, swarm_seconds=options.swarm)
+                answers.keep(case, key, judgement)
+    finally:
+        free.put(place)
+    return case
+
+
+def swarm_key(options: argparse.Namespace) -> str:
+    """Name the answers of swarms of one length."""
+    return f"{Level.SWARM} {options.swarm}"
+
+
+def noticed_by(case: Case, answers: Answers, options: argparse.Namespace) -> list[str]:
+    """Return the levels that noticed a mutant."""
+    levels = [Level.UNITS, Level.SCENARIOS, *([swarm_key(options)] if options.swarm else [])]
+    found = ((level, answers.of(case, level)) for level in levels)
+    return [level for level, judgement in found if judgement is not None and judgement.verdict is Verdict.NOTICED]
+
+
+def is_unmutated_green(options: argparse.Namespace, cases: Sequence[Case]) -> bool:
+    """Tell whether the levels say nothing of the program as it is; otherwise their words mean nothing."""
+    paths = {case.place.path for case in cases}
+    with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
+        place = Workplace(Path(directory))
+        asked = {(tuple(_set_of(path, level)), level): path for path in sorted(paths) for level in Level}
+        for (_, level), path in asked.items():
+            if level is Level.SWARM and not options.swarm:
+                continue
+            judgement = place.judge(path, level, seed=SWARM_SEED, swarm_seconds=min(20, options.swarm or 0))
+            if judgement.verdict is Verdict.NOTICED:
+                print(f"the program as it is does not pass its {level}: {judgement.words}", file=sys.stderr)
+                return False
+    return True
+
+
+def _set_of(path: Path, level: Level) -> list[str]:
+    return sorted(file for group in files_for(path, level) for file in group) if level is not Level.SWARM else []
+
+
+def run(options: argparse.Namespace) -> int:
+    """Judge every mutant, print the table, return the exit code."""
+    began = time.monotonic()
+    cases = cases_of(options)
+    if options.list:
+        for case in cases:
+            print(f"{case.name}    # {case.listed.breaks}" if case.listed else case.name)
+        return 0
+    answers = load_answers(options.answers)
+    if not options.trust and not is_unmutated_green(options, cases):
+        return 2
+    with workplaces(options.jobs) as free, ThreadPoolExecutor(options.jobs) as pool:
+        waiting = [pool.submit(judge, case, free, answers, options) for case in cases]
+        for number, future in enumerate(as_completed(waiting), start=1):
+            case = future.result()
+            by = ", ".join(noticed_by(case, answers, options)) or "SURVIVED"
+            print(f"[{number}/{len(cases)} {time.monotonic() - began:5.0f} s] {by}: {case.name}", flush=True)
+    return report(cases, answers, options, time.monotonic() - began)
+
+
+def report(cases: Sequence[Case], answers: Answers, options: argparse.Namespace, seconds: float) -> int:
+    """Print who noticed what, survivors last, and the RESULT line; return the exit code."""
+    swarm = swarm_key(options)
+    print(f"\n{'units':>9} {'scenarios':>9} {'swarm':>9}  mutant")
+    for case in cases:
+        by = noticed_by(case, answers, options)
+        marks = [_mark(level in by, answers.of(case, level)) for level in (Level.UNITS, Level.SCENARIOS, swarm)]
+        print(f"{marks[0]:>9} {marks[1]:>9} {marks[2]:>9}  {case.name}")
+    tests = (Level.UNITS, Level.SCENARIOS)
+    survivors = [case for case in cases if not set(noticed_by(case, answers, options)) & set(tests)]
+    for case in survivors:
+        breaks, why = (case.listed.breaks, case.listed.survives) if case.listed else ("(by rule)", "")
+        print(f"SURVIVED {case.name}\n    it breaks: {breaks}\n    why: {why or 'not known'}")
+    curated = [case for case in cases if case.listed]
+    noticed = _percent(len(curated) - sum(bool(case.listed) for case in survivors), len(curated))
+    by_swarm = _percent(sum(swarm in noticed_by(case, answers, options) for case in curated), len(curated))
+    generated = [case for case in cases if case.listed is None]
+    pairs = [f"listed={len(curated)}", f"noticed_percent={noticed}"]
+    pairs += [f"swarm_percent={by_swarm}", f"swarm_seconds={options.swarm}"] if options.swarm else []
+    if generated:
+        rate = _percent(len(generated) - sum(case.listed is None for case in survivors), len(generated))
+        pairs += [f"generated={len(generated)}", f"generated_noticed_percent={rate}"]
+    print(f"RESULT {' '.join(pairs)} survivors={len(survivors)} seconds={seconds:.0f}", flush=True)
+    is_short = options.swarm >= LONG_SWARM_S and by_swarm < WANTED_OF_SWARM_PERCENT
+    return int(bool(curated) and (noticed < WANTED_PERCENT or is_short))
+
+
+def _mark(is_noticed: bool, judgement: Judgement | None) -> str:
+    if judgement is None:
+        return "-"
+    return f"{judgement.seconds:.0f} s" if is_noticed else "no"
+
+
+def _percent(part: int, whole: int) -> float:
+    return round(100 * part / whole, 1) if whole else 100.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="names of mutants, with * and ?")
+    parser.add_argument("--generated", type=int, default=0, metavar="N", help="so many mutants by rule as well")
+    parser.add_argument("--seed", type=int, default=1, help="which ones of those by rule")
+    parser.add_argument("--swarm", type=int, default=0, metavar="SECONDS", help="also a swarm for each mutant")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="how many mutants at a time")
+    parser.add_argument("--answers", type=Path, default=ANSWERS, metavar="FILE", help="where answers are kept")
+    parser.add_argument("--list", action="store_true", help="print the mutants and end")
+    parser.add_argument("--trust", action="store_true", help="do not run the program as it is first")
+    options = parser.parse_args(arguments)
+    try:
+        return run(options)
+    except MissingCodeError as error:
+        print(f"{error}\nThe list is tests/mutants/curated.py: let it follow the code.", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,808 @@
+"""Safety-relevant lines, each broken in the way that loses data, kept by the names of the code.
+
+A line belongs here when breaking it can make two copies active, lose what was acknowledged, fence without need, or
+leave a service down for good. `test_mutants.py` says when the code of one has changed: then follow it here.
+"""
+
+from tests.mutants.sites import Mutant
+
+ACTIVITY = (
+    Mutant(
+        "history_says_active",
+        "return record.is_failure",
+        "return False",
+        "a stop that failed counts as stopped: it may run there and is started on another node",
+    ),
+    Mutant(
+        "history_says_active",
+        "record.exit_code not in (ExitCode.NOT_INSTALLED, ExitCode.NOT_RUNNING)",
+        "False",
+        "a start that failed counts as not running",
+    ),
+    Mutant(
+        "history_says_active",
+        "record.is_probe and record.exit_code in _CANNOT_RUN",
+        "record.exit_code in _CANNOT_RUN",
+        "a recurring monitor that cannot run its program counts as a stopped service",
+    ),
+    Mutant(
+        "history_says_promoted",
+        "record.is_failure and record.exit_code is not ExitCode.NOT_RUNNING",
+        "False",
+        "a demote that failed counts as demoted: two promoted copies",
+    ),
+    Mutant(
+        "history_says_promoted",
+        "record.operation == ActionName.PROMOTE",
+        "False",
+        "a promote that failed counts as unpromoted",
+    ),
+    Mutant(
+        "possibly_promoted",
+        "status.state not in (NodeState.ONLINE, NodeState.LOST)",
+        "status.state is not NodeState.ONLINE",
+        "what a lost node has promoted is forgotten before its fencing",
+    ),
+    Mutant(
+        "possibly_promoted",
+        "order.resource == resource and order.action is ActionName.PROMOTE",
+        "False",
+        "an open promote does not count: two promoted copies",
+    ),
+    Mutant(
+        "possibly_active",
+        "frozenset(ordered | recorded | status.unverified)",
+        "frozenset(recorded | status.unverified)",
+        "an open start does not count as active",
+    ),
+    Mutant(
+        "possibly_active",
+        "frozenset(ordered | recorded | status.unverified)",
+        "frozenset(ordered | recorded)",
+        "after a daemon's restart what it runs does not count until it is probed",
+    ),
+    Mutant(
+        "possibly_active",
+        "status.state not in (NodeState.ONLINE, NodeState.LOST)",
+        "status.state is not NodeState.ONLINE",
+        "what a lost node runs is free at once",
+    ),
+    Mutant(
+        "may_hold_anything",
+        "bool(status.unverified)",
+        "False",
+        "a node is proven empty by a history that nobody verified",
+    ),
+    Mutant(
+        "may_hold_anything",
+        "any(order.is_activating for order in status.orders.values())",
+        "False",
+        "a node is proven empty while a start is on its way to it: its watchdog is fed without a lease",
+    ),
+    Mutant(
+        "unfenced_holders",
+        "status.state is NodeState.LOST and resource in possibly_active(status)",
+        "False",
+        "apply lets a resource start while its lost holder is not fenced",
+    ),
+    Mutant("Copies.most", "clone is None", "clone is not None", "one copy is taken for many"),
+)
+
+APPLY = (
+    Mutant(
+        "issue_orders",
+        "entry.rules.refuse_old_term and (controller is None or controller.term != command.dc_term)",
+        "False",
+        "a deposed DC still gives orders",
+    ),
+    Mutant(
+        "apply_orders:_objection", "status.state is not NodeState.ONLINE", "False", "orders go to nodes that are lost"
+    ),
+    Mutant(
+        "apply_orders:_objection",
+        "status.incarnation != order.incarnation and entry.rules.order_names_incarnation",
+        "False",
+        "an order reaches a later life of its node",
+    ),
+    Mutant("apply_orders:_objection", "order.key in status.orders", "False", "an order is issued twice"),
+    Mutant(
+        "record_results",
+        "is_older and entry.rules.close_orders_of_older_incarnations",
+        "False",
+        "an old life's result is believed",
+    ),
+    Mutant("record_results", "status.state is not NodeState.ONLINE", "False", "a lost node's result is believed"),
+    Mutant(
+        "_is_overtaken",
+        "known == key or record.is_probe or record.operation in (ActionName.START, ActionName.STOP)",
+        "False",
+        "an older result replaces a newer one",
+    ),
+    Mutant(
+        "void_orders",
+        "voided if entry.rules.open_orders_possibly_active else {}",
+        "{}",
+        "a voided start stops counting before its executor answered",
+    ),
+    Mutant(
+        "apply_membership:_restarted",
+        "unverified if entry.rules.unverified_is_probed else frozenset()",
+        "frozenset()",
+        "after a daemon's restart its services are believed to be as before",
+    ),
+    Mutant("join", "status.is_retired", "False", "who was shut out joins again"),
+    Mutant(
+        "join",
+        "is_being_fenced and entry.rules.join_held_while_fencing",
+        "False",
+        "a node joins while a fence agent is on its way to shoot it",
+    ),
+    Mutant(
+        "join",
+        "is_evading and _is_another_online(cib, command.node)",
+        "False",
+        "a node evades a fencing that a person wants",
+    ),
+    Mutant(
+        "join",
+        "command.incarnation in (status.incarnation, status.fenced_incarnation)",
+        "False",
+        "a life that is over comes back",
+    ),
+    Mutant(
+        "join",
+        "is_same_boot or not entry.rules.reboot_clears_history",
+        "False",
+        "a daemon's restart is taken for a boot: what it runs is forgotten",
+    ),
+    Mutant("join", "command.feature_level < cib.feature_level", "False", "a daemon joins that cannot read the log"),
+    Mutant(
+        "_without_wait_for_watchdog",
+        "_is_same_boot(status, command)",
+        "False",
+        "a daemon's restart ends the wait for its node's watchdog",
+    ),
+    Mutant("leaving", "if remaining", "False", "a node leaves with what it runs"),
+    Mutant(
+        "lost",
+        "entry.rules.refuse_old_term and (controller is None or controller.term != command.dc_term)",
+        "False",
+        "a deposed DC declares nodes lost",
+    ),
+    Mutant("_declare_lost", "status is None", "False", "a later life is lost for the silence of an earlier one"),
+    Mutant(
+        "_declare_lost",
+        "status.state not in (NodeState.ONLINE, NodeState.UNSEEN)",
+        "False",
+        "a fenced node is lost again",
+    ),
+    Mutant(
+        "dc_elected",
+        "entry.rules.refuse_old_term and (command.term != entry.term or not is_newer)",
+        "False",
+        "an older term makes a DC",
+    ),
+    Mutant(
+        "apply_fencing:_objection",
+        "any(known.target == order.target for known in cib.status.fence_orders.values())",
+        "False",
+        "two fence agents are on their way to one node: the later one shoots its next life",
+    ),
+    Mutant(
+        "apply_fencing:_objection",
+        "target is None or target.state is not wanted or target.incarnation != order.target_incarnation",
+        "target is None",
+        "a node that is back is shot for its earlier life",
+    ),
+    Mutant(
+        "fenced",
+        "target.state is NodeState.LOST and target.incarnation == command.incarnation",
+        "True",
+        "the fencing of an earlier life counts for the present one",
+    ),
+    Mutant(
+        "retire",
+        "not is_gone or any(order.target == command.node for order in cib.status.fence_orders.values())",
+        "False",
+        "a member is dropped with what it runs",
+    ),
+    Mutant("objection_to", "len(before ^ after) > 1", "False", "two majorities without a voter in common"),
+    Mutant("objection_to", "if retired", "False", "a name comes back under which votes were given"),
+    Mutant(
+        "waits_for", "behind and rules.members_followed_first", "False", "a lease is counted by voters that are gone"
+    ),
+    Mutant("waits_for", "present and rules.retired_before_dropped", "False", "a member is dropped unfenced"),
+    Mutant(
+        "with_lease_of",
+        "status.longest_lease_ms < lease_ms",
+        "False",
+        "survivors wait for a shorter lease than is in force",
+    ),
+    Mutant(
+        "apply_watchdog:objection",
+        'properties.boolean("watchdog-fencing") and policy in FEEDS_WITHOUT_QUORUM',
+        "False",
+        "a node that freezes without quorum is counted on to be reset",
+    ),
+    Mutant(
+        "apply",
+        "level > cib.feature_level",
+        "False",
+        "an entry has an effect on nodes that can read it, and none on others",
+    ),
+    Mutant(
+        "apply", "envelope.request in known and not is_in_force", "False", "a command that is sent twice acts twice"
+    ),
+)
+
+EXECUTOR = (
+    Mutant(
+        "ExecutorMachine._counts_as_joined",
+        "status.incarnation == self._incarnation and status.state is NodeState.ONLINE",
+        "status.state is NodeState.ONLINE",
+        "orders for an earlier life are considered",
+    ),
+    Mutant(
+        "ExecutorMachine._take_in",
+        "order.incarnation != self._incarnation and self._rules.order_names_incarnation",
+        "False",
+        "orders for another life are begun",
+    ),
+    Mutant(
+        "ExecutorMachine._take_in",
+        "key in self._taken or key in self._received",
+        "key in self._received",
+        "an order that was answered is taken again",
+    ),
+    Mutant("ExecutorMachine._is_unwanted", "order is None or order.is_voided", "False", "a voided order is begun"),
+    Mutant(
+        "ExecutorMachine._objection",
+        "self._rules.lease_before_exec and not moment.has_lease",
+        "False",
+        "something starts on a node that nobody hears",
+    ),
+    Mutant(
+        "ExecutorMachine._objection",
+        "self._rules.order_deadline and waited > order.deadline_ms",
+        "False",
+        "a start begins long after it was ordered",
+    ),
+    Mutant(
+        "_Line.is_free",
+        "self.running is None and not self.adopted",
+        "self.running is None",
+        "a new life runs an agent beside one that the old life left",
+    ),
+    Mutant(
+        "ExecutorMachine.adopted",
+        "action.is_running and self._rules.adopt_running_agents",
+        "False",
+        "what an earlier life left running is forgotten",
+    ),
+    Mutant(
+        "ExecutorMachine._must_act_alone",
+        "moment.has_lease or not self._rules.stop_on_lease_end or moment.now < self._grace_until",
+        "True",
+        "a node without a lease runs on while it is recovered elsewhere",
+    ),
+    Mutant(
+        "ExecutorMachine._must_act_alone",
+        "status.state is NodeState.FENCED",
+        "False",
+        "a node that is recorded as fenced, and lives, runs on",
+    ),
+    Mutant(
+        "ExecutorMachine._begin_to_act_alone",
+        "running is not None and running.action != ActionName.STOP",
+        "False",
+        "a start goes on after the lease has ended",
+    ),
+    Mutant(
+        "ExecutorMachine._possibly_active_here",
+        "line.running is not None or line.adopted",
+        "False",
+        "what is being started is not stopped when the lease ends",
+    ),
+    Mutant(
+        "ExecutorMachine._own_stop_ended",
+        "is_failed and action == ActionName.STOP",
+        "False",
+        "a stop that failed proves the node empty: its watchdog is fed",
+    ),
+    Mutant(
+        "ExecutorMachine._publish_empty",
+        "is_proven and not is_busy",
+        "is_proven",
+        "a node is proven empty while an agent runs",
+    ),
+    Mutant(
+        "ExecutorMachine._report",
+        "not self._results or not self._is_joined",
+        "not self._results",
+        "results are reported by a life that has not joined",
+    ),
+    Mutant(
+        "stops_before",
+        "then != first and not _reaches(before, then, first)",
+        "False",
+        "a node that acts alone stops a database's disk before the database",
+    ),
+    Mutant(
+        "LonePolicy.keeps_running",
+        "self in (LonePolicy.FREEZE, LonePolicy.IGNORE)",
+        "True",
+        "without quorum nothing is stopped whatever the policy",
+    ),
+)
+
+JOINING = (
+    Mutant(
+        "JoiningMachine.step",
+        "has_acted_alone and (is_stopping_alone or self._is_leaving)",
+        "False",
+        "a node joins again while its own stops are under way",
+    ),
+    Mutant(
+        "JoiningMachine.step",
+        "moment.has_lease and not is_fencing",
+        "True",
+        "a life ends while its fence agent runs: a late off hits who came back",
+    ),
+    Mutant(
+        "JoiningMachine._leave_step",
+        "status.orders or self._runs_something(status) or self._is_to_fence(cib)",
+        "False",
+        "a node leaves before it is drained",
+    ),
+    Mutant(
+        "JoiningMachine._observe",
+        "status.incarnation != self._incarnation",
+        "False",
+        "a life that was replaced goes on",
+    ),
+)
+
+MEMBERSHIP = (
+    Mutant(
+        "MembershipMachine.is_settled",
+        "known is None or known.incarnation != status.incarnation",
+        "False",
+        "a plan rests on what the CIB says of a node that nobody hears",
+    ),
+    Mutant(
+        "MembershipMachine.is_settled",
+        "self._rules.unseen_is_fenced",
+        "False",
+        "what an unseen member may run is started elsewhere",
+    ),
+    Mutant(
+        "MembershipMachine.step",
+        "self._rules.dc_needs_fresh_lease and not moment.has_lease",
+        "False",
+        "a DC that is itself cut off declares others lost",
+    ),
+    Mutant(
+        "MembershipMachine.step",
+        "self._is_from_before_a_standstill(report, moment)",
+        "False",
+        "a DC that stood still takes its own silence for others'",
+    ),
+    Mutant("MembershipMachine.step", "len(quorum) * 2 <= len(cib.voters())", "False", "a minority declares nodes lost"),
+    Mutant(
+        "MembershipMachine._judge",
+        "unsure and self._rules.lost_needs_whole_quorum",
+        "False",
+        "one cut cable fences a node that others hear",
+    ),
+    Mutant(
+        "MembershipMachine._restart_after_stall",
+        "is_stall and self._rules.silence_clocks_restart_after_stall",
+        "False",
+        "a DC that was paused fences who was silent for it only",
+    ),
+    Mutant(
+        "MembershipMachine._judge_brain",
+        "away_ms < self._timing.brain_timeout_ms",
+        "False",
+        "a daemon that restarts is fenced at once",
+    ),
+    Mutant(
+        "MembershipMachine._judge_brain",
+        "heard.brain is BrainState.ALIVE",
+        "True",
+        "a node whose daemon hangs is never recovered",
+    ),
+    Mutant(
+        "MembershipMachine._judge_hearing",
+        "len(heard) * 2 <= len(voters)",
+        "False",
+        "a node that hears nobody is never given up",
+    ),
+    Mutant("_is_below", "age_ms is not None and age_ms < limit_ms", "age_ms is not None", "silence is never noticed"),
+)
+
+FENCING = (
+    Mutant(
+        "FencingDirector._supervise",
+        "evidence.listener is not None",
+        "False",
+        "a device that lied is believed although its target is heard",
+    ),
+    Mutant(
+        "FencingDirector._supervise",
+        "not evidence.is_complete",
+        "False",
+        "a fence agent's word is believed before anybody listened",
+    ),
+    Mutant("FencingDirector._supervise", "self._is_in_the_boot_of(order)", "False", "a DC records its own death"),
+    Mutant(
+        "FencingDirector._distrust",
+        "heard is None or not is_alive_since(heard, since, self._timing)",
+        "True",
+        "a node that lives on after its recorded fencing is not fenced again",
+    ),
+    Mutant(
+        "FencingDirector._distrust",
+        "heard.incarnation.boot_id != status.incarnation.boot_id",
+        "False",
+        "a node that has booted since is shot again",
+    ),
+    Mutant(
+        "is_alive_since",
+        "heard.answered_at is not None and heard.answered_at > since",
+        "False",
+        "an answer that proves life is passed over",
+    ),
+    Mutant(
+        "is_alive_since",
+        "heard.heard_at is not None and heard.heard_at > after(since, timing.node_timeout_ms)",
+        "False",
+        "a target that is heard for seconds after its fencing counts as silent",
+    ),
+    Mutant(
+        "evidence_since",
+        "all(at is not None and at >= listened_until for at in reports)",
+        "True",
+        "silence is believed before the voters could report",
+    ),
+    Mutant(
+        "evidence_since",
+        "sign is not None and sign > after(since, timing.node_timeout_ms)",
+        "False",
+        "what another voter hears of the target does not count",
+    ),
+    Mutant(
+        "fence_evidence:_heard_by",
+        "age_ms is None or voter.heard_at is None",
+        "True",
+        "what other voters hear does not count",
+    ),
+    Mutant("FencerMachine._begin", "not moment.has_lease", "False", "a node that is cut off fences the others"),
+    Mutant(
+        "FencerMachine.cib_changed",
+        "order.executor == self._node and order.executor_incarnation == self._incarnation",
+        "order.executor == self._node",
+        "a new life repeats the fence order of the old one",
+    ),
+    Mutant("FencerMachine._objection", "result.exit_code != 0", "False", "a fence agent that failed counts as success"),
+    Mutant("FencerMachine._objection", "result.timed_out", "False", "a fence agent that hangs counts as success"),
+    Mutant(
+        "JoiningMachine._is_to_fence",
+        "order.executor == self._node and order.state is FenceState.OPEN",
+        "False",
+        "a node leaves while it fences",
+    ),
+)
+
+WATCHDOG = (
+    Mutant(
+        "WatchdogWait.wait_ms",
+        "max(self._timing.lease_ms, status.longest_lease_ms)",
+        "self._timing.lease_ms",
+        "survivors wait for a shorter lease than the lost node has",
+    ),
+    Mutant(
+        "WatchdogWait.step",
+        "moment.now < due_at or report is None or not moment.has_lease",
+        "report is None",
+        "a watchdog is believed before it can have expired",
+    ),
+    Mutant(
+        "WatchdogWait.step",
+        "heard is not None and is_alive_since(heard, since, self._timing)",
+        "False",
+        "a watchdog that did not reset its node is believed",
+    ),
+    Mutant(
+        "watchdog_wait_ms",
+        "_slowest(lease_ms + 2 * watchdog_timeout_ms)",
+        "_slowest(lease_ms + watchdog_timeout_ms)",
+        "a feed that was held back is not waited for",
+    ),
+    Mutant(
+        "_slowest", "span_ms + -(-span_ms * 2 * CLOCK_RATE_PERCENT // 100)", "span_ms", "slow clocks are not waited for"
+    ),
+    Mutant(
+        "PacerMachine._feed_rule",
+        "has_lease or not self._rules.feed_needs_lease",
+        "True",
+        "a watchdog is fed without a lease",
+    ),
+    Mutant(
+        "PacerMachine._may_feed_until",
+        "min(self._lease.until, after(self._brain_seen_alive_at, self._timing.brain_timeout_ms))",
+        "self._lease.until",
+        "a watchdog is fed for a daemon that hangs",
+    ),
+    Mutant(
+        "WatchdogFeeding._open",
+        "rule.until is None",
+        "False",
+        "opening a device starts it on a node that may not feed it",
+    ),
+)
+
+PACER = (
+    Mutant("majority_newest", "voter_count // 2 + 1", "voter_count // 2", "half of the voters give a lease"),
+    Mutant(
+        "PacerMachine._may_echo",
+        "node in self._page.withdrawn and self._rules.withdraw_echo",
+        "False",
+        "a node that is declared lost keeps its lease",
+    ),
+    Mutant(
+        "PacerMachine._may_echo",
+        "self._page.known_by == settings.incarnation.token or not self._rules.rebuild_withdrawn_set",
+        "True",
+        "a restarted voter gives a lost node its lease back",
+    ),
+    Mutant(
+        "PacerMachine._count_vote",
+        "peer.vote is not None and given_at <= peer.vote",
+        "False",
+        "an older echo shortens the lease",
+    ),
+    Mutant(
+        "PacerMachine._count_vote",
+        "settings is None or echo is None or echo.token != settings.incarnation.token or echo.sent_at > now",
+        "settings is None or echo is None",
+        "an echo to an earlier life, or of the future, gives a lease",
+    ),
+    Mutant(
+        "PacerMachine._lease_until",
+        "max(self._lease_floor, after(newest, self._timing.lease_ms))",
+        "after(newest, self._timing.lease_ms)",
+        "a cluster that grows takes its own leases back",
+    ),
+    Mutant(
+        "PacerMachine._begin_incarnation", "peer.vote = None", "pass", "a new life inherits the votes of the old one"
+    ),
+    Mutant(
+        "PacerMachine._notice",
+        "elapsed_ms(self.wake_at, now) <= self._timing.stall_ms",
+        "True",
+        "after an own stall the peers' silence is held against them",
+    ),
+    Mutant(
+        "PacerMachine._is_acceptable",
+        "heartbeat.sent_at > newest.sent_at",
+        "True",
+        "a replayed heartbeat is taken for life",
+    ),
+    Mutant(
+        "PacerMachine._is_proof",
+        "seen.token == settings.incarnation.token and seen.sent_at >= peer.proved_at",
+        "True",
+        "a recorded heartbeat of another life is taken for life",
+    ),
+    Mutant(
+        "PacerMachine._may_be_another_boot",
+        "elapsed_ms(since, now) >= SILENT_PERIODS * self._timing.heartbeat_ms",
+        "True",
+        "a copy of a machine is believed beside it",
+    ),
+    Mutant(
+        "PacerMachine._judge_brain",
+        "not self._is_brain_connected or stamped_at <= self._brain_gone_at",
+        "False",
+        "a daemon that has died counts as alive",
+    ),
+    Mutant(
+        "PacerMachine._observe_brain",
+        "min(self._page.main_stamped_at, self._page.raft_stamped_at)",
+        "max(self._page.main_stamped_at, self._page.raft_stamped_at)",
+        "a daemon with one hung thread counts as alive",
+    ),
+    Mutant(
+        "CopiedNodes.objection",
+        "asked_at is not None and _has_answered_since(heard, known, asked_at)",
+        "False",
+        "a copy of a machine gets in when the first one falls silent",
+    ),
+)
+
+TRANSITION = (
+    Mutant(
+        "_Guard.admits",
+        "not holders or len(holders) < self._copies.most(action.resource)",
+        "True",
+        "what a lost node runs is ordered elsewhere before its fencing",
+    ),
+    Mutant(
+        "_Guard.admits",
+        "self._blocked is not None and self._blocked.touches(action.resource)",
+        "False",
+        "two plans work on one resource",
+    ),
+    Mutant(
+        "TransitionMachine._overtaken",
+        "key not in self._foreign and key not in self._by_order",
+        "False",
+        "an older plan's late order is not noticed",
+    ),
+    Mutant(
+        "TransitionMachine._settle_node",
+        "not _succeeded(cib, tracked.action, key)",
+        "False",
+        "a plan goes on after a stop that failed",
+    ),
+    Mutant(
+        "TransitionMachine._fence",
+        "not moment.has_lease and self._rules.dc_needs_fresh_lease",
+        "False",
+        "a DC without a lease fences",
+    ),
+    Mutant(
+        "_will_succeed", "result.exit_code is order.target_exit_code", "True", "a failure is gone on from as a success"
+    ),
+    Mutant(
+        "TransitionMachine.foresee",
+        "status.state is not NodeState.ONLINE or status.incarnation != command.incarnation",
+        "False",
+        "the result of an earlier life is gone on from",
+    ),
+)
+
+REPLICA = (
+    Mutant(
+        "Replica.appended",
+        "loss is not None and self._rules.withdraw_echo",
+        "False",
+        "a loss is acknowledged before the lost node's echoes are withdrawn",
+    ),
+    Mutant("Replica.restore", "status.state in GIVEN_UP", "False", "after a snapshot lost nodes get echoes again"),
+    Mutant(
+        "Replica._reinstate_unless_given_up",
+        "loss not in self._announced and loss not in self._decided",
+        "True",
+        "a lost node gets its echoes back",
+    ),
+    Mutant(
+        "_is_in_force",
+        "status is not None and status.state is NodeState.ONLINE and status.incarnation == join.incarnation",
+        "True",
+        "a Join that was refused gives a lost node its echoes back",
+    ),
+)
+
+RAFT = (
+    Mutant(
+        "RaftCore.transmit",
+        "self._journal.is_vote_synced and not self._held",
+        "True",
+        "a vote leaves before it is on disk: two leaders in one term",
+    ),
+    Mutant("RaftCore._stop_on_error", "not isinstance(result, OSError)", "True", "an error of the disk is passed over"),
+    Mutant(
+        "RaftCore._is_one_step",
+        "is_next and len({*proposed.voters} ^ {*current.voters}) <= 1",
+        "is_next",
+        "voters change by two: two majorities without a voter in common",
+    ),
+    Mutant(
+        "RaftCore.kind_of",
+        "self._is_one_step(proposed) and self._has_own_commit() and self._is_last_change_applied() "
+        "and self._machine.may_change_voters(entry)",
+        "self._is_one_step(proposed)",
+        "voters change before the change before is committed",
+    ),
+    Mutant(
+        "RaftCore.removed",
+        "entries and self._voter_sets[-1][0] >= entries[0][1]",
+        "False",
+        "voters of a truncated change go on counting",
+    ),
+    Mutant(
+        "RaftCore._require_journal",
+        "identity.is_started or self._files.read(SNAPSHOT_NAME) is not None",
+        "False",
+        "a node that lost its disk votes again under its name",
+    ),
+    Mutant(
+        "RaftCore._finish_incoming",
+        "snapshot.index <= self._raft.applied_index",
+        "False",
+        "an older snapshot replaces a newer state",
+    ),
+    Mutant(
+        "RaftCore._write_incoming",
+        "incoming.index <= self._raft.applied_index",
+        "False",
+        "an older snapshot is written over a newer one",
+    ),
+    Mutant(
+        "Journal.is_vote_synced",
+        "self._vote_sequence <= self._synced_sequence",
+        "True",
+        "a vote counts before it is on disk",
+    ),
+    Mutant(
+        "Journal.synced_index",
+        "self._synced_index",
+        "self.last_index",
+        "entries are acknowledged before they are on disk",
+    ),
+    Mutant(
+        "Journal.truncate",
+        "self._synced_index = min(self._synced_index, index - 1)",
+        "pass",
+        "what replaced a truncated entry counts as synced",
+    ),
+    Mutant(
+        "Journal.truncate",
+        "self._writing = (self._writing[0], min(self._writing[1], index - 1))",
+        "pass",
+        "a write that was under way makes what came after it count as synced",
+    ),
+    Mutant("Journal.setCurrentTerm", "self._vote_sequence = self._sequence", "pass", "a vote need not be synced"),
+    Mutant("Journal.compact", "position <= 0", "False", "the log is cut at a place that it does not hold"),
+    Mutant("_Append.__call__", "self.files.sync(JOURNAL_NAME)", "None", "entries count as durable without a sync"),
+    Mutant(
+        "decode_journal",
+        "offset < sealed or _has_frame_after(data, offset)",
+        "False",
+        "damage in the middle of the journal is taken for a torn end: acknowledged entries are lost",
+    ),
+    Mutant("decode_journal", "if offset < sealed", "False", "a journal that was cut short is believed"),
+    Mutant("_read_frame", "_frame_crc(body) == crc", "True", "damaged entries are applied"),
+    Mutant(
+        "_fold_record",
+        "index != entries[-1][1] + 1 or term < entries[-1][2]",
+        "False",
+        "a gap in the log is passed over",
+    ),
+    Mutant(
+        "_align",
+        "base_index > index or (base_index == index and base_term != term)",
+        "False",
+        "a journal is joined to a snapshot that does not fit",
+    ),
+    Mutant(
+        "_align",
+        "position >= len(entries) or entries[position][2] != term",
+        "False",
+        "entries that a snapshot has replaced come back",
+    ),
+    Mutant(
+        "decode_snapshot",
+        "_digest(data[: _FIELDS.size], payload) != data[_FIELDS.size : start]",
+        "False",
+        "a damaged snapshot is believed",
+    ),
+    Mutant("load_snapshot", "data is None", "True", "a node starts empty beside its snapshot"),
+)
+
+CURATED = (
+    *ACTIVITY,
+    *APPLY,
+    *EXECUTOR,
+    *JOINING,
+    *MEMBERSHIP,
+    *FENCING,
+    *WATCHDOG,
+    *PACER,
+    *TRANSITION,
+    *REPLICA,
+    *RAFT,
+)
+"""All of them, in the order of the table."""

@@ -1,0 +1,188 @@
+"""Who notices a mutant: the unit tests, the directed scenarios, the swarm; each in a copy of the checkout."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from tests.mutants.sites import PACKAGE, Place, mutated, source_of
+
+CHECKOUT = PACKAGE.parent
+COPIED = ("haclusterd", "tests", "policies", "resource_agents", "docs", "systemd", "shims", "pyproject.toml")
+LIMIT_S = 900
+"""A level that takes longer than this hangs: it has noticed."""
+
+
+class Level(StrEnum):
+    """What may notice a mutant."""
+
+    UNITS = "units"
+    SCENARIOS = "scenarios"
+    SWARM = "swarm"
+
+
+class Verdict(StrEnum):
+    """What a level says of a mutant."""
+
+    NOTICED = "noticed"
+    SURVIVED = "survived"
+
+
+_RAFT = ("adapters/raft_*.py", "adapters/store_pysyncobj.py", "raft/*.py")
+_UNITS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
+    (
+        _RAFT,
+        (
+            "unit/adapters/test_raft_*.py",
+            "unit/adapters/test_store_*.py",
+            "unit/raft/**/test_*.py",
+            "fuzzing/test_journal.py",
+        ),
+    ),
+    (("adapters/*.py", "entry_points/*.py"), ("unit/adapters/test_*.py", "unit/entry_points/test_*.py")),
+    (("protocol/*.py",), ("unit/protocol/test_*.py", "unit/machines/test_*.py", "unit/adapters/test_pacer*.py")),
+    (
+        ("scheduler/**/*.py", "scheduler/*.py"),
+        ("unit/scheduler/**/test_*.py", "golden/test_*.py", "property/test_s*.py"),
+    ),
+    (
+        ("*/*.py",),
+        (
+            "unit/machines/test_*.py",
+            "unit/cib/test_*.py",
+            "unit/model/test_*.py",
+            "unit/runtime/test_*.py",
+            "property/test_*.py",
+        ),
+    ),
+)
+"""Of mutated files, which tests are their units; the first row that fits counts."""
+_SCENARIOS = ("simulation/test_*.py",)
+_NO_SCENARIO = "simulation/test_*swarm.py"
+
+
+def files_for(path: Path, level: Level) -> Sequence[Sequence[str]]:
+    """Return the test files of a level for a file of the package: the nearest first."""
+    if level is Level.SCENARIOS:
+        patterns: Sequence[str] = _SCENARIOS
+    else:
+        patterns = next(tests for files, tests in _UNITS if any(path.match(each) for each in files))
+    tests = CHECKOUT / "tests"
+    found = {file for pattern in patterns for file in tests.glob(pattern)} - set(tests.glob(_NO_SCENARIO))
+    name = f"{path.parent.name}.{path.stem}"
+    near = {file for file in found if path.stem in file.stem or name in file.read_text()}
+    nearest = {file for file in near if path.stem in file.stem}
+    groups = (sorted(nearest), sorted(near - nearest), sorted(found - near))
+    return [[str(file.relative_to(CHECKOUT)) for file in group] for group in groups if group]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a level said, and how long it took."""
+
+    verdict: Verdict
+    seconds: float
+    words: str
+    """The test or the rule that objected."""
+
+
+class Workplace:
+    """A copy of the checkout in which one mutant at a time is judged."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        for name in COPIED:
+            source = CHECKOUT / name
+            if source.is_dir():
+                shutil.copytree(source, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
+            elif source.exists():
+                shutil.copy(source, directory / name)
+
+    @contextmanager
+    def with_mutant(self, place: Place, after: str) -> Iterator[None]:
+        """Have a mutant in the copy for as long as the block runs."""
+        file = self.directory / "haclusterd" / place.path
+        file.write_bytes(mutated(place, after))
+        try:
+            yield
+        finally:
+            file.write_bytes(source_of(place.path))
+
+    def judge(self, path: Path, level: Level, *, seed: int, swarm_seconds: int) -> Judgement:
+        """Ask one level about what is in the copy; `path` is the file that was changed."""
+        began = time.monotonic()
+        if level is Level.SWARM:
+            commands = [_swarm(path, seed, swarm_seconds)]
+        else:
+            commands = [(*_PYTEST, *group) for group in files_for(path, level)]
+        code, output = 0, ""
+        for command in commands:
+            code, output = self._run(command, LIMIT_S + swarm_seconds)
+            if code != 0:
+                break
+        verdict = Verdict.SURVIVED if code == 0 else Verdict.NOTICED
+        return Judgement(verdict, time.monotonic() - began, "" if code == 0 else _words(output, code))
+
+    def _run(self, command: Sequence[str], limit_s: float) -> tuple[int, str]:
+        with tempfile.TemporaryFile("w+") as output:
+            process = subprocess.Popen(
+                [sys.executable, *command],
+                cwd=self.directory,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                code = process.wait(limit_s)
+            except subprocess.TimeoutExpired:
+                code = -1
+            finally:
+                # Also what a broken program left running in its session.
+                _kill_group(process.pid)
+                process.wait()
+            output.seek(0)
+            return code, output.read()
+
+
+_PYTEST = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not processes", "--no-header", "--tb=line")
+
+
+def _swarm(path: Path, seed: int, seconds: int) -> Sequence[str]:
+    is_store = any(path.match(each) for each in _RAFT)
+    module = "tests.simulation.store_swarm" if is_store else "haclusterd.simulator"
+    limits = ("--seconds", str(seconds), "--seed", str(seed), "--jobs", "1", "--shrink-seconds", "0")
+    return ("-m", module, "swarm", *limits)
+
+
+def _environment() -> Mapping[str, str]:
+    """Return an environment in which nothing is written beside the sources: equal sizes and times would be believed."""
+    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+
+
+def _kill_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _words(output: str, code: int) -> str:
+    """Return the line that says what was found."""
+    if code == -1:
+        return f"still running after {LIMIT_S} s"
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    marks = ("FAILED ", "ERROR ", "violation", "broke", "breaks")
+    for line in lines:
+        if line.startswith(marks[:2]) or any(mark in line for mark in marks[2:]):
+            return line.removeprefix("FAILED ")[:160]
+    return lines[-1][:160] if lines else f"exit code {code}"

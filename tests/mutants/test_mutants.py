@@ -1,0 +1,56 @@
+"""The list of mutants follows the code, and the tool tells a test that fails from one that passes."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.__main__ import main
+from tests.mutants.curated import CURATED
+from tests.mutants.generated import all_generated, sample
+from tests.mutants.noticing import CHECKOUT, Level, files_for
+from tests.mutants.sites import MissingCodeError, Mutant, find, mutated, source_of
+
+LISTED_MIN = 80
+
+
+@pytest.mark.parametrize("mutant", CURATED, ids=lambda mutant: mutant.name)
+def test_the_code_of_a_mutant_is_there_once_and_is_changed(mutant: Mutant) -> None:
+    place = find(mutant)
+    changed = mutated(place, mutant.after)
+    assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source_of(place.path)))
+
+
+def test_there_are_enough_and_none_twice() -> None:
+    assert len(CURATED) >= LISTED_MIN
+    assert len({(each.where, each.before, each.after) for each in CURATED}) == len(CURATED)
+
+
+def test_code_that_has_gone_is_named() -> None:
+    with pytest.raises(MissingCodeError, match="possibly_active: 0 places have `status is gone`"):
+        find(Mutant("possibly_active", "status is gone", "True", ""))
+    with pytest.raises(MissingCodeError, match="no such function"):
+        find(Mutant("possibly_inactive", "True", "False", ""))
+
+
+def test_mutants_by_rule_are_the_same_each_time_and_cover_every_kind() -> None:
+    assert sample(20, seed=3) == sample(20, seed=3)
+    assert sample(20, seed=3) != sample(20, seed=4)
+    kinds = {each.name.split()[1] for each in all_generated()}
+    assert kinds == {"comparison", "connective", "bound", "negation", "guard"}
+
+
+@pytest.mark.parametrize("path", sorted({find(each).path for each in CURATED}), ids=str)
+@pytest.mark.parametrize("level", [Level.UNITS, Level.SCENARIOS])
+def test_every_file_has_tests_that_could_notice(path: Path, level: Level) -> None:
+    files = files_for(path, level)
+    assert files
+    assert all((CHECKOUT / file).is_file() for group in files for file in group)
+
+
+@pytest.mark.slow
+def test_a_broken_line_is_noticed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code = main(["--only", "decode_snapshot:*", "--jobs", "1", "--trust", "--answers", str(tmp_path / "answers")])
+    assert (code, capsys.readouterr().out.splitlines()[-1].partition(" survivors")[0]) == (
+        0, "RESULT listed=1 noticed_percent=100.0",
+    )  # fmt: skip
