@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[2]
-FILE_LINES_MAX = 700
 FUNCTION_LINES_MAX = 70
 BANNED_WORDS = frozenset({"util", "utils", "helper", "helpers", "manager", "managers", "common", "misc", "stuff"})
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
@@ -37,11 +36,6 @@ def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 def test_there_is_something_to_check() -> None:
     assert len(PROGRAM) > 50
-
-
-def test_no_file_is_long() -> None:
-    long = {name_of(path): lines for path in PYTHON if (lines := path.read_text().count("\n")) > FILE_LINES_MAX}
-    assert long == {}
 
 
 def test_no_function_is_long() -> None:
