@@ -1,12 +1,15 @@
 """Simulated resource agents: they take time, fail, hang and lie, and act on the facts of their host.
 
+One that migrates live acts on the facts of two hosts: its service is on the source until the instant of its effect, and
+on the target from then on, if the target's boot has not ended meanwhile.
+
 An agent is a child of its host, not of the daemon's memory: it goes on when the brain is killed or stopped, and ends
 with the boot. How it will fare is drawn at its beginning; a scenario may write it down beforehand.
 """
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
@@ -17,7 +20,8 @@ from haclusterd.simulator.hosts import Boot
 from haclusterd.simulator.truth import Holding, Truth, promoted
 from haclusterd.simulator.world import MS, Event, Life, World
 
-ACTIVATING = ("start", "promote", "migrate_to", "migrate_from")
+MAKING = ("start", "promote")
+"""Actions that make one more copy, or one more promoted one; a migration moves the one there is."""
 EXIT_NOTICE_US = 300
 """From a process's exit to the daemon's event."""
 
@@ -30,11 +34,13 @@ class Fate:
     exit_code: int | None = None
     """None: what the facts say (0, or 7 of a monitor that finds nothing)."""
     has_effect: bool = True
-    """Whether a start or stop does what it is for."""
+    """Whether a start, stop or migration does what it is for."""
     effect_at_percent: int = 60
     """When in its run it does it."""
     hangs: bool = False
     """Never ends by itself; its effect, if any, still comes."""
+    is_arrival_seen: bool = False
+    """Of a migration: whether a monitor on the target takes for the service what has arrived before the hand-over."""
 
 
 @dataclass(slots=True)
@@ -44,9 +50,25 @@ class Manners:
     start_ms: tuple[int, int] = (40, 200)
     stop_ms: tuple[int, int] = (20, 120)
     monitor_ms: tuple[int, int] = (5, 30)
+    """Also of whatever is not named here."""
+    promote_ms: tuple[int, int] = (5, 30)
+    demote_ms: tuple[int, int] = (5, 30)
+    migrate_to_ms: tuple[int, int] = (50, 800)
+    migrate_from_ms: tuple[int, int] = (5, 100)
     failure: float = 0.0
-    """Share of starts, stops and monitors that fail."""
+    """Share of actions that fail."""
     hang: float = 0.0
+
+    def span_ms(self, action: str) -> tuple[int, int]:
+        """Return how long an action takes, at least and at most."""
+        return {
+            "start": self.start_ms,
+            "stop": self.stop_ms,
+            "promote": self.promote_ms,
+            "demote": self.demote_ms,
+            "migrate_to": self.migrate_to_ms,
+            "migrate_from": self.migrate_from_ms,
+        }.get(action, self.monitor_ms)
 
 
 @dataclass(slots=True)
@@ -88,14 +110,16 @@ class AgentFates:
 
     def _usual(self, action: str) -> Fate:
         manners, chance = self.manners, self._chance
-        span = {"start": manners.start_ms, "stop": manners.stop_ms}.get(action, manners.monitor_ms)
-        duration_ms = chance.randint(*span)
+        duration_ms = chance.randint(*manners.span_ms(action))
         percent = chance.randint(5, 95)
+        fate = Fate(duration_ms, effect_at_percent=percent)
+        if action == "migrate_to":
+            fate = replace(fate, is_arrival_seen=chance.random() < 0.5)
         if manners.hang and chance.random() < manners.hang:
-            return Fate(duration_ms, hangs=True, has_effect=chance.random() < 0.5, effect_at_percent=percent)
+            return replace(fate, hangs=True, has_effect=chance.random() < 0.5)
         if manners.failure and chance.random() < manners.failure:
-            return Fate(duration_ms, ExitCode.ERROR, has_effect=chance.random() < 0.5, effect_at_percent=percent)
-        return Fate(duration_ms, effect_at_percent=percent)
+            return replace(fate, exit_code=ExitCode.ERROR, has_effect=chance.random() < 0.5)
+        return fate
 
 
 @dataclass(slots=True, eq=False)
@@ -105,6 +129,10 @@ class _Running:
     call: AgentCall
     deadline: Instant
     is_ended: bool = False
+    target_boot: int | None = None
+    """Of a migration: the boot of the target in which it began."""
+    has_moved: bool = False
+    """Of a migration: the service has left this host."""
     events: list[Event] = field(default_factory=list)
     at_end: Callable[[ExecutionStatus, int], None] | None = None
 
@@ -126,8 +154,10 @@ class HostAgents:
         running = _Running(call, deadline, at_end=at_end)
         self._boot.runtime[call.key] = running
         self._truth.agent_begins(self.node, call)
-        if call.action in ACTIVATING:
+        if call.action in MAKING:
             self._truth.start_begins(self.node, _made(call))
+        if call.action == "migrate_to":
+            self._set_out(running, fate)
         life = self._boot.life
         if fate.has_effect:
             effect_us = fate.duration_ms * MS * fate.effect_at_percent // 100
@@ -141,6 +171,22 @@ class HostAgents:
         running = self._boot.runtime.get(key)
         if isinstance(running, _Running) and not running.is_ended:
             self._end(running, status, ExitCode.ERROR)
+
+    def _set_out(self, running: _Running, fate: Fate) -> None:
+        """Begin to bring a service to another host, where that is up."""
+        call = running.call
+        target = _target(call)
+        running.target_boot = self._truth.boot_of(target)
+        if running.target_boot is not None and self._truth.is_active(self.node, call.resource):
+            self._truth.arrival_begins(target, call.resource, is_seen=fate.is_arrival_seen)
+
+    def _hand_over(self, running: _Running) -> None:
+        """Let the service go on on the other host, in the boot in which it has been brought there."""
+        resource, target = running.call.resource, _target(running.call)
+        is_same_boot = running.target_boot is not None and running.target_boot == self._truth.boot_of(target)
+        if is_same_boot and self._truth.is_active(self.node, resource):
+            running.has_moved = True
+            self._truth.service_moves(self.node, target, resource)
 
     def at_work(self, resource: ResourceId) -> tuple[AgentCall, ...]:
         """Return the calls of a resource that have not ended."""
@@ -160,21 +206,30 @@ class HostAgents:
 
     def _take_effect(self, running: _Running) -> None:
         call = running.call
-        if call.action in ACTIVATING:
+        if call.action == "migrate_to":
+            self._hand_over(running)
+        elif call.action in MAKING:
             self._truth.service_begins(self.node, _made(call))
-        elif call.action in ("stop", "demote"):
+        elif call.action == "demote":
             self._truth.service_ends(self.node, promoted(call.resource))
-        if call.action == "stop":
+        elif call.action == "stop":
             self._truth.service_ends(self.node, call.resource)
 
     def _finish(self, running: _Running, fate: Fate) -> None:
-        code = fate.exit_code if fate.exit_code is not None else self._natural_code(running.call)
+        if running.call.action == "migrate_to" and not running.has_moved:
+            self._truth.arrival_ends(_target(running.call), running.call.resource)
+        code = fate.exit_code if fate.exit_code is not None else self._natural_code(running)
         self._end(running, ExecutionStatus.DONE, code)
 
-    def _natural_code(self, call: AgentCall) -> int:
+    def _natural_code(self, running: _Running) -> int:
+        call = running.call
+        if call.action == "migrate_to":
+            return ExitCode.OK if running.has_moved else ExitCode.ERROR
+        if call.action == "migrate_from":
+            return ExitCode.OK if self._truth.is_active(self.node, call.resource) else ExitCode.ERROR
         if call.action != "monitor":
             return ExitCode.OK
-        if not self._truth.is_active(self.node, call.resource):
+        if not self._truth.seems_active(self.node, call.resource):
             return ExitCode.NOT_RUNNING
         return ExitCode.PROMOTED if self._truth.is_active(self.node, promoted(call.resource)) else ExitCode.OK
 
@@ -186,7 +241,7 @@ class HostAgents:
         line = f"{self.node} agent {call.resource} {call.action} ends {status} {code} ({call.key})"
         is_dull = call.action == "monitor" and code == ExitCode.OK
         (self._world.mark if is_dull else self._world.record)(line)
-        if call.action in ACTIVATING:
+        if call.action in MAKING:
             self._truth.start_ends(self.node, _made(call))
         if running.at_end is not None:
             running.at_end(status, code)
@@ -195,6 +250,11 @@ class HostAgents:
 def _made(call: AgentCall) -> ResourceId:
     """Return what an activating action makes active: the service, or its promoted role."""
     return promoted(call.resource) if call.action == "promote" else call.resource
+
+
+def _target(call: AgentCall) -> NodeName:
+    """Return where a live migration leads."""
+    return NodeName(call.meta["migrate_target"])
 
 
 class SimulatedAgents:

@@ -107,24 +107,47 @@ def watched(nodes: Sequence[str], **values: str) -> tuple[Edit, ...]:
 SERVICES = ("cache", "db", "ip", "web")
 """The services of `usual`."""
 
+LONE = frozenset({*SERVICES, "vm"})
+"""Services that run on one node when all is well."""
+
 CLONED = frozenset({ResourceId("pg")})
 """Resources that may run on several nodes at a time; their promoted role may not."""
 
 
-def promotable(nodes: Sequence[str]) -> tuple[Edit, ...]:
-    """Return a promotable clone with an address that follows its promoted instance."""
+def migratable(name: str = "vm", *, stop_timeout_ms: int = 5000, migration_timeout_ms: int = 5000) -> PutResource:
+    """Return a service that moves without a stop in between."""
     operations = (
-        Operation("pg-start", "start", timeout_ms=5000),
-        Operation("pg-stop", "stop", timeout_ms=5000),
+        Operation(f"{name}-start", "start", timeout_ms=5000),
+        Operation(f"{name}-stop", "stop", timeout_ms=stop_timeout_ms),
+        Operation(f"{name}-migrate_to", "migrate_to", timeout_ms=migration_timeout_ms),
+        Operation(f"{name}-migrate_from", "migrate_from", timeout_ms=migration_timeout_ms),
+        Operation(f"{name}-monitor", "monitor", interval_ms=1000, timeout_ms=5000),
+    )
+    meta = (AttributeSet(f"{name}-meta", (("allow-migrate", "true"), ("failure-timeout", "10s"))),)
+    return PutResource(Primitive(ResourceId(name), SERVICE, meta=meta, operations=operations))
+
+
+def promotion_score(node: str, score: int, resource: str = "pg") -> PutNode:
+    """Return how much an instance of a promotable clone wants to be promoted on a node."""
+    return PutNode(NodeEntry(NodeName(node), (AttributeSet(f"nodes-{node}", ((f"master-{resource}", str(score)),)),)))
+
+
+def promotable(nodes: Sequence[str], *, is_notified: bool = True, timeout_ms: int = 5000) -> tuple[Edit, ...]:
+    """Return a promotable clone with an address that follows its promoted instance.
+
+    `timeout_ms` is that of its start, stop, promote and demote.
+    """
+    operations = (
+        *(
+            Operation(f"pg-{action}", action, timeout_ms=timeout_ms)
+            for action in ("start", "stop", "promote", "demote")
+        ),
         Operation("pg-promoted", "monitor", interval_ms=1000, timeout_ms=5000, role="Promoted"),
         Operation("pg-unpromoted", "monitor", interval_ms=1100, timeout_ms=5000, role="Unpromoted"),
     )
-    meta = (AttributeSet("pgs-meta", (("notify", "true"), ("promotable", "true"))),)
+    meta = (AttributeSet("pgs-meta", (("notify", str(is_notified).lower()), ("promotable", "true"))),)
     own = (AttributeSet("pg-meta", (("failure-timeout", "10s"),)),)
-    scores = (
-        PutNode(NodeEntry(NodeName(name), (AttributeSet(f"nodes-{name}", (("master-pg", str(10 + place)),)),)))
-        for place, name in enumerate(nodes)
-    )
+    scores = (promotion_score(name, 10 + place) for place, name in enumerate(nodes))
     follows = Colocation(
         ConstraintId("vip-with-pg"), INFINITY, ResourceId("vip"), ResourceId("pgs"), primary_role="Promoted"
     )

@@ -182,6 +182,7 @@ class Host:
         self.boots += 1
         boot = Boot(self, self.boots)
         self.boot = boot
+        self._truth.host_boots(self.name)
         if self.watchdog_timeout_ms:
             boot.watchdog = SimulatedWatchdog(
                 self.world,

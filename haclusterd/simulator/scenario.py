@@ -39,7 +39,7 @@ from haclusterd.simulator.hosts import Boot, Host
 from haclusterd.simulator.network import Datagrams, Network, Streams
 from haclusterd.simulator.pacers import PacerProcess
 from haclusterd.simulator.planner import PlannerManners, Scheduler
-from haclusterd.simulator.truth import Truth
+from haclusterd.simulator.truth import Truth, promoted
 from haclusterd.simulator.world import MS, Life, World
 
 CLUSTER_UUID = "5f3c1e0a-0000-4000-8000-000000000001"
@@ -458,7 +458,8 @@ class Cluster:
         if not self.all_online() or self.has_open_orders() or not all(self.is_up_to_date(name) for name in self.names):
             return False
         wanted = [primitive.id for primitive in self.cib.configuration.primitives()]
-        services = [resource for resource in wanted if resource in configurations.SERVICES]
+        services = [resource for resource in wanted if resource in configurations.LONE]
+        services += [promoted(resource) for resource in wanted if resource in configurations.CLONED]
         if not self.runs_once(*services):
             return False
         return self._is_plan_empty()

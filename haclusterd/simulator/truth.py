@@ -1,7 +1,12 @@
 """What is really the case on the hosts, whatever any daemon believes: services that run, agents at work.
 
-A service is a fact of a host's boot. It survives the daemon that started it and ends with the boot. An activating agent
-that has begun and not ended counts as a possible holder, since nobody can tell from outside how far it has come.
+A service is a fact of a host's boot. It survives the daemon that started it and ends with the boot. An agent that
+starts or promotes, and has begun and not ended, counts as a possible holder, since nobody can tell from outside how far
+it has come.
+
+A live migration makes no second copy. The one copy is on the source until an instant, the hand-over, and on the target
+from then on. What has arrived on the target before the hand-over runs nothing, but a monitor there may take it for the
+service; it stays behind when the migration ends in the middle.
 """
 
 from collections import Counter
@@ -50,6 +55,10 @@ class Truth:
         self._services: set[Holding] = set()
         self._starting: Counter[Holding] = Counter()
         self._witnesses: list[Witness] = []
+        self._arriving: dict[Holding, bool] = {}
+        """What a live migration has brought so far, and whether a monitor takes it for the service."""
+        self._boots: Counter[NodeName] = Counter()
+        self._powered: set[NodeName] = set()
         self.when_service_ends: list[Callable[[Holding], None]] = []
 
     def show_to(self, witness: Witness) -> None:
@@ -70,6 +79,15 @@ class Truth:
         held |= {holding.node for holding, count in self._starting.items() if holding.resource == resource and count}
         return tuple(sorted(held))
 
+    def seems_active(self, node: NodeName, resource: ResourceId) -> bool:
+        """Tell what a monitor sees there: the service, or something that looks like it."""
+        holding = Holding(resource, node)
+        return holding in self._services or self._arriving.get(holding, False)
+
+    def boot_of(self, node: NodeName) -> int | None:
+        """Return which boot of a host goes on; None when it has no power."""
+        return self._boots[node] if node in self._powered else None
+
     def services_on(self, node: NodeName) -> tuple[ResourceId, ...]:
         """Return what runs on a node."""
         return tuple(sorted(holding.resource for holding in self._services if holding.node == node))
@@ -77,20 +95,43 @@ class Truth:
     def service_begins(self, node: NodeName, resource: ResourceId) -> None:
         """A service runs from now on."""
         holding = Holding(resource, node)
+        self._arriving.pop(holding, None)
         if holding not in self._services:
             self._services.add(holding)
             self._world.record(f"{node} service {resource} runs")
             self._tell(resource)
 
     def service_ends(self, node: NodeName, resource: ResourceId) -> None:
-        """A service runs no more."""
+        """A service runs no more, and what was promoted with it is not."""
+        if not resource.endswith(PROMOTED_MARK):
+            self.service_ends(node, promoted(resource))
         holding = Holding(resource, node)
+        self._arriving.pop(holding, None)
         if holding in self._services:
             self._services.remove(holding)
             self._world.record(f"{node} service {resource} ended")
             for call in self.when_service_ends:
                 call(holding)
             self._tell(resource)
+
+    def arrival_begins(self, node: NodeName, resource: ResourceId, *, is_seen: bool) -> None:
+        """A live migration to a node begins; `is_seen`: a monitor there takes what arrives for the service."""
+        self._arriving[Holding(resource, node)] = is_seen
+
+    def arrival_ends(self, node: NodeName, resource: ResourceId) -> None:
+        """What had arrived is taken away."""
+        self._arriving.pop(Holding(resource, node), None)
+
+    def service_moves(self, source: NodeName, target: NodeName, resource: ResourceId) -> None:
+        """The hand-over of a live migration: one copy, in another place from this instant."""
+        left = Holding(resource, source)
+        self._services.remove(left)
+        self._services.add(Holding(resource, target))
+        self._arriving.pop(Holding(resource, target), None)
+        self._world.record(f"{source} service {resource} moves to {target}")
+        for call in self.when_service_ends:
+            call(left)
+        self._tell(resource)
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """An agent is executed."""
@@ -108,8 +149,14 @@ class Truth:
         """That agent has ended."""
         self._starting[Holding(resource, node)] -= 1
 
+    def host_boots(self, node: NodeName) -> None:
+        """A host gets power: nothing runs on it yet."""
+        self._boots[node] += 1
+        self._powered.add(node)
+
     def host_dies(self, node: NodeName) -> None:
         """Everything on a host ends at once."""
+        self._powered.discard(node)
         for holding in sorted(self._services, key=lambda holding: holding.resource):
             if holding.node == node:
                 self._services.discard(holding)
@@ -117,6 +164,9 @@ class Truth:
         for holding in list(self._starting):
             if holding.node == node:
                 del self._starting[holding]
+        for holding in list(self._arriving):
+            if holding.node == node:
+                del self._arriving[holding]
 
     def _tell(self, resource: ResourceId) -> None:
         holders = self.holders(resource)
