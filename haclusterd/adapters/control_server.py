@@ -23,15 +23,21 @@ from haclusterd.adapters.control_admission import (
 )
 from haclusterd.adapters.refusals import Refusals
 from haclusterd.model.requests import Progress, Request, Response
-from haclusterd.protocol.control import FrameBuffer, Malformed, decode, encode
+from haclusterd.protocol.control import FrameBuffer, Malformed, decode, encode, told
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import report
 
 READ_BYTES = 65536
 REQUEST_PATIENCE_S = 30.0
 """For how long nothing may come of a request that has begun."""
+REQUESTS_OF_CONNECTION_MAX = 8
+"""Requests of one connection that are carried out at once; more are told to try again."""
 _log = logging.getLogger(__name__)
 
 Answer = Callable[[Progress | Response], None]
-Handle = Callable[[Request, PeerCredentials, Answer], None]
+HangUp = Callable[[], None]
+Handle = Callable[[Request, PeerCredentials, Answer], HangUp]
+"""Carries out a request; what it returns is called when the client has gone before the answer."""
 
 
 class ControlSocketBusy(Exception):  # noqa: N818 (a finding, named as people say it)
@@ -132,15 +138,20 @@ class _Conversation:
         self._places = places
         self._unread = unread
         self._buffer = FrameBuffer()
+        self._open: dict[int, HangUp] = {}
+        """Requests that are carried out, with what ends them."""
+        self._serial = 0
 
     async def hold(self, handle: Handle, refuse: Callable[..., None]) -> None:
         """Answer requests until either side has enough."""
         self._unread[self._writer] = self._credentials.uid
         try:
             while data := await self._read(refuse):
-                if not self._take(data, handle, refuse):
+                if not await self._take(data, handle, refuse):
                     return
         finally:
+            for hang_up in tuple(self._open.values()):
+                hang_up()
             self._places.hold(self._credentials, -self._buffer.waiting)
             del self._unread[self._writer]
 
@@ -152,7 +163,7 @@ class _Conversation:
             refuse("a request begun and not ended")
             return b""
 
-    def _take(self, data: bytes, handle: Handle, refuse: Callable[..., None]) -> bool:
+    async def _take(self, data: bytes, handle: Handle, refuse: Callable[..., None]) -> bool:
         before = self._buffer.waiting
         frames = self._buffer.feed(data)
         if isinstance(frames, Malformed):
@@ -168,8 +179,30 @@ class _Conversation:
             if not isinstance(message, Request):
                 refuse("not a request", message.problem if isinstance(message, Malformed) else type(message).__name__)
                 return False
-            handle(message, self._credentials, self._answer)
+            self._carry_out(message, handle)
+            # A client may send hundreds of requests in one piece; everything else on this loop gets its turn between.
+            await asyncio.sleep(0)
         return True
+
+    def _carry_out(self, request: Request, handle: Handle) -> None:
+        if len(self._open) >= REQUESTS_OF_CONNECTION_MAX:
+            problem = f"{REQUESTS_OF_CONNECTION_MAX} requests of this connection are under way"
+            item = report(Code.TRY_AGAIN, problem=problem)
+            self._answer(Response(request.id, int(item.exit_status), (told(item),)))
+            return
+        self._serial += 1
+        serial, is_answered = self._serial, False
+
+        def answer(message: Progress | Response) -> None:
+            nonlocal is_answered
+            if isinstance(message, Response):
+                is_answered = True
+                self._open.pop(serial, None)
+            self._answer(message)
+
+        hang_up = handle(request, self._credentials, answer)
+        if not is_answered:
+            self._open[serial] = hang_up
 
     def _answer(self, message: Progress | Response) -> None:
         if self._writer.is_closing():

@@ -19,7 +19,11 @@ from haclusterd.protocol.history_letters import KeptEntry, Page
 
 PAGE_CHARACTERS: Final = 96 * 1024
 """Of rows in one page, roughly; an entry that has more comes alone."""
+ROW_CHARACTERS: Final = 80
+"""Of what a row has beside its texts, roughly."""
 PAGE_ENTRIES_MAX: Final = 400
+ANSWER_CHARACTERS_MAX: Final = 2 * 1024 * 1024
+"""Of the rows of one answer for people, roughly; older ones are left out, and counted."""
 CAUSES_ROWS: Final = 200
 """Rows before a transition in which its causes are looked for."""
 BLOCKS_MAX: Final = 250
@@ -41,14 +45,25 @@ def read(tables: HistoryTables, query: HistoryQuery) -> HistoryAnswer:
     found = tables.database.execute(
         f"SELECT * FROM event WHERE {where} ORDER BY log_index DESC, n DESC LIMIT ?", (*values, query.limit)
     )
-    rows = [from_columns(columns) for columns in found.fetchall()]
-    rows.reverse()
+    rows, is_cut = _newest(map(from_columns, found))
     left_out = 0
-    if len(rows) == query.limit:
+    if is_cut or len(rows) == query.limit:
         (fitting,) = tables.database.execute(f"SELECT count(*) FROM event WHERE {where}", values).fetchone()
         left_out = fitting - len(rows)
     gaps = _gaps_among(tables, rows, is_cut=left_out > 0, query=query)
     return HistoryAnswer(tuple(sorted([*rows, *gaps], key=lambda row: (row.index, row.n))), left_out=left_out)
+
+
+def _newest(newest_first: Iterable[HistoryRow]) -> tuple[list[HistoryRow], bool]:
+    """Return the rows that fit into an answer, oldest first, and whether there are more."""
+    rows: list[HistoryRow] = []
+    characters = 0
+    for row in newest_first:
+        characters += len(row.text) + len(row.detail_json) + ROW_CHARACTERS
+        if characters > ANSWER_CHARACTERS_MAX:
+            return rows[::-1], True
+        rows.append(row)
+    return rows[::-1], False
 
 
 def _conditions(query: HistoryQuery) -> list[tuple[str, tuple[object, ...]]]:
@@ -134,7 +149,7 @@ def page(
     )
     for index, before in found.fetchall():
         rows = rows_at(tables.database, index)
-        characters += sum(len(row.text) + len(row.detail_json) + 80 for row in rows)
+        characters += sum(len(row.text) + len(row.detail_json) + ROW_CHARACTERS for row in rows)
         if entries and (characters > PAGE_CHARACTERS or len(entries) == entries_max):
             lowest = entries[-1].index
             break

@@ -21,7 +21,7 @@ def render_versions(screen: Screen, data: Fields) -> list[str]:
         name = f"{first}" if first == last else f"{first}-{last}"
         rows.append((first, [Cell(name, Colour.DIM), Cell("not in this node's history", Colour.YELLOW)]))
     left_out = number(data, "left_out")
-    lines = [screen.paint(f"({left_out} earlier ones left out: --limit)", Colour.DIM)] if left_out else []
+    lines = [screen.paint(f"({left_out} earlier ones left out: --limit, --until)", Colour.DIM)] if left_out else []
     table = columns(screen, [row for _, row in sorted(rows, key=lambda each: each[0])])
     return [*lines, *table] or ["nothing is configured yet"]
 

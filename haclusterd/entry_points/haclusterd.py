@@ -28,7 +28,7 @@ from haclusterd.adapters.background_threads import BackgroundThreads
 from haclusterd.adapters.certificates import NODE_CERTIFICATE, complete_adoption, heartbeat_keys
 from haclusterd.adapters.clock_boottime import BoottimeClock
 from haclusterd.adapters.control_admission import PeerCredentials
-from haclusterd.adapters.control_server import Answer, ControlServer, ControlSocketBusy
+from haclusterd.adapters.control_server import Answer, ControlServer, ControlSocketBusy, HangUp
 from haclusterd.adapters.crash_records import CrashFile
 from haclusterd.adapters.enrolment_door import EnrolmentDoor
 from haclusterd.adapters.entropy_system import SystemEntropy
@@ -331,8 +331,8 @@ def _ignore(_: None) -> None:
     return None
 
 
-def _handle(control: ControlService, request: Request, peer: PeerCredentials, answer: Answer) -> None:
-    control.handle(request, Caller(peer.author, Permission.ADMINISTER), answer)
+def _handle(control: ControlService, request: Request, peer: PeerCredentials, answer: Answer) -> HangUp:
+    return control.handle(request, Caller(peer.author, Permission.ADMINISTER), answer)
 
 
 def _agent_search_path() -> tuple[Path, ...]:

@@ -133,6 +133,8 @@ class Code(StrEnum):
     CONFLICT = "CONFLICT"
     REFUSED = "REFUSED"
     TIMEOUT = "TIMEOUT"
+    TAKES_TOO_LONG = "TAKES_TOO_LONG"
+    NOT_ANSWERED = "NOT_ANSWERED"
     OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
     SCHEDULER_FAILED = "SCHEDULER_FAILED"
     DRY_RUN = "DRY_RUN"
@@ -384,6 +386,9 @@ CODES: dict[Code, CodeRow] = {
                            ExitStatus.OUTDATED, "look at it, then repeat the change"),
     Code.REFUSED: CodeRow("refused: {problem}", ExitStatus.FAILED),
     Code.TIMEOUT: CodeRow("not reached in {seconds} s: {what}", ExitStatus.TIMEOUT, "crm status"),
+    Code.TAKES_TOO_LONG: CodeRow("not answered within {seconds} s: {what}", ExitStatus.TIMEOUT,
+                                 "ask for less of it, or again later"),
+    Code.NOT_ANSWERED: CodeRow("not answered: {problem}", ExitStatus.FAILED, "ask for less of it"),
     Code.OUTCOME_UNKNOWN: CodeRow("it is not known whether this took effect: {problem}", ExitStatus.INDETERMINATE,
                                   "look before you repeat it: crm history events"),
     Code.SCHEDULER_FAILED: CodeRow("the scheduler failed: {problem}", ExitStatus.FAILED),

@@ -11,6 +11,9 @@ from haclusterd.model.agents import AgentFacts
 from haclusterd.model.ids import AgentReference
 from haclusterd.ports.agents import AgentMetadata, AgentRunner
 
+READ_AT_ONCE = 8
+"""Agents that are asked for their meta-data at a time: each is a process."""
+
 
 class AgentCatalogue(Mapping[str, AgentFacts]):
     """Agents by `str(AgentReference)`, as one request sees them."""
@@ -45,9 +48,10 @@ class AgentCatalogue(Mapping[str, AgentFacts]):
         return not self._wanted
 
     def read(self, done: Callable[[], None]) -> None:
-        """Read the facts that were looked at; call `done` when all are known."""
+        """Read the facts that were looked at, a few at a time; call `done` when all are known."""
         wanted, self._wanted = sorted(self._wanted), set()
         waiting = set(wanted)
+        not_begun = iter(wanted)
 
         def known(name: str, metadata: AgentMetadata | None) -> None:
             if metadata is None:
@@ -55,8 +59,14 @@ class AgentCatalogue(Mapping[str, AgentFacts]):
             else:
                 self._facts[name] = metadata.facts()
             waiting.discard(name)
+            begin_next()
             if not waiting:
                 done()
 
-        for name in wanted:
-            self._agents.metadata(self._by_name()[name], partial(known, name))
+        def begin_next() -> None:
+            name = next(not_begun, None)
+            if name is not None:
+                self._agents.metadata(self._by_name()[name], partial(known, name))
+
+        for _ in range(READ_AT_ONCE):
+            begin_next()

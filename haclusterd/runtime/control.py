@@ -1,8 +1,11 @@
 """Carries out an administrator's verbs in the daemon: run, propose, wait, answer.
 
 A verb decides over the newest applied CIB; its commands are proposed in order and each must be applied before the next.
-A configuration that changed meanwhile makes the verb run again, a few times. What was begun is finished even when the
-client has gone away.
+A configuration that changed meanwhile makes the verb run again, a few times. What was proposed is finished even when
+the client has gone away; everything else of its request ends then.
+
+Invariant: every wait and every repetition of a request has a named bound, after which it is answered with a code
+(docs/design/0010-requests.md lists them). A request has one time, that of its arrival, however often its verb runs.
 """
 
 from collections.abc import Callable
@@ -21,7 +24,7 @@ from haclusterd.commands.verb import Permission
 from haclusterd.machines.joining import JoinState
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName
-from haclusterd.model.instants import Instant, after
+from haclusterd.model.instants import Instant, WallTime, after
 from haclusterd.model.json_value import Json
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.requests import Progress, Request, Response
@@ -63,6 +66,10 @@ CONFLICT_PATIENCE_MS = 5_000
 """How long a change is decided upon again and again because others were faster."""
 REQUESTS_MAX = 128
 """Requests that are carried out at once."""
+READINGS_MAX = 32
+"""How often a verb may ask for something that must be read first, and be run again."""
+READING_WAIT_MS = 25_000
+"""How long one reading may take: less than a client listens to silence."""
 
 
 class _Rank(IntEnum):
@@ -78,6 +85,8 @@ _RANKS = {
 }
 
 Answer = Callable[[Progress | Response], None]
+HangUp = Callable[[], None]
+"""Called when the client has gone; harmless after the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +109,24 @@ class ControlService:
         self.dampened = DampenedAttributes(runtime)
         self.changes = ChangesUnderWay()
 
-    def handle(self, request: Request, caller: Caller, answer: Answer) -> None:
-        """Carry out a request; `answer` gets progress and then one response, on the main loop."""
+    def handle(self, request: Request, caller: Caller, answer: Answer) -> HangUp:
+        """Carry out a request; `answer` gets progress and then one response, on the main loop.
+
+        Return what is to be called when the client goes before that.
+        """
         verb = registry.find(request.verb)
         if verb is not None and _RANKS[verb.permission] > _RANKS[caller.permission]:
             item = report(Code.NOT_PERMITTED, verb=request.verb, permission=str(verb.permission))
             answer(_response(request, (item,)))
-            return
+            return _nothing
         if self._running >= REQUESTS_MAX:
             answer(_response(request, (report(Code.TRY_AGAIN, problem=f"{REQUESTS_MAX} requests are under way"),)))
-            return
+            return _nothing
         self._running += 1
         self._serial += 1
-        _Dialogue(self, self._serial, request, caller, answer).begin()
+        dialogue = _Dialogue(self, self._serial, request, caller, answer)
+        dialogue.begin()
+        return dialogue.hang_up
 
     def ended(self) -> None:
         """A dialogue has ended."""
@@ -138,16 +152,17 @@ class ControlService:
         request: Request,
         caller: Caller,
         *,
+        now: WallTime,
         cib: Cib,
         agents: AgentCatalogue,
         versions: VersionCatalogue,
         past: PastCatalogue,
     ) -> Context:
-        """Return what a verb may look at now, with `cib` as the state it decides over."""
+        """Return what a verb may look at, with `cib` as the state it decides over, asked at `now`."""
         runtime = self._runtime
         return Context(
             cib=cib,
-            now=runtime.ports.clock.wall(),
+            now=now,
             author=caller.author,
             reason=request.options.reason,
             live=replace(
@@ -173,7 +188,15 @@ class _Dialogue:
         self._caller = caller
         self._answer = answer
         self._began_at = self._runtime.ports.clock.now()
+        self._asked_at = self._runtime.ports.clock.wall()
+        """The verb's `now`. What it looks up may depend on it, and must be found again when the verb runs again."""
         self._attempts = 0
+        self._readings = 0
+        self._has_proposed = False
+        self._is_deserted = False
+        """Whether the client has gone."""
+        self._is_confirming = False
+        self._is_over = False
         self._may_decide_again = True
         self._is_change = _may_change(request)
         self._base = self._runtime.cib
@@ -187,9 +210,26 @@ class _Dialogue:
         self._timer: Timer | None = None
         self._unwatch: Callable[[], None] = _nothing
         self._wait_until: Instant | None = None
+        self._must_follow = False
+        """Whether something is to be done when the waiting has ended."""
         self._elsewhere = 0
         """How often it was decided in the background."""
         self._is_looking = False
+
+    def hang_up(self) -> None:
+        """End what only the client waited for; what was proposed is finished, and what must follow it is done."""
+        self._is_deserted = True
+        self._answer = _ignore
+        is_only_waiting = self._wait_until is not None and not self._must_follow
+        if not self._is_over and (is_only_waiting or not self._has_proposed) and not self._is_confirming:
+            self._leave()
+
+    def _leave(self) -> None:
+        self._is_over = True
+        self._wait_until = None
+        self._unwatch()
+        self._stop_clock()
+        self._service.ended()
 
     def begin(self) -> None:
         """Wait until a daemon that has just started knows what the others know; then run the verb."""
@@ -205,6 +245,7 @@ class _Dialogue:
 
     def _give_up_catching_up(self) -> None:
         self._unwatch()
+        self._unwatch = _nothing
         self._stop_clock()
         self._confirm()
 
@@ -217,15 +258,21 @@ class _Dialogue:
 
         def applied(result: Applied) -> None:
             self._stop_clock()
+            self._is_confirming = False
             took_ms = self._runtime.ports.clock.now() - self._began_at
             self._confirmed = (report(Code.READ_CONFIRMED, took_ms=took_ms, index=result.cib.index),)
             self._run()
 
         has_leader = self._runtime.leadership.leader is not None
+        self._is_confirming = True
         self._runtime.propose(key, ReadBarrier(), applied)
         self._call_in(COMMIT_WAIT_MS if has_leader else NO_LEADER_WAIT_MS, lambda: self._unanswered(key))
 
     def _run(self) -> None:
+        if self._is_deserted and not self._is_over:
+            self._leave()
+        if self._is_over:
+            return
         changes = self._service.changes
         if self._is_change and changes.must_wait:
             changes.wait(self._decide)
@@ -233,11 +280,14 @@ class _Dialogue:
             self._decide()
 
     def _decide(self) -> None:
+        if self._is_over:
+            return
         self._attempts += 1
         self._base = self._service.changes.base(self._runtime.cib) if self._is_change else self._runtime.cib
         context = self._service.context(
             self._request,
             self._caller,
+            now=self._asked_at,
             cib=self._base,
             agents=self._agents,
             versions=self._versions,
@@ -274,10 +324,12 @@ class _Dialogue:
             self._decided(outcome)
 
     def _decided(self, outcome: Outcome) -> None:
+        if self._is_over:
+            return
         for catalogue in (self._agents, self._versions, self._past):
             if not catalogue.is_complete:
                 self._attempts -= 1
-                catalogue.read(self._run)
+                self._read(catalogue.read)
                 return
         if self._is_ahead and not _is_one_change(outcome):
             self._wait_for_changes()
@@ -296,6 +348,26 @@ class _Dialogue:
             return
         self._propose(outcome, 0)
 
+    def _read(self, read: Callable[[Callable[[], None]], None]) -> None:
+        """Read what the verb looked at and run it again, unless it has been so often, or takes too long."""
+        self._readings += 1
+        number = self._readings
+        if number > READINGS_MAX:
+            self._fail(report(Code.NOT_ANSWERED, problem=f"the verb asked for more than {READINGS_MAX} readings"))
+            return
+        self._call_in(READING_WAIT_MS, self._give_up_reading)
+
+        def done() -> None:
+            if not self._is_over and number == self._readings:
+                self._stop_clock()
+                self._run()
+
+        read(done)
+
+    def _give_up_reading(self) -> None:
+        what = "reading the history, or the meta-data of agents"
+        self._fail(report(Code.TAKES_TOO_LONG, seconds=READING_WAIT_MS // 1000, what=what))
+
     # -- proposing --------------------------------------------------------------------------------------------------
 
     @property
@@ -309,6 +381,7 @@ class _Dialogue:
         self._service.changes.wait(self._decide, for_end=True)
 
     def _propose(self, outcome: Outcome, position: int) -> None:
+        self._has_proposed = True
         if position == len(outcome.commands):
             self._wait(outcome)
             return
@@ -394,7 +467,8 @@ class _Dialogue:
     def _wait(self, outcome: Outcome) -> None:
         wanted_ms = self._request.options.wait_ms
         is_awaited = outcome.waits_by_default if wanted_ms is None else wanted_ms > 0
-        if outcome.until is None or not (is_awaited or outcome.afterwards):
+        is_wanted = is_awaited and not self._is_deserted
+        if outcome.until is None or not (is_wanted or outcome.afterwards):
             self._finish(outcome)
             return
         if not is_awaited:
@@ -402,6 +476,7 @@ class _Dialogue:
             self._answer(_response(self._request, self._reports, outcome.data, outcome.exit_status))
             self._answer = _ignore
         now = self._runtime.ports.clock.now()
+        self._must_follow = outcome.afterwards is not None
         self._wait_until = after(now, outcome.patience_ms or wanted_ms or DEFAULT_WAIT_MS)
         self._unwatch = self._runtime.watch(lambda: self._look(outcome))
         self._tell_progress(outcome)
@@ -466,7 +541,7 @@ class _Dialogue:
         self._respond(outcome.data, outcome.exit_status)
 
     def _respond(self, data: Json, status: int | None) -> None:
-        self._service.ended()
+        self._leave()
         self._answer(_response(self._request, (*self._confirmed, *self._reports), data, status))
 
     def _call_in(self, span_ms: int, call: Callable[[], None]) -> None:

@@ -113,7 +113,11 @@ class Clients:
         number, now = self._count, self._cluster.world.now_us
         kind = Kind.WRITE if is_write else Kind.READ
         self._asked[number] = register, Operation(node, kind, now, value=f"{number}" if is_write else "")
-        process.main_life.after(0, lambda: process.control.handle(self._request(number), CALLER, _Taker(self, number)))
+
+        def ask() -> None:
+            process.control.handle(self._request(number), CALLER, _Taker(self, number))
+
+        process.main_life.after(0, ask)
 
     def _request(self, number: int) -> Request:
         register, operation = self._asked[number]

@@ -20,9 +20,10 @@ from haclusterd.adapters.control_admission import (
     PeerCredentials,
     Places,
 )
-from haclusterd.adapters.control_server import Answer, ControlServer
+from haclusterd.adapters.control_server import REQUESTS_OF_CONNECTION_MAX, Answer, ControlServer, HangUp
 from haclusterd.model.requests import Request, Response
 from haclusterd.protocol.control import HEADER_BYTES, decode, encode
+from haclusterd.reports.exit_codes import ExitStatus
 
 
 def somebody(uid: int) -> PeerCredentials:
@@ -62,10 +63,15 @@ def test_what_is_begun_counts_until_it_has_ended() -> None:
     assert places.hold(ALICE, 1) is None
 
 
+def not_awaited() -> None:
+    raise AssertionError("it is answered")
+
+
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Path]:
-    def handle(request: Request, who: PeerCredentials, answer: Answer) -> None:
+    def handle(request: Request, who: PeerCredentials, answer: Answer) -> HangUp:
         answer(Response(request.id, 0, data={"author": who.author}))
+        return not_awaited
 
     path = tmp_path / "control.sock"
     serving = ControlServer(path, handle)
@@ -145,7 +151,7 @@ async def test_who_waits_for_the_name_service_has_a_place_already(
 
     monkeypatch.setattr(Doorkeeper, "identify", identify)
     path = tmp_path / "control.sock"
-    serving = ControlServer(path, lambda *_: None)
+    serving = ControlServer(path, lambda *_: not_awaited)
     await serving.start()
     connections = [await asyncio.open_unix_connection(str(path)) for _ in range(CONNECTIONS_OF_USER_MAX + 1)]
     assert await asyncio.wait_for(connections[-1][0].read(1), 10) == b""
@@ -154,3 +160,44 @@ async def test_who_waits_for_the_name_service_has_a_place_already(
     serving.stop()
     for _, writer in connections:
         writer.close()
+
+
+class Unanswered:
+    """What carries out requests and answers none."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.turns: list[int] = []
+        """How many were begun when the loop had its turn."""
+        self.hung_up = asyncio.Event()
+        self.hang_ups = 0
+
+    def handle(self, _request: Request, _who: PeerCredentials, _answer: Answer) -> HangUp:
+        self.begun += 1
+        asyncio.get_running_loop().call_soon(lambda: self.turns.append(self.begun))
+        return self._hang_up
+
+    def _hang_up(self) -> None:
+        self.hang_ups += 1
+        if self.hang_ups == REQUESTS_OF_CONNECTION_MAX:
+            self.hung_up.set()
+
+
+async def test_a_connection_has_so_many_requests_which_end_with_it_and_the_loop_has_its_turn_between(
+    tmp_path: Path,
+) -> None:
+    work = Unanswered()
+    serving = ControlServer(tmp_path / "control.sock", work.handle)
+    await serving.start()
+    reader, writer = await asyncio.open_unix_connection(str(tmp_path / "control.sock"))
+    writer.write(b"".join(encode(Request(str(number), "status")) for number in range(REQUESTS_OF_CONNECTION_MAX + 1)))
+    size = int.from_bytes(await asyncio.wait_for(reader.readexactly(HEADER_BYTES), 5), "big")
+    refused = decode(await reader.readexactly(size))
+    assert isinstance(refused, Response)
+    assert (refused.id, refused.exit) == (str(REQUESTS_OF_CONNECTION_MAX), ExitStatus.TRY_AGAIN)
+    assert work.turns[:3] == [1, 2, 3]
+    assert work.hang_ups == 0
+    writer.close()
+    await asyncio.wait_for(work.hung_up.wait(), 5)
+    assert work.begun == REQUESTS_OF_CONNECTION_MAX
+    serving.stop()

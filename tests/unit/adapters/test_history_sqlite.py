@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters import history_sqlite
+from haclusterd.adapters import history_reading, history_sqlite
+from haclusterd.adapters.history_reading import ROW_CHARACTERS
 from haclusterd.adapters.history_sqlite import SqliteHistory
 from haclusterd.adapters.history_tables import Recorded
 from haclusterd.model.ids import NodeName, ResourceId
@@ -96,6 +97,17 @@ def test_rows_come_back_as_they_were(
     kept = row(7, 0, "grüß", node=NodeName("n1"), resource=ResourceId("web"), detail_json='{"a":1}')
     tell(history, log.add(7, kept))
     assert loop.ask(history, HistoryQuery()) == HistoryAnswer((kept,))
+
+
+def test_an_answer_holds_so_many_characters_and_says_how_many_rows_it_leaves_out(
+    open_history: Callable[..., SqliteHistory], loop: MainLoop, log: WrittenLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_reading, "ANSWER_CHARACTERS_MAX", 3 * (ROW_CHARACTERS + len("row 5.1")))
+    history = open_history()
+    tell(history, *(log.add(index, row(index), row(index, 1)) for index in range(1, 6)))
+    answer = loop.ask(history, HistoryQuery(limit=1000))
+    assert [row.text for row in answer.rows] == ["row 4.1", "row 5.0", "row 5.1"]
+    assert answer.left_out == 7
 
 
 @pytest.mark.parametrize(

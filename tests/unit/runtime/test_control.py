@@ -1,28 +1,36 @@
 """An administrator's verb in a daemon: decided, proposed, waited for, answered, once."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import count
 
 import pytest
 
 from haclusterd.cib import commands
-from haclusterd.commands.verb import Permission
+from haclusterd.commands import registry
+from haclusterd.commands.arguments import Arguments
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.verb import Permission, Verb
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import NodeEntry
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import AgentReference, Term
-from haclusterd.model.instants import WallTime
+from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response
-from haclusterd.ports.history import GAP, HistoryRow
+from haclusterd.ports.history import GAP, HistoryAnswer, HistoryQuery, HistoryRow
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.runtime.control import (
     COMMIT_WAIT_MS,
     CONFLICT_PATIENCE_MS,
     NO_LEADER_WAIT_MS,
     PROGRESS_MS,
+    READING_WAIT_MS,
+    READINGS_MAX,
     REQUESTS_MAX,
     Caller,
     ControlService,
+    HangUp,
 )
 from tests.unit.machines.situations import primitive
 from tests.unit.runtime.one_daemon import N2, N3, Daemon, ListHistory
@@ -39,6 +47,7 @@ class Desk:
         self.daemon = daemon or Daemon().form()
         self.control = ControlService(self.daemon.runtime)
         self.answers: dict[str, list[Progress | Response]] = {}
+        self.hang_ups: dict[str, HangUp] = {}
         self.requests = 0
 
     def ask(
@@ -47,7 +56,7 @@ class Desk:
         self.requests += 1
         name = f"q{self.requests}"
         told = self.answers.setdefault(name, [])
-        self.control.handle(Request(name, verb, arguments or {}, options), who, told.append)
+        self.hang_ups[name] = self.control.handle(Request(name, verb, arguments or {}, options), who, told.append)
         return name
 
     def response(self, name: str) -> Response | None:
@@ -263,6 +272,110 @@ def test_a_daemon_that_has_just_started_lets_requests_wait_until_it_knows_what_t
     response = desk.response(name)
     assert response is not None
     assert "'n1'" in str(response.data)
+
+
+# -- every repetition and every wait has its end ------------------------------------------------------------------
+
+
+class SlowHistory(ListHistory):
+    """A history that takes time for each answer, or gives none."""
+
+    def __init__(self, desk: Desk, takes_ms: int | None) -> None:
+        super().__init__()
+        self.queries = 0
+        self._clock = desk.daemon.clock
+        self._takes_ms = takes_ms
+        desk.daemon.runtime.ports.history.query = self.query  # type: ignore[method-assign]
+
+    def query(self, query: HistoryQuery, done: Callable[[HistoryAnswer], None]) -> None:
+        self.queries += 1
+        assert self.queries <= READINGS_MAX, "without end"
+        if self._takes_ms is not None:
+            until = Instant(self._clock.now() + self._takes_ms)
+            self._clock.call_at(until, lambda: done(HistoryAnswer(())))
+
+
+def test_what_happened_since_a_while_ago_is_read_once_however_long_that_takes() -> None:
+    desk = Desk()
+    history = SlowHistory(desk, takes_ms=5)
+    name = desk.ask("history.events", {"since": "1h", "limit": 100})
+    desk.daemon.clock.run(1000)
+    assert status_of(desk, name) == 0
+    assert history.queries == 1
+
+
+def endless(context: Context, _arguments: Arguments) -> Outcome:
+    """Ask for something else whenever it is run."""
+    assert context.past is not None
+    context.past.recall(HistoryQuery(limit=next(ENDLESS)))
+    return Outcome()
+
+
+ENDLESS = count(1)
+
+
+def test_a_verb_that_never_has_read_enough_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    verb = Verb("history.endless", endless, Permission.READ, "never ends")
+    monkeypatch.setitem(registry.VERBS, "history.endless", verb)  # type: ignore[arg-type]
+    desk = Desk()
+    history = SlowHistory(desk, takes_ms=5)
+    name = desk.ask("history.endless")
+    desk.daemon.clock.run(1000)
+    assert (desk.codes(name), status_of(desk, name)) == (["NOT_ANSWERED"], ExitStatus.FAILED)
+    assert history.queries == READINGS_MAX
+
+
+def test_a_history_that_does_not_answer_is_not_waited_for_without_end() -> None:
+    desk = Desk()
+    SlowHistory(desk, takes_ms=None)
+    name = desk.ask("history.events")
+    desk.daemon.clock.run(READING_WAIT_MS)
+    assert (desk.codes(name), status_of(desk, name)) == (["TAKES_TOO_LONG"], ExitStatus.TIMEOUT)
+
+
+def must_have_room_for_all(desk: Desk) -> None:
+    desk.daemon.lead(None, term=2)
+    waiting = [desk.ask("node.standby", STANDBY) for _ in range(REQUESTS_MAX)]
+    assert [desk.response(name) for name in waiting] == [None] * REQUESTS_MAX
+
+
+def test_what_only_the_client_waited_for_ends_when_it_hangs_up() -> None:
+    desk = Desk()
+    history = SlowHistory(desk, takes_ms=5)
+    name = desk.ask("history.transition")
+    desk.hang_ups[name]()
+    desk.daemon.clock.run(1000)
+    assert history.queries == 1
+    assert desk.answers[name] == []
+    must_have_room_for_all(desk)
+
+
+def test_a_consistent_read_whose_client_hangs_up_ends_with_its_barrier() -> None:
+    desk = Desk()
+    name = desk.ask("node.show", options=Options(is_consistent=True))
+    desk.hang_ups[name]()
+    desk.daemon.settle()
+    assert desk.answers[name] == []
+    must_have_room_for_all(desk)
+
+
+def test_what_was_proposed_is_finished_when_the_client_hangs_up() -> None:
+    desk = Desk()
+    name = desk.ask("node.standby", STANDBY)
+    desk.hang_ups[name]()
+    desk.daemon.settle()
+    assert desk.daemon.cib.status.nodes[N2].attributes == {"standby": "on"}
+    assert desk.answers[name] == []
+    must_have_room_for_all(desk)
+
+
+def test_nobody_waits_for_a_client_that_hung_up() -> None:
+    desk, name = fencing(wait_ms=60_000)
+    desk.hang_ups[name]()
+    told = len(desk.answers[name])
+    must_have_room_for_all(desk)
+    desk.daemon.clock.run(60_000)
+    assert len(desk.answers[name]) == told
 
 
 # -- what takes long --------------------------------------------------------------------------------------------------
