@@ -40,6 +40,8 @@ class PacerLink:
         self._settings: PacerSettings | None = None
         self._changed: Callable[[PacerReport], None] = _nobody
         self._report: PacerReport | None = None
+        self._has_answered = False
+        """Whether what is connected now has reported."""
         self._connection: socket.socket | None = None
         self._frames = pacer_socket.FrameBuffer()
         self._retry: asyncio.TimerHandle | None = None
@@ -84,6 +86,10 @@ class PacerLink:
     def known_report(self) -> PacerReport | None:
         """Return the newest report that the main loop has read; any thread may ask."""
         return self._report
+
+    def is_answering(self) -> bool:
+        """Tell whether the pacer that is connected now has reported."""
+        return self._has_answered
 
     def lease_until(self) -> Instant:
         """Return until when this incarnation holds the lease."""
@@ -203,6 +209,7 @@ class PacerLink:
         self._send(self._settings)
 
     def _disconnect(self) -> None:
+        self._has_answered = False
         if self._connection is not None:
             self._loop.remove_reader(self._connection)
             self._connection.close()
@@ -281,6 +288,7 @@ class PacerLink:
         match message:
             case PacerReport():
                 self._report = message
+                self._has_answered = True
             case pacer_socket.Refusal(reason):
                 old = self._report or PacerReport(reported_at=self._clock.now(), stalled_at=None, nodes=())
                 self._report = replace(old, errors=(f"brain and pacer do not understand each other: {reason}",))

@@ -222,7 +222,7 @@ def _told(installation: Installation, found: Found, aside: tuple[Path, Path, Pat
             f" {found.cib.version.epoch} of the old one, as of log entry {found.cib.index}.",
             f"{found.uncommitted} entries were kept that may never have been acknowledged to anybody.",
             f"Gone is what only these knew: {lost or 'nobody'}. They cannot come back under their old identity.",
-            "Start it: systemctl restart haclusterd-pacer haclusterd",
+            "Start it: systemctl start haclusterd",
             "Then look: crm status; crm history config",
             "To have three voters again: crm cluster backup FILE, stop this node, crm cluster restore FILE --into DIR",
         ],

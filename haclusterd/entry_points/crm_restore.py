@@ -97,7 +97,7 @@ def _data(backup: Backup, name: str, output: str, bundles: Mapping[NodeName, Pat
             "Copy each directory to its node, as /etc/haclusterd, readable by root only.",
             "Keep the directory `authority` apart: whoever has it can admit nodes.",
             "Then on each node, once, with an empty /var/lib/haclusterd: haclusterd --initialize",
-            "and: systemctl enable --now haclusterd-pacer haclusterd",
+            "and: systemctl enable --now haclusterd",
             "Then look: crm status",
         ],
     }

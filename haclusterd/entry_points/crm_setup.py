@@ -43,7 +43,7 @@ def set_up(arguments: Mapping[str, Json]) -> Response:
             "Copy each directory to its node, as /etc/haclusterd, readable by root only.",
             "Keep the directory `authority` apart: whoever has it can admit nodes.",
             "Then on each node, once: haclusterd --initialize",
-            "and: systemctl enable --now haclusterd-pacer haclusterd",
+            "and: systemctl enable --now haclusterd",
             "Then look: crm status",
         ],
     }

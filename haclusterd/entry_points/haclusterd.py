@@ -84,7 +84,7 @@ SYSTEM_FENCE_DIRECTORIES = (Path("/usr/sbin"), Path("/usr/local/sbin"))
 
 REMOVED = """\
 haclusterd: {node} was removed from the cluster, and ends. It never comes back under this name.
-To make a new node of this machine: systemctl disable --now haclusterd haclusterd-pacer, move /etc/haclusterd and
+To make a new node of this machine: systemctl disable --now haclusterd, move /etc/haclusterd and
 /var/lib/haclusterd away, then: crm cluster join, with a new token and another name."""
 
 EPILOG = f"""\

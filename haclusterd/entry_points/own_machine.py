@@ -17,6 +17,8 @@ from haclusterd.adapters.installation import InstallationIncomplete, share_direc
 
 RAFT_PORT: Final = 7400
 UNITS: Final = ("haclusterd-pacer.service", "haclusterd.service")
+MAIN_UNIT: Final = "haclusterd.service"
+"""The one that is enabled, started and stopped: the pacer comes and goes with it."""
 _SYSTEMD_RUNS: Final = "run/systemd/system"
 _UNIT_PLACES: Final = ("etc/systemd/system", "usr/lib/systemd/system", "lib/systemd/system")
 """Where a unit may be already; it is put into the first."""
@@ -78,9 +80,9 @@ def start_services(root: Path = Path("/")) -> list[str]:
         ]
     try:
         _install_units(root)
-        _run("systemctl", "enable", "--now", *UNITS)
+        _run("systemctl", "enable", "--now", MAIN_UNIT)
     except (OSError, InstallationIncomplete, subprocess.SubprocessError) as error:
-        return [f"systemd did not start it: {_problem(error)}", f"Then: systemctl enable --now {' '.join(UNITS)}"]
+        return [f"systemd did not start it: {_problem(error)}", f"Then: systemctl enable --now {MAIN_UNIT}"]
     return []
 
 

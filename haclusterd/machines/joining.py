@@ -22,6 +22,7 @@ from haclusterd.model.watchdog import Watchdog
 
 HELD_REFUSALS = (RefusalCode.HELD_FENCING_IN_FLIGHT, RefusalCode.NEEDS_UPGRADE, RefusalCode.NOT_A_MEMBER)
 """Why a daemon stays outside and asks again: none of them is mended by another life."""
+NO_PACER = "haclusterd-pacer does not answer; on that node: systemctl status haclusterd-pacer"
 HELD_RETRY_MS = 500
 """How long to wait before asking again to join while this node is being fenced."""
 
@@ -71,6 +72,7 @@ class JoiningMachine:
         self._retry_at = NEVER
         self._is_leaving = False
         self._held_because = ""
+        self._lacks_pacer = False
 
     @property
     def state(self) -> JoinState:
@@ -80,6 +82,8 @@ class JoiningMachine:
     @property
     def held_because(self) -> str:
         """Why its join is held; empty when it is not."""
+        if self._lacks_pacer:
+            return NO_PACER
         return self._held_because if self._state is JoinState.HELD else ""
 
     def reincarnated(self, incarnation: Incarnation) -> None:
@@ -113,15 +117,18 @@ class JoiningMachine:
         is_fencing: bool,
         is_leader: bool,
         device: DeviceState = NO_DEVICE,
+        has_pacer: bool = True,
         keeps_running: bool = False,
     ) -> Sequence[Effect | DrawIncarnation]:
         """Compare what the CIB says of this node with what it is.
 
         `is_fencing`: fence agents of this life are at work. It must not end before them: its orders would be closed as
         unknown, and a late `off` could hit a node that has come back. `device`: the watchdog, which a Join publishes.
+        `has_pacer`: this node's pacer answers; a member whose heartbeats nobody sends would be lost and fenced.
         `keeps_running`: a node without a lease leaves alone what it runs (no-quorum-policy freeze, ignore).
         """
         status = cib.status.nodes.get(self._node)
+        self._lacks_pacer = False
         if status is None:
             return ()
         self._observe(status)
@@ -144,7 +151,8 @@ class JoiningMachine:
             is_own = status.incarnation == self._incarnation
             must_stop_first = is_given_up and (is_own or status.state is NodeState.FENCED) and not has_acted_alone
             return () if must_stop_first or is_fencing else self._end_life(f"it is {status.state}")
-        return self._ask(moment, device) if device.is_settled else ()
+        self._lacks_pacer = not has_pacer
+        return self._ask(moment, device) if has_pacer and device.is_settled else ()
 
     def _publish(self, status: NodeStatus, device: DeviceState) -> Sequence[Effect]:
         """Say that another device is fed than the one that survivors count on, or none."""

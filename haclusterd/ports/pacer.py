@@ -39,6 +39,13 @@ class Pacer(Protocol):
         """Return the newest report."""
         ...
 
+    def is_answering(self) -> bool:
+        """Tell whether a pacer that is there now has reported: its heartbeats are what keeps this node from being lost.
+
+        What was reported by one that has gone says nothing of the next.
+        """
+        ...
+
     def lease_until(self) -> Instant:
         """Return until when this node holds its lease; an instant in the past when it holds none. Any thread."""
         ...

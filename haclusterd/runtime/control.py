@@ -21,7 +21,6 @@ from haclusterd.commands.context import Context, HeardFrom, Hold, LiveView, Tran
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.preview import preview
 from haclusterd.commands.verb import Permission
-from haclusterd.machines.joining import JoinState
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant, WallTime, after
@@ -617,7 +616,7 @@ def live_view(runtime: NodeRuntime) -> LiveView:
     has_leader = runtime.leadership.leader is not None
     progress = runtime.controller.transition_progress()
     held: dict[NodeName, str] = {}
-    if runtime.joining.state is JoinState.HELD:
+    if runtime.joining.held_because:
         held[node] = runtime.joining.held_because
     pacer_report = runtime.ports.pacer.report()
     return LiveView(

@@ -450,6 +450,7 @@ class NodeRuntime:
             followed = MembersFollowed(self._settings.node, self._incarnation, self._followed)
             self._propose(f"followed:{self._incarnation}:{self._followed}", followed)
         moment = self.moment()
+        report, has_pacer = self._ports.pacer.report(), self._ports.pacer.is_answering()
         effects = self._joining.step(
             self._cib,
             moment,
@@ -457,7 +458,8 @@ class NodeRuntime:
             is_stopping_alone=self._executor.is_stopping_alone,
             is_fencing=self._fencer.is_fencing,
             is_leader=self._leadership.is_self,
-            device=self._pacer_news.device_at(self._ports.pacer.report(), moment),
+            device=self._pacer_news.device_at(report, moment, is_answering=has_pacer),
+            has_pacer=has_pacer,
             keeps_running=self._executor.keeps_running,
         )
         for effect in effects:

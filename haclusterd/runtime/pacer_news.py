@@ -17,7 +17,7 @@ class PacerNews:
 
     def __init__(self, settings: NodeSettings) -> None:
         self._settings = settings
-        self._seen: tuple[DeviceState, bool] | None = None
+        self._seen: tuple[DeviceState, bool, bool] | None = None
         self._errors: tuple[str, ...] = ()
 
     def new_errors(self, report: PacerReport) -> tuple[str, ...]:
@@ -26,12 +26,12 @@ class PacerNews:
         self._errors = (*report.errors, *filter(None, (report.watchdog_problem,)))
         return tuple(error for error in self._errors if error not in before)
 
-    def device_at(self, report: PacerReport | None, moment: Moment) -> DeviceState:
+    def device_at(self, report: PacerReport | None, moment: Moment, *, is_answering: bool) -> DeviceState:
         """Return how the watchdog device stands; the machines are stepped with that and with this moment's lease."""
         device = device_state(self._settings, report)
-        self._seen = (device, moment.has_lease)
+        self._seen = (device, moment.has_lease, is_answering)
         return device
 
     def is_in(self, report: PacerReport, moment: Moment) -> bool:
-        """Tell whether device or lease are not what they were at the last step."""
-        return (device_state(self._settings, report), moment.has_lease) != self._seen
+        """Tell whether device, lease or the pacer's answering are not what they were at the last step."""
+        return (device_state(self._settings, report), moment.has_lease, True) != self._seen

@@ -172,6 +172,7 @@ class SimulatedPacer:
         self._withdrawn: dict[NodeName, set[Incarnation]] = {}
         self._are_withdrawals_known = False
         self._connected_to: PacerProcess | None = None
+        self._answered_by: PacerProcess | None = None
         life.at_end(self._left)
 
     def start(self, settings: PacerSettings, changed: Callable[[PacerReport], None]) -> None:
@@ -197,8 +198,14 @@ class SimulatedPacer:
     def reported(self, report: PacerReport) -> None:
         """Take a report from the socket."""
         self._report = report
+        self._answered_by = self._connected_to
         if self._changed is not None:
             self._changed(report)
+
+    def is_answering(self) -> bool:
+        """See `Pacer.is_answering`."""
+        process = self._connected_to
+        return process is not None and process is self._answered_by and process.life.is_alive
 
     def lease_until(self) -> Instant:
         """See `Pacer.lease_until`."""

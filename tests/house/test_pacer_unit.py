@@ -11,7 +11,9 @@ NEEDED = {
     "StartLimitIntervalSec": "0",
     "RuntimeDirectory": "haclusterd",
     "RuntimeDirectoryPreserve": "yes",
-    "CPUSchedulingPolicy": "rr",
+    "RefuseManualStop": "yes",
+    "StopWhenUnneeded": "yes",
+    "LimitRTPRIO": "3",
     "LimitMEMLOCK": "infinity",
     "OOMScoreAdjust": "-1000",
     "NoNewPrivileges": "yes",
@@ -19,7 +21,11 @@ NEEDED = {
     "RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX",
     "CapabilityBoundingSet": "CAP_IPC_LOCK CAP_SYS_NICE",
 }
-ENDED_WITH_ANOTHER = ("BindsTo=", "PartOf=", "Requires=", "Requisite=", "Conflicts=", "WatchdogSec=")
+ENDED_WITH_ANOTHER = (
+    "BindsTo=", "PartOf=", "PropagatesStopTo=", "Requires=", "Requisite=", "Conflicts=", "WatchdogSec=",
+)  # fmt: skip
+DEMANDS_A_PRIVILEGE = ("CPUScheduling", "IOScheduling", "Nice=")
+"""With these the program is not started where they are forbidden (exit status 214 and others)."""
 
 
 def test_the_unit_says_what_is_needed() -> None:
@@ -29,3 +35,12 @@ def test_the_unit_says_what_is_needed() -> None:
 
 def test_nothing_else_ends_it() -> None:
     assert [line for line in UNIT.read_text().splitlines() if line.startswith(ENDED_WITH_ANOTHER)] == []
+
+
+def test_it_is_started_also_where_real_time_is_forbidden() -> None:
+    assert [line for line in UNIT.read_text().splitlines() if line.startswith(DEMANDS_A_PRIVILEGE)] == []
+
+
+def test_it_is_started_because_the_brain_wants_it_and_for_no_other_reason() -> None:
+    assert "[Install]" not in UNIT.read_text()
+    assert "Wants=haclusterd-pacer.service" in UNIT.with_name("haclusterd.service").read_text()

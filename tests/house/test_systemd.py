@@ -86,3 +86,10 @@ def test_systemd_carries_out_groups_and_directories(tool: str, arguments: list[s
     else:
         assert (tmp_path / "var/lib/haclusterd").stat().st_mode & 0o777 == 0o700
         assert (tmp_path / "run/haclusterd").is_dir()
+
+
+def test_resources_leave_before_network_file_systems_do() -> None:
+    lines = (SYSTEMD / "haclusterd.service").read_text().splitlines()
+    for name in ("Wants", "After"):
+        wanted = [word for line in lines if line.startswith(f"{name}=") for word in line.partition("=")[2].split()]
+        assert {"remote-fs.target", "resource-agents-deps.target"} <= set(wanted), name

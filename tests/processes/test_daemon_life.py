@@ -120,6 +120,26 @@ def test_sigterm_drains_the_node_and_leaves(scenario: Scenario) -> None:
     assert scenario.events("node-lost") == []
 
 
+def test_a_daemon_waits_for_its_pacer_before_it_joins(scenario: Scenario) -> None:
+    scenario.form().with_service()
+    node = next(name for name in scenario.cluster.names if name not in (scenario.dc(), scenario.holder()))
+    scenario.brain(node).terminate()
+    assert scenario.brain(node).wait(30) == 0
+    scenario.pacer(node).terminate()
+    assert scenario.pacer(node).wait(10) == 0
+    scenario.cluster.start_brain(node)
+
+    def words() -> str:
+        found = [each["held_join"] for each in scenario.status(node)["nodes"] if each["name"] == node]
+        return found[0] if found else ""
+
+    scenario.until("words about the pacer", lambda: "haclusterd-pacer does not answer" in words())
+    scenario.hold("the node is outside", lambda: scenario.states()[node] == "left", for_s=4)
+    scenario.cluster.start_pacer(node)
+    scenario.until("the node to join", lambda: scenario.states()[node] == "online")
+    assert scenario.events("node-lost") == []
+
+
 def test_a_slow_start_delays_nothing_else(scenario: Scenario) -> None:
     scenario.form().with_service()
     holder, dc = scenario.holder(), scenario.dc()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.entry_points.own_machine import UNITS, address_of, address_toward, own_name, start_services
+from haclusterd.entry_points.own_machine import MAIN_UNIT, UNITS, address_of, address_toward, own_name, start_services
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root installs units")
 
@@ -29,7 +29,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_systemd_is_given_the_units_once_and_told_to_start_them(tools: Path, tmp_path: Path) -> None:
     root = tmp_path / "root"
     assert start_services(root) == []
-    enable = f"systemctl enable --now {' '.join(UNITS)}"
+    enable = f"systemctl enable --now {MAIN_UNIT}"
     assert tools.read_text().splitlines() == [
         "systemd-sysusers /etc/sysusers.d/haclusterd.conf",
         "systemd-tmpfiles --create /etc/tmpfiles.d/haclusterd.conf",
@@ -48,7 +48,7 @@ def test_what_systemd_refuses_is_said(tools: Path, tmp_path: Path) -> None:
     (tmp_path / "broken").touch()
     problem, remedy = start_services(tmp_path / "root")
     assert problem == "systemd did not start it: no"
-    assert remedy == f"Then: systemctl enable --now {' '.join(UNITS)}"
+    assert remedy == f"Then: systemctl enable --now {MAIN_UNIT}"
 
 
 def test_without_systemd_a_person_is_told_what_to_start(tmp_path: Path) -> None:

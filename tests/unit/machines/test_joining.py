@@ -89,6 +89,17 @@ def test_a_daemon_joins_and_then_has_nothing_to_say() -> None:
     assert member.machine.state is JoinState.JOINED
 
 
+def test_a_daemon_whose_pacer_does_not_answer_does_not_join_and_says_why() -> None:
+    cluster = Cluster(joined=[N1, N3])
+    machine = JoiningMachine(N2, life(N2))
+    assert machine.step(cluster.cib, moment(0), has_pacer=False, **CALM) == ()
+    assert "haclusterd-pacer does not answer" in machine.held_because
+    (effect,) = machine.step(cluster.cib, moment(1_000), has_pacer=True, **CALM)
+    assert isinstance(effect, Propose)
+    assert isinstance(effect.command, commands.Join)
+    assert machine.held_because == ""
+
+
 def test_a_stranger_asks_for_nothing() -> None:
     machine = JoiningMachine(NodeName("n9"), life(NodeName("n9")))
     assert machine.step(Cluster().cib, moment(0), **CALM) == ()

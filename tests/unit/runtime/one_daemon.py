@@ -172,6 +172,7 @@ class HandPacer:
         self.is_empty: bool | None = None
         self.is_follower: bool | None = None
         self.stamps = 0
+        self.answers = True
         self._changed: Callable[[PacerReport], None] | None = None
 
     def start(self, settings: PacerSettings, changed: Callable[[PacerReport], None]) -> None:
@@ -195,6 +196,9 @@ class HandPacer:
             for name, incarnation in self.heard.items()
         )
         return PacerReport(now, None, nodes)
+
+    def is_answering(self) -> bool:
+        return self.answers
 
     def lease_until(self) -> Instant:
         return NEVER if self.has_lease else Instant(0)
