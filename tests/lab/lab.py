@@ -39,6 +39,8 @@ class Lab(Site):
     def __init__(self, directory: Path, size: int = 3, *, monitors: str = "2s", settings: tuple[str, ...] = (),
                  agent: str = "", watchdog_ms: int = 0) -> None:  # fmt: skip
         super().__init__(directory, size)
+        self.sockets = directory
+        """Where the machines see the sockets of power switch and witnesses."""
         self.monitors, self.settings, self.agent, self.watchdog_ms = monitors, settings, agent, watchdog_ms
         self._set_up()
 
@@ -102,13 +104,13 @@ class Lab(Site):
         names = " ".join(self.machines)
         every = f"op monitor interval={self.monitors} timeout=20s op start timeout=20s op stop timeout=20s"
         web = (
-            f"{self.agent} params port={SERVICE_PORT} witness={self.beats.path}"
+            f"{self.agent} params port={SERVICE_PORT} witness={self.sockets / 'beats'}"
             if self.agent
             else "ocf:haclusterd:exec params command=/usr/local/sbin/lab-service "
-            f'args="{SERVICE_PORT} {self.beats.path}" ready_cmd="true"'
+            f'args="{SERVICE_PORT} {self.sockets / "beats"}" ready_cmd="true"'
         )
         lines = (
-            f'primitive power stonith:fence_lab params socket={self.directory / "power"} pcmk_host_list="{names}" '
+            f'primitive power stonith:fence_lab params socket={self.sockets / "power"} pcmk_host_list="{names}" '
             "op monitor interval=60s timeout=10s",
             f"primitive vip ocf:heartbeat:IPaddr2 params ip={SERVICE_ADDRESS} cidr_netmask=24 nic=eth0 {every}",
             f"primitive web {web} {every}",

@@ -42,9 +42,7 @@ class Site(ABC):
         self.machines: dict[str, Machine] = {}
         for index in range(1, size + 1):
             name = f"n{index}"
-            machine = Machine(name, index, directory / name, self.switch)
-            machine.mounts.append(("overlay", AGENT_MOUNT, "overlay", f"lowerdir={AGENTS}:{AGENT_MOUNT}"))
-            self.machines[name] = machine
+            machine = self.machines[name] = self.make_machine(name, index)
             self._closers.append(machine.close)
         self.power = PowerSwitch(directory / "power", self.machines, self.note)
         self._closers.append(self.power.close)
@@ -53,6 +51,11 @@ class Site(ABC):
         self.addresses = Addresses()
         self._is_closed = threading.Event()
         self._written = 0
+
+    def make_machine(self, name: str, index: int) -> Machine:
+        machine = Machine(name, index, self.directory / name, self.switch)
+        machine.mounts.append(("overlay", AGENT_MOUNT, "overlay", f"lowerdir={AGENTS}:{AGENT_MOUNT}"))
+        return machine
 
     # -- what a cluster manager brings ------------------------------------------------------------------------------
 
