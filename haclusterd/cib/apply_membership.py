@@ -127,6 +127,7 @@ def _restarted(status: NodeStatus, entry: Entry) -> NodeStatus:
         detail="",
         is_fence_requested=False,
         is_leaving=False,
+        has_detached=False,
         histories={resource: _without_recurring(history) for resource, history in histories.items()},
         probed=frozenset() if entry.rules.unverified_is_probed else status.probed,
         unverified=unverified if entry.rules.unverified_is_probed else frozenset(),
@@ -154,17 +155,25 @@ def request_leave(cib: Cib, command: commands.RequestLeave, entry: Entry) -> Ver
 
 
 def leaving(cib: Cib, command: commands.Leaving, entry: Entry) -> Verdict:
-    """Let a node go, when nothing may be active there any more."""
+    """Let a node go, when nothing may be active there any more, except what is unmanaged.
+
+    A node that leaves something running is lost from then on, as far as recovery is concerned, with the difference that
+    losing it is no reason to fence it (`NodeStatus.has_detached`). Its lease was not taken back, so its watchdog proves
+    nothing of it.
+    """
     status = _of_incarnation(cib, command.node, command.incarnation)
     if status is None or status.state is not NodeState.ONLINE:
         return refuse(cib, RefusalCode.OLD_INCARNATION, f"{command.node} is not online in that incarnation")
-    remaining = sorted(
+    active = sorted(
         resource
         for resource in possibly_active(status)
         if resource not in status.histories or status.histories[resource].agent.standard != "stonith"
     )
+    remaining = [resource for resource in active if resource not in command.unmanaged]
     if remaining:
         return refuse(cib, RefusalCode.STILL_ACTIVE, f"{', '.join(remaining)} may still be active on {command.node}")
+    if active:
+        return _detached(cib, status, f"it left with {', '.join(active)} running, unmanaged", entry)
     left = NodeStatus(
         status.name,
         state=NodeState.LEFT,
@@ -173,6 +182,20 @@ def leaving(cib: Cib, command: commands.Leaving, entry: Entry) -> Verdict:
         fenced_incarnation=status.fenced_incarnation,
     )
     return accept(with_node(cib, left), change(ChangeKind.NODE_LEFT, f"{command.node} left", node=command.node))
+
+
+def _detached(cib: Cib, status: NodeStatus, why: str, entry: Entry) -> Verdict:
+    gone = replace(
+        status,
+        state=NodeState.LOST,
+        since=entry.at,
+        detail=why,
+        is_leaving=False,
+        has_detached=True,
+        watchdog=None,
+        orders={key: replace(order, is_voided=True) for key, order in status.orders.items()},
+    )
+    return accept(with_node(cib, gone), change(ChangeKind.NODE_LEFT, f"{status.name}: {why}", node=status.name))
 
 
 def lost(cib: Cib, command: commands.Lost, entry: Entry) -> Verdict:
@@ -190,6 +213,11 @@ def lost(cib: Cib, command: commands.Lost, entry: Entry) -> Verdict:
 def request_fence(cib: Cib, command: commands.RequestFence, entry: Entry) -> Verdict:
     """Declare a node lost because a person wants it fenced."""
     reason = f"fencing requested by {command.author}" + (f": {command.reason}" if command.reason else "")
+    known = _of_incarnation(cib, command.node, command.incarnation)
+    if known is not None and known.has_detached:
+        fenced_too = replace(known, has_detached=False, is_fence_requested=True, detail=reason)
+        text = f"{command.node}: {reason}"
+        return accept(with_node(cib, fenced_too), change(ChangeKind.NODE_LOST, text, node=command.node))
     verdict = _declare_lost(cib, command.node, command.incarnation, reason, entry)
     status = verdict.cib.status.nodes.get(command.node)
     if verdict.refusal is not None or status is None:

@@ -119,10 +119,12 @@ class RequestLeave:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A daemon has stopped everything and leaves."""
+    """A daemon has stopped everything that is managed and leaves."""
 
     node: NodeName
     incarnation: Incarnation
+    unmanaged: tuple[ResourceId, ...] = ()
+    """What may be active there and stays so, because the administrator has it in hand."""
 
 
 @dataclass(frozen=True, slots=True)

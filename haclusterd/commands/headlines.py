@@ -210,6 +210,9 @@ def _node(context: Context, status: NodeStatus) -> Iterator[Headline]:
         waiting = wait_for_unfencing(context.cib, status, context.now)
         if waiting is not None:
             yield Headline(Gravity.WARNING, "DEGRADED", f"{status.name}: {waiting.text}", waiting.remedy)
+    elif status.has_detached:
+        yield Headline(Gravity.WARNING, "DEGRADED", f"{status.name} is away: {status.detail}",
+                       f"start haclusterd on {status.name}; it is fenced when something there is managed again")
     elif status.state is NodeState.LOST:
         wait = wait_for_fencing(context.cib, status, context.now) or Wait("")
         yield Headline(Gravity.CRITICAL, "DEGRADED", f"{status.name} {words} {wait.text}".rstrip(), wait.remedy)

@@ -13,6 +13,7 @@ from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.fencing import FenceOrder, FencingRecord
 from haclusterd.model.instants import WallTime
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.scheduler.management import is_fencing_pointless
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,9 @@ def wait_for_fencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None
     if not fencing_cover.levels_of(cib, status.name):
         text = f"{since}, and no fence device can fence it: nothing of it is recovered"
         return Wait(text, f"configure a fence device; or {by_hand(status)}")
+    if is_fencing_pointless(cib, status, now):
+        text = f"{since}; it is not fenced while nothing is managed"
+        return Wait(text, f"end the maintenance, or boot {status.name}")
     failed = failures_of(cib, status, is_unfencing=False)
     if not failed:
         return None

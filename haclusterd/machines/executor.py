@@ -8,7 +8,8 @@ The rules it keeps (safety.md §1, §2, §4):
 * One action of a resource at a time, first come, first served. What an earlier incarnation of this boot left running
   blocks its resource until it has ended.
 * When the lease ends it kills what activates, stops everything that may be active here, in the order of the
-  constraints, and takes no orders until it has joined under a new incarnation.
+  constraints, and takes no orders until it has joined under a new incarnation. What is unmanaged runs on, and so does
+  what must not stop before it.
 
 It owns no clock and runs nothing: it is told the time and answers with effects.
 """
@@ -32,7 +33,7 @@ from haclusterd.machines.effects import (
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.no_quorum import LonePolicy, lone_policy, promotable_resources
 from haclusterd.machines.recurring import Recurring
-from haclusterd.machines.stop_plan import stop_timeout_ms, stops_before
+from haclusterd.machines.stop_plan import held_by, stop_timeout_ms, stops_before
 from haclusterd.model.activity import may_hold_anything
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
@@ -42,6 +43,7 @@ from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.scheduler.digests import restart_digest_of
+from haclusterd.scheduler.management import unmanaged
 
 CHECK_LEVEL = "OCF_CHECK_LEVEL"
 RESULTS_MAX = 10
@@ -138,6 +140,8 @@ class ExecutorMachine:
         """What may still be active although this node tried to stop it, or did not know how."""
         self._kept: dict[ResourceId, _OwnStop] = {}
         """What runs on unpromoted, as the policy wants it, and how it would be stopped."""
+        self._left_alone: frozenset[ResourceId] = frozenset()
+        """What runs on because it is unmanaged, or because something unmanaged needs it."""
         self._policy = LonePolicy.STOP
         self._is_condemned = False
         self._in_force: NodeStatus | None = None
@@ -188,6 +192,7 @@ class ExecutorMachine:
         self._has_joined = False
         self._own_stop_failed.clear()
         self._kept.clear()
+        self._left_alone = frozenset()
         if self._is_condemned:
             self._is_condemned = False
             effects.append(Condemn(is_condemned=False))
@@ -245,7 +250,7 @@ class ExecutorMachine:
         """Stop everything without orders: this node is to leave, and nobody orders it to in time."""
         if self._stopping is not None:
             return ()
-        return [*self._begin_to_act_alone(cause), *self._step(moment)]
+        return [*self._begin_to_act_alone(cause, moment), *self._step(moment)]
 
     def retimed(self, lease_grace_ms: int) -> None:
         """The administrator changed node-timeout."""
@@ -320,7 +325,7 @@ class ExecutorMachine:
         effects: list[Effect] = []
         cause = self._must_act_alone(moment)
         if cause:
-            effects.extend(self._begin_to_act_alone(cause))
+            effects.extend(self._begin_to_act_alone(cause, moment))
         if self._stopping is not None:
             effects.extend(self._continue_alone(moment))
         elif self._is_joined:
@@ -355,6 +360,7 @@ class ExecutorMachine:
         if self._stopping is not None:
             is_proven = (is_proven or self._has_joined) and not self._stopping
             is_proven = is_proven and not self._own_stop_failed and not self._kept
+            is_proven = is_proven and not (self._left_alone and self._rules.unmanaged_is_not_empty)
         elif self._is_joined:
             is_proven = status is not None and not may_hold_anything(status)
         is_empty = is_proven and not is_busy
@@ -547,7 +553,7 @@ class ExecutorMachine:
         if self._stopping is not None:
             return ""
         status = self._status()
-        if status is not None and status.incarnation == self._incarnation:
+        if status is not None and status.incarnation == self._incarnation and not status.has_detached:
             if status.state is NodeState.FENCED:
                 return "this node is recorded as fenced, though it lives"
             if status.state is NodeState.LOST and self._rules.stop_on_lease_end and not self.keeps_running:
@@ -558,11 +564,15 @@ class ExecutorMachine:
             return ""
         return "the lease ended"
 
-    def _begin_to_act_alone(self, cause: str) -> list[Effect]:
+    def _begin_to_act_alone(self, cause: str, moment: Moment) -> list[Effect]:
         effects: list[Effect] = []
         active = self._possibly_active_here()
-        self._stopping = self._own_stops(active)
-        if self._policy is LonePolicy.FENCE and self._stopping and not self._is_condemned:
+        before = stops_before(self._cib.configuration, active)
+        untouched = self._unmanaged_here(active, moment)
+        held = held_by(before, untouched)
+        self._left_alone = untouched | held
+        self._stopping = self._own_stops(active - self._left_alone, before)
+        if self._policy is LonePolicy.FENCE and (self._stopping or held) and not self._is_condemned:
             self._is_condemned = True
             effects.append(Condemn(is_condemned=True))
         for line in self._lines.values():
@@ -571,22 +581,36 @@ class ExecutorMachine:
             running = line.running
             if running is not None and running.action != ActionName.STOP:
                 running.is_dropped = True
-                effects.append(KillAgent(running.key))
+                if line.resource not in untouched:
+                    effects.append(KillAgent(running.key))
             if line.is_watched:
                 line.is_watched = False
                 effects.append(UnwatchService(line.resource))
         self._results.clear()
         if active:
-            effects.append(Note("acting-alone", f"{cause}; stopping {', '.join(sorted(active))}"))
+            effects.append(Note("acting-alone", f"{cause}; {_spell(active - self._left_alone, untouched, held)}"))
         return effects
+
+    def _unmanaged_here(self, active: frozenset[ResourceId], moment: Moment) -> frozenset[ResourceId]:
+        """Return what is unmanaged here: the cluster must not stop it (Pacemaker Explained, "is-managed").
+
+        A life that is recorded as fenced leaves nothing alone: by the record nothing runs here, so everything may be
+        started on other nodes from the moment on in which it is managed again.
+        """
+        status = self._status()
+        is_recorded = status is not None and status.incarnation == self._incarnation
+        if is_recorded and status is not None and status.state is NodeState.FENCED:
+            return frozenset()
+        return unmanaged(self._cib, self._node, active, moment.wall)
 
     def _possibly_active_here(self) -> frozenset[ResourceId]:
         """Return what may run here; what an older boot ran died with it."""
         begun = {line.resource for line in self._lines.values() if line.running is not None or line.adopted}
         return (possibly_active(self._in_force) if self._in_force is not None else frozenset()) | begun
 
-    def _own_stops(self, active: frozenset[ResourceId]) -> dict[ResourceId, _OwnStop]:
-        before = stops_before(self._cib.configuration, active)
+    def _own_stops(
+        self, active: frozenset[ResourceId], before: Mapping[ResourceId, frozenset[ResourceId]]
+    ) -> dict[ResourceId, _OwnStop]:
         is_demoting = self._policy is LonePolicy.DEMOTE
         promotable = promotable_resources(self._cib.configuration) if is_demoting else frozenset()
         stops: dict[ResourceId, _OwnStop] = {}
@@ -663,6 +687,18 @@ class ExecutorMachine:
         elif is_failed and resource in self._kept and self._stopping is not None:
             stop = self._kept.pop(resource)
             self._stopping[resource] = replace(stop, is_demoted_first=False, is_kept=False)
+
+
+def _spell(
+    stopped: frozenset[ResourceId], untouched: frozenset[ResourceId], held: frozenset[ResourceId]
+) -> str:
+    """Say what a node that acts alone does with what may be active on it."""
+    parts = (
+        ("stopping", stopped, ""),
+        ("leaving alone", untouched, " (unmanaged)"),
+        ("not stopping", held, " (it must stop after what is unmanaged)"),
+    )
+    return "; ".join(f"{what} {', '.join(sorted(names))}{why}" for what, names, why in parts if names)
 
 
 def _call(order: Order, key: str, incarnation: Incarnation) -> AgentCall:

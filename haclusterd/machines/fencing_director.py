@@ -39,6 +39,7 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
 from haclusterd.model.watchdog import WATCHDOG
+from haclusterd.scheduler.management import is_fencing_pointless
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +181,8 @@ class FencingDirector:
         if not properties.boolean("fencing-enabled") or not levels:
             what = "nothing that needs unfencing starts there" if is_unfencing else "nothing of it is recovered"
             return self._tell_once(status, f"no usable fencing device: {what}")
+        if not is_unfencing and is_fencing_pointless(cib, status, moment.wall):
+            return self._tell_once(status, "what it runs is unmanaged: it is fenced when that ends, unless it is back")
         failed = failures_of(cib, status, is_unfencing=is_unfencing)
         attempts = attempts_of(failed)
         wait_ms = pause_ms(attempts, properties.integer("fencing-max-attempts"))

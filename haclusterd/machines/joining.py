@@ -16,9 +16,10 @@ from haclusterd.machines.effects import Effect, Note, Propose, TransferLeadershi
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceState
-from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.watchdog import Watchdog
+from haclusterd.scheduler.management import unmanaged
 
 HELD_REFUSALS = (RefusalCode.HELD_FENCING_IN_FLIGHT, RefusalCode.NEEDS_UPGRADE, RefusalCode.NOT_A_MEMBER)
 """Why a daemon stays outside and asks again: none of them is mended by another life."""
@@ -142,7 +143,7 @@ class JoiningMachine:
         if self._state is JoinState.JOINED:
             # A person may want this node to leave; then its daemon lives on until it is removed, or started anew.
             is_leaving = self._is_leaving or status.is_leaving
-            left = self._leave_step(cib, status, is_leader=is_leader) if is_leaving else ()
+            left = self._leave_step(cib, status, moment, is_leader=is_leader) if is_leaving else ()
             return (*self._publish(status, device), *left)
         if self._state is JoinState.OVER:
             # What a wrongly fenced life runs must be stopped before anything else: it may be starting elsewhere.
@@ -181,31 +182,37 @@ class JoiningMachine:
             return
         if status.state is NodeState.ONLINE:
             self._state = JoinState.JOINED
-        elif status.state is NodeState.LEFT:
+        elif status.state is NodeState.LEFT or status.has_detached:
             self._state = JoinState.LEFT
         else:
             self._state = JoinState.OVER
 
-    def _leave_step(self, cib: Cib, status: NodeStatus, *, is_leader: bool) -> Sequence[Effect]:
+    def _leave_step(self, cib: Cib, status: NodeStatus, moment: Moment, *, is_leader: bool) -> Sequence[Effect]:
         if not status.is_leaving:
             return (Propose(f"leave:{self._incarnation}", RequestLeave(self._node, self._incarnation)),)
-        if status.orders or self._runs_something(status) or self._is_to_fence(cib):
+        if status.orders or self._is_to_fence(cib):
+            return ()
+        running = self._running(status)
+        left_alone = unmanaged(cib, self._node, running, moment.wall) if running else frozenset()
+        if left_alone != running:
             return ()
         if is_leader:
             heir = heir_of(cib, self._node)
             if heir is not None:
                 return (TransferLeadership(heir),)
-        return (Propose(f"left:{self._incarnation}", Leaving(self._node, self._incarnation)),)
+        return (Propose(f"left:{self._incarnation}", Leaving(self._node, self._incarnation, tuple(sorted(running)))),)
 
     def _is_to_fence(self, cib: Cib) -> bool:
         orders = cib.status.fence_orders.values()
         return any(order.executor == self._node and order.state is FenceState.OPEN for order in orders)
 
     @staticmethod
-    def _runs_something(status: NodeStatus) -> bool:
-        return any(
-            resource not in status.histories or status.histories[resource].agent.standard != "stonith"
+    def _running(status: NodeStatus) -> frozenset[ResourceId]:
+        """Return what may be active here, except fence devices."""
+        return frozenset(
+            resource
             for resource in possibly_active(status)
+            if resource not in status.histories or status.histories[resource].agent.standard != "stonith"
         )
 
     def deadline(self) -> Instant:

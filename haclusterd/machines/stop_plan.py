@@ -37,6 +37,23 @@ def stops_before(
     return {resource: frozenset(others) for resource, others in before.items()}
 
 
+def held_by(
+    before: Mapping[ResourceId, frozenset[ResourceId]], unmanaged: frozenset[ResourceId]
+) -> frozenset[ResourceId]:
+    """Return what cannot stop because something unmanaged, which goes on, would have to stop first.
+
+    `before` is what `stops_before` returned. Pacemaker leaves it as well ("due to unrunnable db stop (blocked)"): a
+    file system is not taken away from under an unmanaged database.
+    """
+    held = set(unmanaged)
+    grown = True
+    while grown:
+        more = {resource for resource, others in before.items() if resource not in held and others & held}
+        held |= more
+        grown = bool(more)
+    return frozenset(held - unmanaged)
+
+
 def stop_timeout_ms(configuration: Configuration, resource: ResourceId) -> int:
     """Return how long a stop may take; an instance of a unique clone is configured under the name before its colon."""
     found = configuration.resources.get(ResourceId(resource.partition(":")[0]))

@@ -113,6 +113,8 @@ class NodeStatus:
     """What it can read, as it said when it joined last; 0: it never has."""
     is_retired: bool = False
     """It may not join any more, and is about to be dropped from the members."""
+    has_detached: bool = False
+    """It is lost because it left with unmanaged resources running: it is fenced when they are managed again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,8 @@ class SafetyRules:
     """A new DC waits for a watchdog from when it saw the loss itself (safety.md §2)."""
     stop_on_lease_end: bool = True
     """A node without a lease stops its resources by itself (safety.md §4)."""
+    unmanaged_is_not_empty: bool = True
+    """A node on which something unmanaged runs on does not say that it is empty (safety.md §4)."""
     silence_clocks_restart_after_stall: bool = True
     """After an own stall all silence clocks start anew (safety.md §4)."""
     lost_needs_whole_quorum: bool = True

@@ -87,11 +87,16 @@ def _is_remote_node(resource: Resource, meta: Mapping[str, str]) -> bool:
     return resource.is_remote_connection and "container" not in meta
 
 
+def is_left_alone(meta: Mapping[str, str], settings: Settings) -> bool:
+    """Tell whether a resource with these meta-attributes is unmanaged, or in maintenance, wherever it runs."""
+    is_maintenance = settings.is_maintenance or boolean(meta.get("maintenance"), default=False)
+    return is_maintenance or not _is_true_or_unset(meta, "is-managed")
+
+
 def _read_management(resource: Resource, meta: Mapping[str, str], settings: Settings) -> None:
+    resource.is_managed = not is_left_alone(meta, settings)
     if boolean(meta.get("maintenance"), default=False):
-        resource.is_managed, resource.is_maintenance = False, True
-    elif not settings.is_maintenance:
-        resource.is_managed = _is_true_or_unset(meta, "is-managed")
+        resource.is_maintenance = True
 
 
 def _read_target_role(resource: Resource, text: str | None) -> None:

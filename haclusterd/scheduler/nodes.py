@@ -101,8 +101,12 @@ def _judge_membership(node: Node, settings: Settings) -> None:
 
 
 def _is_unfenced(status: NodeStatus) -> bool:
-    """A lost node is unclean until the death of its newest incarnation is recorded (safety.md §5)."""
-    if status.state is not NodeState.LOST:
+    """A lost node is unclean until the death of its newest incarnation is recorded (safety.md §5).
+
+    One that left with unmanaged resources running is not: what it runs demands its fencing as soon as it is managed
+    again, as what runs on a node that left does with Pacemaker.
+    """
+    if status.state is not NodeState.LOST or status.has_detached:
         return False
     return status.incarnation is None or status.fenced_incarnation != status.incarnation
 

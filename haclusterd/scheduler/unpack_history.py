@@ -36,7 +36,7 @@ def unpack_history(cib: Cib, inventory: Inventory, failures: Failures, settings:
 
 def _left_in_maintenance(node: Node) -> bool:
     """What ran on a node that left while nobody touched its resources goes on there."""
-    return node.is_maintenance and node.status.state is NodeState.LEFT
+    return node.status.has_detached or (node.is_maintenance and node.status.state is NodeState.LEFT)
 
 
 class _Unpacker:

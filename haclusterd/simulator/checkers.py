@@ -12,16 +12,19 @@ from haclusterd.cib import codec
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.commands import Command, DcElected, Fenced, IssueOrders, Join, Lost, RecordResults
 from haclusterd.machines.no_quorum import LonePolicy, lone_policy, promotable_resources
+from haclusterd.machines.stop_plan import held_by, stops_before
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import OperationRecord, ordered_records
 from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Term
-from haclusterd.model.instants import Instant
+from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.ports.agents import AgentCall
+from haclusterd.scheduler.management import unmanaged
+from haclusterd.simulator.clocks import EPOCH_MS
 from haclusterd.simulator.configurations import CLONED
 from haclusterd.simulator.world import World
 
@@ -471,6 +474,28 @@ class OrdersBeginInTime(Checker):
             self.object_to(f"{key} ({call.action} of {call.resource}) begins {waited_ms} ms after its receipt")
 
 
+def left_alone(scene: Scene, node: NodeName, resources: frozenset[ResourceId]) -> frozenset[ResourceId]:
+    """Return what a node must not stop by itself: what is unmanaged there, and what would have to stop after that."""
+    cib = scene.applied_at(node)
+    if cib is None:
+        return frozenset()
+    untouched = unmanaged(cib, node, resources, WallTime(EPOCH_MS + scene.world.now_ms))
+    return untouched | held_by(stops_before(cib.configuration, resources), untouched)
+
+
+class UnmanagedIsLeftAlone(Checker):
+    """A node that acts alone stops nothing that is unmanaged, unless it is recorded as fenced (safety.md §4)."""
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """See `Checker`."""
+        status = self.log.newest.status.nodes.get(node)
+        is_recorded = status is not None and status.state is NodeState.FENCED
+        if call.action not in ("stop", "demote") or not call.key.startswith("alone-") or is_recorded:
+            return
+        if call.resource in left_alone(self.scene, node, frozenset({call.resource, *self.scene.services_on(node)})):
+            self.object_to(f"{node} begins to {call.action} {call.resource} by itself, which is not its to touch")
+
+
 class NodesWithoutLeaseStop(Checker):
     """A node that has no lease stops its resources by itself, as far as no-quorum-policy wants it (safety.md §4)."""
 
@@ -507,9 +532,10 @@ class NodesWithoutLeaseStop(Checker):
         kept = frozenset[ResourceId]()
         if cib is not None and policy is LonePolicy.DEMOTE:
             kept = promotable_resources(cib.configuration)
-        for resource in self.scene.services_on(node):
-            if (node, resource) not in self._tried and resource not in kept:
-                self.object_to(f"{node} has had no lease for {(now_us - since_us) // 1000} ms, and runs {resource} on")
+        running = frozenset(self.scene.services_on(node))
+        wrong = {resource for resource in running - kept if (node, resource) not in self._tried}
+        for resource in sorted(wrong - left_alone(self.scene, node, running)) if wrong else ():
+            self.object_to(f"{node} has had no lease for {(now_us - since_us) // 1000} ms, and runs {resource} on")
 
     def _policy_of(self, node: NodeName, cib: Cib | None) -> LonePolicy:
         configuration = None if cib is None else cib.configuration
@@ -579,6 +605,7 @@ class Checkers:
             ResultsAreOfThisLife(scene, self.log),
             OrdersBeginInTime(scene, self.log),
             NodesWithoutLeaseStop(scene, self.log),
+            UnmanagedIsLeftAlone(scene, self.log),
             self.fenced_nodes_are_dead,
         ]
         self._concerned = {

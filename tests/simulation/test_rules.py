@@ -65,6 +65,11 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
     (("wait_has_reserve",), edges.everything_at_the_edge, frozenset({"FencedNodesAreDead"})),
     (("new_dc_waits_again",), watchdogs.dc_changes_during_the_wait, frozenset({"FencedNodesAreDead"})),
     (("stop_on_lease_end",), scenarios.isolated_holder_without_fencing, frozenset({"NodesWithoutLeaseStop"})),
+    (
+        ("unmanaged_is_not_empty",),
+        watchdogs.cut_off_holder_leaves_it_alone,
+        frozenset({"FencedNodesAreDead", "NeverTwoActive"}),
+    ),
     (("lost_needs_whole_quorum",), scenarios.only_the_dc_does_not_hear, frozenset({"LostNodesAreSilent"})),
     (
         ("silence_clocks_restart_after_stall",),

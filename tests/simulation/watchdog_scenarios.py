@@ -56,6 +56,22 @@ def cut_off_holder_cannot_stop(rules: SafetyRules) -> None:
     cluster.until(cluster.is_settled, 30_000, "settled")
 
 
+def cut_off_holder_leaves_it_alone(rules: SafetyRules) -> None:
+    """db is unmanaged on n1, which is cut off: db runs on there until the watchdog fires, and is managed again then."""
+    cluster = formed(rules)
+    cluster.configure([configurations.primitive("db", meta={"is-managed": "false"})])
+    cluster.run_for(2000)
+    cluster.isolate("n1")
+    cluster.until(lambda: cluster.state("n1") is NodeState.LOST, 5000, "n1 is lost")
+    assert cluster.node_of("db") == "n1", "what is unmanaged is not stopped"
+    assert not cluster.runs_once("cache") or cluster.node_of("cache") != "n1", "what is managed is"
+    cluster.until(lambda: cluster.state("n1") is NodeState.FENCED, W + 3000, "the watchdog is believed")
+    cluster.configure([configurations.primitive("db", meta={"failure-timeout": "10s"})])
+    cluster.until(lambda: cluster.runs_once("db"), 5000, "db managed again")
+    cluster.rejoin("n1")
+    cluster.until(cluster.is_settled, 30_000, "settled")
+
+
 def feed_is_held_back(rules: SafetyRules) -> None:
     """n1's pacer is stopped between its look at the clock and its write, until just before the device would expire."""
     cluster = formed(rules)

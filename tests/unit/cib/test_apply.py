@@ -375,6 +375,26 @@ def test_a_node_leaves_only_when_nothing_may_be_active_there(log: Log) -> None:
     assert log.cib.status.nodes[N2].state is NodeState.LEFT
 
 
+def test_a_node_that_leaves_with_something_unmanaged_running_counts_as_holding_it(log: Log) -> None:
+    started(log)
+    log.must_refuse(commands.Leaving(N2, life("n2"), (ResourceId("web"),)), RefusalCode.STILL_ACTIVE)
+    log.must(commands.Leaving(N2, life("n2"), (DB,)))
+    status = log.cib.status.nodes[N2]
+    assert (status.state, status.has_detached, status.watchdog) == (NodeState.LOST, True, None)
+    assert possibly_active(status) == {DB}
+    log.must(commands.Join(N2, life("n2", token=2)))
+    back = log.cib.status.nodes[N2]
+    assert (back.state, back.has_detached, back.unverified) == (NodeState.ONLINE, False, {DB})
+
+
+def test_a_person_may_have_a_node_fenced_that_left_with_something_running(log: Log) -> None:
+    started(log)
+    log.must(commands.Leaving(N2, life("n2"), (DB,)))
+    log.must(commands.RequestFence(N2, life("n2"), "admin"))
+    status = log.cib.status.nodes[N2]
+    assert (status.state, status.has_detached, status.is_fence_requested) == (NodeState.LOST, False, True)
+
+
 def test_a_lying_device_is_marked_and_nothing_is_recovered(log: Log) -> None:
     started(log)
     log.must(lose())

@@ -7,7 +7,7 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.machines.executor import ExecutorMachine
 from haclusterd.model.agent_calls import AdoptedAction
-from haclusterd.model.configuration import Group, Operation
+from haclusterd.model.configuration import AttributeSet, Group, Operation, Primitive
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import AgentReference, OrderKey, ResourceId
 from haclusterd.model.instants import Instant, WallTime
@@ -83,6 +83,66 @@ def test_own_stops_follow_the_constraints_in_reverse(node: Node) -> None:
     assert node.begun()[2:] == [("web", "stop")]
     node.finish(node.calls[-1].key)
     assert node.begun()[3:] == [("db", "stop")]
+
+
+def managed(name: str, value: str) -> Primitive:
+    meta = (AttributeSet(f"{name}-meta", (("is-managed", value),)),)
+    return replace(primitive(name), meta=meta)
+
+
+def test_what_is_unmanaged_is_not_stopped_and_the_node_is_not_empty(node: Node) -> None:
+    node.cluster.configure(*(commands.PutResource(each) for each in (managed("db", "false"), primitive("web"))))
+    start(node)
+    start(node, WEB)
+    node.lose_lease()
+    assert node.begun()[2:] == [("web", "stop")]
+    node.finish(node.calls[-1].key)
+    assert not node.executor.is_stopping_alone
+    assert not node.is_empty()
+
+
+def test_in_maintenance_mode_nothing_is_stopped_and_nothing_is_killed(node: Node) -> None:
+    node.cluster.configure(
+        commands.PutResource(primitive("db")),
+        commands.PutSets("properties", (AttributeSet("cib-bootstrap-options", (("maintenance-mode", "true"),)),)),
+    )
+    start(node)
+    node.cluster.issue(order("a", resource=WEB))
+    node.see()
+    node.lose_lease()
+    assert node.executor.has_acted_alone
+    assert node.begun() == [("db", "start"), ("web", "start")]
+    assert node.killed == []
+
+
+@pytest.mark.parametrize(("unmanaged", "stopped"), [("db", ["web"]), ("web", [])])
+def test_what_must_stop_after_something_unmanaged_runs_on(node: Node, unmanaged: str, stopped: list[str]) -> None:
+    """Pacemaker: "Stop fs due to unrunnable db stop (blocked)"."""
+    members = [managed(name, "false" if name == unmanaged else "true") for name in ("db", "web")]
+    node.cluster.configure(
+        *(commands.PutResource(each) for each in members), commands.PutResource(Group(ResourceId("g"), (DB, WEB)))
+    )
+    start(node)
+    start(node, WEB)
+    node.lose_lease()
+    assert node.begun()[2:] == [(name, "stop") for name in stopped]
+
+
+def test_a_node_that_is_recorded_as_fenced_stops_what_is_unmanaged_too(node: Node) -> None:
+    """By the record nothing runs here: what is managed again starts on another node at once."""
+    node.cluster.configure(commands.PutResource(managed("db", "false")))
+    start(node)
+    node.cluster.lose(N2)
+    node.cluster.must(commands.Fenced(N2, life(N2), None, FenceOutcome.CONFIRMED, "it is down"))
+    node.see()
+    assert node.begun()[-1] == ("db", "stop")
+
+
+def test_a_leaver_that_gives_up_leaves_alone_what_is_unmanaged(node: Node) -> None:
+    node.cluster.configure(commands.PutResource(managed("db", "false")))
+    start(node)
+    node.perform(node.executor.give_up("no quorum", node.moment()))
+    assert node.begun() == [("db", "start")]
 
 
 def test_own_stops_take_the_time_that_is_configured(node: Node) -> None:

@@ -133,6 +133,24 @@ def test_where_fencing_is_disabled_nobody_is_fenced() -> None:
     assert commands_of(dc.step()) == []
 
 
+def test_while_nothing_is_managed_nobody_is_fenced_and_when_that_ends_they_are() -> None:
+    """Pacemaker: in maintenance mode an unclean node is left as it is."""
+    dc = Dc()
+    dc.cluster.configure(maintenance("true"))
+    effects = dc.step()
+    assert [effect.text for effect in effects if isinstance(effect, Note)] == [
+        "n2: what it runs is unmanaged: it is fenced when that ends, unless it is back"
+    ]
+    assert dc.step() == []
+    dc.cluster.configure(maintenance("false"))
+    dc.step()
+    assert dc.order.target == N2
+
+
+def maintenance(value: str) -> commands.Edit:
+    return commands.PutSets("properties", (AttributeSet("cib-bootstrap-options", (("maintenance-mode", value),)),))
+
+
 # -- when it is believed ----------------------------------------------------------------------------------------------
 
 

@@ -1,16 +1,33 @@
 """How a node becomes, stays and ceases to be a member in force."""
 
+from dataclasses import replace
+
 import pytest
 
 from haclusterd.cib import commands
 from haclusterd.machines.effects import Propose, TransferLeadership
 from haclusterd.machines.joining import HELD_RETRY_MS, DrawIncarnation, JoiningMachine, JoinState
 from haclusterd.machines.moment import Moment
+from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
-from haclusterd.model.ids import FenceKey, NodeName, ResourceId
+from haclusterd.model.ids import FenceKey, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import NEVER, WallTime
-from haclusterd.model.ocf import ActionName
-from tests.unit.machines.situations import N1, N2, N3, TERM, Cluster, commands_of, life, moment, order, without_lease
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import OperationResult, ResultKind
+from tests.unit.machines.situations import (
+    DB,
+    N1,
+    N2,
+    N3,
+    TERM,
+    Cluster,
+    commands_of,
+    life,
+    moment,
+    order,
+    primitive,
+    without_lease,
+)
 
 CALM = {"has_acted_alone": False, "is_stopping_alone": False, "is_fencing": False, "is_leader": False}
 
@@ -247,6 +264,24 @@ def test_it_does_not_leave_while_an_order_is_open(action: ActionName) -> None:
     member.cluster.issue(order("a", action))
     member.step()
     assert member.step() == []
+
+
+@pytest.mark.parametrize("is_managed", ["true", "false"])
+def test_it_leaves_with_what_is_unmanaged_running_and_with_nothing_else(is_managed: str) -> None:
+    member = leaving()
+    meta = (AttributeSet("db-meta", (("is-managed", is_managed),)),)
+    member.cluster.configure(commands.PutResource(replace(primitive("db"), meta=meta)))
+    member.cluster.issue(order("a"))
+    finished = OperationResult(
+        ResultKind.FINISHED, OrderKey("a"), DB, "start", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
+    )
+    member.cluster.must(commands.RecordResults(N2, life(N2), (finished,)))
+    member.step()
+    left = commands.Leaving(N2, life(N2), (ResourceId("db"),))
+    assert commands_of(member.step()) == ([left] if is_managed == "false" else [])
+    assert (member.cluster.status(N2).has_detached) == (is_managed == "false")
+    member.step()
+    assert (member.machine.state is JoinState.LEFT) == (is_managed == "false")
 
 
 def test_it_does_not_leave_while_it_fences_another() -> None:

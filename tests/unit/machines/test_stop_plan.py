@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haclusterd.machines.stop_plan import stops_before
+from haclusterd.machines.stop_plan import held_by, stops_before
 from haclusterd.model.configuration import Configuration, Constraint, Group, Ordering, Resource
 from haclusterd.model.ids import ConstraintId, ResourceId
 from tests.unit.machines.situations import primitive
@@ -66,3 +66,11 @@ def test_everything_can_be_stopped_whatever_the_constraints(orderings: list[tupl
         free = {name for name in left if not before[name] & left}
         assert free, f"nothing of {sorted(left)} could be stopped"
         left -= free
+
+
+@pytest.mark.parametrize(
+    ("untouched", "held"), [("", ""), ("a", ""), ("b", "a"), ("c", "ab"), ("d", "")], ids=["none", "a", "b", "c", "d"]
+)
+def test_what_is_held_by_what_is_unmanaged(untouched: str, held: str) -> None:
+    before = stops_before(configuration({"g": "abc"}, []), [ResourceId(name) for name in "abcd"])
+    assert held_by(before, frozenset(map(ResourceId, untouched))) == set(held)
