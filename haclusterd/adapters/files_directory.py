@@ -25,12 +25,16 @@ class FilesDirectory:
         self._lock: int | None = None
 
     def require_room(self, size: int) -> None:
-        """Raise OSError (ENOSPC) when the file system has no room for `size` bytes."""
+        """Raise OSError (ENOSPC) when the file system offers less than `size` bytes to everybody.
+
+        What only the superuser may use (ext4 keeps 5 %) is no room to begin with: services that write as the
+        superuser use it up, and a daemon that joined with it would end soon.
+        """
         found = os.statvfs(self._path)
-        # The superuser may use what is kept from others.
-        blocks = found.f_bfree if os.geteuid() == 0 else found.f_bavail
-        if blocks * found.f_frsize < size:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
+        available = found.f_bavail * found.f_frsize
+        if available < size:
+            why = f"{os.strerror(errno.ENOSPC)}: {available} bytes are available, {size} are needed to start"
+            raise OSError(errno.ENOSPC, why, str(self._path))
 
     def read(self, name: str) -> bytes | None:
         """See `Files.read`."""
@@ -42,12 +46,6 @@ class FilesDirectory:
     def append(self, name: str, data: bytes) -> None:
         """See `Files.append`."""
         _write_all(self._descriptor(name), data)
-
-    def truncate(self, name: str, size: int) -> None:
-        """See `Files.truncate`."""
-        descriptor = self._descriptor(name)
-        os.ftruncate(descriptor, size)
-        os.fsync(descriptor)
 
     def sync(self, name: str) -> None:
         """See `Files.sync`."""

@@ -50,6 +50,7 @@ from haclusterd.ports.store import (
     StoreDamaged,
     StoreEvent,
     StoreRefused,
+    StoreUnwritable,
     VoterLinks,
     VoterSet,
 )
@@ -159,8 +160,17 @@ class RaftCore:
     # Life.
 
     def open(self) -> None:
-        """Lock and load the data; raise StoreDamaged or StoreRefused. Calls `restore` and `appended` on the machine."""
+        """Lock and load the data; calls `restore` and `appended` on the machine.
+
+        Raises StoreDamaged, StoreRefused, or StoreUnwritable: what was read is written again before it counts.
+        """
         require_supported_library()
+        try:
+            self._open()
+        except OSError as error:
+            raise StoreUnwritable(f"{self._files.describe(JOURNAL_NAME)}: {error}") from error
+
+    def _open(self) -> None:
         settings = self._settings
         try:
             self._files.lock()

@@ -9,12 +9,21 @@ body. A body is a row of records = type u8, length u32, content:
     TRUNCATE  index u64                         this entry and all after it are no longer in the log
     VOTE      term u64, node name or nothing    current term and vote in it
     COMMIT    index u64                         a hint: this much was committed
+    PADDING   zeros                             means nothing
+
+The header with the first frame, and every later frame, fill whole pages of 4096 bytes. The kernel and most devices
+write no less than a page, and a page that loses power in the middle may be ruined whole: so a write can ruin no frame
+but its own.
 
 One frame is one group commit: a frame is written only after the one before it was synced. So a damaged frame that
 another valid frame follows, or that lies within the sealed length (what an atomic rewrite left), was once whole and
 acknowledged: the node must not start. A damaged frame at the end is a torn write that nobody was told of, and is cut.
 
-Invariant: after `open_journal` memory holds a prefix of what was put, and all of what was synced. It must never repair.
+Format 1 had no padding; it is read, and written as format 2 by the first start.
+
+Invariant: after `open_journal` memory holds a prefix of what was put, and all of what was synced, and the file was
+written again and synced as a new one: after an fsync that failed, reading and syncing the old file proves nothing.
+It must never repair.
 """
 
 import struct
@@ -30,7 +39,9 @@ from haclusterd.ports.store import StoreDamaged, StoreRefused
 
 JOURNAL_NAME = "journal"
 MAGIC = b"HACLJRNL"
-FORMAT = 1
+FORMAT = 2
+OLDEST_FORMAT = 1
+PAGE_BYTES: Final = 4096
 FRAME_MARK = b"\xf5HJ\x9a"
 FIRST_INDEX: Final = 1
 """Every log begins after a base entry with this index and term 0."""
@@ -38,7 +49,7 @@ FIRST_INDEX: Final = 1
 NO_OPERATION = b"\x01"
 """Command bytes of an entry that means nothing, as the library writes it."""
 
-BASE, ENTRY, TRUNCATE, VOTE, COMMIT = 1, 2, 3, 4, 5
+BASE, ENTRY, TRUNCATE, VOTE, COMMIT, PADDING = 1, 2, 3, 4, 5, 6
 
 _PREFIX = struct.Struct("<8sHHQ")
 _FRAME = struct.Struct("<4sII")
@@ -68,13 +79,13 @@ class Journal:
     tells that it has happened. One write at a time. The camel-case methods are the interface the library calls.
     """
 
-    def __init__(self, files: Files, header_names: bytes, content: JournalContent, *, is_rewrite_due: bool) -> None:
+    def __init__(self, files: Files, header_names: bytes, content: JournalContent) -> None:
         """Use `open_journal` or `create_journal`."""
         self._files = files
         self._names = header_names
         self._content = content
         self._records: list[bytes] = []
-        self._is_rewrite_due = is_rewrite_due
+        self._is_rewrite_due = False
         self._is_commit_dirty = False
         self._is_commit_due = False
         self._sequence = 0
@@ -167,7 +178,7 @@ class Journal:
         elif self._records or self._is_commit_due:
             if self._is_commit_dirty:
                 self._records.append(_record(COMMIT, _ONE.pack(self._content.commit)))
-            write = _Append(self._files, _frame(b"".join(self._records)))
+            write = _Append(self._files, _padded_frame(b"".join(self._records)))
         else:
             return None
         self._records.clear()
@@ -279,21 +290,28 @@ def create_journal(files: Files, cluster: str, node: NodeName) -> None:
 
 
 def open_journal(files: Files, cluster: str, node: NodeName, snapshot: tuple[int, int] | None) -> Journal:
-    """Read the journal and align it with the snapshot's index and term.
+    """Read the journal and write what is kept of it into a new file, durably: from then on it counts.
 
-    A torn last frame is cut off. Raises StoreRefused for another's journal, StoreDamaged for an untrustworthy one.
+    What an earlier life wrote and did not sync may be in memory alone, also where an fsync succeeds now: after one
+    that failed, Linux takes the pages for clean. Raises OSError, and what `read_journal` raises.
+    """
+    content = read_journal(files, cluster, node, snapshot)
+    names = _names(cluster, node)
+    files.replace(JOURNAL_NAME, encode_journal(names, content))
+    return Journal(files, names, content)
+
+
+def read_journal(files: Files, cluster: str, node: NodeName, snapshot: tuple[int, int] | None) -> JournalContent:
+    """Read the journal and align it with the snapshot's index and term, without writing.
+
+    A torn last frame is left out. Raises StoreRefused for another's journal, StoreDamaged for an untrustworthy one.
     """
     data = files.read(JOURNAL_NAME)
     path = files.describe(JOURNAL_NAME)
     assert data is not None
-    names = _names(cluster, node)
-    content, size = decode_journal(data, names, path)
-    if size < len(data):
-        files.truncate(JOURNAL_NAME, size)
-    # A killed process leaves bytes in memory of the kernel that were never synced; from here on they count.
-    files.sync(JOURNAL_NAME)
-    is_rewrite_due = _align(content, snapshot, path)
-    return Journal(files, names, content, is_rewrite_due=is_rewrite_due)
+    content, _ = decode_journal(data, _names(cluster, node), path)
+    _align(content, snapshot, path)
+    return content
 
 
 def encode_journal(names: bytes, content: JournalContent) -> bytes:
@@ -303,8 +321,8 @@ def encode_journal(names: bytes, content: JournalContent) -> bytes:
     records += [_record(ENTRY, _PAIR.pack(index, term) + command) for command, index, term in content.entries[1:]]
     records.append(_record(VOTE, _ONE.pack(content.term) + (content.vote or "").encode()))
     records.append(_record(COMMIT, _ONE.pack(content.commit)))
-    frame = _frame(b"".join(records))
     header_bytes = _PREFIX.size + len(names) + 4
+    frame = _padded_frame(b"".join(records), behind=header_bytes)
     header = _PREFIX.pack(MAGIC, FORMAT, len(names), header_bytes + len(frame)) + names
     return header + zlib.crc32(header).to_bytes(4, "little") + frame
 
@@ -337,8 +355,10 @@ def _read_header(data: bytes, names: bytes, path: str) -> tuple[int, int]:
     end = _PREFIX.size + length
     if magic != MAGIC or len(data) < end + 4 or zlib.crc32(data[:end]) != int.from_bytes(data[end : end + 4], "little"):
         raise _damaged(path, 0, "broken header")
-    if version != FORMAT:
-        raise StoreRefused(f"{path}: format {version} is not known to this version, which reads format {FORMAT}")
+    if not OLDEST_FORMAT <= version <= FORMAT:
+        raise StoreRefused(
+            f"{path}: format {version} is not known to this version, which reads formats {OLDEST_FORMAT} to {FORMAT}"
+        )
     if data[_PREFIX.size : end] != names:
         owner = data[_PREFIX.size : end].decode(errors="replace").replace("\0", ", node ")
         raise StoreRefused(f"{path} belongs to another: cluster {owner}")
@@ -374,7 +394,8 @@ def _fold(content: JournalContent, body: bytes) -> None:
         offset = start + length
         if offset > len(body):
             raise ValueError("a record is longer than its frame")
-        _fold_record(content, kind, body[start:offset])
+        if kind != PADDING:
+            _fold_record(content, kind, body[start:offset])
 
 
 def _fold_record(content: JournalContent, kind: int, record: bytes) -> None:
@@ -406,11 +427,10 @@ def _fold_record(content: JournalContent, kind: int, record: bytes) -> None:
         raise ValueError(f"record type {kind} is not known")
 
 
-def _align(content: JournalContent, snapshot: tuple[int, int] | None, path: str) -> bool:
-    """Make the log begin at or before the snapshot's entry; return whether the file must be rewritten."""
+def _align(content: JournalContent, snapshot: tuple[int, int] | None, path: str) -> None:
+    """Make the log begin at or before the snapshot's entry."""
     entries = content.entries
     base_index, base_term = entries[0][1], entries[0][2]
-    is_rewrite_due = False
     if snapshot is None:
         if base_index != FIRST_INDEX:
             raise _damaged(path, 0, f"the log begins after entry {base_index}, and there is no snapshot")
@@ -422,10 +442,8 @@ def _align(content: JournalContent, snapshot: tuple[int, int] | None, path: str)
         if position >= len(entries) or entries[position][2] != term:
             # A snapshot from the leader became durable, and the node stopped before the journal followed.
             entries[:] = [(NO_OPERATION, index, term)]
-            is_rewrite_due = True
         content.commit = max(content.commit, index)
     content.commit = min(content.commit, entries[-1][1])
-    return is_rewrite_due
 
 
 def _names(cluster: str, node: NodeName) -> bytes:
@@ -438,6 +456,17 @@ def _record(kind: int, content: bytes) -> bytes:
 
 def _frame(body: bytes) -> bytes:
     return _FRAME.pack(FRAME_MARK, len(body), _frame_crc(body)) + body
+
+
+def _padded_frame(body: bytes, behind: int = 0) -> bytes:
+    """Return a frame that ends with a page, when it begins `behind` bytes after the beginning of one."""
+    size = behind + _FRAME.size + len(body)
+    padding = -size % PAGE_BYTES
+    if 0 < padding < _RECORD.size:
+        padding += PAGE_BYTES
+    if padding:
+        body += _record(PADDING, bytes(padding - _RECORD.size))
+    return _frame(body)
 
 
 def _frame_crc(body: bytes) -> int:

@@ -33,12 +33,12 @@ from haclusterd.adapters.ready_threads import ready_pool
 from haclusterd.adapters.real_time import LOOP_PRIORITY, run_first
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
-from haclusterd.ports.store import PeerPlaces, StateMachine, StoreDamaged, StoreEvent, StoreRefused
+from haclusterd.ports.store import PeerPlaces, StateMachine, StoreDamaged, StoreEvent, StoreRefused, StoreUnwritable
 
 EXIT_CODE_IO_ERROR = 75
 """EX_TEMPFAIL: what the process ends with when disk and memory no longer agree (the injected `fail` does it)."""
 STOP_TIMEOUT_S = 5.0
-ROOM_AT_START_BYTES = 1024 * 1024
+ROOM_AT_START_BYTES = 16 * 1024 * 1024
 """With less a voter does not begin: it would join, promise, and end at its first write, again and again."""
 
 _log = logging.getLogger(__name__)
@@ -175,7 +175,7 @@ class MainSide:
     """Events handled before other work of the main loop gets its turn."""
 
     def __init__(self, pair: QueuePair, *, begin: Callable[[], None], end: Callable[[], None]) -> None:
-        """`begin` opens the core and starts the Raft side (it may raise StoreDamaged, StoreRefused); `end` stops it."""
+        """`begin` opens the core and starts the Raft side (it may raise as `RaftCore.open` does); `end` stops it."""
         self._pair = pair
         self._begin = begin
         self._end = end
@@ -387,7 +387,7 @@ class RaftThread:
         try:
             with asyncio.Runner(loop_factory=self._loop_factory) as runner:
                 runner.run(self._live(opened))
-        except (StoreDamaged, StoreRefused) as error:
+        except (StoreDamaged, StoreRefused, StoreUnwritable) as error:
             refusal = error
         finally:
             # Only now everything is released: who is refused may try again.
@@ -402,6 +402,9 @@ class RaftThread:
         try:
             files = FilesDirectory(self._directory)
             files.require_room(ROOM_AT_START_BYTES)
+        except OSError as error:
+            raise StoreUnwritable(str(error)) from error
+        try:
             transport = self._make_transport()
         except OSError as error:
             raise StoreRefused(str(error)) from error

@@ -21,7 +21,7 @@ from haclusterd.adapters.history_tables import HistoryTables
 from haclusterd.adapters.history_version_table import content, versions
 from haclusterd.adapters.raft_frames import NO_OP, VOTERS
 from haclusterd.adapters.raft_identity import require_identity
-from haclusterd.adapters.raft_journal import open_journal
+from haclusterd.adapters.raft_journal import read_journal
 from haclusterd.adapters.raft_snapshot import load_snapshot
 from haclusterd.cib.apply import apply, unreadable
 from haclusterd.cib.backup import Backup, state_of
@@ -113,12 +113,12 @@ def read_data(installation: Installation, files: FilesDirectory) -> Found:
             cib = decode_cib(snapshot.payload)
         except CodecError as error:
             raise StoreDamaged(f"{files.describe('snapshot')}: {error}.") from None
-    journal = open_journal(files, cluster, node, None if snapshot is None else (snapshot.index, int(snapshot.term)))
+    journal = read_journal(files, cluster, node, None if snapshot is None else (snapshot.index, int(snapshot.term)))
     first = 1 if snapshot is None else snapshot.index + 1
-    for command, index, term in journal.entries_from(first):
-        if command[0] != NO_OP:
+    for command, index, term in journal.entries[1:]:
+        if index >= first and command[0] != NO_OP:
             cib = _folded(cib, command[1:], index, Term(term), is_in_force=command[0] == VOTERS)
-    uncommitted = max(0, journal.last_index - journal.getRaftCommitIndex())
+    uncommitted = max(0, journal.entries[-1][1] - journal.commit)
     return Found(cib, _earlier(installation.state_directory / HISTORY, cib.version.epoch), uncommitted)
 
 

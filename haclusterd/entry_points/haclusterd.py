@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
@@ -57,7 +58,7 @@ from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.requests import Request
 from haclusterd.model.timing import derive
 from haclusterd.ports.event_log import EventLog, Priority
-from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.ports.store import StoreDamaged, StoreRefused, StoreUnwritable
 from haclusterd.runtime.control import Caller, ControlService
 from haclusterd.runtime.enrolment import EnrolmentService
 from haclusterd.runtime.node import NodeRuntime
@@ -67,6 +68,11 @@ from haclusterd.runtime.renewal import RenewalService
 from haclusterd.runtime.replica import Replica
 from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, NodeSettings, SettingsError, load
 
+UNWRITABLE_PAUSE_S = 5.0
+"""How long a daemon that cannot write its data waits before it ends and is started again."""
+UNWRITABLE = (
+    "this node does not join: {problem}. Make room, or replace the disk; it is tried again every few seconds"
+)
 EXIT_USAGE = 64
 EXIT_DAMAGED = 65
 EXIT_REFUSED = 66
@@ -386,12 +392,14 @@ def main(arguments: list[str] | None = None) -> int:
         return _run(installation)
     except (SettingsError, InstallationIncomplete) as error:
         return _refuse(str(error), EXIT_CONFIGURATION)
-    except ControlSocketBusy as error:
-        return _refuse(str(error), EXIT_REFUSED)
-    except StoreRefused as error:
+    except (ControlSocketBusy, StoreRefused) as error:
         return _refuse(str(error), EXIT_REFUSED)
     except StoreDamaged as error:
         return _refuse(str(error), EXIT_DAMAGED)
+    except StoreUnwritable as error:
+        code = _refuse(UNWRITABLE.format(problem=error), EXIT_CODE_IO_ERROR)
+        time.sleep(UNWRITABLE_PAUSE_S)
+        return code
     except (OSError, ValueError) as error:
         return _refuse(str(error), EXIT_CONFIGURATION)
 

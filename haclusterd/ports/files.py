@@ -19,10 +19,6 @@ class Files(Protocol):
         """Write at the end, creating the file (mode 0600) when there is none."""
         ...
 
-    def truncate(self, name: str, size: int) -> None:
-        """Cut the file to `size` bytes and sync it."""
-        ...
-
     def sync(self, name: str) -> None:
         """Return when everything appended so far is on stable storage. May be called on a worker thread."""
         ...

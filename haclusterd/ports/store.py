@@ -36,6 +36,10 @@ class StoreDamaged(Exception):  # noqa: N818 (a finding, named as people say it)
     """The data on disk cannot be trusted; the message says where, and how to recover."""
 
 
+class StoreUnwritable(Exception):  # noqa: N818 (a finding, named as people say it)
+    """The data directory has too little room or cannot be written; a later start may find it better."""
+
+
 class StoreRefused(Exception):  # noqa: N818 (a finding, named as people say it)
     """The store must not run here: data directory in use, foreign identity, unsupported library version."""
 

@@ -31,7 +31,7 @@ from haclusterd.ports.history import (
     VersionQuery,
 )
 from haclusterd.ports.holds import LoopHold
-from haclusterd.ports.store import StoreDamaged, StoreEvent, StoreRefused
+from haclusterd.ports.store import StoreDamaged, StoreEvent, StoreRefused, StoreUnwritable
 from haclusterd.runtime.control import ControlService
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.ports import NodePorts
@@ -271,6 +271,10 @@ class BrainProcess:
         except (StoreDamaged, StoreRefused) as verdict:
             self._around.world.record(f"{self._host.name} does not start: {verdict}")
             self.may_restart = False
+            self.life.end()
+            return
+        except StoreUnwritable as verdict:
+            self._around.world.record(f"{self._host.name} cannot write its data: {verdict}")
             self.life.end()
             return
         if self._host.disk.is_damaged:

@@ -1,7 +1,10 @@
 """Disks: what was written, what of it is on stable storage, and how both go wrong.
 
-SIGKILL loses nothing, since the kernel keeps what was written. A power loss keeps what was synced and, of the rest, a
-random part of its beginning: a torn tail. The `Files` contract (`ports/files.py`) is all that the store may rely on.
+SIGKILL loses nothing, since the kernel keeps what was written. The kernel writes whole pages: a power loss leaves each
+page that was not synced old, new or ruined, whatever stable bytes share it. After an fsync that failed (EIO) the pages
+stay readable and count as clean, so that the next fsync succeeds and writes nothing of them, as on Linux. A disk that
+lies says that it synced, and loses it with its power. A disk can be put back to an older copy while its host is off.
+The `Files` contract (`ports/files.py`) is all that the store may rely on.
 """
 
 import errno
@@ -13,12 +16,53 @@ from dataclasses import dataclass, field
 from haclusterd.adapters.raft_journal import FRAME_MARK
 from haclusterd.simulator.world import MS, Life, World
 
+PAGE_BYTES = 4096
+
 
 @dataclass(slots=True)
-class _File:
+class CachedFile:
+    """One file as the kernel has it in memory, and as the medium has it."""
+
     content: bytearray = field(default_factory=bytearray)
-    synced: int = 0
-    """How many bytes from the beginning survive a power loss."""
+    """What a read returns."""
+    stable: bytes = b""
+    """What is on the medium."""
+    dirty_from: int | None = None
+    """Where the pages begin that the next sync writes; None: all are clean."""
+
+    def append(self, data: bytes) -> None:
+        """Write at the end: from the page on in which the file ends, all is dirty."""
+        page = len(self.content) // PAGE_BYTES * PAGE_BYTES
+        self.dirty_from = page if self.dirty_from is None else min(self.dirty_from, page)
+        self.content += data
+
+    def flush(self) -> None:
+        """Write the dirty pages to the medium."""
+        if self.dirty_from is not None:
+            kept = self.stable[: self.dirty_from].ljust(self.dirty_from, b"\0")
+            self.stable = kept + bytes(self.content[self.dirty_from :])
+        self.dirty_from = None
+
+    def fail_to_flush(self) -> None:
+        """Forget which pages are dirty and write none of them, as Linux does when the device reports an error."""
+        self.dirty_from = None
+
+    def lose_power(self, chance: random.Random) -> None:
+        """Leave what is on the medium; each dirty page is there in its old state, in its new one, or ruined."""
+        if self.dirty_from is not None:
+            shortest, longest = sorted((len(self.stable), len(self.content)))
+            size = chance.randint(shortest, longest)
+            torn = bytearray(self.stable[:size].ljust(size, b"\0"))
+            for start in range(self.dirty_from, size, PAGE_BYTES):
+                end = min(start + PAGE_BYTES, size)
+                fate = chance.random()
+                if fate < 0.5:
+                    torn[start:end] = self.content[start:end].ljust(end - start, b"\0")
+                elif fate < 0.75:
+                    torn[start:end] = chance.randbytes(end - start)
+            self.stable = bytes(torn)
+        self.dirty_from = None
+        self.content = bytearray(self.stable)
 
 
 class Disk:
@@ -29,23 +73,30 @@ class Disk:
         self.is_full = False
         self.is_damaged = False
         """A bit is not what was written: whoever opens the store here must refuse."""
+        self.fails_syncs = False
+        """Every fsync reports EIO."""
+        self.lies = False
+        """Every fsync reports success and writes nothing."""
         self.sync_us: tuple[int, int] = (300, 3 * MS)
         """How long an fsync takes."""
         self.chance: random.Random = world.chance(f"disk/{name}")
-        self._files: dict[str, _File] = {}
+        self._files: dict[str, CachedFile] = {}
         self._owner: Life | None = None
         self._is_interrupted = False
 
     def lose_power(self) -> None:
-        """Lose what was not synced, except for a part of its beginning; zeros or rubbish may stand in for the rest."""
+        """Lose what is not on the medium; see `CachedFile.lose_power`."""
         for _, file in sorted(self._files.items()):
-            unsynced = len(file.content) - file.synced
-            if unsynced > 0:
-                kept = self.chance.randint(0, unsynced)
-                gone = unsynced - kept
-                del file.content[file.synced + kept :]
-                file.content += self.chance.choice((b"", bytes(gone), self.chance.randbytes(gone)))
-            file.synced = len(file.content)
+            file.lose_power(self.chance)
+
+    def copy(self) -> Callable[[], None]:
+        """Copy what is on the medium; return how to put the copy in its place, while the host is off."""
+        copied = {name: file.stable for name, file in self._files.items()}
+
+        def put_back() -> None:
+            self._files = {name: CachedFile(bytearray(stable), stable) for name, stable in copied.items()}
+
+        return put_back
 
     def damage(self, name: str, place: float) -> Callable[[], None]:
         """Flip one bit of what nobody can take for a torn write; return how to flip it back.
@@ -57,11 +108,11 @@ class Disk:
         if file is None or self.is_damaged or not file.content:
             return lambda: None
         position = int(place * _certain_bytes(bytes(file.content)))
-        file.content[position] ^= 16
+        flip(file, position)
         self.is_damaged = True
 
         def mend() -> None:
-            file.content[position] ^= 16
+            flip(file, position)
             self.is_damaged = False
 
         return mend
@@ -73,6 +124,12 @@ class Disk:
     def files(self, process: Life) -> "SimulatedFiles":
         """Return the directory as a process sees it."""
         return SimulatedFiles(self, process)
+
+
+def flip(file: CachedFile, position: int) -> None:
+    """Flip a bit of a file, in memory and on the medium."""
+    file.content[position] ^= 16
+    file.stable = bytes(file.content)
 
 
 def _certain_bytes(content: bytes) -> int:
@@ -97,34 +154,38 @@ class SimulatedFiles:
 
     def append(self, name: str, data: bytes) -> None:
         """See `Files.append`; a full disk takes a part of it."""
-        file = self._disk._files.setdefault(name, _File())
+        file = self._disk._files.setdefault(name, CachedFile())
         if self._disk.is_full:
-            file.content += data[: len(data) // 2]
+            file.append(data[: len(data) // 2])
             self._refuse()
         if self._disk._is_interrupted:
-            file.content += data[: self._disk.chance.randint(0, len(data))]
+            file.append(data[: self._disk.chance.randint(0, len(data))])
             self._stop_if_interrupted()
-        file.content += data
-
-    def truncate(self, name: str, size: int) -> None:
-        """See `Files.truncate`."""
-        self._stop_if_interrupted()
-        file = self._disk._files[name]
-        del file.content[size:]
-        file.synced = len(file.content)
+        file.append(data)
 
     def sync(self, name: str) -> None:
         """See `Files.sync`."""
         file = self._disk._files[name]
         self._stop_if_interrupted()
-        file.synced = len(file.content)
+        if self._disk.fails_syncs:
+            file.fail_to_flush()
+            raise OSError(errno.EIO, "Input/output error")
+        if not self._disk.lies:
+            file.flush()
 
     def replace(self, name: str, data: bytes) -> None:
         """See `Files.replace`."""
         if self._disk.is_full:
             self._refuse()
         self._stop_if_interrupted()
-        self._disk._files[name] = _File(bytearray(data), len(data))
+        if self._disk.fails_syncs:
+            raise OSError(errno.EIO, "Input/output error")
+        before = self._disk._files.get(name)
+        if self._disk.lies and before is not None:
+            # The new name reached the medium before the new content, or not at all.
+            self._disk._files[name] = CachedFile(bytearray(data), before.stable, 0)
+        else:
+            self._disk._files[name] = CachedFile(bytearray(data), data)
 
     def remove(self, name: str) -> None:
         """See `Files.remove`."""

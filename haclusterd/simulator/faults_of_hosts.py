@@ -209,6 +209,22 @@ def full_disk(chance: Chance, nodes: Nodes) -> Fault:
     return Drawn(f"the disk of {node} is full", begin, chance.randint(200, 5_000))
 
 
+def failing_disk(chance: Chance, nodes: Nodes) -> Fault:
+    """Every fsync reports EIO; what was not synced stays readable until the next boot."""
+    node = chance.choice(nodes)
+
+    def begin(cluster: Cluster) -> End:
+        disk = cluster.hosts[node].disk
+        disk.fails_syncs = True
+
+        def end() -> None:
+            disk.fails_syncs = False
+
+        return end
+
+    return Drawn(f"the disk of {node} fails each fsync", begin, chance.randint(200, 5_000))
+
+
 def damage_disk(chance: Chance, nodes: Nodes) -> Fault:
     """One bit of the journal or the snapshot flips while the host is off: the node must refuse to start.
 
@@ -261,6 +277,7 @@ OF_BRAINS: tuple[Kind[Cluster], ...] = (
     Kind("set a wall clock", 2, set_wall_clock),
     Kind("slow disk", 3, slow_disk),
     Kind("full disk", 1, full_disk),
+    Kind("failing disk", 1, failing_disk),
 )
 """Those in which whoever lives is heard."""
 OF_WATCHDOGS: tuple[Kind[Cluster], ...] = (Kind("hold a feed back", 4, hold_feed_back),)

@@ -384,6 +384,7 @@ class Cluster:
         self.switch.mend()
         for host in (self.hosts[name] for name in self.names):
             host.disk.is_full = False
+            host.disk.fails_syncs = False
             host.disk.sync_us = (300, 3 * MS)
             host.go_on()
             for unit in (host.pacer, host.brain):

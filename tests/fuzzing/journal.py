@@ -22,7 +22,7 @@ from typing import Any
 
 from haclusterd.adapters.files_directory import FilesDirectory
 from haclusterd.adapters.raft_identity import create_identity, mark_started, require_identity
-from haclusterd.adapters.raft_journal import JOURNAL_NAME, Journal, create_journal, open_journal
+from haclusterd.adapters.raft_journal import JOURNAL_NAME, PAGE_BYTES, Journal, create_journal, open_journal
 from haclusterd.adapters.raft_snapshot import Snapshot, load_snapshot, write_snapshot
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.ports.store import StoreDamaged, StoreRefused
@@ -151,7 +151,9 @@ def damaged_at_rest(work: Path, step: int) -> Counts:
         if has_snapshot:
             second_half(writing)
         writing.files.close()
-        if load(pristine) != states[-1]:
+        copied = work / f"{name}.copied"
+        shutil.copytree(pristine, copied)
+        if load(copied) != states[-1]:
             counts.blame(f"{name}: not even the undamaged directory is read")
         _damage_each_file(pristine, work / f"{name}.damaged", states, step, counts)
     return counts
@@ -163,18 +165,25 @@ def _damage_each_file(pristine: Path, damaged: Path, states: Sequence[State], st
     for name, data in sorted(originals.items()):
         if not data:
             continue
-        for size in range(0, len(data), step):
+        for size in _telling(name, len(data), step):
             _restore(damaged, originals, name, data[:size])
             counts.truncations += 1
             allowed = states if name == JOURNAL_NAME else ()
             _judge(damaged, allowed, f"{pristine.name}/{name} cut at {size}", states[-1], counts)
-        for bit in range(0, 8 * len(data), step):
-            flipped = bytearray(data)
-            flipped[bit // 8] ^= 1 << bit % 8
-            _restore(damaged, originals, name, bytes(flipped))
-            counts.flips += 1
-            allowed = states[-2:-1] if name == JOURNAL_NAME else ()
-            _judge(damaged, allowed, f"{pristine.name}/{name} bit {bit}", states[-1], counts)
+        for place in _telling(name, len(data), 1):
+            for bit in range(-8 * place % step, 8, step):
+                flipped = bytearray(data)
+                flipped[place] ^= 1 << bit
+                _restore(damaged, originals, name, bytes(flipped))
+                counts.flips += 1
+                allowed = states[-2:-1] if name == JOURNAL_NAME else ()
+                _judge(damaged, allowed, f"{pristine.name}/{name} byte {place} bit {bit}", states[-1], counts)
+
+
+def _telling(name: str, size: int, step: int) -> list[int]:
+    """Return each n-th byte of a file; of the journal's padding, which fills its pages, only some."""
+    places = range(0, size, step)
+    return [place for place in places if name != JOURNAL_NAME or place % PAGE_BYTES < 256 or place % 61 == 0]
 
 
 def _restore(directory: Path, originals: dict[str, bytes], name: str, data: bytes) -> None:

@@ -1,5 +1,6 @@
 """What a daemon refuses, with which message and exit code, and that nothing is overwritten."""
 
+import os
 import shutil
 import socket
 import subprocess
@@ -59,6 +60,31 @@ def test_a_damaged_journal(scenario: Scenario) -> None:
     assert refused.returncode == 65, refused.stderr
     assert str(journal) in refused.stderr
     assert journal.read_bytes() == bytes(data), "nothing was overwritten"
+
+
+def test_a_node_without_room_does_not_join_and_is_not_fenced_again_for_it(scenario: Scenario, tmp_path: Path) -> None:
+    """Its data lies on a file system of 8 MiB: it says what it needs, and stays what it was, fenced once."""
+    scenario.form().with_service()
+    scenario.cluster.power_off("n2")
+    scenario.until("n2 fenced", lambda: scenario.states()["n2"] == "fenced")
+    scenario.cluster.boot("n2")
+    node = scenario.cluster.nodes[NodeName("n2")]
+    configuration = node.bundle / "haclusterd.yaml"
+    script = (
+        f"cp -a {node.state} {tmp_path}/copied && mount -t tmpfs -o size=8m none {node.state} && "
+        f"cp -a {tmp_path}/copied/. {node.state}/ && "
+        f"exec {sys.executable} -m haclusterd.entry_points.haclusterd --configuration {configuration}"
+    )
+    namespaces = ("--mount",) if os.geteuid() == 0 else ("--user", "--map-root-user", "--mount")
+    refused = subprocess.run(
+        ["unshare", *namespaces, "sh", "-c", script],
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert refused.returncode == 75, refused.stderr
+    assert "this node does not join: [Errno 28] No space left on device" in refused.stderr
+    assert "16777216 are needed to start" in refused.stderr
+    scenario.hold("n2 neither joins nor is fenced again", lambda: scenario.states()["n2"] == "fenced", 3)
+    assert len(scenario.events("node-fenced")) == 1
 
 
 def test_an_emptied_data_directory(scenario: Scenario) -> None:

@@ -54,7 +54,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 @pytest.mark.processes
 def test_a_full_disk_ends_the_process_and_loses_nothing(start: Start, tmp_path: Path) -> None:
-    full = start("20000")
+    full = start("200000")
     output, errors = full.communicate(timeout=60)
     assert full.returncode == EXIT_CODE_IO_ERROR
     assert f"{tmp_path}/store/journal: [Errno 27] File too large" in errors

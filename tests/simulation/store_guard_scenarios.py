@@ -6,6 +6,7 @@ the scenario asserts.
 """
 
 import inspect
+import random
 from collections.abc import Iterable
 
 from haclusterd.adapters.raft_frames import Message, decode_frame
@@ -170,7 +171,7 @@ def promises_are_durable() -> None:
         if message["type"] in ("request_vote", "response_vote", "append_entries", "next_node_idx"):
             disk = world.nodes[source].disk
             names = f"{CLUSTER}\0{source}".encode()
-            content, _size = decode_journal(disk.durable[JOURNAL_NAME], names, "journal")
+            content, _size = decode_journal(disk.durable(JOURNAL_NAME), names, "journal")
             assert content.term >= message["term"], f"{source} shows term {message['term']}, {content.term} is durable"
         return True
 
@@ -199,7 +200,7 @@ def a_leader_with_a_slow_disk_dies() -> None:
     world.nodes[leader].jobs.clear()
     world.crash(leader)
     world.crash(first)
-    world.nodes[leader].disk.written = dict(world.nodes[leader].disk.durable)
+    world.nodes[leader].disk.put_back(world.nodes[leader].disk.copy())
     world.nodes[leader].extra_disk_us = 0
     world.heal()
     world.restart(leader)
@@ -222,6 +223,65 @@ def disks_are_full() -> None:
     settle(world)
 
 
+class _Ruin(random.Random):
+    """Every page that a power loss can ruin is ruined."""
+
+    def random(self) -> float:
+        return 0.6
+
+    def randint(self, a: int, b: int) -> int:
+        return b
+
+
+def power_fails_in_the_middle_of_a_write() -> None:
+    """A follower has acknowledged an entry; power fails while it writes the next one, and the page is ruined."""
+    world = World(22)
+    leader = world.wait_for_leader()
+    world.run(500)
+    first, second = others(world, leader)
+    cut(world, [second])
+    write(world, leader, 1, b"kept", pause_ms=200)
+    assert b"kept 0" in world.acknowledged
+    world.nodes[first].extra_disk_us = 100_000
+    write(world, leader, 1, b"torn", pause_ms=50)
+    disk = world.nodes[first].disk
+    [[job]] = world.nodes[first].jobs
+    disk.tearing = True
+    job()
+    disk.tearing = False
+    world.nodes[first].jobs.clear()
+    disk.files[JOURNAL_NAME].lose_power(_Ruin())
+    world.crash(first)
+    world.crash(leader)
+    world.nodes[first].extra_disk_us = 0
+    world.heal()
+    world.restart(first)
+    write(world, world.wait_for_leader(), 3, b"after")
+    settle(world)
+
+
+def a_sync_fails_and_the_node_starts_again() -> None:
+    """A follower's fsync fails and it starts again; it is asked for the entry once more; then power fails."""
+    world = World(23)
+    leader = world.wait_for_leader()
+    world.run(500)
+    first, second = others(world, leader)
+    cut(world, [second])
+    world.nodes[first].disk.fails_syncs = True
+    write(world, leader, 1, b"believed", pause_ms=50)
+    assert world.nodes[first].failures
+    world.nodes[first].disk.fails_syncs = False
+    world.restart(first)
+    world.run(1_000)
+    assert b"believed 0" in world.acknowledged
+    world.crash_all()
+    world.heal()
+    world.restart(first)
+    world.restart(second)
+    write(world, world.wait_for_leader(), 3, b"after")
+    settle(world)
+
+
 # -- damage ----------------------------------------------------------------------------------------------------------
 
 
@@ -233,9 +293,9 @@ def a_bit_of_the_journal_flips() -> None:
     victim = others(world, leader)[0]
     world.crash(victim)
     disk = world.nodes[victim].disk
-    data = bytearray(disk.durable[JOURNAL_NAME])
+    data = bytearray(disk.durable(JOURNAL_NAME))
     data[data.index(b"word 7") + 2] ^= 1
-    disk.durable[JOURNAL_NAME] = disk.written[JOURNAL_NAME] = bytes(data)
+    disk.put(JOURNAL_NAME, bytes(data))
     try:
         world.restart(victim)
     except StoreDamaged:
@@ -252,9 +312,9 @@ def snapshots_of_a_majority_are_damaged() -> None:
     refused = 0
     for name in others(world, leader):
         disk = world.nodes[name].disk
-        data = bytearray(disk.durable[SNAPSHOT_NAME])
+        data = bytearray(disk.durable(SNAPSHOT_NAME))
         data[-1] ^= 1
-        disk.durable[SNAPSHOT_NAME] = disk.written[SNAPSHOT_NAME] = bytes(data)
+        disk.put(SNAPSHOT_NAME, bytes(data))
         try:
             world.restart(name)
         except StoreDamaged:
@@ -274,8 +334,7 @@ def a_disk_is_replaced_under_the_old_name() -> None:
     cut(world, [second])
     write(world, leader, 10, b"kept")
     world.crash_all()
-    world.nodes[first].disk.durable.clear()
-    world.nodes[first].disk.written.clear()
+    world.nodes[first].disk.files.clear()
     world.heal()
     try:
         world.restart(first)

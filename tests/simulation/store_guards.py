@@ -40,6 +40,10 @@ class StoreGuards:
     """No message shows a term or a vote before it is synced (S4)."""
     frames_are_checked: bool = True
     """Every record of the journal has a checksum (S5)."""
+    frames_fill_pages: bool = True
+    """A write touches no page with anything that was synced before: torn, it ruins nothing but itself."""
+    kept_is_written_again: bool = True
+    """What a start finds counts once it was written into a new file and synced: an earlier sync may have failed."""
     damage_ends_the_start: bool = True
     """A node whose snapshot is damaged does not start; it never starts empty (S6)."""
     truncates_at_conflicts_only: bool = True
@@ -128,7 +132,7 @@ def _clear_unaligned_journals(patch: Patch) -> None:
 
 def _rewrite_in_place(patch: Patch) -> None:
     def rewrite(self: Any) -> None:
-        self.files.truncate(JOURNAL_NAME, 0)
+        self.files.remove(JOURNAL_NAME)
         self.files.append(JOURNAL_NAME, self.image)
         self.files.sync(JOURNAL_NAME)
 
@@ -145,6 +149,19 @@ def _tell_votes_at_once(patch: Patch) -> None:
 
 def _trust_frames(patch: Patch) -> None:
     patch.setattr(raft_journal, "_frame_crc", lambda _: 0)
+
+
+def _share_pages(patch: Patch) -> None:
+    patch.setattr(raft_journal, "_padded_frame", lambda body, behind=0: raft_journal._frame(body))
+
+
+def _believe_what_is_read(patch: Patch) -> None:
+    def open_as_it_is(files: Any, cluster: str, node: Any, snapshot: Any) -> Journal:
+        content = raft_journal.read_journal(files, cluster, node, snapshot)
+        files.sync(JOURNAL_NAME)
+        return Journal(files, raft_journal._names(cluster, node), content)
+
+    patch.setattr(raft_core, "open_journal", open_as_it_is)
 
 
 def _start_empty(patch: Patch) -> None:
@@ -268,6 +285,8 @@ CARELESS: dict[str, Callable[[Patch], None]] = {
     "entries_are_synced": _never_sync,
     "votes_are_synced": _tell_votes_at_once,
     "frames_are_checked": _trust_frames,
+    "frames_fill_pages": _share_pages,
+    "kept_is_written_again": _believe_what_is_read,
     "damage_ends_the_start": _start_empty,
     "truncates_at_conflicts_only": _truncate_always,
     "votes_count_once": _count_every_vote,

@@ -174,6 +174,22 @@ def full_disk(chance: Chance, nodes: Nodes) -> Fault:
     return Drawn(f"the disk of {node} is full", begin, chance.randint(*LASTS_MS))
 
 
+def failing_disk(chance: Chance, nodes: Nodes) -> Fault:
+    node = chance.choice(nodes)
+
+    def begin(world: World) -> Callable[[], None]:
+        world.nodes[node].disk.fails_syncs = True
+
+        def end() -> None:
+            world.nodes[node].disk.fails_syncs = False
+            world.nodes[node].failures.clear()
+            world.restart(node)
+
+        return end
+
+    return Drawn(f"the disk of {node} fails each fsync", begin, chance.randint(*LASTS_MS))
+
+
 def disconnect(chance: Chance, nodes: Nodes) -> Fault:
     first, second = chance.sample(nodes, 2)
     return Drawn(f"the session of {first} and {second} breaks", lambda world: world.disconnect(first, second))
@@ -183,7 +199,8 @@ KINDS: tuple[Kind[World], ...] = tuple(
     Kind(draw.__name__, weight, draw)
     for weight, draw in (
         (2, split), (2, one_way), (4, crash), (1, crash_all), (1, crash_all_at_acknowledgement),
-        (2, crash_after_a_frame), (2, pause), (1, no_room), (1, slow_disk), (1, full_disk), (2, disconnect),
+        (2, crash_after_a_frame), (2, pause), (1, no_room), (1, slow_disk), (1, full_disk), (1, failing_disk),
+        (2, disconnect),
     )
 )  # fmt: skip
 

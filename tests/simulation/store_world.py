@@ -16,7 +16,8 @@ from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
 from haclusterd.model.steps import Steps
-from haclusterd.ports.store import Appended, Applied, LeadershipChanged, Restored, StoreEvent, VoterSet
+from haclusterd.ports.store import Appended, Applied, LeadershipChanged, Restored, StoreEvent, StoreUnwritable, VoterSet
+from haclusterd.simulator.disks import CachedFile
 
 CLUSTER = "11111111-2222-3333-4444-555555555555"
 
@@ -26,42 +27,59 @@ class PowerLossError(OSError):
 
 
 class SimulatedDisk:
-    """`Files` in memory that knows what was synced."""
+    """`Files` in memory that knows what is on the medium (haclusterd/simulator/disks.py)."""
 
     def __init__(self) -> None:
-        self.durable: dict[str, bytes] = {}
-        self.written: dict[str, bytes] = {}
+        self.files: dict[str, CachedFile] = {}
         self.is_locked = False
         self.tearing = False
         self.full = False
+        self.fails_syncs = False
+        self.lies = False
+
+    def written(self, name: str) -> bytes:
+        """Return what a read finds."""
+        return bytes(self.files[name].content)
+
+    def durable(self, name: str) -> bytes:
+        """Return what a power loss leaves."""
+        return self.files[name].stable
+
+    def put(self, name: str, data: bytes) -> None:
+        """Let a file be this, in memory and on the medium."""
+        self.files[name] = CachedFile(bytearray(data), data)
 
     def read(self, name: str) -> bytes | None:
-        return self.written.get(name)
+        return self.written(name) if name in self.files else None
 
     def append(self, name: str, data: bytes) -> None:
         if self.full:
             raise OSError(28, "No space left on device")
-        self.written[name] = self.written.get(name, b"") + data
-
-    def truncate(self, name: str, size: int) -> None:
-        self.written[name] = self.written[name][:size]
-        self.durable[name] = self.written[name]
+        self.files.setdefault(name, CachedFile()).append(data)
 
     def sync(self, name: str) -> None:
         if self.tearing:
             raise PowerLossError
-        self.durable[name] = self.written[name]
+        if self.fails_syncs:
+            self.files[name].fail_to_flush()
+            raise OSError(5, "Input/output error")
+        if not self.lies:
+            self.files[name].flush()
 
     def replace(self, name: str, data: bytes) -> None:
         if self.full:
             raise OSError(28, "No space left on device")
         if self.tearing:
             raise PowerLossError
-        self.written[name] = self.durable[name] = data
+        if self.fails_syncs:
+            raise OSError(5, "Input/output error")
+        if self.lies and name in self.files:
+            self.files[name] = CachedFile(bytearray(data), self.files[name].stable, 0)
+        else:
+            self.put(name, data)
 
     def remove(self, name: str) -> None:
-        self.written.pop(name, None)
-        self.durable.pop(name, None)
+        self.files.pop(name, None)
 
     def lock(self) -> None:
         if self.is_locked:
@@ -72,16 +90,17 @@ class SimulatedDisk:
         return f"disk/{name}"
 
     def lose_power(self, chance: random.Random) -> None:
-        """Keep what was synced, and any part of what was not: a prefix, perhaps with zeros or rubbish behind."""
-        for name, written in self.written.items():
-            durable = self.durable.get(name, b"")
-            if written.startswith(durable) and len(written) > len(durable):
-                tail = written[len(durable) :]
-                kept = tail[: chance.randrange(len(tail) + 1)]
-                rest = len(tail) - len(kept)
-                kept += chance.choice((b"", b"\0" * rest, chance.randbytes(rest)))
-                self.durable[name] = durable + kept
-        self.written = dict(self.durable)
+        """Keep what is on the medium; dirty pages are there in the old state, in the new one, or ruined."""
+        for _, file in sorted(self.files.items()):
+            file.lose_power(chance)
+
+    def copy(self) -> dict[str, bytes]:
+        """Copy what is on the medium."""
+        return {name: file.stable for name, file in self.files.items()}
+
+    def put_back(self, copied: dict[str, bytes]) -> None:
+        """Let the medium be what it was at the copy."""
+        self.files = {name: CachedFile(bytearray(data), data) for name, data in copied.items()}
 
 
 AWAITED = b"go on "
@@ -264,7 +283,12 @@ class SimulatedNode:
             room=lambda: self.room,
             fail=self._fail,
         )
-        self.core.open()
+        try:
+            self.core.open()
+        except StoreUnwritable:
+            # Its systemd starts it again; here whoever ends the fault does.
+            self.is_alive = False
+            return
         self._tick(life)
 
     def _fail(self, why: str) -> None:

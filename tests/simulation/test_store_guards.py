@@ -19,6 +19,8 @@ NEEDED: tuple[tuple[str, Scenario], ...] = (
     ("entries_are_synced", scenarios.all_lose_power_at_an_acknowledgement),
     ("votes_are_synced", scenarios.promises_are_durable),
     ("frames_are_checked", scenarios.a_bit_of_the_journal_flips),
+    ("frames_fill_pages", scenarios.power_fails_in_the_middle_of_a_write),
+    ("kept_is_written_again", scenarios.a_sync_fails_and_the_node_starts_again),
     ("damage_ends_the_start", scenarios.snapshots_of_a_majority_are_damaged),
     ("truncates_at_conflicts_only", scenarios.an_old_message_comes_twice),
     ("votes_count_once", scenarios.a_vote_comes_twice),

@@ -58,7 +58,7 @@ class Bench:
     def lose_power(self) -> None:
         """Stop, forget what was not synced, start again."""
         self.core.stop()
-        self.disk.written = dict(self.disk.durable)
+        self.disk.put_back(self.disk.copy())
         self.start()
 
     def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:

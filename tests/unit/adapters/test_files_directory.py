@@ -37,9 +37,6 @@ def test_appends_follow_each_other_also_after_a_replacement(tmp_path: Path) -> N
     files.append("journal", b"er")
     files.sync("journal")
     assert files.read("journal") == b"newer"
-    files.truncate("journal", 2)
-    files.append("journal", b"xt")
-    assert files.read("journal") == b"next"
     files.close()
 
 

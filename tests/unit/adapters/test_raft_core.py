@@ -177,10 +177,11 @@ def test_a_directory_without_memory_or_of_another_is_refused(
 ) -> None:
     bench = Bench()
     bench.core.stop()
-    data = bench.disk.written.pop(name)
+    data = bench.disk.written(name)
+    bench.disk.remove(name)
     if replacement is not None:
         old = '"node": "n1"' if "node" in replacement else CLUSTER
-        bench.disk.written[name] = data.replace(old.encode(), replacement.encode())
+        bench.disk.put(name, data.replace(old.encode(), replacement.encode()))
     with pytest.raises(StoreRefused, match=message):
         bench.start()
 
@@ -188,7 +189,7 @@ def test_a_directory_without_memory_or_of_another_is_refused(
 def test_an_emptied_directory_is_refused() -> None:
     bench = Bench()
     bench.core.stop()
-    bench.disk.written.clear()
+    bench.disk.files.clear()
     with pytest.raises(StoreRefused, match=r"haclusterd --initialize.*its old name must not come back"):
         bench.start()
 
@@ -204,7 +205,7 @@ def test_a_second_process_is_refused() -> None:
 def test_damage_prevents_the_start(name: str) -> None:
     bench = Bench()
     bench.core.stop()
-    bench.disk.written[name] = b"rubbish"
+    bench.disk.put(name, b"rubbish")
     with pytest.raises(StoreDamaged, match=f"disk/{name}"):
         bench.start()
 
@@ -212,7 +213,7 @@ def test_damage_prevents_the_start(name: str) -> None:
 def test_a_snapshot_that_the_machine_cannot_read_prevents_the_start() -> None:
     bench = Bench()
     bench.core.stop()
-    bench.disk.written[SNAPSHOT_NAME] = encode_snapshot(Snapshot(9, Term(1), b"\xc1"), CLUSTER)
+    bench.disk.put(SNAPSHOT_NAME, encode_snapshot(Snapshot(9, Term(1), b"\xc1"), CLUSTER))
     with pytest.raises(StoreDamaged, match="disk/snapshot"):
         bench.start()
 
@@ -501,7 +502,7 @@ def test_a_snapshot_is_durable_before_the_journal_forgets() -> None:
     bench = Bench(snapshot_every=3, retained_entries=0)
     follower_with(bench, "a", "b", "c", commit=4)
     assert bench.core.status().base_index == 4
-    assert SNAPSHOT_NAME in bench.disk.durable
+    assert SNAPSHOT_NAME in bench.disk.files
     bench.lose_power()
     assert bench.events[0] == Restored(4, bench.machine.digest)
     assert bench.machine.items == [b"a", b"b", b"c"]
@@ -616,7 +617,7 @@ def test_a_peer_behind_the_journal_is_sent_the_snapshot_in_a_window_of_chunks() 
         fields = {"term": bench.term, "index": chunks[0]["index"], "offset": len(received)}
         bench.hear(N3, "snapshot_received", **fields)
         assert bench.core.status().is_leader
-    assert bytes(received) == bench.disk.durable[SNAPSHOT_NAME]
+    assert bytes(received) == bench.disk.durable(SNAPSHOT_NAME)
     bench.hear_acknowledgement(N3, 34)
     bench.wait(100)
     assert {message["prevLogIdx"] for peer, message in bench.take_sent("append_entries") if peer == N3} >= {33}

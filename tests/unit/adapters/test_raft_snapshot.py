@@ -25,7 +25,7 @@ def test_what_was_written_is_read_again() -> None:
     assert load_snapshot(disk, CLUSTER) is None
     write_snapshot(disk, SNAPSHOT, CLUSTER)
     assert load_snapshot(disk, CLUSTER) == SNAPSHOT
-    assert index_of(disk.durable[SNAPSHOT_NAME]) == 17
+    assert index_of(disk.durable(SNAPSHOT_NAME)) == 17
 
 
 def test_no_flipped_bit_and_no_cut_is_ever_loaded() -> None:
@@ -34,11 +34,11 @@ def test_no_flipped_bit_and_no_cut_is_ever_loaded() -> None:
     for bit in range(8 * len(data)):
         damaged = bytearray(data)
         damaged[bit // 8] ^= 1 << bit % 8
-        disk.written[SNAPSHOT_NAME] = bytes(damaged)
+        disk.put(SNAPSHOT_NAME, bytes(damaged))
         with pytest.raises(StoreDamaged, match="disk/snapshot: offset 0"):
             load_snapshot(disk, CLUSTER)
     for size in range(len(data)):
-        disk.written[SNAPSHOT_NAME] = data[:size]
+        disk.put(SNAPSHOT_NAME, data[:size])
         with pytest.raises(StoreDamaged):
             load_snapshot(disk, CLUSTER)
 

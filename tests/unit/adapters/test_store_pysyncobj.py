@@ -57,10 +57,10 @@ def test_pickles_on_the_wire_and_in_files_are_not_executed(protocol: int) -> Non
     bench.core.propose(payload)
     bench.core.stop()
     for name in ("journal", "snapshot", "identity"):
-        bench.disk.written[name] = payload
+        bench.disk.put(name, payload)
         with pytest.raises(Exception, match=f"disk/{name}"):
             bench.start()
-        bench.disk.written = dict(bench.disk.durable)
+        bench.disk.put_back(bench.disk.copy())
 
 
 def test_a_cluster_lives_and_transfers_a_snapshot_without_pickle(monkeypatch: pytest.MonkeyPatch) -> None:
