@@ -4,7 +4,7 @@ What a plan orders is committed as orders and answered by results, as executors 
 probes and monitors tell; it is never read by anything but them and the tests.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from haclusterd.cib import commands
@@ -13,7 +13,7 @@ from haclusterd.cib.edits import difference
 from haclusterd.formats.crm_syntax import assemble, parse_script
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.configuration import Configuration
-from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.fencing import FailedOperation, FenceOutcome
 from haclusterd.model.graph import ActionKind, GraphAction, Plan
 from haclusterd.model.ids import Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
@@ -57,16 +57,16 @@ class ScheduledCluster:
 
     @staticmethod
     def of(
-        nodes: Iterable[str], *, witnesses: Iterable[str] = (), joined: Iterable[str] | None = None
+        nodes: Iterable[str], *, witnesses: Sequence[str] = (), joined: Iterable[str] | None = None
     ) -> "ScheduledCluster":
-        """Form a cluster; its nodes join unless only some are to."""
+        """Form a cluster; its nodes join, witnesses too, unless only some are to."""
         cluster = ScheduledCluster()
         names = list(nodes)
         members = [Member(NodeName(name), ((name, 7400),)) for name in names]
         members += [Member(NodeName(name), ((name, 7400),), is_witness=True) for name in witnesses]
         cluster.do(commands.FormCluster("0b6f", "demo", tuple(members)))
         cluster.do(commands.DcElected(NodeName(names[0]), Incarnation("boot", "0" * 16), TERM))
-        for name in names if joined is None else joined:
+        for name in [*names, *witnesses] if joined is None else joined:
             cluster.join(name)
         return cluster
 
@@ -94,16 +94,23 @@ class ScheduledCluster:
             self._forget(name)
         self.do(commands.Join(name, Incarnation(boot, f"{self.calls:016x}")))
 
-    def lose(self, node: str, reason: str = "silent for 2034 ms") -> None:
+    def lose(
+        self, node: str, reason: str = "silent for 2034 ms", causes: tuple[FailedOperation, ...] = ()
+    ) -> None:
         """Declare a node lost; what runs there goes on."""
         status = self.cib.status.nodes[NodeName(node)]
-        self.do(commands.Lost(status.name, status.incarnation, TERM, reason))
+        self.do(commands.Lost(status.name, status.incarnation, TERM, reason, causes=causes))
+
+    def _causes_of(self, node: NodeName) -> tuple[FailedOperation, ...]:
+        """Return for which failures the present plan would fence a node."""
+        fences = (each for each in self.plan().graph.actions.values() if each.kind is ActionKind.FENCE)
+        return next((each.causes for each in fences if each.node == node), ())
 
     def fence(self, node: str) -> None:
         """Record that a node is dead; first it is declared lost, if nobody did."""
         name = NodeName(node)
         if self.cib.status.nodes[name].state is not NodeState.LOST:
-            self.lose(node, "to be fenced")
+            self.lose(node, "to be fenced", self._causes_of(name))
         incarnation = self.cib.status.nodes[name].incarnation
         self._forget(name)
         self.do(commands.Fenced(name, incarnation, None, FenceOutcome.CONFIRMED, "off"))

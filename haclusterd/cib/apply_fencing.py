@@ -123,6 +123,7 @@ def fenced(cib: Cib, command: commands.Fenced, entry: Entry) -> Verdict:
         ended_at=entry.at,
         reason=order.reason if order is not None else command.detail,
         others=order.others if order is not None else (),
+        causes=order.causes if order is not None else target.causes,
         attempt=order.attempt if order is not None else 0,
     )
     status = _with_record(cib.status, record, entry.at)
@@ -177,6 +178,7 @@ def _record_of(order: FenceOrder, outcome: FenceOutcome, detail: str, at: WallTi
         ended_at=at,
         reason=order.reason,
         others=order.others,
+        causes=order.causes,
         attempt=order.attempt,
     )
 

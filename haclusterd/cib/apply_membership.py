@@ -10,9 +10,10 @@ from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.levels import level_of_all
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_status
 from haclusterd.model.cluster import Cib, DesignatedController, NodeState, NodeStatus
-from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.fencing import FailedOperation, FenceOutcome
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
+from haclusterd.model.quorum import ends_quorum
 from haclusterd.model.watchdog import WATCHDOG
 
 
@@ -125,6 +126,7 @@ def _restarted(status: NodeStatus, entry: Entry) -> NodeStatus:
     return replace(
         status,
         detail="",
+        causes=(),
         is_fence_requested=False,
         is_leaving=False,
         has_detached=False,
@@ -207,7 +209,10 @@ def lost(cib: Cib, command: commands.Lost, entry: Entry) -> Verdict:
     if status is not None and status.state is NodeState.FENCED:
         # It was heard afterwards: the record of its death was wrong.
         cib = with_node(cib, replace(status, state=NodeState.ONLINE, fenced_incarnation=None))
-    return _declare_lost(cib, command.node, command.incarnation, command.reason, entry)
+    objection = ends_quorum(cib, command.node) if command.causes else ""
+    if objection:
+        return refuse(cib, RefusalCode.ENDS_QUORUM, objection)
+    return _declare_lost(cib, command.node, command.incarnation, command.reason, entry, causes=command.causes)
 
 
 def request_fence(cib: Cib, command: commands.RequestFence, entry: Entry) -> Verdict:
@@ -226,7 +231,13 @@ def request_fence(cib: Cib, command: commands.RequestFence, entry: Entry) -> Ver
 
 
 def _declare_lost(
-    cib: Cib, node: NodeName, incarnation: Incarnation | None, reason: str, entry: Entry
+    cib: Cib,
+    node: NodeName,
+    incarnation: Incarnation | None,
+    reason: str,
+    entry: Entry,
+    *,
+    causes: tuple[FailedOperation, ...] = (),
 ) -> Verdict:
     status = _of_incarnation(cib, node, incarnation)
     if status is None:
@@ -234,7 +245,9 @@ def _declare_lost(
     if status.state not in (NodeState.ONLINE, NodeState.UNSEEN):
         return refuse(cib, RefusalCode.WRONG_NODE_STATE, f"{node} is {status.state}")
     orders = {key: replace(order, is_voided=True) for key, order in status.orders.items()}
-    gone = replace(status, state=NodeState.LOST, since=entry.at, detail=reason, is_leaving=False, orders=orders)
+    gone = replace(
+        status, state=NodeState.LOST, since=entry.at, detail=reason, causes=causes, is_leaving=False, orders=orders
+    )
     return accept(with_node(cib, gone), change(ChangeKind.NODE_LOST, f"{node} is lost: {reason}", node=node))
 
 

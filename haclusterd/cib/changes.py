@@ -42,6 +42,8 @@ class RefusalCode(StrEnum):
     DUPLICATE_KEY = "duplicate-key"
     UNKNOWN_KEY = "unknown-key"
     FENCING_IN_FLIGHT = "fencing-in-flight"
+    ENDS_QUORUM = "ends-quorum"
+    """A node is not fenced for a failed operation when no quorum would be left."""
     CONFIGURATION_CONFLICT = "configuration-conflict"
     UNSAFE_CONFIGURATION = "unsafe-configuration"
     STAGED_INCOMPLETE = "staged-incomplete"

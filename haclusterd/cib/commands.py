@@ -18,7 +18,7 @@ from haclusterd.model.configuration import (
     Tag,
     Template,
 )
-from haclusterd.model.fencing import DeviceProof, FenceOrder, FenceOutcome
+from haclusterd.model.fencing import DeviceProof, FailedOperation, FenceOrder, FenceOutcome
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.orders import OperationResult, Order
@@ -138,6 +138,8 @@ class Lost:
     reason: str
     ages_ms: Mapping[NodeName, int] = field(default_factory=dict)
     """How long ago each voter of the quorum heard it."""
+    causes: tuple[FailedOperation, ...] = ()
+    """The failures on it for which it is to be fenced though it is heard; refused where that would end the quorum."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,12 @@ from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.node_health import votes
 from haclusterd.commands.overview import Overview
 from haclusterd.commands.resource_state import InstanceState, meta_flag
-from haclusterd.commands.waits import Wait, wait_for_fencing, wait_for_unfencing
+from haclusterd.commands.waits import Wait, wait_for_correction, wait_for_fencing, wait_for_unfencing
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Primitive
 from haclusterd.model.fencing import ProofState
 from haclusterd.model.ids import NodeName
+from haclusterd.model.instants import WallTime
 from haclusterd.model.properties import ClusterProperties
 
 MAX_NAMED = 5
@@ -176,7 +177,7 @@ def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:
         for node, why in sorted(context.live.held_joins.items()):
             yield Headline(Gravity.WARNING, "DEGRADED", f"{node} is not let in: {why}")
     for primitive in cib.configuration.primitives():
-        yield from _resource(overview, primitive)
+        yield from _resource(overview, primitive, context.now)
     yield from _not_running(overview)
     yield from _not_promoted(overview)
     yield from _bad_devices(cib)
@@ -227,12 +228,13 @@ _IN_MOTION = {
 }
 
 
-def _resource(overview: Overview, primitive: Primitive) -> Iterator[Headline]:
+def _resource(overview: Overview, primitive: Primitive, now: WallTime) -> Iterator[Headline]:
     found = overview.instances(primitive.id)
     for each in found:
         if each.state in (InstanceState.FAILED, InstanceState.BLOCKED):
             text = f"{primitive.id} has failed on {each.node}: {each.detail}"
-            yield Headline(Gravity.CRITICAL, "DEGRADED", text)
+            wait = wait_for_correction(overview.cib, primitive.id, each.node, now) or Wait("")
+            yield Headline(Gravity.CRITICAL, "DEGRADED", f"{text}{wait.text}", wait.remedy)
     in_motion = [each for each in found if each.state in _IN_MOTION]
     if in_motion and len(in_motion) == len(found) and _should_run(overview, primitive):
         text = f"{primitive.id} is {_IN_MOTION[in_motion[0].state]} on {in_motion[0].node}"

@@ -7,12 +7,16 @@ Read from the CIB alone, so that every node answers the same. Every wait that is
 from dataclasses import dataclass
 
 from haclusterd.commands import fencing_cover
-from haclusterd.machines.fence_choice import attempts_of, failures_of, pause_ms
+from haclusterd.commands.resource_state import newest_failure, recorded_names
+from haclusterd.machines.fence_choice import attempts_of, failures_of, fenced_lately, loop_pause_ms, pause_ms
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.fencing import FenceOrder, FencingRecord
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.scheduler.fencing_limits import FencingLimits, failed_operation
 from haclusterd.scheduler.management import is_fencing_pointless
 
 
@@ -36,6 +40,8 @@ def wait_for_fencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None
         text = f"{since}; it is not fenced while nothing is managed"
         return Wait(text, f"end the maintenance, or boot {status.name}")
     failed = failures_of(cib, status, is_unfencing=False)
+    if not failed and _order_for(cib, status) is None:
+        return _wait_between_fencings(cib, status, now)
     if not failed:
         return None
     attempts, last = attempts_of(failed), failed[-1]
@@ -43,6 +49,19 @@ def wait_for_fencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None
     next_one = _next_attempt(cib, status, attempts, last, now)
     text = f"{since}: {count}, last with {_devices(last)}{_detail(last)}; {next_one}; nothing of it is recovered"
     return Wait(text, by_hand(status))
+
+
+def _wait_between_fencings(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None:
+    """Say that a node is not fenced at once because it was fenced again and again."""
+    fenced = fenced_lately(cib, status.name, status.since)
+    left_ms = loop_pause_ms(cib, status, status.since) - (now - status.since)
+    if left_ms <= 0:
+        return None
+    window = durations.render(ClusterProperties(cib.configuration).duration_ms("fencing-loop-window"))
+    text = f"and was fenced {len(fenced)} times within {window} (fencing-loop-limit): it is fenced again in" \
+           f" {span(left_ms)}; nothing of it is recovered before"
+    at_once = f"at once: crm fencing cleanup {status.name}"
+    return Wait(text, f"find out why it is lost so often; {at_once}; or {by_hand(status)}")
 
 
 def wait_for_unfencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None:
@@ -54,6 +73,23 @@ def wait_for_unfencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | No
     next_one = _next_attempt(cib, status, attempts, last, now)
     text = f"{_devices(last)} failed {attempts} times to let it in (unfencing){_detail(last)}; {next_one}"
     return Wait(text, "correct the device; the next attempt comes by itself")
+
+
+def wait_for_correction(cib: Cib, resource: ResourceId, node: NodeName, now: WallTime) -> Wait | None:
+    """Say why a resource whose stop failed is left alone instead of its node being fenced; None: it is not."""
+    if not fencing_cover.is_enabled(cib) or not fencing_cover.levels_of(cib, node):
+        return None
+    limits = FencingLimits.of(cib, now, ClusterProperties(cib.configuration))
+    for name in recorded_names(cib.status.nodes[node], resource):
+        history = cib.status.nodes[node].histories.get(name)
+        record = newest_failure(history) if history is not None else None
+        if record is None or record.operation != ActionName.STOP:
+            continue
+        held = limits.objection(node, failed_operation(name, record), record.run_at)
+        if held:
+            remedy = f"correct what its stop needs, then: crm resource cleanup {resource} {node}"
+            return Wait(f"; it is left alone there since {node} is not fenced for it: {held}", remedy)
+    return None
 
 
 def by_hand(status: NodeStatus) -> str:

@@ -11,7 +11,9 @@ from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import effective
 from haclusterd.model.fencing import FenceAction, FenceOutcome, FencingRecord, ProofState
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
+from haclusterd.model.properties import ClusterProperties
 from haclusterd.scheduler.fencing_capability import (
     executors_of,
     fencing_levels,
@@ -24,6 +26,8 @@ BACKOFF_FIRST_MS = 1000
 BACKOFF_MAX_MS = 30_000
 QUICK_ATTEMPTS = 2
 """So many attempts follow each other at once; later ones wait, twice as long each time."""
+LOOP_PAUSES_MS = (60_000, 600_000)
+"""Between two fencings of a node that is fenced again and again: the first pause, which doubles, and the longest."""
 _ENDS = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED, FenceOutcome.UNFENCED)
 _ASKING = (ActionName.START, ActionName.MONITOR)
 
@@ -67,6 +71,32 @@ def pause_ms(attempts: int, quick_until: int) -> int:
     if attempts < QUICK_ATTEMPTS:
         return 0
     return min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS << min(10, attempts - QUICK_ATTEMPTS))
+
+
+def fenced_lately(cib: Cib, node: NodeName, now: WallTime) -> list[FencingRecord]:
+    """Return the fencings of a node within `fencing-loop-window`, oldest first."""
+    since = now - ClusterProperties(cib.configuration).duration_ms("fencing-loop-window")
+    return [
+        record
+        for record in cib.status.fencing_history
+        if record.target == node and record.outcome is FenceOutcome.FENCED and record.ended_at >= since
+    ]
+
+
+def loop_pause_ms(cib: Cib, status: NodeStatus, now: WallTime) -> int:
+    """Return how long the fencing of a node is to wait because it was fenced so often; 0: not at all.
+
+    Two nodes that fence each other in turn, or one that is lost soon after each boot, would go on for ever. While it
+    waits the node counts as lost, and nothing of it starts on another node; if it boots and joins meanwhile, the boot
+    proves that what ran there has ended. What a person wants fenced does not wait.
+    """
+    limit = ClusterProperties(cib.configuration).integer("fencing-loop-limit")
+    fenced = fenced_lately(cib, status.name, now)
+    if not limit or status.is_fence_requested or len(fenced) < limit:
+        return 0
+    first, longest = LOOP_PAUSES_MS
+    pause = min(longest, first << min(10, len(fenced) - limit))
+    return max(0, min(pause, fenced[-1].ended_at + pause - now))
 
 
 def least_tried(cib: Cib, target: NodeName, levels: Sequence[Level], failed: Sequence[FencingRecord]) -> Level:

@@ -17,6 +17,7 @@ from haclusterd.machines.fence_choice import (
     failures_of,
     least_tried,
     levels_for,
+    loop_pause_ms,
     pause_ms,
     unfencing_levels_for,
 )
@@ -73,6 +74,8 @@ class FencingDirector:
         """When this DC saw each recorded fencing first, named by when it was recorded."""
         self._retry_at: dict[NodeName, tuple[FenceKey, Instant]] = {}
         """For each node: after which failed attempt, until when the next waits."""
+        self._held_until: dict[tuple[NodeName, WallTime], Instant] = {}
+        """For each loss of a node: until when its fencing waits because there were so many."""
         self._told: set[tuple[NodeName, str]] = set()
         self._watchdogs = WatchdogWait(timing, rules=rules)
         self._orders = 0
@@ -187,6 +190,8 @@ class FencingDirector:
         attempts = attempts_of(failed)
         wait_ms = pause_ms(attempts, properties.integer("fencing-max-attempts"))
         wait_until = self._wait_until(status.name, failed[-1].key, wait_ms, moment) if failed else moment.now
+        if not failed and not is_unfencing:
+            wait_until = self._loop_pause_until(cib, status, moment)
         if moment.now < wait_until:
             self._wake_at = min(self._wake_at, wait_until)
             return ()
@@ -215,8 +220,22 @@ class FencingDirector:
             reason=wanted.unfencings[status.name] if is_unfencing else status.detail,
             others=level[1:],
             delay_ms=delay_ms,
+            causes=status.causes,
         )
         return (Propose(f"fence:{status.name}", IssueFence(order)),)
+
+    def _loop_pause_until(self, cib: Cib, status: NodeStatus, moment: Moment) -> Instant:
+        """Return until when a node waits that was fenced again and again; decided when this DC sees its loss.
+
+        Whatever happens to the wall clock, it is no longer than that.
+        """
+        if not loop_pause_ms(cib, status, moment.wall):
+            return moment.now
+        loss = (status.name, status.since)
+        if loss not in self._held_until:
+            self._held_until = {known: until for known, until in self._held_until.items() if known[0] != status.name}
+            self._held_until[loss] = after(moment.now, loop_pause_ms(cib, status, moment.wall))
+        return self._held_until[loss]
 
     def _wait_until(self, node: NodeName, newest: FenceKey, wait_ms: int, moment: Moment) -> Instant:
         known = self._retry_at.get(node)

@@ -451,7 +451,7 @@ class TransitionMachine:
         status = cib.status.nodes.get(action.node) if action.node is not None else None
         if status is None or status.state is not NodeState.ONLINE:
             return ()
-        command = Lost(status.name, status.incarnation, self._term, action.reason)
+        command = Lost(status.name, status.incarnation, self._term, action.reason, causes=action.causes)
         return (Propose(f"lost:{status.name}:{status.incarnation}:{self._term}", command),)
 
     def _order(self, cib: Cib, action: GraphAction, moment: Moment) -> Order | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from haclusterd.model.configuration import Configuration
-from haclusterd.model.fencing import DeviceProof, FenceOrder, FencingRecord
+from haclusterd.model.fencing import DeviceProof, FailedOperation, FenceOrder, FencingRecord
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
@@ -75,6 +75,8 @@ class NodeStatus:
     """When `state` was entered."""
     detail: str = ""
     """Why it is lost."""
+    causes: tuple[FailedOperation, ...] = ()
+    """Of one that is lost though it was heard: the failures for which it is fenced."""
     fenced_incarnation: Incarnation | None = None
     """The newest incarnation whose death is recorded."""
     is_fence_requested: bool = False

@@ -41,6 +41,17 @@ class FenceOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class FailedOperation:
+    """A failure because of which a node that is heard is fenced."""
+
+    resource: ResourceId
+    """The primitive, without the number of an instance."""
+    operation: str
+    ending: str
+    """`timeout`, or its exit code in words."""
+
+
+@dataclass(frozen=True, slots=True)
 class FenceOrder:
     """One attempt to fence, or to let in (`on`), one incarnation of one node with one level of devices, by one node."""
 
@@ -62,6 +73,8 @@ class FenceOrder:
     """The further devices of a level of the topology: all of them, with `device`, must succeed."""
     delay_ms: int = 0
     """How long off and reboot wait beside the device's own delays (`priority-fencing-delay`)."""
+    causes: tuple[FailedOperation, ...] = ()
+    """The failures that led to it; none: the node was not heard, or a person wanted it."""
 
     @property
     def devices(self) -> tuple[ResourceId, ...]:
@@ -85,6 +98,8 @@ class FencingRecord:
     ended_at: WallTime
     reason: str
     others: tuple[ResourceId, ...] = ()
+    causes: tuple[FailedOperation, ...] = ()
+    """The failures that led to it; none: the node was not heard, or a person wanted it."""
     attempt: int = 0
     """Which attempt on this life of the node it was, counted from 1; 0: a person's word."""
 

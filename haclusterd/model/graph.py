@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from haclusterd.model.fencing import FailedOperation
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExitCode, Role
@@ -52,6 +53,8 @@ class GraphAction:
     clone the primitive's own, of a unique one the instance's."""
     notification: str = ""
     """For `notify`: its occasion, as `pre-stop`."""
+    causes: tuple[FailedOperation, ...] = ()
+    """For a fence action on a node that is heard: the failures that led to it."""
     router_node: NodeName | None = None
     """For actions on a Pacemaker Remote or guest node: the member whose daemon carries it out."""
 

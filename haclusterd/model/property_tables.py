@@ -40,6 +40,15 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("fencing-max-attempts", ValueType.INTEGER, "10",
         "After how many failures fencing of a node is tried every 30 seconds only; it goes on while the node is lost.",
         aliases=("stonith-max-attempts",), minimum=1),
+    Row("fencing-loop-limit", ValueType.INTEGER, "3",
+        "How often one node is fenced within fencing-loop-window for operations that failed there; later failures block"
+        " the resource there instead. A node fenced so often for any reason waits 1 to 10 minutes between fencings. "
+        "0: no limit.", minimum=0),
+    Row("fencing-failure-limit", ValueType.INTEGER, "1",
+        "How many nodes are fenced within fencing-loop-window for the same failure of the same resource; where it fails"
+        " again, the resource is blocked instead. 0: no limit.", minimum=0),
+    Row("fencing-loop-window", ValueType.DURATION, "1h", "Within which time fencings count towards these limits.",
+        minimum=60_000),
     Row("startup-fencing", ValueType.BOOLEAN, "true", "Fence members that are not seen after the cluster forms."),
     Row("concurrent-fencing", ValueType.BOOLEAN, "true", "Whether several nodes may be fenced at once.",
         live=("true",)),

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgpack
 
+from haclusterd.model.fencing import FailedOperation
 from haclusterd.model.graph import ActionKind, GraphAction, Plan, TransitionGraph
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
@@ -71,7 +72,7 @@ class PlanReader:
     def _action(self, written: list[Any]) -> GraphAction:
         (number, kind, name, resource, node, inputs, interval_ms, agent, parameters, meta, timeout_ms, start_delay_ms,
          target_exit_code, digest, devices, reason, priority, incarnation, is_probe, instance, notification,
-         router_node) = written  # fmt: skip
+         router_node, causes) = written  # fmt: skip
         return GraphAction(
             id=number,
             kind=ActionKind(kind),
@@ -95,6 +96,7 @@ class PlanReader:
             instance=instance,
             notification=notification,
             router_node=router_node,
+            causes=tuple(FailedOperation(*each) for each in causes),
         )
 
 
@@ -138,6 +140,7 @@ class _Writer:
             action.instance,
             action.notification,
             action.router_node,
+            [[each.resource, each.operation, each.ending] for each in action.causes],
         ]
 
     def _agent(self, agent: AgentReference) -> int:

@@ -11,6 +11,7 @@ from enum import Enum, IntEnum
 
 from haclusterd.model.cluster import NodeState, NodeStatus
 from haclusterd.model.configuration import AttributeSet, Operation, Primitive
+from haclusterd.model.fencing import FailedOperation
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
@@ -104,7 +105,7 @@ class Node:
 
     __slots__ = (
         "are_probes_allowed", "assigned", "attributes", "base_score", "connection", "devices",
-        "fence_reason", "health", "incarnation", "is_bundle_node", "is_controller", "is_fail_standby",
+        "fence_causes", "fence_reason", "health", "incarnation", "is_bundle_node", "is_controller", "is_fail_standby",
         "is_fence_delayed", "is_maintenance", "is_never_seen", "is_online", "is_pending", "is_remote_fenced",
         "is_seen", "is_shutting_down", "is_standby", "is_unclean", "kind", "must_be_reset", "name", "power", "priority",
         "resources_assigned", "running", "status", "utilization",
@@ -149,6 +150,8 @@ class Node:
         """A container of a bundle: nothing but what is in the bundle may run there."""
         self.is_controller = False
         self.fence_reason = ""
+        self.fence_causes: list[FailedOperation] = []
+        """The failures for which it is to be fenced though it is heard."""
         self.devices: tuple[ResourceId, ...] = ()
         self.power = NO_POWER
         self.resources_assigned = 0

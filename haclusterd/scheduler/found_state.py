@@ -7,6 +7,7 @@ restart, as the operation that failed says. Source: Pacemaker Explained, "Operat
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.entities import Node, Resource
+from haclusterd.scheduler.fencing_limits import FencingLimits
 from haclusterd.scheduler.operation_settings import OnFail
 from haclusterd.scheduler.replay import Replay
 from haclusterd.scheduler.running import mark_running
@@ -16,8 +17,10 @@ from haclusterd.scheduler.settings import Settings
 class FoundStates:
     """Applies what replays have found."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, limits: FencingLimits) -> None:
+        """`limits` are told which nodes are to be fenced for failures."""
         self._settings = settings
+        self._limits = limits
         self._containers: list[Resource] = []
 
     def apply(self, resource: Resource, node: Node, replay: Replay) -> None:
@@ -29,6 +32,9 @@ class FoundStates:
             self._fence_unreachable(resource, node)
         on_fail = OnFail.IGNORE if node.is_unclean else replay.on_fail
         self._react(resource, node, on_fail, replay.failed_words, is_active=is_active)
+        if replay.fenced_for and (on_fail is OnFail.FENCE or node.name in self._limits.wanted):
+            node.fence_causes.extend(replay.fenced_for)
+            self._limits.wanted.setdefault(node.name, []).extend(replay.fenced_for)
         connected = resource.remote_node
         if resource.is_failed and connected is not None and connected.is_unclean:
             connected.is_seen = True

@@ -15,6 +15,8 @@ from haclusterd.scheduler.settings import Settings
 REDUCED_UP_TO = 4000
 """Larger graphs keep their redundant inputs: to find those takes a bit for each pair of actions."""
 
+MAX_CAUSES = 50
+"""Failures that are named with one fencing."""
 _FENCE_PRIORITY = 1_000_000
 
 
@@ -91,6 +93,7 @@ def _fence(action: Action, settings: Settings) -> dict[str, object]:
         "reason": reason_of(action),
         "priority": _FENCE_PRIORITY,
         "target_incarnation": action.node.incarnation,
+        "causes": tuple(action.node.fence_causes[:MAX_CAUSES]),
     }
 
 

@@ -5,11 +5,13 @@ node; what it finds is applied by `found_state`. What a record says about other 
 is the business of `migration_history`.
 """
 
+from haclusterd.model.fencing import FailedOperation
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode, Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.entities import Inventory, Node, Resource
 from haclusterd.scheduler.failures import Failures, to_ban
+from haclusterd.scheduler.fencing_limits import FencingLimits, failed_operation
 from haclusterd.scheduler.migration_history import MigrationHistory
 from haclusterd.scheduler.operation_settings import OnFail, resolve_on_fail
 from haclusterd.scheduler.settings import Settings
@@ -43,8 +45,8 @@ class Replay:
     """The state of one resource on one node after each record."""
 
     __slots__ = (
-        "_failures", "_history", "_inventory", "_node", "_resource", "_settings", "active_role", "expired_recurring",
-        "failed_words", "is_bundled", "last_failure", "on_fail", "role",
+        "_failures", "_history", "_inventory", "_limits", "_node", "_resource", "_settings", "active_role",
+        "expired_recurring", "failed_words", "fenced_for", "is_bundled", "last_failure", "on_fail", "role",
     )  # fmt: skip
 
     def __init__(
@@ -56,7 +58,10 @@ class Replay:
         inventory: Inventory,
         failures: Failures,
         settings: Settings,
+        limits: FencingLimits | None = None,
     ) -> None:
+        """`limits`: what may keep a node from being fenced for a failure; None: nothing."""
+        self._limits = limits
         self._resource = resource
         self._node = node
         self._history = history
@@ -70,6 +75,8 @@ class Replay:
         self.on_fail = OnFail.IGNORE
         self.last_failure: OperationRecord | None = None
         self.failed_words = ""
+        self.fenced_for: list[FailedOperation] = []
+        """The failures that demand fencing."""
         self.expired_recurring: set[int] = set()
         """Intervals of monitors whose failure since the newest start has expired: they are to be scheduled anew."""
 
@@ -249,6 +256,8 @@ class Replay:
         resource, node = self._resource, self._node
         on_fail = resolve_on_fail(resource, record.operation, record.interval_ms, node, self._settings)
         words = f"failed {record.operation} on {node.name}{_reason(record)}"
+        if on_fail is OnFail.FENCE and self._limits is not None and node.is_online and not node.is_remote:
+            on_fail, words = self._limited(record, words)
         if status is ExecutionStatus.NOT_INSTALLED:
             if on_fail is OnFail.IGNORE:
                 on_fail = OnFail.BAN
@@ -268,6 +277,17 @@ class Replay:
         self._take_failed_state(record, code, on_fail)
         self._restrict_next_role(record, on_fail, words)
         self._ban_if_hard(status, words)
+
+    def _limited(self, record: OperationRecord, words: str) -> tuple[OnFail, str]:
+        """Return what a failure that demands fencing leads to: where that may not be, the resource is left alone."""
+        assert self._limits is not None
+        failed = failed_operation(self._resource.recorded_as, record)
+        held = self._limits.objection(self._node.name, failed, record.run_at)
+        if held:
+            remedy = f"crm resource cleanup {self._resource.id} {self._node.name}"
+            return OnFail.BLOCK, f"{words}; {self._node.name} is not fenced for it: {held}; after correction: {remedy}"
+        self.fenced_for.append(failed)
+        return OnFail.FENCE, words
 
     def _take_failed_state(self, record: OperationRecord, code: ExitCode, on_fail: OnFail) -> None:
         resource, operation = self._resource, record.operation

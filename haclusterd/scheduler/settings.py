@@ -47,6 +47,9 @@ class Settings:
     is_unfencing_used: bool
     fencing_action: str
     fencing_timeout_ms: int
+    fencing_loop_limit: int
+    fencing_failure_limit: int
+    fencing_loop_window_ms: int
     is_startup_fencing: bool
     is_fencing_concurrent: bool
     fences_remote_without_quorum: bool
@@ -92,6 +95,9 @@ def unpack_settings(
         is_watchdog_fencing=properties.boolean("watchdog-fencing"),
         fencing_action=properties.text("fencing-action"),
         fencing_timeout_ms=properties.duration_ms("fencing-timeout"),
+        fencing_loop_limit=properties.integer("fencing-loop-limit"),
+        fencing_failure_limit=properties.integer("fencing-failure-limit"),
+        fencing_loop_window_ms=properties.duration_ms("fencing-loop-window"),
         is_startup_fencing=is_fencing_enabled and properties.boolean("startup-fencing"),
         is_fencing_concurrent=properties.boolean("concurrent-fencing"),
         fences_remote_without_quorum=properties.boolean("fence-remote-without-quorum"),

@@ -15,6 +15,7 @@ from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode, Role
 from haclusterd.model.orders import Order
 from haclusterd.scheduler.entities import MIGRATE_FROM, MONITOR, START, STOP, Inventory, Node, NodeKind, Resource
 from haclusterd.scheduler.failures import Failures
+from haclusterd.scheduler.fencing_limits import FencingLimits
 from haclusterd.scheduler.found_state import FoundStates, note_probed
 from haclusterd.scheduler.history_owners import HistoryOwners
 from haclusterd.scheduler.nodes import fencing_power
@@ -48,8 +49,14 @@ class _Unpacker:
         self._failures = failures
         self._settings = settings
         self._owners = HistoryOwners(inventory, settings)
-        self._states = FoundStates(settings)
         self._is_compatible = settings.options.is_pacemaker_compatible
+        limits = FencingLimits(
+            cib, settings.now, settings.fencing_loop_limit, settings.fencing_failure_limit,
+            settings.fencing_loop_window_ms,
+        )  # fmt: skip
+        self._limits = None if self._is_compatible else limits
+        """Pacemaker knows none."""
+        self._states = FoundStates(settings, limits)
         self._taken: set[NodeName] = set()
         self._doubts: dict[NodeName, frozenset[ResourceId]] = {}
         self._power = fencing_power(settings, {node.name: node for node in inventory.nodes if not node.is_remote})
@@ -220,7 +227,8 @@ class _Unpacker:
         assert resource.agent is not None
         known = history or ResourceHistory(resource.recorded_as, resource.agent)
         replay = Replay(
-            resource, node, known, inventory=self._inventory, failures=self._failures, settings=self._settings
+            resource, node, known, inventory=self._inventory, failures=self._failures, settings=self._settings,
+            limits=self._limits,
         )
         records = records_in_order(known)
         if history is not None:

@@ -116,6 +116,7 @@ class Lab(Site):
             f"primitive web {web} {every}",
             "group site vip web",
             "rsc_defaults resource-stickiness=100",
+            "property fencing-loop-limit=0",  # One fault follows another here: that is no loop.
             *self.settings,
         )
         if self.watchdog_ms:

@@ -426,6 +426,51 @@ def test_attempts_without_end_push_no_other_fencing_out_of_the_history() -> None
     assert history[-1].attempt == 150
 
 
+def fenced_times(count: int) -> Dc:
+    """Let n2 have been fenced so often, ten seconds apart, and be lost again."""
+    dc = Dc()
+    for boot in range(2, 2 + count):
+        status = dc.cluster.status(N2)
+        dc.cluster.must(commands.Fenced(N2, status.incarnation, None, FenceOutcome.FENCED, ""))
+        dc.cluster.must(commands.Join(N2, life(N2, boot=boot)))
+        dc.cluster.lose(N2)
+    return dc
+
+
+def step_at(dc: Dc, wall_ms: int) -> None:
+    effects = dc.director.step(dc.cluster.cib, dc.quiet(), moment(dc.now)._replace(wall=WallTime(wall_ms)))
+    dc.cluster.take(effects)
+
+
+@pytest.mark.parametrize(("times", "pause_ms"), [(2, 0), (3, 60_000), (4, 120_000), (9, 600_000)])
+def test_a_node_that_was_fenced_again_and_again_is_fenced_at_growing_intervals(times: int, pause_ms: int) -> None:
+    dc = fenced_times(times)
+    newest = dc.cluster.cib.status.fencing_history[-1].ended_at
+    step_at(dc, newest)
+    assert bool(dc.cluster.cib.status.fence_orders) is (pause_ms == 0)
+    if pause_ms:
+        assert dc.director.deadline() == dc.now + pause_ms
+        dc.now += pause_ms
+        step_at(dc, newest)
+        assert dc.order.target == N2, "whatever became of the wall clock"
+
+
+def test_one_that_lived_for_longer_is_fenced_at_once_however_often_it_was() -> None:
+    dc = fenced_times(3)
+    step_at(dc, dc.cluster.cib.status.fencing_history[-1].ended_at + 60_000)
+    assert dc.order.target == N2
+
+
+def test_forgotten_fencings_do_not_delay_the_next_one() -> None:
+    dc = fenced_times(3)
+    newest = dc.cluster.cib.status.fencing_history[-1].ended_at
+    step_at(dc, newest)
+    assert dc.cluster.cib.status.fence_orders == {}
+    dc.cluster.must(commands.ForgetFencings(N2, "root"))
+    step_at(dc, newest)
+    assert dc.order.target == N2
+
+
 def test_when_whoever_ran_the_agent_is_gone_the_outcome_is_unknown_and_it_is_fenced_again() -> None:
     dc = Dc()
     dc.step()

@@ -1,0 +1,89 @@
+"""Why a node is not fenced for an operation that failed there: where it would end the quorum, or would go on for ever.
+
+A node that is not heard is fenced whatever it costs. One that is heard, and on which only an operation failed, can wait
+for a person when fencing would do more harm: the resource is blocked there instead, as by Pacemaker's `on-fail=block`,
+so no second copy of it can start. The answer follows from the CIB alone. A failure is compared with the fencings of the
+window before it, so that the passing of time does not release what was held.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from haclusterd.model import durations
+from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.fencing import FailedOperation, FenceOutcome, FencingRecord
+from haclusterd.model.history import OperationRecord
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ExecutionStatus
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.quorum import ends_quorum
+
+_DONE = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED)
+
+
+@dataclass(slots=True)
+class FencingLimits:
+    """Judges the fencings that one plan wants for failed operations."""
+
+    cib: Cib
+    now: WallTime
+    loop_limit: int
+    """How many fencings of a node for failed operations there may be in the window; 0: any number."""
+    failure_limit: int
+    """How many nodes may be fenced for the same failure of the same resource in the window; 0: any number."""
+    window_ms: int
+    wanted: dict[NodeName, list[FailedOperation]] = field(default_factory=dict)
+    """Nodes that this plan wants to be fenced, with the failures that lead to it."""
+
+    @classmethod
+    def of(cls, cib: Cib, now: WallTime, properties: ClusterProperties) -> "FencingLimits":
+        """Read the limits."""
+        return cls(
+            cib,
+            now,
+            properties.integer("fencing-loop-limit"),
+            properties.integer("fencing-failure-limit"),
+            properties.duration_ms("fencing-loop-window"),
+        )
+
+    def objection(self, node: NodeName, failed: FailedOperation, failed_at: WallTime) -> str:
+        """Say why a node is not to be fenced for a failure on it; empty when it is."""
+        if node in self.wanted:
+            return ""
+        since = min(failed_at, self.now) - self.window_ms
+        window = durations.render(self.window_ms)
+        recent = [record for record in self.cib.status.fencing_history if _counts(record) and record.issued_at >= since]
+        fenced = [*_same_failure(recent, failed), *self._being_fenced(failed)]
+        if self.failure_limit and len(fenced) >= self.failure_limit:
+            names = ", ".join(dict.fromkeys(fenced))
+            return f"the same failure got {names} fenced within {window} (fencing-failure-limit)"
+        times = sum(record.target == node for record in recent)
+        if self.loop_limit and times >= self.loop_limit:
+            return f"it was fenced {times} times within {window} for failed operations (fencing-loop-limit)"
+        return ends_quorum(self.cib, node, self.wanted)
+
+    def _being_fenced(self, failed: FailedOperation) -> list[NodeName]:
+        """Return the nodes that are lost, or wanted to be, because of the same failure."""
+        lost: Mapping[NodeName, Sequence[FailedOperation]] = {
+            name: status.causes
+            for name, status in sorted(self.cib.status.nodes.items())
+            if status.state is NodeState.LOST
+        }
+        return [name for name, causes in {**lost, **self.wanted}.items() if failed in causes]
+
+
+def failed_operation(resource: ResourceId, record: OperationRecord) -> FailedOperation:
+    """Return what is compared of a failure: which operation of which resource, and how it ended."""
+    is_timeout = record.status is ExecutionStatus.TIMEOUT
+    ending = "timeout" if is_timeout else record.exit_code.name.lower().replace("_", " ")
+    name = resource.rpartition(":")[0] if resource.rpartition(":")[2].isdecimal() else ""
+    return FailedOperation(ResourceId(name or resource), record.operation, ending)
+
+
+def _counts(record: FencingRecord) -> bool:
+    return record.outcome in _DONE and bool(record.causes)
+
+
+def _same_failure(records: Sequence[FencingRecord], failed: FailedOperation) -> list[NodeName]:
+    return [record.target for record in records if failed in record.causes]
