@@ -1,4 +1,8 @@
-"""A host's clocks: CLOCK_BOOTTIME, which starts at the boot and drifts, and a wall clock that jumps."""
+"""A host's clocks: CLOCK_BOOTTIME, which starts at the boot and drifts, and a wall clock that jumps.
+
+A machine that is paused takes its clocks with it or not, as hypervisors do: KVM's own clock stands still while QEMU
+has stopped the machine, the time stamp counter goes on.
+"""
 
 import random
 from collections.abc import Callable
@@ -22,11 +26,28 @@ class BootClock:
         self._read_us = -1
         """The virtual time at which it was read last; within an event it is read again and again."""
         self._shown = Instant(0)
+        self._frozen_us: int | None = None
+        """The virtual time at which it was stopped, while it stands still."""
+
+    def freeze(self) -> None:
+        """Stand still from now on."""
+        if self._frozen_us is None:
+            self.now()
+            self._frozen_us = self._world.now_us
+
+    def thaw(self) -> int:
+        """Go on from where it stood; return for how many virtual microseconds it stood still."""
+        if self._frozen_us is None:
+            return 0
+        stood_us, self._frozen_us = self._world.now_us - self._frozen_us, None
+        self._began_us += stood_us
+        self._read_us = -1
+        return stood_us
 
     def now(self) -> Instant:
         """Return the milliseconds since the boot."""
         now_us = self._world.now_us
-        if now_us != self._read_us:
+        if now_us != self._read_us and self._frozen_us is None:
             self._read_us = now_us
             self._shown = Instant((self._uptime_us + (now_us - self._began_us) * self._rate // MILLION) // MS)
         return self._shown

@@ -102,14 +102,16 @@ def _thread(unit: Unit, *, is_main: bool) -> Life | None:
 
 
 def stall(chance: Chance, nodes: Nodes) -> Fault:
-    """A whole host stands still, as a paused virtual machine."""
+    """A whole host stands still, as a paused virtual machine, with its clocks or without."""
     node = chance.choice(nodes)
+    with_clocks = chance.random() < 0.5
 
     def begin(cluster: Cluster) -> End:
-        cluster.stall(node)
+        cluster.stall(node, with_clocks=with_clocks)
         return lambda: cluster.go_on(node)
 
-    return Drawn(f"{node} stalls", begin, chance.randint(50, 8_000))
+    text = f"{node} stalls{' with its clocks' if with_clocks else ''}"
+    return Drawn(text, begin, chance.randint(50, 8_000))
 
 
 def slow_brain(chance: Chance, nodes: Nodes) -> Fault:

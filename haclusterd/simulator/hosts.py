@@ -218,17 +218,35 @@ class Host:
         self.power_off()
         self.world.after(BOOT_TIME_US, self.power_on)
 
-    def stall(self) -> None:
-        """Stop everything on it for a while, as a paused virtual machine whose clock goes on."""
-        if self.boot is not None:
-            self._say("stalls")
-            self.boot.life.pause()
+    def stall(self, *, with_clocks: bool = False) -> None:
+        """Stop everything on it for a while, as a paused virtual machine.
+
+        `with_clocks`: CLOCK_BOOTTIME and the wall clock stand still meanwhile, and every timer with them; an emulated
+        watchdog too. Otherwise they run on.
+        """
+        boot = self.boot
+        if boot is None:
+            return
+        self._say(f"stalls{' with its clocks' if with_clocks else ''}")
+        if not with_clocks:
+            boot.life.pause()
+            return
+        boot.clock.freeze()
+        boot.life.freeze()
+        if boot.watchdog is not None:
+            boot.watchdog.freeze()
 
     def go_on(self) -> None:
-        """End the stall."""
-        if self.boot is not None:
-            self._say("goes on")
-            self.boot.life.resume()
+        """End the stall, of either kind."""
+        boot = self.boot
+        if boot is None:
+            return
+        self._say("goes on")
+        self.wall.offset_ms -= boot.clock.thaw() // MS
+        if boot.watchdog is not None:
+            boot.watchdog.thaw()
+        boot.life.thaw()
+        boot.life.resume()
 
     def calm_us(self) -> int:
         """Return for how long it has run undisturbed; negative when it does not run as it should."""

@@ -306,9 +306,9 @@ class Cluster:
         for thread in (self.brain_of(node).main_life, self.brain_of(node).raft_life):
             self.hosts[NodeName(node)].brain.unhang(thread)
 
-    def stall(self, node: str) -> None:
-        """Stop a whole host for a while."""
-        self.hosts[NodeName(node)].stall()
+    def stall(self, node: str, *, with_clocks: bool = False) -> None:
+        """Stop a whole host for a while; see `Host.stall`."""
+        self.hosts[NodeName(node)].stall(with_clocks=with_clocks)
 
     def go_on(self, node: str) -> None:
         """End its stall."""

@@ -1,7 +1,8 @@
 """The watchdog device of a simulated host: it resets the host unless it is fed in time.
 
 It counts by a crystal of its own: neither a stalled host nor a drifting clock holds it back. From its expiry to the
-silence of the host passes a moment (pretimeout, the panic path), in which no feed helps any more.
+silence of the host passes a moment (pretimeout, the panic path), in which no feed helps any more. One that a hypervisor
+emulates may count by the machine's own time, and stand still with it (`is_emulated`).
 """
 
 from collections.abc import Callable
@@ -23,12 +24,15 @@ class SimulatedWatchdog:
         self._is_expired = False
         self.is_broken = False
         """A device that takes every feed and never resets anything."""
+        self.is_emulated = False
+        """It stands still while its machine is paused with its clocks."""
         self.due_us = 0
         """When it expires, while it counts."""
         self._world = world
         self._expire = expire
         self._life = Life(world, "watchdog device")
         self._timer: Event | None = None
+        self._frozen_at_us: int | None = None
 
     def feed(self) -> None:
         """Begin the count anew; the first feed begins it."""
@@ -43,6 +47,19 @@ class SimulatedWatchdog:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def freeze(self) -> None:
+        """Its machine is paused, with its clocks."""
+        if self.is_emulated:
+            self._frozen_at_us = self._world.now_us
+            self._life.freeze()
+
+    def thaw(self) -> None:
+        """Its machine goes on."""
+        if self._frozen_at_us is not None:
+            self.due_us += self._world.now_us - self._frozen_at_us
+            self._frozen_at_us = None
+        self._life.thaw()
 
     def _expired(self) -> None:
         self._timer = None

@@ -94,10 +94,10 @@ class World:
         """Run events up to `when_us`; stop early, and return True, when `is_done` holds after an event."""
         if is_done is not None and is_done():
             return True
-        heap, pop = self._heap, heapq.heappop
+        pop = heapq.heappop
         at_this_instant = 0
-        while heap and heap[0][0] <= when_us:
-            when, _, event = pop(heap)
+        while self._heap and self._heap[0][0] <= when_us:
+            when, _, event = pop(self._heap)
             call, life = event.call, event.life
             if call is None or (life is not None and not life.is_running and not life.admits(event)):
                 continue
@@ -116,6 +116,15 @@ class World:
                 return True
         self.now_us = when_us
         return False
+
+    def take_out(self, is_of: Callable[["Life"], bool]) -> list[tuple[int, Event]]:
+        """Take the events of some lives out; return them in order, each with the virtual time that it still had."""
+        taken = [item for item in self._heap if item[2].life is not None and is_of(item[2].life)]
+        if taken:
+            numbers = {number for _, number, _ in taken}
+            self._heap = [item for item in self._heap if item[1] not in numbers]
+            heapq.heapify(self._heap)
+        return [(when_us - self.now_us, event) for when_us, _, event in sorted(taken, key=lambda item: item[:2])]
 
     def _push(self, when_us: int, event: Event) -> None:
         self._sequence += 1
@@ -138,6 +147,8 @@ class Life:
         """It is alive, and neither it nor a life around it is paused."""
         self._is_paused = False
         self._held: list[Event] = []
+        self._frozen: list[tuple[int, Event]] | None = None
+        """What was to happen when it was frozen, in order; None while it is not."""
         self._inner: list[Life] = []
         self._at_end: list[Call] = []
         self.when_it_raises: Callable[[Exception], bool] | None = None
@@ -206,6 +217,27 @@ class Life:
         self._is_paused = False
         self._judge_running()
         self._release()
+
+    def freeze(self) -> None:
+        """Stop it and its time: what was to happen later happens after `thaw` with the delay that it still had."""
+        if self._frozen is None:
+            self._frozen = self.world.take_out(self.is_around)
+            self.pause()
+
+    def thaw(self) -> None:
+        """Let it go on where it was; harmless when it is not frozen."""
+        frozen, self._frozen = self._frozen, None
+        for left_us, event in frozen or ():
+            self.world._push(self.world.now_us + left_us, event)
+        if frozen is not None:
+            self.resume()
+
+    def is_around(self, life: "Life") -> bool:
+        """Tell whether a life is this one, or one within it."""
+        inner: Life | None = life
+        while inner is not None and inner is not self:
+            inner = inner._within
+        return inner is self
 
     def _judge_running(self) -> None:
         is_around_running = self._within is None or self._within.is_running
