@@ -23,7 +23,7 @@ from haclusterd.adapters.control_admission import (
 )
 from haclusterd.adapters.refusals import Refusals
 from haclusterd.model.requests import Progress, Request, Response
-from haclusterd.protocol.control import FrameBuffer, Malformed, decode, encode, told
+from haclusterd.protocol.control import EncodedResponse, FrameBuffer, Malformed, decode, encode, told
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
 
@@ -34,7 +34,7 @@ REQUESTS_OF_CONNECTION_MAX = 8
 """Requests of one connection that are carried out at once; more are told to try again."""
 _log = logging.getLogger(__name__)
 
-Answer = Callable[[Progress | Response], None]
+Answer = Callable[[Progress | Response | EncodedResponse], None]
 HangUp = Callable[[], None]
 Handle = Callable[[Request, PeerCredentials, Answer], HangUp]
 """Carries out a request; what it returns is called when the client has gone before the answer."""
@@ -193,9 +193,9 @@ class _Conversation:
         self._serial += 1
         serial, is_answered = self._serial, False
 
-        def answer(message: Progress | Response) -> None:
+        def answer(message: Progress | Response | EncodedResponse) -> None:
             nonlocal is_answered
-            if isinstance(message, Response):
+            if not isinstance(message, Progress):
                 is_answered = True
                 self._open.pop(serial, None)
             self._answer(message)
@@ -204,7 +204,7 @@ class _Conversation:
         if not is_answered:
             self._open[serial] = hang_up
 
-    def _answer(self, message: Progress | Response) -> None:
+    def _answer(self, message: Progress | Response | EncodedResponse) -> None:
         if self._writer.is_closing():
             return
         if self._writer.transport.get_write_buffer_size() > ANSWER_BYTES_MAX or (
@@ -212,7 +212,7 @@ class _Conversation:
         ):
             self._writer.transport.abort()
             return
-        self._writer.write(encode(message))
+        self._writer.write(message.frame if isinstance(message, EncodedResponse) else encode(message))
 
     def _unread_by_user(self) -> int:
         uid = self._credentials.uid

@@ -99,5 +99,5 @@ def _blocks(owner: Primitive | Template) -> tuple[AttributeSet, ...]:
 VERBS = (
     Verb("cluster.backup", backup, Permission.ADMINISTER, "Give what another cluster can be made of", (
         Argument("secrets", Kind.FLAG, "secrets too"),
-    )),
+    ), only_tells=True),
 )  # fmt: skip

@@ -14,7 +14,7 @@ from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.names import find_node
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import NodeName
@@ -165,5 +165,5 @@ VERBS = (
     Verb("cluster.certificates", certificates, Permission.ADMINISTER, "Show certificates; renew, revoke one", (
         Argument("action", Kind.WORD, "what to do", choices=("show", "renew", "revoke")),
         Argument("node", Kind.WORD, "a node, or a fingerprint"),
-    )),
+    ), cost=Cost.LIGHT),
 )  # fmt: skip

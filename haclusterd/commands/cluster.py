@@ -9,7 +9,7 @@ from haclusterd.commands.names import node_names
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status import node_data
 from haclusterd.commands.ticket import ticket_names
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.machines.stop_plan import stop_timeout_ms
 from haclusterd.model import timing
 from haclusterd.model.cluster import Cib, Member
@@ -151,7 +151,8 @@ VERBS = (
     Verb("cluster.names", names, Permission.READ, "List names, for completion", (
         Argument("kind", Kind.WORD, "what is looked for: versions and transitions are listed only when it says so"),
     )),
-    Verb("cluster.export", export, Permission.ADMINISTER, "Give the whole state, secrets included"),
-    Verb("cluster.members", members, Permission.READ, "Show who belongs to the cluster and who is heard"),
-    Verb("cluster.timing", timers, Permission.READ, "Show every timer and what it follows from"),
+    Verb("cluster.export", export, Permission.ADMINISTER, "Give the whole state, secrets included", only_tells=True),
+    Verb("cluster.members", members, Permission.READ, "Show who belongs to the cluster and who is heard",
+         cost=Cost.LIGHT),
+    Verb("cluster.timing", timers, Permission.READ, "Show every timer and what it follows from", cost=Cost.LIGHT),
 )

@@ -11,7 +11,7 @@ from haclusterd.commands.configure_view import ids_of, masked, part_of
 from haclusterd.commands.context import Context
 from haclusterd.commands.deletion import delete as without_objects
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.commands.verify import verify as verify_configuration
 from haclusterd.formats.cib_xml import write_configuration
 from haclusterd.formats.crm_syntax import Arrangement
@@ -256,5 +256,5 @@ VERBS = (
     )),
     Verb("configure.get_property", get_property, Permission.READ, "Show cluster properties with their values", (
         Argument("names", Kind.WORDS, "which; left out: all"),
-    )),
+    ), cost=Cost.LIGHT),
 )  # fmt: skip

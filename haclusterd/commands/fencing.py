@@ -13,7 +13,7 @@ from haclusterd.commands.injection import node_down
 from haclusterd.commands.names import find_node, node_names
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning import describe_action, plan, real_actions
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.machines.fencer import delay_bounds_ms
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Primitive, effective
@@ -240,15 +240,17 @@ HEARD_LATELY_MS = 10_000
 
 VERBS = (
     Verb("fencing.list", show, Permission.READ, "Show what can fence each node, and what is proven", (_ANY_NODE,)),
-    Verb("fencing.history", history, Permission.READ, "Show what was fenced, and what is being fenced", (_ANY_NODE,)),
+    Verb("fencing.history", history, Permission.READ, "Show what was fenced, and what is being fenced", (_ANY_NODE,),
+         cost=Cost.LIGHT),
     Verb("fencing.topology", topology, Permission.READ, "Show the levels of devices", (_ANY_NODE,)),
-    Verb("fencing.plan", plan_fencing, Permission.READ, "Show what would happen if a node died now", (_NODE,)),
+    Verb("fencing.plan", plan_fencing, Permission.READ, "Show what would happen if a node died now",
+         (_NODE,), cost=Cost.LONG),
     Verb("fencing.test", node.fence, Permission.ADMINISTER, "Fence a node for real, to prove its device",
          (_NODE, node.TOLERANCE)),
     Verb("fencing.cleanup", cleanup, Permission.OPERATE, "Forget ended fencings, so that failed ones are tried again",
-         (_ANY_NODE,)),
+         (_ANY_NODE,), cost=Cost.LIGHT),
     Verb("fencing.confirm", confirm, Permission.ADMINISTER, "Say that a lost node is down", (
         _NODE,
         Argument("has_checked", Kind.FLAG, "somebody has looked that it is powered off"),
-    )),
+    ), cost=Cost.LIGHT),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context, Event
 from haclusterd.commands.names import find_node, find_resource, parts_of
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model import durations
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
@@ -91,5 +91,5 @@ VERBS = (
         Argument("since", Kind.WORD, "how far back, as in 10min, or from when, as in 2026-06-01T12:00:00Z"),
         Argument("until", Kind.WORD, "the same for the end"),
         Argument("limit", Kind.INTEGER, "how many, newest first", minimum=1, maximum=MAX_LIMIT),
-    )),
+    ), cost=Cost.LONG),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from haclusterd.commands.arguments import Arguments
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import Comparison, HistorySummary, Span
 from haclusterd.reports.codes import Code
@@ -105,5 +105,5 @@ def _some(items: Iterable[object]) -> str:
 
 
 VERBS = (
-    Verb("history.check", checked, Permission.READ, "Compare the histories of all nodes"),
+    Verb("history.check", checked, Permission.READ, "Compare the histories of all nodes", cost=Cost.LONG),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from haclusterd.cib.changes import ChangeKind
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context, Event, Past
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import HistoryQuery
 from haclusterd.reports.codes import Code
@@ -132,5 +132,5 @@ def newest_transitions(past: Past) -> list[str]:
 VERBS = (
     Verb("history.transition", transition, Permission.READ, "Show what a transition did, and why", (
         Argument("transition", Kind.WORD, "TERM.NUMBER, or the newest of that NUMBER; left out: the newest"),
-    )),
+    ), cost=Cost.LONG),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from haclusterd.commands.change import change
 from haclusterd.commands.configure_view import masked
 from haclusterd.commands.context import Context, ListedVersion, Versions
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.formats.crm_syntax import Arrangement
 from haclusterd.formats.crm_syntax import show as show_crm
 from haclusterd.model.configuration import Configuration
@@ -173,16 +173,16 @@ VERBS = (
     Verb("history.config", listed, Permission.READ, "List the versions of the configuration", (
         Argument("author", Kind.WORD, "only by this author"),
         Argument("limit", Kind.INTEGER, "how many, newest first", minimum=1, maximum=MAX_LIMIT),
-    )),
+    ), cost=Cost.LONG),
     Verb("history.show", shown, Permission.READ, "Show a version of the configuration", (
         _number("version", "which version"),
         Argument("secrets", Kind.FLAG, "do not hide secrets"),
-    )),
+    ), cost=Cost.LONG),
     Verb("history.diff", compared, Permission.READ, "Show what differs between two versions", (
         _number("old", "the older version"),
         _number("new", "the newer version; left out: the present one", is_required=False),
-    )),
+    ), cost=Cost.LONG),
     Verb("configure.rollback", rollback, Permission.ADMINISTER, "Make the configuration what it was in a version", (
         _number("version", "which version"),
-    )),
+    ), cost=Cost.LONG),
 )  # fmt: skip

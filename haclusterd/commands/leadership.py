@@ -5,7 +5,7 @@ from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.names import find_node
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
@@ -60,5 +60,5 @@ def _objection(cib: Cib, name: NodeName) -> str:
 VERBS = (
     Verb("cluster.transfer_leader", transfer_leader, Permission.OPERATE, "Let another voter lead", (
         Argument("node", Kind.WORD, "who; left out: another one that can"),
-    )),
+    ), cost=Cost.LIGHT),
 )  # fmt: skip

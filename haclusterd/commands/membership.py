@@ -14,7 +14,7 @@ from haclusterd.commands.certificates import fingerprint_of
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.names import find_node
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.enrolment import InvitationTerms
@@ -294,16 +294,16 @@ VERBS = (
         Argument("port", Kind.INTEGER, "where to listen for it", minimum=1, maximum=65535),
         Argument("authority", Kind.WORD, "the directory of the authority's key"),
         Argument("withdraw", Kind.FLAG, "take back all invitations of this node"),
-    )),
+    ), cost=Cost.LIGHT),
     Verb("cluster.remove", remove, Permission.ADMINISTER, "Let a node leave for good", (
         Argument("node", Kind.WORD, "which", is_required=True),
-    )),
+    ), cost=Cost.LIGHT),
     Verb("cluster.address", address, Permission.ADMINISTER, "Let a node be reached elsewhere", (
         Argument("node", Kind.WORD, "which", is_required=True),
         Argument("addresses", Kind.WORD, "HOST:PORT, with commas", is_required=True),
-    )),
+    ), cost=Cost.LIGHT),
     Verb("cluster.vote", vote, Permission.ADMINISTER, "Give a member a vote, or take it", (
         Argument("node", Kind.WORD, "which", is_required=True),
         Argument("state", Kind.WORD, "whether it has one", is_required=True, choices=("on", "off")),
-    )),
+    ), cost=Cost.LIGHT),
 )  # fmt: skip

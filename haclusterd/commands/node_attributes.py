@@ -5,6 +5,7 @@ Agents publish through these what they know of a node: promotion scores, reachab
 dampened one is answered at once. Of the two lifetimes, the one until reboot wins where both are set.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from haclusterd.cib.commands import SetTransientAttribute
@@ -14,7 +15,7 @@ from haclusterd.commands.change import change
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, node_names
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model.configuration import NodeEntry, effective
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
@@ -109,6 +110,11 @@ def _for_ever(context: Context, node: NodeName) -> dict[str, str]:
     return {} if entry is None else dict(effective(entry.attributes))
 
 
+def _cost(arguments: Mapping[str, Json]) -> Cost:
+    """What lasts only until the node restarts is not part of the configuration, which is judged as a whole."""
+    return Cost.WHOLE if arguments.get("lifetime") == FOREVER else Cost.LIGHT
+
+
 VERBS = (
     Verb("node.attributes", show, Permission.READ, "Show node attributes by lifetime", (
         _NODE,
@@ -124,5 +130,5 @@ VERBS = (
         _LIFETIME,
         Argument("dampen_ms", Kind.INTEGER, "write it once nothing newer came for so long",
                  maximum=LONGEST_DAMPENING_MS),
-    )),
+    ), cost=_cost),
 )  # fmt: skip

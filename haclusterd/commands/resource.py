@@ -16,7 +16,7 @@ from haclusterd.commands.planning import settled
 from haclusterd.commands.resource_settings import TARGET_ROLE, with_meta
 from haclusterd.commands.resource_state import active_nodes, base_of, failures, is_stopped, recorded_names
 from haclusterd.commands.status import resource_data
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration, effective
 from haclusterd.model.ids import ResourceId
@@ -178,7 +178,7 @@ VERBS = (
         _RESOURCE,
         Argument("node", Kind.WORD, "where to; left out: away from where it runs"),
         Argument("constraint", Kind.FLAG, "keep the constraint after the move"),
-    )),
+    ), cost=Cost.LONG),
     Verb("resource.ban", moving.ban, Permission.OPERATE, "Keep a resource away from a node until `clear`", (
         _RESOURCE,
         Argument("node", Kind.WORD, "which node; left out: where it runs"),
@@ -192,6 +192,7 @@ VERBS = (
     Verb("resource.why", explanation.why, Permission.READ, "Say why a resource runs where it runs, or why not", (
         _RESOURCE,
         Argument("node", Kind.WORD, "why not on this node"),
-    )),
-    Verb("resource.scores", explanation.scores, Permission.READ, "Show scores with all their parts", (_SOME,)),
+    ), cost=Cost.LONG),
+    Verb("resource.scores", explanation.scores, Permission.READ, "Show scores with all their parts",
+         (_SOME,), cost=Cost.LONG),
 )  # fmt: skip

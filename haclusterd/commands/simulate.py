@@ -10,7 +10,7 @@ from haclusterd.commands.injection import SUPPOSITIONS, suppose
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning import as_pacemaker, plan
 from haclusterd.commands.simulation_document import SimulationDocument
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.formats.cib_xml import CibReading, read_cib
 from haclusterd.formats.cib_xml_tree import MAX_LENGTH
 from haclusterd.model.instants import WallTime
@@ -94,5 +94,5 @@ VERBS = (
         Argument("ticket", Kind.WORDS, "tickets supposed to be granted, revoked, standby or active: NAME=STATE"),
         Argument("set", Kind.WORDS, "properties supposed to have other values: NAME=VALUE"),
         Argument("quorum", Kind.WORD, "whether there is a quorum", choices=("present", "lost")),
-    )),
+    ), cost=Cost.LONG),
 )  # fmt: skip

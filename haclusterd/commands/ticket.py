@@ -9,7 +9,7 @@ from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning import settled
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model.cluster import TicketState
 from haclusterd.model.configuration import TicketConstraint
 from haclusterd.model.json_value import Json
@@ -113,7 +113,7 @@ def _objection(context: Context, state: TicketState, change: TicketChange) -> st
 VERBS = (
     Verb("ticket.show", show, Permission.READ, "Show tickets and what needs them", (
         Argument("ticket", Kind.WORD, "which ticket; left out: all"),
-    )),
+    ), cost=Cost.LIGHT),
     Verb("ticket.change", change_ticket, Permission.OPERATE, "Grant a ticket to this cluster, or take it away", (
         Argument("ticket", Kind.WORD, "which ticket", is_required=True),
         Argument("action", Kind.WORD, "what to do", is_required=True, choices=tuple(TicketChange)),

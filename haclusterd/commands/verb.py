@@ -1,12 +1,13 @@
-"""What a verb is: a name, a pure function, a permission, and the schema of its arguments."""
+"""What a verb is: a name, a pure function, a permission, its cost, and the schema of its arguments."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from haclusterd.commands.arguments import Argument, Arguments
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
+from haclusterd.model.json_value import Json
 
 VerbFunction = Callable[[Context, Arguments], Outcome]
 
@@ -21,6 +22,17 @@ class Permission(StrEnum):
     """Change the configuration; fence."""
 
 
+class Cost(StrEnum):
+    """How long a verb takes, which decides where it is run; docs/design/0010-requests.md, "Where a verb is run"."""
+
+    LIGHT = "light"
+    """A few milliseconds at most, however large the cluster is."""
+    WHOLE = "whole"
+    """Grows with the configuration and the status: it shows, judges or changes them as a whole."""
+    LONG = "long"
+    """Asks the scheduler, or reads the history."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verb:
     """One thing an administrator can do."""
@@ -32,3 +44,17 @@ class Verb:
     help: str
     """One line."""
     arguments: tuple[Argument, ...] = ()
+    cost: Cost | Callable[[Mapping[str, Json]], Cost] = Cost.WHOLE
+    """Or what tells it from the arguments, which have not been checked yet."""
+
+    only_tells: bool = False
+    """Whether it changes nothing although not everybody may ask it."""
+
+    @property
+    def may_change(self) -> bool:
+        """Whether it may propose something."""
+        return self.permission is not Permission.READ and not self.only_tells
+
+    def cost_of(self, arguments: Mapping[str, Json]) -> Cost:
+        """Return what running it with these arguments costs."""
+        return self.cost if isinstance(self.cost, Cost) else self.cost(arguments)

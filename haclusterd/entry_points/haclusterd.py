@@ -311,6 +311,7 @@ class Daemon:
         notify("RELOADING=1")
         self._server.stop()
         self._runtime.stop()
+        self._background.stop()
         if self._spawner is not None:
             self._spawner.close()
         self._log.flush(FLUSH_MS)

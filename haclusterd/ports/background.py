@@ -1,18 +1,36 @@
-"""Pure work that takes long: done where it holds up neither the main loop nor the Raft thread.
+"""Work that takes long: done where it holds up neither the main loop nor the Raft thread.
 
-Contract: `done` is called on the main loop with what `work` returned, once; what `work` raises is a programmer's error
-and ends the process. `work` changes nothing, and reads nothing that others change.
+Contract: `work` changes nothing of this process, and reads nothing that others change. `done` is called on the main
+loop, once. What the work of `run` raises is a programmer's error and ends the process; in `apart` it ends only that
+work, and is told as its failure.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class WorkFailed:
+    """Why there is no result."""
+
+    problem: str
+    is_too_long: bool = False
+    """Whether it was ended because it took too long."""
+
+
 class Background(Protocol):
-    """Another thread."""
+    """Somewhere beside the main loop."""
 
     def run(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
-        """Do `work`, then call `done`; perhaps at once."""
+        """Do `work`, then call `done`; perhaps at once. It cannot be ended: it must be known to end soon."""
+        ...
+
+    def apart(self, work: Callable[[], bytes], done: Callable[[bytes | WorkFailed], None]) -> Callable[[], None]:
+        """Do `work` at ordinary priority, within bounds of time and memory, and call `done` with what it returned.
+
+        Return what ends it before; `done` is not called then.
+        """
         ...

@@ -35,6 +35,19 @@ class Malformed:
 Message = Request | Progress | Response
 
 
+@dataclass(frozen=True, slots=True)
+class EncodedResponse:
+    """A response that has been made into a frame already, where that takes no time of the main loop."""
+
+    frame: bytes
+
+    def decoded(self) -> Response:
+        """Return the response itself."""
+        response = decode(self.frame[HEADER_BYTES:])
+        assert isinstance(response, Response), response
+        return response
+
+
 def told(item: "ReportItem") -> Told:
     """Tell a report."""
     place = "" if item.place is None else str(item.place)

@@ -386,7 +386,7 @@ CODES: dict[Code, CodeRow] = {
                            ExitStatus.OUTDATED, "look at it, then repeat the change"),
     Code.REFUSED: CodeRow("refused: {problem}", ExitStatus.FAILED),
     Code.TIMEOUT: CodeRow("not reached in {seconds} s: {what}", ExitStatus.TIMEOUT, "crm status"),
-    Code.TAKES_TOO_LONG: CodeRow("not answered within {seconds} s: {what}", ExitStatus.TIMEOUT,
+    Code.TAKES_TOO_LONG: CodeRow("not answered: {problem}", ExitStatus.TIMEOUT,
                                  "ask for less of it, or again later"),
     Code.NOT_ANSWERED: CodeRow("not answered: {problem}", ExitStatus.FAILED, "ask for less of it"),
     Code.OUTCOME_UNKNOWN: CodeRow("it is not known whether this took effect: {problem}", ExitStatus.INDETERMINATE,

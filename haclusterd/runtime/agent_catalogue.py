@@ -6,9 +6,11 @@ notes whose facts it looked at, they are read, and the verb is run again.
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.ids import AgentReference
+from haclusterd.model.json_value import Json
 from haclusterd.ports.agents import AgentMetadata, AgentRunner
 
 READ_AT_ONCE = 8
@@ -46,6 +48,14 @@ class AgentCatalogue(Mapping[str, AgentFacts]):
     def is_complete(self) -> bool:
         """Whether nothing was looked at that is not known."""
         return not self._wanted
+
+    def noted(self) -> Json:
+        """Return what was looked at and is not known."""
+        return sorted(self._wanted)
+
+    def note(self, noted: Any) -> None:
+        """Take what `noted` returned in an image of this process."""
+        self._wanted = set(noted).intersection(self._by_name())
 
     def read(self, done: Callable[[], None]) -> None:
         """Read the facts that were looked at, a few at a time; call `done` when all are known."""

@@ -7,6 +7,9 @@ them would be made and the others refused. So each is made against the one befor
 Invariant: a change that was made against another fits nothing but that very one (`expected_request`): when it does not
 come to be, all behind it are refused and decided upon again. What a verb answers without proposing exactly one change
 rests on committed versions only.
+
+Deciding a change of a large configuration takes long, and is done beside the main loop. One such at a time, and while
+it lasts no other such is begun: each would find the configuration changed when it is decided.
 """
 
 from collections import deque
@@ -33,15 +36,19 @@ class ChangesUnderWay:
         """What the committed version may be while the chain holds: its base, and each change of it."""
         self._newest: tuple[Configuration, ConfigurationVersion] | None = None
         self._waiting: deque[tuple[bool, Callable[[], None]]] = deque()
+        self._is_deciding = False
 
-    @property
-    def must_wait(self) -> bool:
-        """Whether a new change has to queue."""
-        return bool(self._waiting) or len(self._chain) >= CHAIN_MAX
+    def must_wait(self, *, is_long: bool) -> bool:
+        """Tell whether a new change has to queue; `is_long`: deciding it takes long."""
+        return bool(self._waiting) or len(self._chain) >= CHAIN_MAX or (is_long and self._is_deciding)
 
     def wait(self, go_on: Callable[[], None], *, for_end: bool = False) -> None:
-        """Call `go_on` when there is room in the chain, or only when nothing is under way."""
+        """Call `go_on` when there is room in the chain, or only when nothing is under way; nobody decides then."""
         self._waiting.append((for_end, go_on))
+
+    def deciding(self, *, is_deciding: bool) -> None:
+        """Note that a long decision begins, or has ended."""
+        self._is_deciding = is_deciding
 
     def base(self, cib: Cib) -> Cib:
         """Return the CIB against which the next change is made: `cib` itself when nothing is under way."""
@@ -73,7 +80,7 @@ class ChangesUnderWay:
             self._waiting.popleft()[1]()
 
     def _may_go_on(self, *, for_end: bool) -> bool:
-        return not self._chain or (not for_end and len(self._chain) < CHAIN_MAX)
+        return not self._is_deciding and (not self._chain or (not for_end and len(self._chain) < CHAIN_MAX))
 
     def _break(self) -> None:
         self._chain.clear()

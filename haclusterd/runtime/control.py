@@ -8,7 +8,8 @@ Invariant: every wait and every repetition of a request has a named bound, after
 (docs/design/0010-requests.md lists them). A request has one time, that of its arrival, however often its verb runs.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
@@ -20,16 +21,17 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context, HeardFrom, Hold, LiveView, TransitionProgress
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.preview import preview
-from haclusterd.commands.verb import Permission
+from haclusterd.commands.verb import Cost, Permission
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant, WallTime, after
 from haclusterd.model.json_value import Json
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.requests import Progress, Request, Response
+from haclusterd.ports.background import WorkFailed
 from haclusterd.ports.clock import Timer
 from haclusterd.ports.store import MAX_ENTRY_BYTES
-from haclusterd.protocol.control import told
+from haclusterd.protocol.control import EncodedResponse, encode, told
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, exit_status, report
 from haclusterd.runtime.agent_catalogue import AgentCatalogue
@@ -53,14 +55,13 @@ MEMBERS_WAIT_MS = 60_000
 MEMBERS_PAUSE_MS = 250
 PROGRESS_MS = 1000
 LARGE_RESOURCES = 200
-"""From so many resources on, whatever looks at all of them is done in the background."""
+"""From so many resources on, what costs Cost.WHOLE is not done on the main loop."""
+PLANNED_RESOURCES = 50
+"""From so many resources on, no plan is made on the main loop."""
 LARGE_EDITS = 500
 """So many edits fit into no entry of the log."""
 LONG_TEXT = 16 * 1024
 """Characters of an argument that take long to read."""
-PLANNING_VERBS = frozenset({"simulate", "resource.why", "resource.scores"})
-DECISIONS_ELSEWHERE_MAX = 3
-"""How often a change is decided in the background before the main loop waits for it."""
 CONFLICT_PATIENCE_MS = 5_000
 """How long a change is decided upon again and again because others were faster."""
 REQUESTS_MAX = 128
@@ -83,7 +84,11 @@ _RANKS = {
     Permission.ADMINISTER: _Rank.ADMINISTER,
 }
 
-Answer = Callable[[Progress | Response], None]
+MUST_READ, ANSWERED = b"R", b"A"
+"""What a verb that was run in another process tells."""
+IS_MET, IS_NOT_MET = b"1", b"0"
+
+Answer = Callable[[Progress | Response | EncodedResponse], None]
 HangUp = Callable[[], None]
 """Called when the client has gone; harmless after the answer."""
 
@@ -198,6 +203,8 @@ class _Dialogue:
         self._is_over = False
         self._may_decide_again = True
         self._is_change = _may_change(request)
+        verb = registry.find(request.verb)
+        self._cost = Cost.LIGHT if verb is None else verb.cost_of(request.arguments)
         self._base = self._runtime.cib
         """What the verb decided over."""
         self._agents = AgentCatalogue(self._runtime.ports.agents)
@@ -211,9 +218,10 @@ class _Dialogue:
         self._wait_until: Instant | None = None
         self._must_follow = False
         """Whether something is to be done when the waiting has ended."""
-        self._elsewhere = 0
-        """How often it was decided in the background."""
         self._is_looking = False
+        self._stop_apart: Callable[[], None] = _nothing
+        """Ends what is done in another process for this request."""
+        self._is_deciding = False
 
     def hang_up(self) -> None:
         """End what only the client waited for; what was proposed is finished, and what must follow it is done."""
@@ -228,6 +236,7 @@ class _Dialogue:
         self._wait_until = None
         self._unwatch()
         self._stop_clock()
+        self._stop_apart()
         self._service.ended()
 
     def begin(self) -> None:
@@ -273,7 +282,7 @@ class _Dialogue:
         if self._is_over:
             return
         changes = self._service.changes
-        if self._is_change and changes.must_wait:
+        if self._is_change and changes.must_wait(is_long=self._is_long):
             changes.wait(self._decide)
         else:
             self._decide()
@@ -293,39 +302,95 @@ class _Dialogue:
             past=self._past,
         )
         work = partial(_outcome_of, self._request, context, lambda: self._knows_all)
-        if self._is_long:
-            cut = partial(_in_parts, work, self._runtime.ports.entropy.token())
-            self._runtime.ports.background.run(cut, self._decided_elsewhere)
-        else:
+        if not self._is_long:
             self._decided(work())
+        elif self._is_change:
+            self._service.changes.deciding(is_deciding=True)
+            self._is_deciding = True
+            cut = partial(_in_parts, work, self._runtime.ports.entropy.token())
+            self._runtime.ports.background.run(cut, self._decided_beside)
+        else:
+            self._do_apart(partial(self._told, work), self._answered_apart, "the answer")
 
     @property
     def _knows_all(self) -> bool:
         """Whether nothing was looked at that must be read first."""
-        return all(each.is_complete for each in (self._agents, self._versions, self._past))
+        return all(each.is_complete for each in self._catalogues)
+
+    @property
+    def _catalogues(self) -> tuple[AgentCatalogue, VersionCatalogue, PastCatalogue]:
+        return self._agents, self._versions, self._past
 
     @property
     def _is_long(self) -> bool:
         """Whether the verb may take longer than the main loop can wait for it."""
         request = self._request
-        is_large = len(self._base.configuration.resources) >= LARGE_RESOURCES and not self._is_change
-        has_text = any(isinstance(each, str) and len(each) >= LONG_TEXT for each in request.arguments.values())
-        is_patient = not self._is_change or self._elsewhere < DECISIONS_ELSEWHERE_MAX
-        return is_patient and (is_large or has_text or request.options.dry_run or request.verb in PLANNING_VERBS)
+        is_large = len(self._runtime.cib.configuration.resources) >= LARGE_RESOURCES and self._cost is Cost.WHOLE
+        return is_large or _has_long_text(request) or request.options.dry_run or self._cost is Cost.LONG
 
-    def _decided_elsewhere(self, outcome: Outcome) -> None:
-        """A change that was decided over what has changed meanwhile is decided anew, a few times."""
-        self._elsewhere += 1
-        if self._is_change and self._service.changes.base(self._runtime.cib).version != self._base.version:
+    def _decided_beside(self, outcome: Outcome) -> None:
+        """A change that was decided over what has changed meanwhile is decided again, for a while."""
+        changes = self._service.changes
+        changes.deciding(is_deciding=False)
+        self._is_deciding = False
+        if self._is_over:
+            changes.go_on()
+            return
+        version = changes.base(self._runtime.cib).version
+        if version == self._base.version:
+            self._decided(outcome)
+        elif self._now() - self._began_at < CONFLICT_PATIENCE_MS:
             self._attempts -= 1
             self._run()
         else:
-            self._decided(outcome)
+            self._fail(report(Code.CONFLICT, author=version.author or "somebody", version=version.epoch))
+        changes.go_on()
+
+    # -- in another process -----------------------------------------------------------------------------------------
+
+    def _do_apart(self, work: Callable[[], bytes], done: Callable[[bytes | WorkFailed], None], what: str) -> None:
+        """Do work in another process, and let the client hear that it is waited for."""
+        began_at = self._now()
+
+        def tell() -> None:
+            self._answer(Progress(self._request.id, what, self._now() - began_at))
+            self._call_in(PROGRESS_MS, tell)
+
+        def ended(result: bytes | WorkFailed) -> None:
+            self._stop_apart = _nothing
+            self._stop_clock()
+            if not self._is_over:
+                done(result)
+
+        self._call_in(PROGRESS_MS, tell)
+        self._stop_apart = self._runtime.ports.background.apart(work, ended)
+
+    def _told(self, work: Callable[[], Outcome]) -> bytes:
+        """Run the verb; return what it must know first, as JSON, or the frame of its answer."""
+        outcome = work()
+        if not self._knows_all:
+            return MUST_READ + json.dumps([each.noted() for each in self._catalogues]).encode()
+        reports = (*self._confirmed, *outcome.reports)
+        return ANSWERED + encode(_response(self._request, reports, outcome.data, outcome.exit_status))
+
+    def _answered_apart(self, result: bytes | WorkFailed) -> None:
+        if isinstance(result, WorkFailed):
+            self._fail(_no_answer(result))
+        elif result.startswith(ANSWERED):
+            self._leave()
+            self._answer(EncodedResponse(result.removeprefix(ANSWERED)))
+        else:
+            noted = json.loads(result.removeprefix(MUST_READ))
+            self._agents.note(noted[0])
+            self._versions.note(noted[1])
+            self._past.note(noted[2])
+            incomplete = (each for each in self._catalogues if not each.is_complete)
+            self._read(next(incomplete).read)
 
     def _decided(self, outcome: Outcome) -> None:
         if self._is_over:
             return
-        for catalogue in (self._agents, self._versions, self._past):
+        for catalogue in self._catalogues:
             if not catalogue.is_complete:
                 self._attempts -= 1
                 self._read(catalogue.read)
@@ -364,8 +429,8 @@ class _Dialogue:
         read(done)
 
     def _give_up_reading(self) -> None:
-        what = "reading the history, or the meta-data of agents"
-        self._fail(report(Code.TAKES_TOO_LONG, seconds=READING_WAIT_MS // 1000, what=what))
+        what = f"reading the history, or the meta-data of agents, takes more than {READING_WAIT_MS // 1000} s"
+        self._fail(report(Code.TAKES_TOO_LONG, problem=what))
 
     # -- proposing --------------------------------------------------------------------------------------------------
 
@@ -487,15 +552,19 @@ class _Dialogue:
             return
         assert outcome.until is not None
         look = partial(outcome.until, self._runtime.cib, live_view(self._runtime))
-        if len(self._runtime.cib.configuration.resources) < LARGE_RESOURCES:
+        if len(self._runtime.cib.configuration.resources) < PLANNED_RESOURCES:
             self._looked(outcome, None, is_met=look())
             return
         self._is_looking = True
         index = self._runtime.cib.index
-        self._runtime.ports.background.run(look, lambda is_met: self._looked(outcome, index, is_met=is_met))
+        self._stop_apart = self._runtime.ports.background.apart(
+            lambda: IS_MET if look() else IS_NOT_MET,
+            lambda result: self._looked(outcome, index, is_met=result == IS_MET),
+        )
 
     def _looked(self, outcome: Outcome, index: int | None, *, is_met: bool) -> None:
         self._is_looking = False
+        self._stop_apart = _nothing
         if self._wait_until is None:
             return
         if is_met:
@@ -518,12 +587,35 @@ class _Dialogue:
         self._wait_until = None
         self._unwatch()
         self._stop_clock()
+        self._stop_apart()
         if not is_met and outcome.afterwards is None:
             self._reports = (*self._reports, report(Code.TIMEOUT, seconds=waited_s, what=outcome.waiting_for))
         if outcome.afterwards is None:
             self._finish(outcome)
             return
-        following = outcome.afterwards(self._runtime.cib, is_met)
+        self._follow(outcome, is_met=is_met)
+
+    def _follow(self, outcome: Outcome, *, is_met: bool) -> None:
+        """Find out what is to be done now that the waiting has ended; that may take a plan."""
+        cib = self._runtime.cib
+        assert outcome.afterwards is not None
+        work = partial(outcome.afterwards, cib, is_met)
+
+        def found(following: Outcome) -> None:
+            is_late = self._now() - followed_at >= CONFLICT_PATIENCE_MS
+            if self._runtime.cib.version != cib.version and not is_late:
+                self._follow(outcome, is_met=is_met)
+            else:
+                self._followed(outcome, following)
+
+        followed_at = self._now()
+        is_large = len(cib.configuration.resources) >= PLANNED_RESOURCES
+        if is_large and self._cost is not Cost.LIGHT:
+            self._runtime.ports.background.run(work, found)
+        else:
+            found(work())
+
+    def _followed(self, outcome: Outcome, following: Outcome) -> None:
         self._reports = (*self._reports, *following.reports)
         self._may_decide_again = False
         data = following.data if following.data is not None else outcome.data
@@ -556,7 +648,21 @@ class _Dialogue:
 
 def _may_change(request: Request) -> bool:
     verb = registry.find(request.verb)
-    return verb is not None and verb.permission is not Permission.READ and not request.options.dry_run
+    return verb is not None and verb.may_change and not request.options.dry_run
+
+
+def _has_long_text(request: Request) -> bool:
+    for value in request.arguments.values():
+        texts = value if isinstance(value, Sequence) else ()
+        if len(texts) >= LONG_TEXT or sum(len(each) for each in texts if isinstance(each, str)) >= LONG_TEXT:
+            return True
+    return False
+
+
+def _no_answer(failure: WorkFailed) -> ReportItem:
+    if failure.is_too_long:
+        return report(Code.TAKES_TOO_LONG, problem=failure.problem)
+    return report(Code.NOT_ANSWERED, problem=failure.problem)
 
 
 def _is_one_change(outcome: Outcome) -> bool:
@@ -588,7 +694,7 @@ def _nothing() -> None:
     return None
 
 
-def _ignore(_message: Progress | Response) -> None:
+def _ignore(_message: Progress | Response | EncodedResponse) -> None:
     return None
 
 

@@ -1,13 +1,17 @@
 """What happened, for verbs: read from the history as it is asked for.
 
-A verb is first run without it; the catalogue notes what it looked at, that is read, and the verb is run again.
+A verb is first run without it; the catalogue notes what it looked at, that is read, and the verb is run again. Where
+the verb is run apart from the main loop, what it looked at travels to it as JSON.
 """
 
 from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
 
 from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.commands.context import Event, Recollection
 from haclusterd.model.ids import NodeName
+from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import Comparison, HistoryQuery, HistoryRow
 from haclusterd.ports.history import History, HistoryAnswer
 from haclusterd.runtime.history_rows import read_detail
@@ -20,7 +24,7 @@ class PastCatalogue:
         """`peers` are the other nodes whose histories can be compared with this one's."""
         self._history = history
         self._peers = peers
-        self._found: dict[HistoryQuery, Recollection] = {}
+        self._found: dict[HistoryQuery, HistoryAnswer] = {}
         self._wanted: list[HistoryQuery] = []
         self._comparison: Comparison | None = None
         self._is_comparison_wanted = False
@@ -28,9 +32,11 @@ class PastCatalogue:
     def recall(self, query: HistoryQuery) -> Recollection:
         """Return the newest events that fit."""
         found = self._found.get(query)
-        if found is None and query not in self._wanted:
+        if found is not None:
+            return Recollection(tuple(map(_event, found.rows)), found.left_out, found.problem)
+        if query not in self._wanted:
             self._wanted.append(query)
-        return found or Recollection()
+        return Recollection()
 
     def compared(self) -> Comparison:
         """Return what each node's history holds."""
@@ -41,6 +47,18 @@ class PastCatalogue:
     def is_complete(self) -> bool:
         """Whether nothing was looked at that is not known."""
         return not (self._wanted or self._is_comparison_wanted)
+
+    def noted(self) -> Json:
+        """Return what was looked at and is not known."""
+        return {"queries": [asdict(query) for query in self._wanted], "comparison": self._is_comparison_wanted}
+
+    def note(self, noted: Any) -> None:
+        """Take what `noted` returned in an image of this process."""
+        fields = ("resources", "kinds")
+        self._wanted = [
+            HistoryQuery(**{**query, **{name: tuple(query[name]) for name in fields}}) for query in noted["queries"]
+        ]
+        self._is_comparison_wanted = noted["comparison"]
 
     def read(self, done: Callable[[], None]) -> None:
         """Read one thing of what was looked at; call `done` when it is known."""
@@ -56,7 +74,7 @@ class PastCatalogue:
         query = self._wanted.pop(0)
 
         def known(answer: HistoryAnswer) -> None:
-            self._found[query] = Recollection(tuple(map(_event, answer.rows)), answer.left_out, answer.problem)
+            self._found[query] = answer
             done()
 
         self._history.query(query, known)

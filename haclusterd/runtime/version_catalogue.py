@@ -4,10 +4,12 @@ A verb is first run without them; the catalogue notes what it looked at, that is
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from haclusterd.cib.codec import CodecError
 from haclusterd.commands.context import ListedVersion
 from haclusterd.model.configuration import Configuration
+from haclusterd.model.json_value import Json
 from haclusterd.ports.history import History, VersionAnswer, VersionQuery
 from haclusterd.runtime.history_rows import read_version
 
@@ -20,7 +22,8 @@ class VersionCatalogue:
         self._is_read = False
         self._is_wanted = False
         self._listed: tuple[ListedVersion, ...] = ()
-        self._contents: dict[int, Configuration | None] = {}
+        self._contents: dict[int, bytes | None] = {}
+        """As they are kept: reading a large one takes long, and is left to where the verb runs."""
         self._wanted: set[int] = set()
         self._problem = ""
 
@@ -33,7 +36,7 @@ class VersionCatalogue:
         """Return a version's content; None when this node does not have it."""
         if number not in self._contents:
             self._wanted.add(number)
-        return self._contents.get(number)
+        return self._decoded(number, self._contents.get(number))
 
     def problem(self) -> str:
         """Return what keeps the history from being whole; empty when nothing does."""
@@ -43,6 +46,14 @@ class VersionCatalogue:
     def is_complete(self) -> bool:
         """Whether nothing was looked at that is not known."""
         return not (self._is_wanted or self._wanted)
+
+    def noted(self) -> Json:
+        """Return what was looked at and is not known."""
+        return {"numbers": sorted(self._wanted), "list": self._is_wanted}
+
+    def note(self, noted: Any) -> None:
+        """Take what `noted` returned in an image of this process."""
+        self._wanted, self._is_wanted = set(noted["numbers"]), noted["list"]
 
     def read(self, done: Callable[[], None]) -> None:
         """Read what was looked at; call `done` when it is known."""
@@ -56,7 +67,7 @@ class VersionCatalogue:
                 ListedVersion(each.number, each.at, each.author, each.reason, each.digest) for each in answer.versions
             )
             for number in wanted:
-                self._contents[number] = self._decoded(number, answer.contents.get(number))
+                self._contents[number] = answer.contents.get(number)
             done()
 
         self._history.versions(VersionQuery(wanted), known)

@@ -18,6 +18,7 @@ from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.model.timing import Timing
 from haclusterd.model.watchdog import WatchdogSettings
 from haclusterd.ports import store as store_port
+from haclusterd.ports.background import WorkFailed
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.event_log import FieldValue, Priority
 from haclusterd.ports.history import (
@@ -172,6 +173,15 @@ class AtOnce:
     def run(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
         """See `Background.run`."""
         done(work())
+
+    def apart(self, work: Callable[[], bytes], done: Callable[[bytes | WorkFailed], None]) -> Callable[[], None]:
+        """See `Background.apart`."""
+        done(work())
+        return _nothing
+
+
+def _nothing() -> None:
+    return None
 
 
 class NoHolds:

@@ -16,6 +16,7 @@ from haclusterd.model.configuration import effective
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response
+from haclusterd.protocol.control import EncodedResponse
 from haclusterd.reports.codes import Code
 from haclusterd.runtime.control import Caller
 from haclusterd.simulator.brain import BrainProcess
@@ -146,9 +147,10 @@ class _Taker:
     clients: Clients
     number: int
 
-    def __call__(self, answer: Progress | Response) -> None:
-        if isinstance(answer, Response):
-            self.clients.answered(self.number, answer)
+    def __call__(self, answer: Progress | Response | EncodedResponse) -> None:
+        if not isinstance(answer, Progress):
+            response = answer.decoded() if isinstance(answer, EncodedResponse) else answer
+            self.clients.answered(self.number, response)
 
 
 def _value(cib: Cib, node: NodeName, register: str) -> str:

@@ -15,6 +15,7 @@ from haclusterd.adapters.raft_snapshot import SNAPSHOT_NAME
 from haclusterd.model.ids import NodeName
 from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.ports.store import Appended, Applied, LeadershipChanged, StoreDamaged, StoreRefused
+from haclusterd.protocol.control import EncodedResponse
 from haclusterd.simulator.clients import CALLER
 from haclusterd.simulator.linearizability import Kind, Operation, judge_register
 from haclusterd.simulator.scenario import Cluster
@@ -509,7 +510,7 @@ def a_cut_off_node_is_asked() -> None:
         else:
             request = Request("read", "node.attributes", arguments, Options(is_consistent=True))
 
-        def answered(answer: Progress | Response) -> None:
+        def answered(answer: Progress | Response | EncodedResponse) -> None:
             if isinstance(answer, Response) and answer.exit == 0:
                 seen = value or answer.data["nodes"][0]["forever"].get("register", "")
                 operations.append(Operation(node, kind, began, cluster.world.now_us, seen))

@@ -18,6 +18,7 @@ from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport, PacerSettings
 from haclusterd.model.planning import PlanAnswer
 from haclusterd.ports.agents import AgentMetadata
+from haclusterd.ports.background import WorkFailed
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.event_log import FieldValue, Priority
 from haclusterd.ports.fencing import FenceMetadata
@@ -411,12 +412,31 @@ class ByHand:
     def __init__(self) -> None:
         self.is_held = False
         self.held: list[Callable[[], None]] = []
+        self.failure: WorkFailed | None = None
+        """What becomes of work that is done apart; None: it ends well."""
 
     def run(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
         if self.is_held:
             self.held.append(lambda: done(work()))
         else:
             done(work())
+
+    def apart(self, work: Callable[[], bytes], done: Callable[[bytes | WorkFailed], None]) -> Callable[[], None]:
+        is_cancelled = False
+
+        def cancel() -> None:
+            nonlocal is_cancelled
+            is_cancelled = True
+
+        def end() -> None:
+            if not is_cancelled:
+                done(self.failure or work())
+
+        if self.is_held:
+            self.held.append(end)
+        else:
+            end()
+        return cancel
 
     def release(self) -> None:
         held, self.held = self.held, []

@@ -18,7 +18,9 @@ from haclusterd.model.ids import AgentReference, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response
+from haclusterd.ports.background import WorkFailed
 from haclusterd.ports.history import GAP, HistoryAnswer, HistoryQuery, HistoryRow
+from haclusterd.protocol.control import EncodedResponse
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.runtime.control import (
     COMMIT_WAIT_MS,
@@ -56,7 +58,11 @@ class Desk:
         self.requests += 1
         name = f"q{self.requests}"
         told = self.answers.setdefault(name, [])
-        self.hang_ups[name] = self.control.handle(Request(name, verb, arguments or {}, options), who, told.append)
+
+        def answer(message: Progress | Response | EncodedResponse) -> None:
+            told.append(message.decoded() if isinstance(message, EncodedResponse) else message)
+
+        self.hang_ups[name] = self.control.handle(Request(name, verb, arguments or {}, options), who, answer)
         return name
 
     def response(self, name: str) -> Response | None:
@@ -414,9 +420,7 @@ def test_a_large_change_is_decided_anew_when_the_configuration_has_changed_meanw
         desk.daemon.background.is_held = True
         name = desk.ask("configure.script", LARGE)
         if desk is disturbed:
-            small = desk.ask("configure.script", {"text": "property batch-limit=5", "source": "y"})
-            desk.daemon.settle()
-            assert status_of(desk, small) == 0
+            put_elsewhere(desk)
         rounds.append(desk.daemon.background.release_all())
         desk.daemon.settle()
         assert status_of(desk, name) == 0
@@ -434,6 +438,98 @@ def test_what_asks_the_scheduler_does_so_in_the_background(verb: str, options: O
     assert desk.response(name) is None
     desk.daemon.background.release_all()
     assert status_of(desk, name) == 0
+
+
+def large_desk() -> Desk:
+    desk = desk_with_agent()
+    loaded = desk.ask("configure.script", LARGE)
+    desk.daemon.settle()
+    assert status_of(desk, loaded) == 0
+    return desk
+
+
+LARGE_CASES: Mapping[str, dict[str, Json]] = {
+    "configure.set": {"path": "r1.is-managed", "value": "false"},
+    "node.maintenance": {"node": "n2"},
+    "resource.stop": {"resources": ["r1"]},
+    "resource.move": {"resource": "r1", "node": "n2"},
+    "status": {},
+    "configure.show": {},
+    "cluster.export": {},
+}
+
+
+@pytest.mark.parametrize("verb", LARGE_CASES)
+def test_in_a_large_cluster_what_looks_at_all_of_it_is_not_run_on_the_main_loop(
+    verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = large_desk()
+    desk.daemon.background.is_held = True
+    runs = []
+    original = registry.run
+    monkeypatch.setattr(registry, "run", lambda *arguments: runs.append(verb) or original(*arguments))
+    name = desk.ask(verb, LARGE_CASES[verb], Options(wait_ms=0, force=True))
+    desk.daemon.clock.run()
+    assert runs == []
+    while desk.daemon.background.release_all() or desk.daemon.store.entries:
+        desk.daemon.settle()
+    assert status_of(desk, name) == 0
+    assert len(runs) >= 1
+
+
+@pytest.mark.parametrize(("is_too_long", "code"), [(True, "TAKES_TOO_LONG"), (False, "NOT_ANSWERED")])
+def test_what_goes_too_far_in_another_process_is_an_answer_with_its_reason(*, is_too_long: bool, code: str) -> None:
+    desk = Desk()
+    desk.daemon.background.failure = WorkFailed("it needs more than 256 MiB of memory", is_too_long)
+    name = desk.ask("resource.scores")
+    assert desk.codes(name) == [code]
+    response = desk.response(name)
+    assert response is not None
+    assert "256 MiB" in response.reports[0].message
+
+
+def test_who_waits_for_another_process_hears_of_it_and_who_hangs_up_ends_it() -> None:
+    desk = Desk()
+    desk.daemon.background.is_held = True
+    name = desk.ask("resource.scores")
+    desk.daemon.clock.run(3 * PROGRESS_MS)
+    assert len(desk.answers[name]) == 3
+    desk.hang_ups[name]()
+    desk.daemon.background.release_all()
+    assert len(desk.answers[name]) == 3
+    must_have_room_for_all(desk)
+
+
+def test_changes_that_take_long_are_decided_one_after_the_other_and_none_in_vain() -> None:
+    desk = large_desk()
+    desk.daemon.background.is_held = True
+    names = [
+        desk.ask("configure.set", {"path": f"r{number}.is-managed", "value": "false"}, Options(wait_ms=0))
+        for number in range(5)
+    ]
+    decided = 0
+    while desk.daemon.background.held:
+        assert len(desk.daemon.background.held) == 1
+        desk.daemon.background.release()
+        decided += 1
+    desk.daemon.settle()
+    assert [status_of(desk, name) for name in names] == [0] * 5
+    assert decided == 5 * 2, "each is run once more when the agents' meta-data has been read"
+
+
+def test_a_decision_whose_client_hung_up_keeps_nobody_waiting() -> None:
+    desk = large_desk()
+    desk.daemon.background.is_held = True
+    first, second = (
+        desk.ask("configure.set", {"path": f"r{number}.is-managed", "value": "false"}, Options(wait_ms=0))
+        for number in range(2)
+    )
+    desk.hang_ups[first]()
+    desk.daemon.background.release_all()
+    desk.daemon.settle()
+    assert desk.answers[first] == []
+    assert status_of(desk, second) == 0
+    assert desk.daemon.cib.version.epoch == 2
 
 
 def test_in_a_large_cluster_what_is_waited_for_is_looked_at_in_the_background() -> None:

@@ -1,0 +1,229 @@
+"""Work in images of this process: of ordinary priority, bounded in time and memory, ended by a signal whatever it does.
+
+A forked image has all that the work looks at without a copy, and nothing that it does is seen here. Of the daemon it
+keeps no descriptor: neither its sockets and locks, which a daemon that is started again must be able to take, nor its
+files. It ends when the daemon does. (Only this thread goes on in it, so work must not wait for another thread.)
+"""
+
+import asyncio
+import ctypes
+import gc
+import os
+import resource
+import signal
+import traceback
+import warnings
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from haclusterd.ports.background import WorkFailed
+
+AT_ONCE = 4
+LIMIT_S = 60.0
+"""How long one work may take."""
+MEMORY_BYTES = 256 * 1024 * 1024
+"""How much memory it may take beside what it shares with the daemon."""
+RESULT_BYTES_MAX = 16 * 1024 * 1024
+READ_BYTES = 256 * 1024
+OOM_SCORE = b"500"
+EXIT_ERROR = 70
+EXIT_MEMORY = 71
+PR_SET_PDEATHSIG = 1
+STANDARD_ERROR = 2
+HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+
+Done = Callable[[bytes | WorkFailed], None]
+
+
+class ForkedWork:
+    """See the module. Everything is called on the loop's thread."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        at_once: int = AT_ONCE,
+        limit_s: float = LIMIT_S,
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> None:
+        self.loop = loop
+        self.limit_s = limit_s
+        self.memory_bytes = memory_bytes
+        self.libc = ctypes.CDLL(None)
+        self._at_once = at_once
+        self._running: set[_Image] = set()
+        self._waiting: deque[_Image] = deque()
+
+    def do(self, work: Callable[[], bytes], done: Done) -> Callable[[], None]:
+        """See `Background.apart`."""
+        image = _Image(self, work, done)
+        self._waiting.append(image)
+        self._begin()
+        return image.cancel
+
+    def stop(self) -> None:
+        """End all work; nothing of it is left when this returns."""
+        self._waiting.clear()
+        for image in tuple(self._running):
+            image.cancel()
+
+    def left(self, image: "_Image") -> None:
+        """Forget an image that has ended, or never begun."""
+        self._running.discard(image)
+        with suppress(ValueError):
+            self._waiting.remove(image)
+        self._begin()
+
+    def _begin(self) -> None:
+        while self._waiting and len(self._running) < self._at_once:
+            image = self._waiting.popleft()
+            self._running.add(image)
+            image.begin()
+
+
+class _Image:
+    """One forked image, from before its fork until it is reaped."""
+
+    def __init__(self, owner: ForkedWork, work: Callable[[], bytes], done: Done) -> None:
+        self._owner = owner
+        self._work = work
+        self._done = done
+        self._result = bytearray()
+        self._pipe = self._pidfd = -1
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        """Fork."""
+        loop = self._owner.loop
+        self._pipe, write_end = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self._pipe, False)
+        daemon = os.getpid()
+        try:
+            with warnings.catch_warnings():
+                # Of a fork beside other threads: the image waits for none of them.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                pid = os.fork()
+        except OSError as error:
+            os.close(write_end)
+            os.close(self._pipe)
+            self._pipe = -1
+            loop.call_soon(self._end, WorkFailed(f"no process could be made: {error.strerror}"))
+            return
+        if pid == 0:
+            _live(self._owner, self._work, write_end, daemon)
+        os.close(write_end)
+        self._pidfd = os.pidfd_open(pid)
+        loop.add_reader(self._pipe, self._read)
+        loop.add_reader(self._pidfd, self._exited)
+        self._timer = loop.call_later(self._owner.limit_s, self._give_up)
+
+    def cancel(self) -> None:
+        """End it without an answer; harmless afterwards."""
+        self._done = _ignore
+        self._kill()
+        self._owner.left(self)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._pipe, READ_BYTES)
+        except BlockingIOError:
+            return
+        if not data:
+            # Its end is told by its pidfd.
+            self._owner.loop.remove_reader(self._pipe)
+        self._result += data
+        if len(self._result) > RESULT_BYTES_MAX:
+            self._end(WorkFailed(f"the answer has more than {RESULT_BYTES_MAX >> 20} MiB"))
+
+    def _exited(self) -> None:
+        # A pipe holds less than one read takes.
+        self._read()
+        if self._pidfd < 0:
+            return
+        found = os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOHANG)
+        if found is None:
+            return
+        self._close()
+        if found.si_code != os.CLD_EXITED:
+            self._end(WorkFailed(f"its process was ended by signal {found.si_status}"))
+        elif found.si_status == EXIT_MEMORY:
+            self._end(WorkFailed(f"it needs more than {self._owner.memory_bytes >> 20} MiB of memory"))
+        elif found.si_status:
+            self._end(WorkFailed("an error of the program; its log has it"))
+        else:
+            self._end(bytes(self._result))
+
+    def _give_up(self) -> None:
+        self._end(WorkFailed(f"it takes more than {self._owner.limit_s:g} s", is_too_long=True))
+
+    def _end(self, result: bytes | WorkFailed) -> None:
+        self._kill()
+        done, self._done = self._done, _ignore
+        self._owner.left(self)
+        done(result)
+
+    def _kill(self) -> None:
+        if self._pidfd < 0:
+            return
+        signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED)
+        self._close()
+
+    def _close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        for descriptor in (self._pipe, self._pidfd):
+            self._owner.loop.remove_reader(descriptor)
+            os.close(descriptor)
+        self._pipe = self._pidfd = -1
+
+
+# In the image.
+
+
+def _live(owner: ForkedWork, work: Callable[[], bytes], write_end: int, daemon: int) -> None:
+    """Do the work, and end; nothing of the daemon's own code goes on."""
+    code = EXIT_ERROR
+    try:
+        _become_ordinary(owner, write_end, daemon)
+        _write(write_end, work())
+        code = 0
+    except MemoryError:
+        code = EXIT_MEMORY
+    except BaseException:  # noqa: BLE001 - said, and told by the exit code
+        os.write(STANDARD_ERROR, traceback.format_exc().encode(errors="replace"))
+    finally:
+        os._exit(code)
+
+
+def _become_ordinary(owner: ForkedWork, write_end: int, daemon: int) -> None:
+    owner.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != daemon:
+        os._exit(0)
+    # A collection that looked at all that is shared would make it the image's own.
+    gc.freeze()
+    signal.set_wakeup_fd(-1)
+    for number in HANDLED:
+        signal.signal(number, signal.SIG_DFL)
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as stream:
+        stream.write(OOM_SCORE)
+    os.closerange(STANDARD_ERROR + 1, write_end)
+    os.closerange(write_end + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    with open("/proc/self/statm", "rb") as stream:
+        pages = int(stream.read().split()[0])
+    limit = pages * resource.getpagesize() + owner.memory_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _ignore(_: bytes | WorkFailed) -> None:
+    return None
