@@ -53,6 +53,7 @@ class PacerLink:
         self._is_empty: bool | None = None
         self._is_condemned = False
         self._is_follower = False
+        self._links: tuple[NodeName, ...] = ()
         self._names = NameResolver()
         self._looking_up: asyncio.Task[None] | None = None
         self._handed_over: PacerSettings | None = None
@@ -133,6 +134,13 @@ class PacerLink:
             if self._mapped is not None:
                 self._mapped.page.set_follower(is_follower=is_follower)
 
+    def set_links(self, nodes: tuple[NodeName, ...]) -> None:
+        """Write with whom there are sessions."""
+        with self._lock:
+            self._links = nodes
+            if self._mapped is not None:
+                self._mapped.page.set_links(nodes)
+
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
         """Put the node among the withdrawn."""
         with self._lock:
@@ -188,6 +196,7 @@ class PacerLink:
                 mapped.page.set_empty(is_empty=self._is_empty)
             mapped.page.set_condemned(is_condemned=self._is_condemned)
             mapped.page.set_follower(is_follower=self._is_follower)
+            mapped.page.set_links(self._links)
             self._mapped = mapped
 
     # The socket

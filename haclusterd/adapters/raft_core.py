@@ -36,6 +36,7 @@ from haclusterd.adapters.raft_snapshot import (
 from haclusterd.adapters.raft_snapshot_transfer import SnapshotReceiver, SnapshotSender
 from haclusterd.adapters.raft_worker import Worker, catching
 from haclusterd.adapters.store_pysyncobj import GuardedSyncObj, require_supported_library
+from haclusterd.model.followers import Followers
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
 from haclusterd.model.steps import Steps, outcome_of
@@ -152,6 +153,10 @@ class RaftCore:
         self._told_leadership: tuple[int, NodeName | None, bool] | None = None
         self._told_links: tuple[NodeName, ...] | None = None
         self._told_ready: tuple[NodeName, ...] = ()
+        self._followers = Followers(Instant(0))
+        """What was told of followers last."""
+        self._looked_at: Instant | None = None
+        """When the followers were looked at last; None while this node does not lead."""
         self._voter_sets = [(FIRST_INDEX, settings.voter_set)]
         """Those that the log holds, oldest first, each with its index; the newest counts."""
         self._journal: Journal
@@ -406,6 +411,28 @@ class RaftCore:
         if ready != self._told_ready:
             self._told_ready = ready
             self._deliver(LearnersReady(ready))
+        self._tell_followers()
+
+    def _tell_followers(self) -> None:
+        """Say now and then who has fallen behind, and once that nobody has any more.
+
+        After a standstill of this thread the silence of the others counts from now on: it may have been its own.
+        """
+        now = self.clock()
+        if not self._raft.is_leader:
+            self._looked_at = None
+            self._followers = Followers(now)
+            return
+        before = self._looked_at
+        if before is not None and now - before < self.timers.append_ms:
+            return
+        self._looked_at = now
+        if before is not None and now - before > self.timers.election_max_ms:
+            self._raft.forget_silence()
+        behind = self._raft.followers_behind(self.timers.election_max_ms)
+        if behind or self._followers.behind:
+            self._followers = Followers(now, behind)
+            self._deliver(self._followers)
 
     def _ready_learners(self) -> tuple[NodeName, ...]:
         learners = self.voter_set.learners

@@ -7,12 +7,18 @@ first. It must never advance on anything but an acknowledgement of this leader's
 from collections import deque
 from dataclasses import dataclass, field
 
+from haclusterd.model.instants import Instant
+
 
 @dataclass(slots=True)
 class Progress:
     """What a leader knows of one peer. The library is told less of it: see `GuardedSyncObj._count`."""
 
     next: int
+    answered_at: Instant
+    """When the peer answered last; before it did, when this node began to lead."""
+    advanced_at: Instant
+    """When the peer acknowledged a further entry last, or lacked none."""
     match: int = 0
     """The newest entry that the peer has acknowledged: here it agrees, and is on the peer's disk."""
     is_probing: bool = True

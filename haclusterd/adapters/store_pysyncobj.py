@@ -34,6 +34,7 @@ from haclusterd.adapters.raft_journal import Journal, LogEntry
 from haclusterd.adapters.raft_library_names import ATTRIBUTES, METHODS
 from haclusterd.adapters.raft_progress import Progress
 from haclusterd.adapters.raft_settings import RaftSettings
+from haclusterd.model.followers import Follower
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.ports.store import StoreRefused, VoterSet
@@ -209,13 +210,17 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         now = _monotonic()
         for name in self._targets:
             if name not in self._progress:
-                self._progress[name] = Progress(self._journal.last_index + 1)
+                self._progress[name] = self._new_progress()
             self._count(name)
         for node in others:
             self._SyncObj__lastResponseTime.setdefault(node, now)
         for node in set(self._SyncObj__lastResponseTime) - others:
             del self._SyncObj__lastResponseTime[node]
         self._pre_voters &= {*voter_set.voters}
+
+    def _new_progress(self) -> Progress:
+        now = Instant(self._host.clock())
+        return Progress(self._journal.last_index + 1, answered_at=now, advanced_at=now)
 
     @property
     def may_vote(self) -> bool:
@@ -231,6 +236,28 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         """Return how many entries a peer is not known to have, as far as this leader knows."""
         progress = self._progress.get(peer)
         return self._journal.last_index - (0 if progress is None else progress.match)
+
+    def followers_behind(self, patience_ms: int) -> tuple[Follower, ...]:
+        """Return, as leader, who has not answered for so long, or has for so long lacked what is committed.
+
+        A peer that is sent a snapshot has not fallen behind: how long it takes to read one depends on the state.
+        """
+        now = Instant(self._host.clock())
+        behind = []
+        for peer in self._targets if self.is_leader else ():
+            progress = self._progress[peer]
+            if progress.match >= self.commit_index or progress.next <= self._journal.base[0]:
+                progress.advanced_at = now
+            if now - min(progress.answered_at, progress.advanced_at) >= patience_ms:
+                is_linked = _node_of(peer) in self._SyncObj__connectedNodes
+                behind.append(Follower(peer, progress.answered_at, progress.advanced_at, is_linked))
+        return tuple(behind)
+
+    def forget_silence(self) -> None:
+        """Count the silence of all peers from now on: this node stood still itself."""
+        now = Instant(self._host.clock())
+        for progress in self._progress.values():
+            progress.answered_at = progress.advanced_at = now
 
     def enter(self) -> None:
         """Make this node's clock the library's, on this thread."""
@@ -430,8 +457,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         self._pre_voters = set()
 
     def _SyncObj__onBecomeLeader(self) -> None:  # noqa: N802 (the library\'s name)
-        last = self._journal.last_index
-        self._progress = {peer: Progress(last + 1) for peer in self._targets}
+        self._progress = {peer: self._new_progress() for peer in self._targets}
         for peer in self._targets:
             self._count(peer)
         self._verified = None
@@ -564,6 +590,8 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             return False
         if peer in self._voters:
             self._SyncObj__lastResponseTime[_node_of(peer)] = _monotonic()
+        if peer in self._targets:
+            self._progress[peer].answered_at = Instant(self._host.clock())
         return True
 
     def _on_next_node_idx(self, node: Node, message: Message) -> None:
@@ -576,6 +604,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             acknowledged = next_index - 1
             if match <= acknowledged <= self._journal.last_index and (acknowledged > match or progress.is_probing):
                 progress.acknowledged(acknowledged)
+                progress.advanced_at = progress.answered_at
                 self._count(node.id)
                 self._replicate(node, is_heartbeat=False)
         elif message["refused_index"] > match:

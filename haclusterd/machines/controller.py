@@ -25,6 +25,7 @@ from haclusterd.machines.moment import Moment
 from haclusterd.machines.transition import EXPECTED_CHANGES, TransitionMachine, TransitionState
 from haclusterd.machines.witness import WitnessDuty
 from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.followers import Followers
 from haclusterd.model.graph import ActionKind, Plan
 from haclusterd.model.ids import Incarnation, NodeName, OrderKey, Term
 from haclusterd.model.instants import NEVER, Instant, after
@@ -85,6 +86,12 @@ class ControllerMachine:
         self._term: Term | None = None
         """The term in which this node is DC; None while it is not."""
         self._membership: MembershipMachine | None = None
+        self._followers: Followers | None = None
+        """Who has fallen behind this leader, as its store has said last."""
+        self._outside_since: Instant | None = None
+        """Since when this DC is not, in its present life, what the CIB calls online."""
+        self._handed_over: dict[tuple[NodeName, Incarnation | None], Instant] = {}
+        """For which nodes this one gave the leadership away, and when first."""
         self._director: FencingDirector | None = None
         self._transition: TransitionMachine | None = None
         self._transitions = 0
@@ -146,11 +153,17 @@ class ControllerMachine:
         if not is_self or term != self._leads_term:
             self._duty = None
         self._leads_term = term if is_self else None
+        self._followers = None
         if self._term is not None and self._leads_term != self._term:
             self._resign()
 
+    def followers_told(self, followers: Followers) -> None:
+        """The store tells who has fallen behind this leader."""
+        self._followers = followers if self._leads_term is not None else None
+
     def _resign(self) -> None:
         self._term = None
+        self._outside_since = None
         self._membership = None
         self._director = None
         self._transition = None
@@ -178,9 +191,9 @@ class ControllerMachine:
             effects.extend(self._take_office(moment))
         assert self._membership is not None
         assert self._director is not None
-        effects.extend(self._membership.step(cib, report, moment))
+        effects.extend(self._membership.step(cib, report, moment, self._followers))
         effects.extend(self._director.step(cib, report, moment, self._wanted_of_fencing(cib)))
-        effects.extend(self._hand_over(cib) if heir is None else (TransferLeadership(heir),))
+        effects.extend(self._hand_over(cib, moment) if heir is None else (TransferLeadership(heir),))
         if moment.now >= self._recheck_at:
             self._is_plan_due, self._recheck_at = True, NEVER
             effects.extend(self._end_idle_walk(cib))
@@ -225,7 +238,9 @@ class ControllerMachine:
     def _take_office(self, moment: Moment) -> Sequence[Effect]:
         assert self._leads_term is not None
         self._term = self._leads_term
-        self._membership = MembershipMachine(self._node, self._term, self._timing, moment.now, rules=self._rules)
+        self._membership = MembershipMachine(
+            self._node, self._term, self._timing, moment.now, handed_over=self._handed_over, rules=self._rules
+        )
         self._director = FencingDirector(
             self._node, self._term, self._timing, boot_id=self._incarnation.boot_id, rules=self._rules
         )
@@ -260,10 +275,19 @@ class ControllerMachine:
             if status.state is not NodeState.ONLINE:
                 self._fencing_delays[name, status.incarnation] = found.get(name, 0)
 
-    def _hand_over(self, cib: Cib) -> Sequence[Effect]:
-        """Let another lead when this node was declared lost: nothing is planned before its fencing has ended."""
+    def _hand_over(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
+        """Let another lead when this node was declared lost: nothing is planned before its fencing has ended.
+
+        So too when its own Join stays refused: a DC judges everybody but itself.
+        """
         own = cib.status.nodes.get(self._node)
-        if own is None or own.state not in (NodeState.LOST, NodeState.FENCED):
+        if own is None:
+            return ()
+        self._outside_since = None if own.incarnation == self._incarnation else self._outside_since or moment.now
+        is_outside = self._outside_since is not None and (
+            moment.now - self._outside_since >= self._timing.brain_timeout_ms
+        )
+        if own.state not in (NodeState.LOST, NodeState.FENCED) and not is_outside:
             return ()
         heir = heir_of(cib, self._node)
         return (TransferLeadership(heir),) if heir is not None else ()

@@ -2,8 +2,9 @@
 
 A node is lost when no voter in the DC's quorum has heard it for node-timeout; a node that others hear and only the DC
 does not is no reason to fence, but to hand the DC over; so it is with one that does not hear the DC. A host that is
-heard, but itself hears no majority, or whose daemon is away for brain-timeout, is lost too. Nothing here is read from
-disk, and no refused connection ever hastens a loss.
+heard, but itself hears no majority, or whose daemon is away for brain-timeout, is lost too. So is one whose daemon is
+there and takes no part: it does not answer the DC, takes no entry of the log, or has not joined. Nothing here is read
+from disk, and no refused connection ever hastens a loss.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,12 +14,17 @@ from haclusterd.cib.commands import Lost
 from haclusterd.machines.effects import Effect, Note, Propose, TransferLeadership
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.followers import Follower, Followers
 from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
 
+DISK_SHARE = 3
+"""A daemon that answers and makes no entry durable is given so many times brain-timeout: its disk may be slow."""
+REMEMBERED_SHARE = 60
+"""For so many times brain-timeout a node does not give the leadership away a second time for the same life."""
 FRESH_HEARTBEATS = 3
 """A node whose newest heartbeat a voter got within so many periods is there, for that voter."""
 
@@ -49,8 +55,16 @@ class MembershipMachine:
     """The DC's view of who is there; made anew each time this node becomes DC."""
 
     def __init__(
-        self, node: NodeName, term: Term, timing: Timing, now: Instant, *, rules: SafetyRules = ALL_RULES
+        self,
+        node: NodeName,
+        term: Term,
+        timing: Timing,
+        now: Instant,
+        *,
+        handed_over: dict[tuple[NodeName, Incarnation | None], Instant] | None = None,
+        rules: SafetyRules = ALL_RULES,
     ) -> None:
+        """`handed_over`: for which lives this node gave the leadership away, and when first; it is kept by others."""
         self._node = node
         self._term = term
         self._timing = timing
@@ -66,6 +80,12 @@ class MembershipMachine:
         """Which life of each node the CIB names, and since when this DC knows it."""
         self._blank_since: dict[tuple[NodeName, NodeName], Instant] = {}
         """Since when a voter is heard that says nothing of a node: it has listened for that long at least."""
+        self._handed_over = handed_over if handed_over is not None else {}
+        self._followers: Followers | None = None
+        self._met: set[NodeName] = set()
+        """Whose life in the CIB this DC has heard, or seen joining: what the CIB says of them is not from long ago."""
+        self._unjoined_since: dict[NodeName, Instant] = {}
+        """Since when another life of a node is heard than the one that the CIB names."""
         self._leaseless_since: Instant | None = None
         self._next_one_way_at = Instant(0)
         self._wake_at = NEVER
@@ -79,28 +99,33 @@ class MembershipMachine:
         return self._wake_at
 
     def is_settled(self, cib: Cib, report: PacerReport | None) -> bool:
-        """Tell whether every member is either heard in the incarnation the CIB knows, or decided upon.
+        """Tell whether this DC has met every member in the incarnation that the CIB knows, or decided upon it.
 
-        Until then a plan would rest on a status that may be a week old.
+        Until then a plan would rest on a status that may be a week old. Who was met and then begins another life holds
+        back nothing of the others: it is judged by itself.
         """
         heard = {node.name: node for node in report.nodes} if report is not None else {}
         for name, status in cib.status.nodes.items():
             if status.state is NodeState.UNSEEN:
                 if self._rules.unseen_is_fenced:
                     return False
-            elif status.state is NodeState.ONLINE and name != self._node:
+            elif status.state is NodeState.ONLINE and name != self._node and name not in self._met:
                 known = heard.get(name)
                 if known is None or known.incarnation != status.incarnation:
                     return False
         own = cib.status.nodes.get(self._node)
         return own is not None and own.state is NodeState.ONLINE
 
-    def step(self, cib: Cib, report: PacerReport | None, moment: Moment) -> Sequence[Effect]:
-        """Judge every member."""
+    def step(
+        self, cib: Cib, report: PacerReport | None, moment: Moment, followers: Followers | None = None
+    ) -> Sequence[Effect]:
+        """Judge every member. `followers`: who has fallen behind in Raft; None: nobody, as far as was told."""
         self._wake_at = NEVER
+        self._followers = followers
         self._learn(cib, moment)
         if report is None:
             return ()
+        self._meet(cib, report)
         if self._rules.dc_needs_fresh_lease and not moment.has_lease:
             return self._without_lease(cib, report, moment)
         self._leaseless_since = None
@@ -154,6 +179,16 @@ class MembershipMachine:
                 self._known[name] = (status.incarnation, moment.now)
             if is_new or not is_in_force:
                 self._unheard_since.pop(name, None)
+                self._unjoined_since.pop(name, None)
+            if is_new:
+                self._met.add(name)
+
+    def _meet(self, cib: Cib, report: PacerReport) -> None:
+        for node in report.nodes:
+            status = cib.status.nodes.get(node.name)
+            if status is not None and node.incarnation is not None and node.incarnation == status.incarnation:
+                self._met.add(node.name)
+                self._unjoined_since.pop(node.name, None)
 
     def _restart_after_stall(self, report: PacerReport, moment: Moment) -> None:
         """After an own stall all silence counts anew; so it does when the pacer has forgotten: it is a new process."""
@@ -166,6 +201,7 @@ class MembershipMachine:
             self._since = moment.now
             self._unheard_since.clear()
             self._blank_since.clear()
+            self._unjoined_since.clear()
 
     def _is_from_before_a_standstill(self, report: PacerReport, moment: Moment) -> bool:
         """Tell whether this daemon, or its pacer, has stood still since: what came meanwhile is not in the report."""
@@ -188,7 +224,11 @@ class MembershipMachine:
         ages_ms = self._ages(view, quorum, status.name, moment)
         if _is_below(own_age_ms, self._timing.node_timeout_ms):
             self._wake_in(self._timing.node_timeout_ms - (own_age_ms or 0), moment)
-            return self._judge_brain(view, status, moment) or self._judge_hearing(cib, view, quorum, status, moment)
+            return (
+                self._judge_brain(view, status, moment)
+                or self._judge_hearing(cib, view, quorum, status, moment)
+                or self._judge_part(cib, view, quorum, status, moment)
+            )
         patience_until = self._patience_until(view, status)
         if moment.now < patience_until:
             self._wake_in(patience_until - moment.now, moment)
@@ -310,6 +350,80 @@ class MembershipMachine:
         hearing = [voter for voter in quorum if voter in heard and voter not in (status.name, self._node)]
         return self._heard_by_others(cib, view, status, hearing, moment)
 
+    # -- who is there and takes no part ------------------------------------------------------------------------------
+
+    def _judge_part(
+        self, cib: Cib, view: _View, quorum: tuple[NodeName, ...], status: NodeStatus, moment: Moment
+    ) -> Sequence[Effect]:
+        """Give up a node whose daemon is there and can be given nothing to do: TCP is filtered, or it stays outside."""
+        if status.state is not NodeState.ONLINE or not self._rules.heard_must_take_part:
+            return ()
+        heard = view.heard[status.name]
+        if heard.incarnation != status.incarnation:
+            return self._judge_unjoined(cib, status, moment)
+        follower = self._behind().get(status.name)
+        if follower is None or self._followers is None:
+            return ()
+        if moment.now - self._followers.at > self._timing.node_timeout_ms:
+            return ()  # What has come since is not known: the store will say it.
+        silent_ms = moment.now - max(follower.answered_at, self._since)
+        idle_ms = moment.now - max(follower.advanced_at, self._since)
+        limit_ms = self._timing.brain_timeout_ms
+        if silent_ms >= limit_ms:
+            heir = None if follower.is_linked else self._linked_heir(cib, view, quorum, status.name)
+            return self._give_up(cib, status, heir, silent_ms, moment)
+        if idle_ms >= DISK_SHARE * limit_ms:
+            text = f"it is heard and its daemon answers, but has made no entry of the log durable for {idle_ms} ms: " \
+                   "look at its disk"
+            return (self._lost(status, text, {self._node: idle_ms}),)
+        self._wake_in(min(limit_ms - silent_ms, DISK_SHARE * limit_ms - idle_ms), moment)
+        return ()
+
+    def _behind(self) -> Mapping[NodeName, Follower]:
+        return {follower.name: follower for follower in self._followers.behind} if self._followers is not None else {}
+
+    def _judge_unjoined(self, cib: Cib, status: NodeStatus, moment: Moment) -> Sequence[Effect]:
+        """Another life is heard than the one that the CIB names: that one is over, and what it ran has no master."""
+        waited_ms = moment.now - self._unjoined_since.setdefault(status.name, moment.now)
+        if waited_ms < self._timing.brain_timeout_ms:
+            self._wake_in(self._timing.brain_timeout_ms - waited_ms, moment)
+            return ()
+        text = f"it is heard, but its daemon began again and has not joined for {waited_ms} ms: " \
+               f"see crm status there, and check {_ports_of(cib, status.name)}"
+        return (self._lost(status, text, {self._node: waited_ms}),)
+
+    def _give_up(
+        self, cib: Cib, status: NodeStatus, heir: NodeName | None, silent_ms: int, moment: Moment
+    ) -> Sequence[Effect]:
+        """Let the one lead that has a session with the node, once; a node that answers no leader is lost."""
+        life = (status.name, status.incarnation)
+        first_at = self._handed_over.get(life)
+        if first_at is not None and moment.now - first_at > REMEMBERED_SHARE * self._timing.brain_timeout_ms:
+            first_at = None
+        is_tried = first_at is not None and moment.now - first_at > self._timing.node_timeout_ms
+        if heir is not None and not is_tried and self._rules.linked_node_leads_first:
+            self._handed_over[life] = moment.now if first_at is None else first_at
+            self._wake_in(self._timing.election_max_ms, moment)
+            text = f"the daemon of {status.name} does not answer here and has a session with {heir}; handing over to it"
+            return (Note("leadership", text), TransferLeadership(heir))
+        reason = f"it is heard, but its daemon has not answered the DC for {silent_ms} ms: " \
+                 f"check {_ports_of(cib, status.name)}"
+        return (self._lost(status, reason, {self._node: silent_ms}),)
+
+    def _linked_heir(
+        self, cib: Cib, view: _View, quorum: tuple[NodeName, ...], node: NodeName
+    ) -> NodeName | None:
+        """Return a voter that takes part and has sessions with this node, with the DC and with all who take part."""
+        behind = self._behind()
+        online = [name for name, status in cib.status.nodes.items() if status.state is NodeState.ONLINE]
+        wanted = {name for name in online if name == node or name not in behind}
+        for voter in sorted(quorum, key=lambda name: (cib.members[name].is_witness, name)):
+            heard = view.heard.get(voter)
+            is_there = voter in wanted and voter not in (node, self._node) and heard is not None
+            if is_there and heard is not None and wanted <= {*heard.linked, voter}:
+                return voter
+        return None
+
     def _hears(self, view: _View, listener: NodeName, speaker: NodeName) -> bool:
         """Tell whether one node heard another within node-timeout, as far as the DC knows."""
         age = view.age_ms(speaker) if listener == self._node else view.age_through_ms(listener, speaker)
@@ -364,6 +478,11 @@ class MembershipMachine:
 
     def _wake_in(self, span_ms: int, moment: Moment) -> None:
         self._wake_at = min(self._wake_at, after(moment.now, max(1, span_ms)))
+
+
+def _ports_of(cib: Cib, node: NodeName) -> str:
+    """Name the TCP ports at which a node's daemon is reached."""
+    return "TCP " + ", ".join(f"{host}:{port}" for host, port in cib.members[node].addresses)
 
 
 def _is_below(age_ms: int | None, limit_ms: int) -> bool:

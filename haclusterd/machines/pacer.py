@@ -155,6 +155,7 @@ class _Peer:
             hears_token={each.node: each.token for each in heard},
             answered_at=seen.sent_at if seen is not None and seen.token == own_token else None,
             is_empty=newest is not None and newest.is_empty,
+            linked=frozenset([each.node for each in heard if each.is_linked]),
         )
 
 
@@ -375,7 +376,9 @@ class PacerMachine:
         if self._may_echo(settings.node, settings):
             self._own_vote = now
         heard = tuple(
-            HeardAge(name, peer.newest.incarnation.token, elapsed_ms(peer.silent_since, now))
+            HeardAge(
+                name, peer.newest.incarnation.token, elapsed_ms(peer.silent_since, now), name in self._page.linked
+            )
             for name, peer in self._peers.items()
             if peer.newest is not None and peer.silent_since is not None
         )

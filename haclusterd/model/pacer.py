@@ -47,6 +47,8 @@ class HeardAge(NamedTuple):
     token: str
     """The incarnation that was heard."""
     age_ms: int
+    is_linked: bool = False
+    """Whether the writer's daemon has a session with that node's daemon (TCP)."""
 
 
 class Heartbeat(NamedTuple):
@@ -86,6 +88,8 @@ class PageReading(NamedTuple):
     """This node wants to end: its watchdog is not fed any more (no-quorum-policy fence)."""
     is_follower: bool = False
     """The brain judges nobody: it is told what is heard now and then, and at once only of what changes."""
+    linked: frozenset[NodeName] = frozenset()
+    """The peers with whose daemons the brain has sessions."""
 
 
 class HeldLease(NamedTuple):
@@ -119,6 +123,8 @@ class HeardNode:
     however late its heartbeat came. None: it has seen none of this life's."""
     is_empty: bool = False
     """Whether its newest heartbeat says that it runs nothing."""
+    linked: frozenset[NodeName] = frozenset()
+    """The nodes with whose daemons its daemon has sessions, as its newest heartbeat says."""
 
 
 @dataclass(frozen=True, slots=True)

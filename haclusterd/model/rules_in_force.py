@@ -57,6 +57,10 @@ class SafetyRules:
     """After an own stall all silence clocks start anew (safety.md §4)."""
     lost_needs_whole_quorum: bool = True
     """A node is lost only when no voter in the DC's quorum hears it (safety.md §4)."""
+    heard_must_take_part: bool = True
+    """A node that is heard, but whose daemon takes no part in Raft for brain-timeout, is lost (safety.md §4)."""
+    linked_node_leads_first: bool = True
+    """Before that, the DC goes to a node whose daemon has a session with that one (safety.md §4)."""
     dc_needs_fresh_lease: bool = True
     """Only a DC whose own lease is fresh declares a node lost (safety.md §4)."""
     fence_before_recovery: bool = True

@@ -74,6 +74,10 @@ class Pacer(Protocol):
         """Say whether this brain judges nobody: then reports in which nothing but ages is new come less often."""
         ...
 
+    def set_links(self, nodes: tuple[NodeName, ...]) -> None:
+        """Say with which peers' daemons this one has sessions: the heartbeats carry it to whoever judges."""
+        ...
+
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
         """Stop echoing a node, this one included, of which an incarnation is being declared lost (Raft thread)."""
         ...

@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from haclusterd.model.followers import Followers
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.steps import Steps
 
@@ -125,7 +126,8 @@ class LearnersReady:
     learners: tuple[NodeName, ...]
 
 
-StoreEvent = Appended | Applied | Restored | LeadershipChanged | VoterLinks | LearnersReady
+StoreEvent = Appended | Applied | Restored | LeadershipChanged | VoterLinks | LearnersReady | Followers
+"""`Followers` come from a leader only, while it leads."""
 
 
 class StateMachine(Protocol):

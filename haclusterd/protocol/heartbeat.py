@@ -9,7 +9,7 @@ Layout, big-endian, version 1; `text` is one length byte and that many bytes of 
     u8  brain state · u32 brain_since_ms
     u8  flags: 1 echo present, 2 seen present, 4 the sender runs nothing
     [u64 token · u64 sent_at] for each of the first two flags
-    u8  count, then for each heard node: text name · u32 age_ms · u64 token
+    u8  count, then for each heard node: text name · u32 age_ms, its highest bit: the daemons have a session · u64 token
     16s HMAC-SHA256 of everything before, truncated (RFC 2104 §5), under the pair's key
 
 Invariant: nothing of a datagram is believed before its code is right, except whose key to try. The code covers sender
@@ -44,6 +44,7 @@ _STATE_NUMBERS = {state: number for number, state in enumerate(_STATES)}
 _FLAG_ECHO = 1
 _FLAG_SEEN = 2
 _FLAG_EMPTY = 4
+_LINKED = 2**31
 _U64 = struct.Struct(">Q")
 _RECEIPT = struct.Struct(">QQ")
 _BRAIN = struct.Struct(">QBIB")
@@ -74,8 +75,9 @@ def encode(heartbeat: Heartbeat, key: bytes) -> bytes:
         if receipt is not None:
             parts.append(_RECEIPT.pack(_number(receipt.token), receipt.sent_at))
     parts.append(bytes((len(heartbeat.heard),)))
-    for node, token, age_ms in heartbeat.heard:
-        parts += (_text(node), _HEARD.pack(_span(age_ms), _number(token)))
+    for node, token, age_ms, is_linked in heartbeat.heard:
+        age = min(_span(age_ms), _LINKED - 1) | (_LINKED if is_linked else 0)
+        parts += (_text(node), _HEARD.pack(age, _number(token)))
     body = b"".join(parts)
     if len(body) + CODE_SIZE > MAXIMUM_SIZE:
         raise ValueError(f"heartbeat of {len(body) + CODE_SIZE} bytes; {MAXIMUM_SIZE} are allowed")
@@ -120,7 +122,7 @@ def _decode_rest(body: bytes, place: int, sender: NodeName, receiver: NodeName) 
         name, place = _read_text(body, place)
         age_ms, heard_token = _HEARD.unpack_from(body, place)
         place += _HEARD.size
-        heard.append(HeardAge(_node_name(name), _token(heard_token), age_ms))
+        heard.append(HeardAge(_node_name(name), _token(heard_token), age_ms & ~_LINKED, age_ms >= _LINKED))
     if flags & ~(_FLAG_ECHO | _FLAG_SEEN | _FLAG_EMPTY) or not boot_id or place != len(body):
         raise ValueError("not in the layout")
     return Heartbeat(

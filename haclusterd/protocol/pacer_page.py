@@ -42,8 +42,12 @@ _IS_CONDEMNED = _FIRST_SLOT + WITHDRAWN_SLOTS
 """Brain, main loop."""
 _IS_FOLLOWER = _IS_CONDEMNED + 1
 """Brain, main loop; 0 in an older brain's page, which may lead."""
+_FIRST_LINK = _IS_FOLLOWER + 1
+LINK_SLOTS = 64
+"""Brain, main loop: keys of the peers with which it has sessions, 0 behind the last one."""
 _PAGE_WORDS = PAGE_SIZE // WORD_SIZE
 _FREE_SLOTS = bytes(WORD_SIZE * WITHDRAWN_SLOTS)
+_NO_LINKS = (0,) * LINK_SLOTS
 
 
 @lru_cache(maxsize=1024)
@@ -134,6 +138,7 @@ class PacerPage:
             is_empty=words[_IS_EMPTY] != 0,
             is_condemned=words[_IS_CONDEMNED] != 0,
             is_follower=words[_IS_FOLLOWER] != 0,
+            linked=self._linked(nodes),
         )
 
     # The brain's words
@@ -147,6 +152,7 @@ class PacerPage:
         self._words[_MAIN_STAMP] = 0
         self._words[_RAFT_STAMP] = 0
         self._words[_IS_FOLLOWER] = 0
+        self.set_links(())
         for slot in range(_FIRST_SLOT, _FIRST_SLOT + WITHDRAWN_SLOTS):
             self._words[slot] = 0
 
@@ -180,6 +186,15 @@ class PacerPage:
         """Say whether this brain judges nobody at present."""
         self._words[_IS_FOLLOWER] = int(is_follower)
 
+    def set_links(self, nodes: Collection[NodeName]) -> None:
+        """Say with which peers the brain has sessions; no more than LINK_SLOTS of them are kept.
+
+        A reader may see some of the old and some of the new, for once: this is evidence that is read again.
+        """
+        keys = [node_key(node) for node in sorted(nodes)][:LINK_SLOTS]
+        for place, key in enumerate((*keys, *_NO_LINKS[len(keys) :])):
+            self._words[_FIRST_LINK + place] = key
+
     def withdraw(self, node: NodeName) -> None:
         """Put a node among the withdrawn; harmless when it is there.
 
@@ -205,6 +220,12 @@ class PacerPage:
     def say_known(self, token: str | None) -> None:
         """Say for which incarnation of the brain the withdrawn set is complete; None revokes it."""
         self._words[_KNOWN_BY] = 0 if token is None else token_word(token)
+
+    def _linked(self, nodes: Iterable[NodeName]) -> frozenset[NodeName]:
+        if not self._words[_FIRST_LINK]:
+            return frozenset()
+        keys = set(self._words[_FIRST_LINK : _FIRST_LINK + LINK_SLOTS].tolist())
+        return frozenset(node for node in nodes if node_key(node) in keys)
 
     def _taken_slots(self) -> Collection[int]:
         # As bytes it is found out at once that there are none, as is nearly always so.

@@ -184,6 +184,7 @@ def _heard_to_json(node: HeardNode) -> dict[str, Any]:
         "hears_token": dict(node.hears_token),
         "answered_at": node.answered_at,
         "is_empty": node.is_empty,
+        "linked": sorted(node.linked),
     }
 
 
@@ -224,6 +225,7 @@ def _heard_from_json(value: Mapping[str, Any]) -> HeardNode:
         hears_token={_node(name): _text(token) for name, token in value["hears_token"].items()},
         answered_at=None if answered_at is None else Instant(_number(answered_at)),
         is_empty=_boolean(value.get("is_empty", False)),
+        linked=frozenset(_node(name) for name in value.get("linked", ())),
     )
 
 

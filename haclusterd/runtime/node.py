@@ -36,6 +36,7 @@ from haclusterd.machines.learners import LearnersMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.model.agent_calls import AgentResult, FenceCallResult
 from haclusterd.model.cluster import Cib, Member
+from haclusterd.model.followers import Followers
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
 from haclusterd.model.pacer import PacerReport, PacerSettings
@@ -319,6 +320,9 @@ class NodeRuntime:
             case VoterLinks(connected=connected):
                 self._log("store.links", connected=",".join(connected))
                 self._links = connected
+                self._ports.pacer.set_links(connected)
+            case Followers():
+                self._controller.followers_told(event)
         self._wake()
 
     def _applied(self, index: int, outcome: CibApplied) -> None:

@@ -4,12 +4,13 @@ This is the simulator's composition root; `entry_points.haclusterd` is the other
 below the ports.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.cib.changes import Applied
+from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.cib.commands import IssueOrders
 from haclusterd.model.cluster import Cib, HistoryMark, Member
 from haclusterd.model.ids import Incarnation, NodeName
@@ -76,6 +77,8 @@ class Surroundings:
     snapshot_every: int = 1000
     actions_max: int = 16
     watchdog_ms: int = 0
+    feature_levels: Mapping[NodeName, int] = field(default_factory=dict)
+    """What brains of older versions read, where one is installed."""
 
 
 def pair_key(one: NodeName, other: NodeName) -> bytes:
@@ -257,6 +260,7 @@ class BrainProcess:
             watchdog=WatchdogSettings("/dev/watchdog", around.watchdog_ms) if around.watchdog_ms else None,
             actions_max=around.actions_max,
             rules=around.rules,
+            feature_level=around.feature_levels.get(host.name, FEATURE_LEVEL),
             derive_key=lambda peer, _certificate: pair_key(host.name, peer),
         )
         self.runtime = NodeRuntime(settings, ports, left=self._left)

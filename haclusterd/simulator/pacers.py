@@ -238,6 +238,10 @@ class SimulatedPacer:
         """See `Pacer.set_follower`."""
         self._page.set_follower(is_follower=is_follower)
 
+    def set_links(self, nodes: tuple[NodeName, ...]) -> None:
+        """See `Pacer.set_links`."""
+        self._page.set_links(nodes)
+
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
         """See `Pacer.withdraw`."""
         self._withdrawn.setdefault(node, set()).add(incarnation)

@@ -111,6 +111,8 @@ class Cluster:
         """How long the controllers' plans take, and whether they come at all."""
         self.may_crash: Callable[[NodeName, Exception], bool] = lambda _node, _error: False
         """Whether the scenario expects a brain to crash."""
+        self.feature_levels: dict[NodeName, int] = {}
+        """What is installed on a node, as the level that it reads, where that is older than the newest."""
         self._keeps_all_rules = rules == ALL_RULES
         self._requests = 0
         self._plan_asked = (0, 0)
@@ -135,6 +137,7 @@ class Cluster:
             snapshot_every=shape.snapshot_every,
             actions_max=shape.actions_max,
             watchdog_ms=shape.watchdog_ms,
+            feature_levels=self.feature_levels,
         )
         for host in self.hosts.values():
             self._equip(host, self._surroundings)
@@ -489,7 +492,8 @@ class Cluster:
         long_us = (self.timing.one_way_ms + 2000) * MS
         short_us = self.timing.node_timeout_ms * MS
         hosts, network = self.hosts, self.network
-        if hosts[node].calm_us() < long_us:
+        is_disk_hanging = hosts[node].disk.sync_us[1] >= self.timing.brain_timeout_ms * MS
+        if hosts[node].calm_us() < long_us or is_disk_hanging or node in self.feature_levels:
             return False
         for voter in self.cib.voters():
             if voter == node or hosts[voter].calm_us() < long_us or network.calm_us(node, voter) < long_us:

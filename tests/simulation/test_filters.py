@@ -2,6 +2,9 @@
 
 import pytest
 
+from haclusterd.model.cluster import NodeState
+from haclusterd.model.ids import NodeName
+from haclusterd.simulator.configurations import SERVICES
 from haclusterd.simulator.scenario import Cluster, Shape
 
 
@@ -30,3 +33,145 @@ def test_a_filter_of_one_direction_of_streams_ends_the_session(is_from_dc: bool)
     follower = cluster.others(dc)[0]
     cluster.drop_streams_one_way(*((dc, follower) if is_from_dc else (follower, dc)))
     cluster.until(lambda: dc not in cluster.brain_of(follower).runtime.links, 3000, "no session left")
+
+
+def alive(cluster: Cluster, node: str) -> list[str]:
+    """Return the other nodes on which services run."""
+    return [name for name in cluster.others(node) if cluster.truth.services_on(name)]
+
+
+def lost_because_of(cluster: Cluster, node: str) -> str:
+    return cluster.cib.status.nodes[NodeName(node)].detail
+
+
+RECOVERED_MS = 4000
+"""A service that died on a healthy node runs again: its monitor, a plan, a stop and a start."""
+GIVEN_UP_MS = 10_000 + 6000
+"""brain-timeout, and an election where the DC itself was filtered."""
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("whom", ["dc", "first", "last"])
+@pytest.mark.parametrize("nodes", [3, 5])
+def test_a_node_whose_streams_are_filtered_holds_back_nobody_and_is_given_up(
+    nodes: int, whom: str, restarts: bool
+) -> None:
+    cluster = formed(nodes)
+    dc = cluster.dc()
+    rest = cluster.others(dc)
+    node = {"dc": dc, "first": rest[0], "last": rest[-1]}[whom]
+    held = cluster.truth.services_on(node)
+    cluster.drop_streams_of(node)
+    cluster.run_for(3000)
+    if restarts:
+        cluster.kill_brain(node)
+        cluster.run_for(1500)
+    for other in cluster.others(node):
+        for service in cluster.truth.services_on(other):
+            if service in SERVICES:
+                cluster.truth.service_ends(other, service)
+                cluster.until(lambda service=service: cluster.runs_once(service), RECOVERED_MS, f"{service} again")
+    cluster.until(lambda: cluster.state(node) is not NodeState.ONLINE, GIVEN_UP_MS, "it is given up")
+    assert "TCP" in lost_because_of(cluster, node)
+    cluster.until(lambda: any(target == node for _, target, _ in cluster.switch.acted), 5000, "it is fenced")
+    cluster.until(lambda: cluster.runs_once(*SERVICES), 5000, "everything runs")
+    assert not any(service in cluster.truth.services_on(node) for service in held)
+    cluster.run_for(30_000)
+    assert len(cluster.switch.acted) == 1, "it is fenced once"
+    cluster.end_filters()
+    cluster.until(cluster.is_settled, 30_000, "settled")
+
+
+def test_a_service_that_dies_on_a_filtered_node_runs_again_elsewhere() -> None:
+    cluster = formed()
+    home = cluster.node_of("db")
+    cluster.drop_streams_of(home)
+    cluster.run_for(3000)
+    for service in cluster.truth.services_on(home):
+        cluster.truth.service_ends(home, service)
+    cluster.until(lambda: cluster.runs_once(*SERVICES), GIVEN_UP_MS + 5000, "everything runs")
+    assert cluster.lease_left_ms(home) <= 0 or not cluster.truth.services_on(home)
+
+
+@pytest.mark.parametrize("is_from_node", [True, False])
+def test_streams_filtered_in_one_direction_are_as_bad_as_in_both(is_from_node: bool) -> None:
+    cluster = formed()
+    node = cluster.others(cluster.dc())[0]
+    for other in cluster.others(node):
+        cluster.drop_streams_one_way(*((node, other) if is_from_node else (other, node)))
+    cluster.until(lambda: cluster.state(node) is not NodeState.ONLINE, GIVEN_UP_MS, "it is given up")
+    cluster.until(lambda: cluster.runs_once(*SERVICES), 8000, "everything runs")
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_two_filtered_nodes_of_five_are_both_given_up(restarts: bool) -> None:
+    cluster = formed(5)
+    first, second = cluster.others(cluster.dc())[:2]
+    for node in (first, second):
+        cluster.drop_streams_of(node)
+        if restarts:
+            cluster.kill_brain(node)
+    for node in (first, second):
+        cluster.until(lambda node=node: cluster.state(node) is not NodeState.ONLINE, GIVEN_UP_MS, f"{node} given up")
+    cluster.until(lambda: cluster.runs_once(*SERVICES), 8000, "everything runs")
+    cluster.end_filters()
+    cluster.until(cluster.is_settled, 30_000, "settled")
+
+
+@pytest.mark.parametrize("nodes", [3, 5])
+def test_the_dc_moves_to_a_node_with_a_session_to_one_that_does_not_answer_it(nodes: int) -> None:
+    cluster = formed(nodes)
+    dc = cluster.dc()
+    node = cluster.others(dc)[-1]
+    cluster.drop_streams(dc, node)
+    cluster.until(lambda: cluster.dc() not in (dc, node), GIVEN_UP_MS, "another DC")
+    cluster.run_for(60_000)
+    assert cluster.all_online()
+    assert not cluster.switch.acted
+    assert cluster.dc() not in (dc, node)
+    cluster.truth.service_ends(cluster.node_of("db"), "db")
+    cluster.until(lambda: cluster.runs_once("db"), RECOVERED_MS, "db again")
+
+
+def test_a_node_whose_disk_is_slow_is_not_given_up_and_one_whose_disk_hangs_is() -> None:
+    cluster = formed()
+    node = cluster.others(cluster.dc())[0]
+    disk = cluster.hosts[node].disk
+    disk.sync_us = (4_000_000, 6_000_000)
+    for _ in range(12):
+        cluster.run_for(5000)
+        assert cluster.state(node) is NodeState.ONLINE
+    disk.sync_us = (10_000_000_000, 10_000_000_000)
+    cluster.kill_service("db")
+    cluster.until(lambda: cluster.runs_once("db"), 60_000, "db again")
+    cluster.kill_service("web")
+    cluster.until(lambda: cluster.state(node) is not NodeState.ONLINE, 45_000, "it is given up")
+    assert "disk" in lost_because_of(cluster, node)
+
+
+def test_a_node_whose_older_daemon_cannot_join_is_given_up() -> None:
+    cluster = formed()
+    home = cluster.node_of("db")
+    cluster.feature_levels[home] = cluster.cib.feature_level - 1
+    cluster.kill_brain(home)
+    cluster.run_for(3000)
+    for service in cluster.truth.services_on(home):
+        cluster.truth.service_ends(home, service)
+    cluster.until(lambda: cluster.runs_once(*SERVICES), GIVEN_UP_MS + 5000, "everything runs")
+    assert "has not joined" in lost_because_of(cluster, home)
+    cluster.run_for(60_000)
+    assert len(cluster.switch.acted) == 1, "it is fenced once, and then left alone"
+    cluster.feature_levels.clear()
+    cluster.kill_brain(home)
+    cluster.until(cluster.is_settled, 30_000, "settled")
+
+
+def test_a_dc_whose_older_daemon_cannot_join_is_given_up_by_another() -> None:
+    cluster = formed()
+    node = cluster.others(cluster.dc())[0]
+    cluster.feature_levels[node] = cluster.cib.feature_level - 1
+    cluster.kill_brain(node)
+    cluster.run_for(2000)
+    cluster.brain_of(cluster.dc()).store.transfer_leadership(node)
+    cluster.until(lambda: cluster.dc() == node, 5000, "the DC is of an older version")
+    cluster.until(lambda: cluster.state(node) is not NodeState.ONLINE, 3 * GIVEN_UP_MS, "it is given up")

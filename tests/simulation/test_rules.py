@@ -8,6 +8,7 @@ import pytest
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.checkers import Violation
 from tests.simulation import edge_scenarios as edges
+from tests.simulation import filter_scenarios as filters
 from tests.simulation import member_scenarios as members
 from tests.simulation import rule_scenarios as scenarios
 from tests.simulation import watchdog_scenarios as watchdogs
@@ -75,6 +76,12 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
         ("silence_clocks_restart_after_stall",),
         scenarios.dc_is_paused,
         frozenset({"LostNodesAreSilent", "AssertionError"}),
+    ),
+    (("heard_must_take_part",), filters.streams_of_a_holder_are_filtered, frozenset({"NotReached"})),
+    (
+        ("linked_node_leads_first",),
+        filters.streams_between_the_dc_and_one_node_are_filtered,
+        frozenset({"LostNodesAreSilent"}),
     ),
     (("dc_needs_fresh_lease",), scenarios.dc_hears_but_is_not_heard, frozenset({"LossIsJudgedUnderLease"})),
     (("fence_before_recovery",), scenarios.dead_switch, frozenset({"NoRecoveryBeforeFence"})),

@@ -7,7 +7,8 @@ import pytest
 from haclusterd.adapters.raft_identity import IDENTITY_NAME
 from haclusterd.adapters.raft_journal import JOURNAL_NAME
 from haclusterd.adapters.raft_snapshot import SNAPSHOT_NAME, Snapshot, encode_snapshot
-from haclusterd.model.ids import Term
+from haclusterd.model.followers import Followers
+from haclusterd.model.ids import NodeName, Term
 from haclusterd.ports.store import LeadershipChanged, Restored, StoreDamaged, StoreRefused, VoterLinks
 from tests.simulation.store_world import CLUSTER, ListMachine
 from tests.unit.adapters.raft_bench import N1, N2, N3, N4, Bench
@@ -639,3 +640,54 @@ def test_an_unconnected_peer_is_not_heard() -> None:
     bench.core.peer_disconnected(N2)
     bench.hear(N2, "request_vote", term=9, last_log_index=1, last_log_term=0)
     assert bench.term == 0
+
+
+# Who has fallen behind.
+
+
+def told(bench: Bench) -> list[Followers]:
+    return [event for event in bench.events if isinstance(event, Followers)]
+
+
+def answer_for(bench: Bench, span_ms: int, peers: dict[NodeName, int]) -> None:
+    """Let some peers answer all the time, each with its next index."""
+    for _ in range(span_ms // 100):
+        bench.wait(100)
+        for peer, next_index in peers.items():
+            bench.hear_acknowledgement(peer, next_index)
+        bench.let_disk_work()
+
+
+def test_a_leader_tells_who_does_not_answer_and_when_nobody_is_behind_any_more() -> None:
+    bench = Bench()
+    bench.lead()
+    began = bench.now_ms
+    answer_for(bench, 1000, {N2: 3, N3: 3})
+    assert told(bench) == []
+    answer_for(bench, 2000, {N2: 3})
+    [silent] = told(bench)[-1].behind
+    assert (silent.name, silent.is_linked) == (N3, True)
+    assert began + 1000 <= silent.answered_at <= began + 1100
+    answer_for(bench, 500, {N2: 3, N3: 3})
+    assert told(bench)[-1].behind == ()
+
+
+def test_a_leader_tells_who_answers_and_takes_no_entry() -> None:
+    bench = Bench()
+    bench.lead()
+    answer_for(bench, 500, {N2: 3, N3: 3})
+    assert bench.core.propose(b"x")
+    answer_for(bench, 3000, {N2: 4, N3: 3})
+    [slow] = told(bench)[-1].behind
+    assert slow.name == N3
+    assert bench.now_ms - slow.answered_at < 500 < 2000 < bench.now_ms - slow.advanced_at
+
+
+def test_after_a_standstill_of_the_leader_nobody_is_behind() -> None:
+    bench = Bench()
+    bench.lead()
+    answer_for(bench, 2000, {N2: 3})
+    bench.now_ms += 60_000
+    bench.hear_acknowledgement(N2, 3)
+    bench.core.tick()
+    assert all(bench.now_ms - each.answered_at < 5000 for each in told(bench)[-1].behind)

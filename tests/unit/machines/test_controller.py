@@ -1,6 +1,7 @@
 """The DC's loop: when a node acts as DC, when it plans, when it hands over."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -252,18 +253,34 @@ def test_a_plan_for_a_world_that_has_changed_is_dropped_and_asked_for_anew() -> 
     assert isinstance(command, commands.IssueOrders)
 
 
-def test_a_plan_that_comes_while_a_member_is_silent_is_dropped() -> None:
+def test_nothing_is_planned_before_every_member_was_heard_in_its_life_of_the_cib() -> None:
     dc = Dc()
-    dc.plan = starting(N2)
-    dc.ask()
-    dc.cluster.lose(N3)
+    other_life = dc.report()
     dc.cluster.must(commands.Join(N3, life(N3, token=2)))
-    dc.controller.answered(dc.answers.pop(0))
-    silent = Dc().report()
-    assert commands_of(dc.ask(report=silent)) == []
-    assert dc.answers == [], "nothing is asked before it is heard"
+    assert commands_of(dc.ask(report=other_life)) == []
+    assert dc.answers == [], "what the CIB says of n3 may be a week old"
     dc.ask()
     assert len(dc.answers) == 1
+
+
+def test_a_member_that_was_met_and_begins_again_holds_back_no_plan() -> None:
+    dc = Dc()
+    dc.step()
+    other_life = PacerReport(
+        Instant(dc.now),
+        None,
+        tuple(replace(node, incarnation=life(node.name, token=7)) for node in dc.report().nodes),
+    )
+    dc.ask(*dc.cluster.must(commands.SetTransientAttribute(N2, "x", "1")).changes, report=other_life)
+    assert len(dc.answers) == 1
+
+
+def test_a_dc_whose_own_join_stays_refused_hands_over() -> None:
+    dc = Dc()
+    dc.controller.reincarnated(life(N1, token=9))
+    assert transfers(dc.step()) == []
+    dc.now += TIMING.brain_timeout_ms
+    assert transfers(dc.step()) == [N2]
 
 
 def test_a_plan_stands_when_an_order_that_it_knew_has_ended_well_meanwhile() -> None:

@@ -1,6 +1,7 @@
 """Who is lost, by whose evidence, and when: tables for the DC's judgement."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from haclusterd.cib import commands
 from haclusterd.cib.commands import Join, Lost
 from haclusterd.machines.effects import Effect, Propose, TransferLeadership
 from haclusterd.machines.membership import MembershipMachine
+from haclusterd.model.followers import Follower, Followers
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
@@ -380,3 +382,93 @@ def test_no_node_is_lost_that_a_voter_of_the_quorum_may_have_heard_within_node_t
         assert target.age_ms is not None
         assert target.age_ms >= T
         assert all(voter.hears[name] >= T for voter in quorum)
+
+
+# -- heard, and no part of it -----------------------------------------------------------------------------------------
+
+BT = TIMING.brain_timeout_ms
+
+
+def linked(node: HeardNode, *peers: NodeName) -> HeardNode:
+    return replace(node, linked=frozenset(peers))
+
+
+def behind(*followers: Follower, at: int = NOW) -> Followers:
+    return Followers(Instant(at), followers)
+
+
+def follower(name: NodeName, silent_ms: int, idle_ms: int | None = None, *, is_linked: bool = False) -> Follower:
+    idle = silent_ms if idle_ms is None else idle_ms
+    return Follower(name, Instant(NOW - silent_ms), Instant(NOW - idle), is_linked)
+
+
+def take_part(dc: Dc, found: Followers, *nodes: HeardNode, at: int = NOW) -> Sequence[Effect]:
+    return dc.machine.step(dc.cluster.cib, report(*nodes, at=at), moment(at), found)
+
+
+@pytest.mark.parametrize(
+    ("silent_ms", "idle_ms", "is_lost"),
+    [
+        (BT - 1, BT - 1, False),
+        (BT, BT, True),
+        (100, 3 * BT - 1, False),
+        (100, 3 * BT, True),
+    ],
+)
+def test_a_node_that_is_heard_and_takes_no_part_is_lost(silent_ms: int, idle_ms: int, is_lost: bool) -> None:
+    dc = Dc()
+    effects = take_part(dc, behind(follower(N2, silent_ms, idle_ms)), heard(N2), heard(N3))
+    assert lost(effects) == ([N2] if is_lost else [])
+    assert is_lost or dc.machine.deadline() == NOW + 1
+
+
+def test_what_the_store_said_before_a_standstill_proves_nothing() -> None:
+    dc = Dc()
+    assert take_part(dc, behind(follower(N2, BT), at=NOW - T - 1), heard(N2), heard(N3)) == []
+    dc = Dc(since=NOW - BT + 1)
+    assert take_part(dc, behind(follower(N2, BT)), heard(N2), heard(N3)) == [], "it counts from when n1 became DC"
+
+
+def test_a_voter_with_a_session_to_it_leads_first_and_once() -> None:
+    given_up: dict[tuple[NodeName, Incarnation | None], Instant] = {}
+    cluster = Cluster()
+    machine = MembershipMachine(N1, TERM, TIMING, Instant(OFFICE), handed_over=given_up)
+    nodes = (linked(heard(N2), N3), linked(heard(N3), N1, N2))
+    effects = machine.step(cluster.cib, report(*nodes), moment(NOW), behind(follower(N2, BT)))
+    assert [effect.to for effect in effects if isinstance(effect, TransferLeadership)] == [N3]
+    assert lost(effects) == []
+    again = MembershipMachine(N1, TERM, TIMING, Instant(OFFICE), handed_over=given_up)
+    later = NOW + T + 1
+    found = Followers(Instant(later), (follower(N2, BT),))
+    assert lost(again.step(cluster.cib, report(*nodes, at=later), moment(later), found)) == [N2]
+
+
+@pytest.mark.parametrize(
+    ("of_n3", "is_linked"),
+    [
+        ((N1,), False),
+        ((N2,), False),
+        ((N1, N2), True),
+    ],
+)
+def test_no_voter_leads_that_lacks_a_session_nor_when_the_dc_has_one(
+    of_n3: tuple[NodeName, ...], is_linked: bool
+) -> None:
+    nodes = (linked(heard(N2), N3), linked(heard(N3), *of_n3))
+    assert lost(take_part(Dc(), behind(follower(N2, BT, is_linked=is_linked)), *nodes)) == [N2]
+
+
+def test_a_daemon_that_began_again_and_does_not_join_is_lost() -> None:
+    dc = Dc()
+    other_life = heard(N2, incarnation=life(N2, token=2))
+    assert dc.lost(other_life, heard(N3)) == []
+    assert dc.machine.deadline() <= NOW + BT
+    assert dc.lost(other_life, heard(N3), at=NOW + BT - 1) == []
+    assert dc.lost(heard(N2, incarnation=life(N2, token=3)), heard(N3), at=NOW + BT) == [N2]
+
+
+def test_a_daemon_that_joins_in_time_is_not_lost() -> None:
+    dc = Dc()
+    assert dc.lost(heard(N2, incarnation=life(N2, token=2)), heard(N3)) == []
+    dc.cluster.must(Join(N2, life(N2, token=2)))
+    assert dc.lost(heard(N2, incarnation=life(N2, token=2)), heard(N3), at=NOW + BT) == []

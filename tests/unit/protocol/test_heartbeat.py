@@ -22,7 +22,7 @@ PLAIN = Heartbeat(
     brain_since_ms=42,
     echo=Receipt("00000000000000b1", Instant(99)),
     seen=Receipt("00000000000000b2", Instant(100)),
-    heard=(HeardAge(N2, "00000000000000b1", 20), HeardAge(N3, "00000000000000c1", 4_000_000_000)),
+    heard=(HeardAge(N2, "00000000000000b1", 20), HeardAge(N3, "00000000000000c1", 2_000_000_000, is_linked=True)),
 )
 
 tokens = st.integers(0, 2**64 - 1).map(lambda number: f"{number:016x}")
@@ -30,6 +30,7 @@ instants = st.integers(0, 2**64 - 1).map(Instant)
 spans = st.integers(0, 2**32 - 1)
 names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,62}", fullmatch=True).map(NodeName)
 receipts = st.none() | st.builds(Receipt, tokens, instants)
+heard_ages = st.builds(HeardAge, names, tokens, st.integers(0, 2**31 - 1), st.booleans())
 heartbeats = st.builds(
     Heartbeat,
     sender=names,
@@ -40,7 +41,7 @@ heartbeats = st.builds(
     brain_since_ms=spans,
     echo=receipts,
     seen=receipts,
-    heard=st.lists(st.builds(HeardAge, names, tokens, spans), max_size=MAXIMUM_NODES - 1).map(tuple),
+    heard=st.lists(heard_ages, max_size=MAXIMUM_NODES - 1).map(tuple),
 )
 
 
@@ -61,8 +62,8 @@ def test_the_bytes_of_version_1() -> None:
         "00000000000000b2 0000000000000064"  # seen
         "02"
         "026e32 00000014 00000000000000b1"
-        "026e33 ee6b2800 00000000000000c1"
-        "49e6ae988dacc0045fb84141dc2924d8"  # code
+        "026e33 f7359400 00000000000000c1"
+        "37437d51a188a1d4da90e278f20d9de5"  # code
     )
 
 

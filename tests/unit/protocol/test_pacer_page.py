@@ -46,6 +46,10 @@ def test_what_one_view_writes_another_reads() -> None:
     assert pacer.read(BOTH) == PageReading(A1, frozenset({N2}), Instant(5), Instant(6), is_empty=True)
     brain.set_follower(is_follower=True)
     assert pacer.read(BOTH).is_follower
+    brain.set_links((N3, N1))
+    assert pacer.read((N1, N2, N3)).linked == {N1, N3}
+    brain.set_links((N2,))
+    assert pacer.read((N1, N2, N3)).linked == {N2}
     pacer.publish_lease(HeldLease(A1, Instant(900)))
     pacer.stamp_pacer(Instant(7))
     assert (brain.lease_until(A1), brain.pacer_stamped_at()) == (900, 7)

@@ -216,6 +216,9 @@ class HandPacer:
     def set_follower(self, *, is_follower: bool) -> None:
         self.is_follower = is_follower
 
+    def set_links(self, nodes: tuple[NodeName, ...]) -> None:
+        del nodes
+
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
         del node, incarnation
 
