@@ -34,13 +34,15 @@ def check_agents(judgement: Judgement) -> None:
 
 def _check_parameters(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:
     is_device = primitive.agent.standard == "stonith"
-    given = effective(expanded(primitive, judgement.configuration).parameters)
+    parameters = effective(expanded(primitive, judgement.configuration).parameters)
+    given = {name for name, value in parameters.items() if value}
     newer = {parameter.obsoletes: name for name, parameter in facts.parameters.items() if parameter.obsoletes}
     missing = [
         newer.get(name, name)
         for name, parameter in facts.parameters.items()
-        if parameter.is_required and parameter.default is None
-        and given.keys().isdisjoint({name, newer.get(name, name), parameter.obsoletes})
+        # Agents write default="" where there is none (resource-agents: IPaddr2, Filesystem and many more).
+        if parameter.is_required and not parameter.default
+        and given.isdisjoint({name, newer.get(name, name), parameter.obsoletes})
         and not (is_device and name in GIVEN_BY_FENCER)
     ]  # fmt: skip
     for name in dict.fromkeys(missing):

@@ -213,7 +213,7 @@ CODES: dict[Code, CodeRow] = {
     Code.UNKNOWN_AGENT: CodeRow("{where}: there is no agent {agent}", _CONFIGURATION, "install it or correct the name"),
     Code.UNKNOWN_PARAMETER: CodeRow("{where}: agent {agent} has no parameter {name}", _CONFIGURATION),
     Code.MISSING_PARAMETER: CodeRow(
-        "{where}: agent {agent} requires parameter {name}", _CONFIGURATION, "add {name}=..."
+        "{where}: agent {agent} requires parameter {name}", _CONFIGURATION, "add to {where}: params {name}=VALUE"
     ),
     Code.MEMBER_NOT_A_PRIMITIVE: CodeRow(
         "group {group}: member {id} is not a primitive", _CONFIGURATION, "a group is made of primitives only"

@@ -27,6 +27,9 @@ AGENTS = {
     "ocf:heartbeat:IPaddr2": AgentFacts(
         parameters={"ip": ParameterFacts(is_required=True), "nic": ParameterFacts(is_required=True, default="eth0")}
     ),
+    "ocf:heartbeat:Filesystem": AgentFacts(
+        parameters={"device": ParameterFacts(is_required=True, default=""), "options": ParameterFacts(default="")}
+    ),
     "ocf:pacemaker:Stateful": AgentFacts(action_timeouts_ms={"start": None, "promote": None, "demote": None}),
     "stonith:fence_x": AgentFacts(
         parameters={name: ParameterFacts(is_required=True) for name in ("action", "plug", "port", "ip")}
@@ -129,6 +132,9 @@ def test_a_good_configuration_has_no_faults() -> None:
         # agents
         ("primitive d Dumy op monitor interval=5s", [("UNKNOWN_AGENT", "1:13")]),
         ("primitive d IPaddr2 op monitor interval=5s", [("MISSING_PARAMETER", "1:11")]),
+        ("primitive d Filesystem op monitor interval=5s", [("MISSING_PARAMETER", "1:11")]),
+        ('primitive d Filesystem device="" op monitor interval=5s', [("MISSING_PARAMETER", "1:11")]),
+        ("primitive d Filesystem device=/dev/x op monitor interval=5s", []),
         ("primitive d IPaddr2 params 5: ip=1 op monitor interval=5s", []),
         ("primitive d Dummy fak=1 op monitor interval=5s", [("UNKNOWN_PARAMETER", "1:19")]),
         ("primitive d Dummy trace_ra=1 op monitor interval=5s", []),
