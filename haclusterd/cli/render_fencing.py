@@ -85,7 +85,9 @@ def render_plan(_: Screen, data: Fields) -> list[str]:
         devices = ", then ".join(_device(device) for device in listed(step, "devices"))
         what = f"level {number(step, 'level')}: {text(step, 'action')} with {devices}"
         lines.append(f"  {what} {_by_whom(texts(step, 'executors'))}")
-    if not listed(data, "steps"):
+    if not flag(data, "has_quorum"):
+        lines.append("  nobody fences it without quorum: the nodes that are left do what no-quorum-policy says")
+    elif not listed(data, "steps"):
         lines.append("  no device can fence it: what ran there is not recovered until it comes back, or you confirm it")
     lines += [f"  * {action}" for action in texts(data, "actions")]
     return lines + [f"  Warning: {warning}" for warning in texts(data, "warnings")]

@@ -7,7 +7,7 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, find_resource, find_resources, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.overview import Overview
-from haclusterd.commands.planning import plan
+from haclusterd.commands.planning import plan, standing
 from haclusterd.commands.resource_state import meta_flag
 from haclusterd.model.configuration import Group, Primitive
 from haclusterd.model.graph import NodeScore, Placement, Plan
@@ -40,7 +40,8 @@ def scores(context: Context, arguments: Arguments) -> Outcome:
 def _explained(
     context: Context, schema: str, resources: tuple[ResourceId, ...], node: NodeName | None
 ) -> Outcome:
-    found = plan(context.cib, context.now, is_explaining=True, options=context.schedule_options)
+    stands = standing(context)
+    found = plan(context.cib, context.now, is_explaining=True, options=stands.options)
     if isinstance(found, ReportItem):
         return refusal(found)
     configuration = context.cib.configuration
@@ -51,7 +52,7 @@ def _explained(
     for primitive in primitives:
         for placement in _placements(found, primitive, node):
             explained.append(_explain(overview, found, placement, parents.get(primitive), node))
-    return Outcome(data={"schema": schema, "now": context.now, "node": node, "resources": explained})
+    return Outcome(stands.reports, data={"schema": schema, "now": context.now, "node": node, "resources": explained})
 
 
 def _placements(found: Plan, primitive: ResourceId, node: NodeName | None) -> list[Placement]:

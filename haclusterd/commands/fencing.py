@@ -12,7 +12,7 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.injection import node_down
 from haclusterd.commands.names import find_node, node_names
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.planning import describe_action, plan, real_actions
+from haclusterd.commands.planning import describe_action, plan, real_actions, standing
 from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.machines.fencer import delay_bounds_ms
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
@@ -146,13 +146,15 @@ def plan_fencing(context: Context, arguments: Arguments) -> Outcome:
     supposed = node_down(cib, name, context.now)
     if isinstance(supposed, ReportItem):
         return refusal(supposed)
-    found = plan(supposed, context.now)
+    stands = standing(context, supposed)
+    found = plan(supposed, context.now, options=stands.options)
     if isinstance(found, ReportItem):
         return refusal(found)
-    return Outcome(data={
+    return Outcome(stands.reports, data={
         "schema": "haclusterd.fencing_plan/1",
         "node": name,
-        "steps": list(_steps(cib, name)),
+        "has_quorum": stands.has_quorum,
+        "steps": list(_steps(cib, name)) if stands.has_quorum else [],
         "actions": [describe_action(action) for action in real_actions(found)],
         "warnings": list(found.warnings),
     })  # fmt: skip

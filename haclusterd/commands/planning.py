@@ -4,7 +4,8 @@ The scheduler is loaded when it is asked first, or by `load_scheduler`: a daemon
 and plans in another process.
 """
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Condition
@@ -12,11 +13,16 @@ from haclusterd.formats.cib_xml import CibReading
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib
 from haclusterd.model.graph import ActionKind, GraphAction, Plan
+from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
+from haclusterd.model.quorum import has_quorum, majority, voters_left
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
+
+STALE_FROM_MS = 1000
+"""From this age on, what a node without quorum knows is said to be old; an election takes less."""
 
 
 def load_scheduler() -> None:
@@ -34,6 +40,57 @@ def plan(
         return schedule(cib, now, options=replace(options, is_explaining=is_explaining))
     except Exception as bug:  # noqa: BLE001 - a question about a bad configuration must not end the daemon
         return report(Code.SCHEDULER_FAILED, problem=f"{type(bug).__name__}: {bug}")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Whether the plan that is asked for can be carried out at all."""
+
+    options: ScheduleOptions
+    """How the scheduler is to be asked."""
+    reports: tuple[ReportItem, ...] = ()
+    """What must be known of the answer: nothing can be decided, or the state is old."""
+
+    @property
+    def has_quorum(self) -> bool:
+        """Whether there is a quorum to carry the plan out."""
+        return self.options.has_quorum
+
+
+def standing(context: Context, supposed: Cib | None = None) -> Standing:
+    """Judge whether there is a quorum, in this cluster as it is, or as it is supposed to be.
+
+    A saved CIB with nobody online, and one of Pacemaker, are taken at their word.
+    """
+    cib, options = supposed or context.cib, context.schedule_options
+    if options.is_pacemaker_compatible:
+        return Standing(options)
+    reports = [*_staleness(context)]
+    voters = cib.voters()
+    unreached = _unreached(context, cib)
+    if voters_left(context.cib, ()) and not has_quorum(cib, unreached):
+        left = voters_left(cib, unreached)
+        reports.append(report(Code.NO_QUORUM_LEFT, left=left, voters=len(voters), needed=majority(len(voters))))
+        options = replace(options, has_quorum=False)
+    return Standing(options, tuple(reports))
+
+
+def _unreached(context: Context, cib: Cib) -> set[NodeName]:
+    """Return the voters that the answering node does not reach, except those that are supposed to be back."""
+    if context.live is None:
+        return set()
+    known = context.cib.status.nodes
+    return {
+        name
+        for name in cib.voters()
+        if name not in context.live.connected_voters and cib.status.nodes.get(name) is known.get(name)
+    }
+
+
+def _staleness(context: Context) -> Iterator[ReportItem]:
+    live = context.live
+    if live is not None and not live.has_quorum and live.stale_ms >= STALE_FROM_MS:
+        yield report(Code.STALE, node=live.node, age=durations.render(live.stale_ms // 1000 * 1000))
 
 
 def as_pacemaker(reading: CibReading) -> ScheduleOptions:

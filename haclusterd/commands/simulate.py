@@ -8,11 +8,12 @@ from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context
 from haclusterd.commands.injection import SUPPOSITIONS, suppose
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.planning import as_pacemaker, plan
+from haclusterd.commands.planning import as_pacemaker, plan, standing
 from haclusterd.commands.simulation_document import SimulationDocument
 from haclusterd.commands.verb import Cost, Permission, Verb
-from haclusterd.formats.cib_xml import CibReading, read_cib
+from haclusterd.formats.cib_xml import read_cib
 from haclusterd.formats.cib_xml_tree import MAX_LENGTH
+from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, has_errors, report
@@ -31,10 +32,8 @@ def simulate(context: Context, arguments: Arguments) -> Outcome:
     if isinstance(date, ReportItem):
         return refusal(date)
     wanted = {name: arguments.words(name) for name in SUPPOSITIONS}
-    has_quorum = arguments.word("quorum") != "lost"
     if not arguments.word("text"):
-        options = replace(DEFAULT_OPTIONS, has_quorum=has_quorum)
-        return _planned(CibReading(context.cib), wanted, date or context.now, options)
+        return _simulate_own(context, wanted, date or context.now, arguments.word("quorum"))
     if context.live is not None:
         problem = "a file is planned for where it is, not by a node of a running cluster"
         return refusal(report(Code.BAD_ARGUMENT, name="text", problem=problem))
@@ -43,21 +42,33 @@ def simulate(context: Context, arguments: Arguments) -> Outcome:
     if has_errors(reading.reports) and not is_usable:
         return Outcome(reading.reports)
     options = as_pacemaker(reading)
-    options = replace(options, has_quorum=options.has_quorum and has_quorum)
-    return _planned(reading, wanted, date or reading.execution_date or context.now, options)
-
-
-def _planned(
-    reading: CibReading, wanted: Mapping[str, tuple[str, ...]], now: WallTime, options: ScheduleOptions
-) -> Outcome:
+    options = replace(options, has_quorum=options.has_quorum and arguments.word("quorum") != "lost")
+    now = date or reading.execution_date or context.now
     cib = suppose(reading.cib, wanted, now)
     if isinstance(cib, tuple):
         return refusal(*cib)
+    return _planned(cib, now, options, tuple(map(_as_warning, reading.reports)))
+
+
+def _simulate_own(
+    context: Context, wanted: Mapping[str, tuple[str, ...]], now: WallTime, quorum: str
+) -> Outcome:
+    """Plan for this cluster; whether it has a quorum follows from who is there, unless that is supposed as well."""
+    cib = suppose(context.cib, wanted, now)
+    if isinstance(cib, tuple):
+        return refusal(*cib)
+    if quorum:
+        return _planned(cib, now, replace(DEFAULT_OPTIONS, has_quorum=quorum == "present"), ())
+    stands = standing(context, cib)
+    return _planned(cib, now, stands.options, stands.reports)
+
+
+def _planned(cib: Cib, now: WallTime, options: ScheduleOptions, reports: tuple[ReportItem, ...]) -> Outcome:
     found = plan(cib, now, options=options)
     if isinstance(found, ReportItem):
         return refusal(found)
     data = SimulationDocument(cib, found, now).write()
-    return Outcome(tuple(map(_as_warning, reading.reports)), data=data)
+    return Outcome(reports, data=data)
 
 
 def _as_warning(item: ReportItem) -> ReportItem:

@@ -20,14 +20,20 @@ def voters_left(cib: Cib, without: Collection[NodeName]) -> int:
     )
 
 
+def has_quorum(cib: Cib, without: Collection[NodeName] = ()) -> bool:
+    """Tell whether the voters that are online, except some nodes, are a quorum."""
+    return voters_left(cib, without) >= majority(len(cib.voters()))
+
+
 def ends_quorum(cib: Cib, node: NodeName, also_without: Collection[NodeName] = ()) -> str:
     """Say why the cluster would have no quorum once a voter is fenced; empty when it would have one.
 
     `also_without`: nodes that are to be fenced beside it.
     """
     voters = cib.voters()
-    left = voters_left(cib, {node, *also_without})
-    if node not in voters or left >= majority(len(voters)):
+    without = {node, *also_without}
+    if node not in voters or has_quorum(cib, without):
         return ""
+    left = voters_left(cib, without)
     return f"without {node} there is no quorum: {left} of {len(voters)} voters would be left, {majority(len(voters))}" \
            " are needed"

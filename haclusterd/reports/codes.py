@@ -30,6 +30,8 @@ class Code(StrEnum):
     UNKNOWN_KEYWORD = "UNKNOWN_KEYWORD"
     NOT_YET = "NOT_YET"
     LEFT_OUT = "LEFT_OUT"
+    NO_QUORUM_LEFT = "NO_QUORUM_LEFT"
+    STALE = "STALE"
     STORED_AS = "STORED_AS"
     BAD_ID = "BAD_ID"
     BAD_VALUE = "BAD_VALUE"
@@ -176,6 +178,14 @@ CODES: dict[Code, CodeRow] = {
     Code.UNKNOWN_KEYWORD: CodeRow("unknown keyword {word}", _DATA),
     Code.NOT_YET: CodeRow("{construct} is not supported yet", _DATA, "remove it; nothing of this text was used"),
     Code.LEFT_OUT: CodeRow("left out: {problem}", ExitStatus.OK, severity=Severity.WARNING),
+    Code.NO_QUORUM_LEFT: CodeRow(
+        "NO QUORUM: {left} of {voters} voters are there, {needed} are needed: nothing is fenced, started or recovered",
+        ExitStatus.OK, "bring voters back", severity=Severity.WARNING,
+    ),
+    Code.STALE: CodeRow(
+        "{node} has no quorum: it answers from what it knew {age} ago, and the other nodes may have gone on",
+        ExitStatus.OK, "ask a node that has quorum", severity=Severity.WARNING,
+    ),
     Code.STORED_AS: CodeRow("{what} is kept as {stored}", ExitStatus.OK, severity=Severity.INFO),
     Code.BAD_ID: CodeRow(
         "{id!r} cannot be an id", _DATA, "begin with a letter or _, go on with letters, digits, '.', '-' and '_'"
