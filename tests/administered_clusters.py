@@ -531,6 +531,7 @@ class ClusterClient:
         context = Context(
             self.cluster.cib, NOW, "root@n1", request.options.reason, self.cluster.live,
             versions=self.versions, past=self.cluster.past or ListedPast(), is_forced=request.options.force,
+            is_preview=request.options.dry_run,
         )  # fmt: skip
         outcome = registry.run(request.verb, request.arguments, context)
         if request.options.dry_run:

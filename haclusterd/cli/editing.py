@@ -37,7 +37,7 @@ def edit(session: Session, invocation: Invocation) -> int:
             session.streams.stderr.write("nothing was changed\n")
             return 0
         written = edited
-        status = session.show(session.ask("configure.load", {**arguments, "text": written}))
+        status = session.show(session.ask_and_confirm("configure.load", {**arguments, "text": written}))
         if not status or not _wants_again(session):
             return status
 

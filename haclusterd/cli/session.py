@@ -115,10 +115,15 @@ class Session:
             arguments["structured"] = self.is_json
         if invocation.command.verb in ("configure.show", "configure.verify") and self.pending:
             arguments["pending"] = self.pending_text()
-        response = self.ask(invocation.command.verb, arguments)
-        if _is_unsafe(response) and self._agrees(response):
-            response = self.ask(invocation.command.verb, arguments, replace(self.options, force=True))
+        response = self.ask_and_confirm(invocation.command.verb, arguments)
         return response if target is None or response.exit else _write_output(str(target), response)
+
+    def ask_and_confirm(self, verb: str, arguments: Mapping[str, Json]) -> Response:
+        """Ask a verb; what it refuses as unsafe is done nevertheless when a person says so."""
+        response = self.ask(verb, arguments)
+        if _is_unsafe(response) and self._agrees(response):
+            response = self.ask(verb, arguments, replace(self.options, force=True))
+        return response
 
     def _agrees(self, response: Response) -> bool:
         """Ask a person whether to do it nevertheless."""
@@ -143,10 +148,7 @@ class Session:
         """Make the waiting changes; they wait on when that fails."""
         if not self.pending:
             return Response("", 0)
-        response = self.ask("configure.script", {"text": self.pending_text(), "source": self.source})
-        if _is_unsafe(response) and self._agrees(response):
-            arguments: dict[str, Json] = {"text": self.pending_text(), "source": self.source}
-            response = self.ask("configure.script", arguments, replace(self.options, force=True))
+        response = self.ask_and_confirm("configure.script", {"text": self.pending_text(), "source": self.source})
         if response.exit == 0 and not self.options.dry_run:
             self.pending.clear()
         return response

@@ -10,7 +10,9 @@ from haclusterd.commands.configure_script import Reading, edit, read_file, read_
 from haclusterd.commands.configure_view import ids_of, masked, part_of
 from haclusterd.commands.context import Context
 from haclusterd.commands.deletion import delete as without_objects
+from haclusterd.commands.headlines import named
 from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.overview import Overview
 from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.commands.verify import verify as verify_configuration
 from haclusterd.formats.cib_xml import write_configuration
@@ -20,9 +22,9 @@ from haclusterd.formats.policy_yaml import dump_policy
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.json_value import Json
 from haclusterd.model.properties import CLUSTER_PROPERTIES, ClusterProperties, property_row
-from haclusterd.reports.codes import Code
+from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.exit_codes import ExitStatus
-from haclusterd.reports.items import exit_status, has_errors, report
+from haclusterd.reports.items import ReportItem, exit_status, has_errors, report
 from haclusterd.reports.rendering import to_json
 from haclusterd.reports.suggestions import did_you_mean
 
@@ -78,7 +80,11 @@ def show(context: Context, arguments: Arguments) -> Outcome:
 
 
 def load(context: Context, arguments: Arguments) -> Outcome:
-    """Add and replace what a file names; with `replace`, remove everything else but nodes."""
+    """Add and replace what a file names; with `replace`, remove everything else but nodes.
+
+    Removing a resource stops it, so a replacement that does it must be meant: it is refused unless forced. A preview
+    shows it all the same.
+    """
     base, now = context.cib.configuration, context.cib.version
     if arguments.integer("version", now.epoch) != now.epoch:
         return refusal(report(Code.CONFLICT, author=now.author, version=now.epoch))
@@ -88,7 +94,22 @@ def load(context: Context, arguments: Arguments) -> Outcome:
     if has_errors(made.reports):
         return Outcome(made.reports)
     done = f"loaded {arguments.word('source') or 'the text'}"
-    return change(context, made.configuration, done=done, reports=made.reports, places=made.places)
+    reports = (*made.reports, *_removal(context, made.configuration))
+    return change(context, made.configuration, done=done, reports=reports, places=made.places)
+
+
+def _removal(context: Context, new: Configuration) -> tuple[ReportItem, ...]:
+    """Name the resources that the new configuration does not have any more."""
+    gone = [name for name in context.cib.configuration.resources if name not in new.resources]
+    if not gone:
+        return ()
+    overview = Overview(context.cib)
+    running = [name for name in gone if overview.instances(name)]
+    what = "every resource" if not new.resources else "a resource" if len(gone) == 1 else f"{len(gone)} resources"
+    text = f"this removes {what}: {named(gone)}"
+    text += f"; running: {named(running)}" if running else ""
+    is_meant = context.is_forced or context.is_preview
+    return (report(Code.UNSAFE, problem=text, severity=Severity.WARNING if is_meant else None),)
 
 
 def _read(context: Context, arguments: Arguments, base: Configuration) -> Reading:

@@ -180,5 +180,7 @@ class Context:
     """None: offline."""
     is_forced: bool = False
     """Warnings that refuse are accepted; safety rules are not touched by this."""
+    is_preview: bool = False
+    """Nothing will be done (`--dry-run`): what would be refused as unsafe is shown, with a warning."""
     schedule_options: ScheduleOptions = DEFAULT_OPTIONS
     """How questions about plans are answered."""

@@ -178,6 +178,7 @@ class ControlService:
             versions=versions,
             past=past,
             is_forced=request.options.force,
+            is_preview=request.options.dry_run,
         )
 
 

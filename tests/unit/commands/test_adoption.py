@@ -28,7 +28,7 @@ POWER = (
 
 
 def load(cluster: Cluster, text: str, mode: str = "replace", source: str = "cib.xml") -> Outcome:
-    context = Context(cluster.cib, NOW, "root@n1", live=cluster.live, agents=FACTS)
+    context = Context(cluster.cib, NOW, "root@n1", live=cluster.live, agents=FACTS, is_preview=True)
     return registry.run("configure.load", {"mode": mode, "text": text, "source": source}, context)
 
 

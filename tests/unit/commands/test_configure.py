@@ -14,7 +14,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
-from haclusterd.reports.codes import Code
+from haclusterd.reports.codes import Code, Severity
 from tests.administered_clusters import CONFIGURATION, NOW, Cluster, configured, formed, running
 
 FACTS = {
@@ -142,12 +142,50 @@ def test_replacing_keeps_the_nodes_only() -> None:
     cluster = running()
     cluster.configure("node n1 attributes rack=1")
     text = "primitive a ocf:haclusterd:dummy op monitor interval=10s"
-    outcome = ask(cluster, "configure.load", mode="replace", text=text, source="a.crm")
+    outcome = ask(cluster, "configure.load", is_forced=True, mode="replace", text=text, source="a.crm")
+    assert codes(outcome)[0] is Code.UNSAFE
     for command in outcome.commands:
         cluster.do(command)
     configuration = cluster.cib.configuration
     assert (list(configuration.nodes), list(configuration.resources)) == (["n1"], ["a"])
     assert (configuration.constraints, configuration.resource_defaults) == ({}, ())
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "problem"),
+    [
+        ("a.crm", "", "this removes every resource: address, web, db, power, site; running: address, web, db, power"),
+        ("a.yaml", "resources: []\n", "this removes every resource: address, web, db, power, site; running: "
+                                      "address, web, db, power"),
+        ("a.crm", CONFIGURATION.replace("location db", "#").replace("order db", "#").replace("primitive db", "#"),
+         "this removes a resource: db; running: db"),
+    ],
+)  # fmt: skip
+def test_a_replacement_that_removes_resources_names_them_and_must_be_meant(
+    source: str, text: str, problem: str
+) -> None:
+    arguments: dict[str, Json] = {"mode": "replace", "text": text, "source": source}
+    refused = ask(running(), "configure.load", **arguments)
+    errors = [(each.code, each.message) for each in refused.reports if each.severity is Severity.ERROR]
+    assert errors == [(Code.UNSAFE, problem)]
+    assert refused.commands == ()
+    meant = ask(running(), "configure.load", is_forced=True, **arguments)
+    assert len(meant.commands) == 1
+    assert problem in [each.message for each in meant.reports]
+
+
+def test_a_replacement_that_removes_a_resource_is_shown_without_being_meant() -> None:
+    cluster = running()
+    context = Context(cluster.cib, NOW, "root@n1", live=cluster.live, agents=FACTS, is_preview=True)
+    outcome = registry.run("configure.load", {"mode": "replace", "text": "", "source": "a.crm"}, context)
+    assert preview(context, outcome).is_refused is False
+
+
+def test_a_replacement_that_removes_nothing_is_not_asked_about() -> None:
+    text = CONFIGURATION + "primitive more ocf:haclusterd:dummy op monitor interval=10s timeout=20s\n"
+    outcome = ask(running(), "configure.load", mode="replace", text=text, source="a.crm")
+    assert Code.UNSAFE not in codes(outcome)
+    assert len(outcome.commands) == 1
 
 
 # Previews
