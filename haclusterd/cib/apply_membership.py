@@ -10,7 +10,7 @@ from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.levels import level_of_all
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_status
 from haclusterd.model.cluster import Cib, DesignatedController, NodeState, NodeStatus
-from haclusterd.model.fencing import FailedOperation, FenceOutcome
+from haclusterd.model.fencing import FailedOperation, FenceAction, FenceOutcome
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.quorum import ends_quorum
@@ -65,7 +65,11 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         text = f"incarnation {command.incarnation} of {command.node} is over ({status.state}); join under a new one"
         return refuse(cib, RefusalCode.OLD_INCARNATION, text)
     cib = _without_wait_for_watchdog(cib, status, command, entry)
-    is_being_fenced = any(order.target == command.node for order in cib.status.fence_orders.values())
+    # Being let in (`on`) hits nobody, and its executor is mostly the node itself: it could wait for its own end.
+    is_being_fenced = any(
+        order.target == command.node and order.action is not FenceAction.ON
+        for order in cib.status.fence_orders.values()
+    )
     is_evading = status.is_fence_requested and status.state is NodeState.LOST and _is_same_boot(status, command)
     # Held where nobody is online, all would wait for each other for ever.
     if is_evading and _is_another_online(cib, command.node):
