@@ -16,5 +16,6 @@ if __name__ == "__main__":
             safety_ms=swarm.SAFETY_PHASE_MS,
             without=lambda rule: partial(swarm.run, rules=replace(ALL_RULES, **{rule: False})),
             rules=tuple(rule.name for rule in fields(SafetyRules)),
+            sections=swarm.sections(),
         )
     )

@@ -22,6 +22,9 @@ from haclusterd.simulator.world import MS, Event, Life, World
 
 MAKING = ("start", "promote")
 """Actions that make one more copy, or one more promoted one; a migration moves the one there is."""
+SERVICE = AgentReference("ocf", "simulated", "service")
+ACTIONS = ("start", "stop", "monitor", "promote", "demote", "migrate_to", "migrate_from", "notify", "meta-data")
+"""What `SERVICE` can do."""
 EXIT_NOTICE_US = 300
 """From a process's exit to the daemon's event."""
 
@@ -342,13 +345,13 @@ class SimulatedAgents:
 
     def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
         """See `AgentRunner.metadata`."""
-        actions = {name: ActionMetadata(name) for name in ("start", "stop", "monitor", "meta-data")}
+        actions = {name: ActionMetadata(name) for name in ACTIONS}
         answer = AgentMetadata(agent, "1.1", str(agent), "", {}, actions) if self.exists(agent) else None
         self._life.after(EXIT_NOTICE_US, lambda: done(answer))
 
     def installed(self) -> tuple[AgentReference, ...]:
-        """Say nothing: verbs are not judged by agents here."""
-        return ()
+        """See `AgentRunner.installed`."""
+        return (SERVICE,)
 
     def exists(self, agent: AgentReference) -> bool:
         """See `AgentRunner.exists`."""

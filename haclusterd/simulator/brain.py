@@ -6,7 +6,7 @@ below the ports.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.cib.changes import Applied
@@ -42,11 +42,12 @@ from haclusterd.runtime.settings import NodeSettings
 from haclusterd.simulator.agents import HostAgents, SimulatedAgents
 from haclusterd.simulator.checkers import Checkers, Violation
 from haclusterd.simulator.clocks import ProcessClock, SeededEntropy
+from haclusterd.simulator.coverage import Coverage
 from haclusterd.simulator.fence_devices import PowerSwitch, SimulatedFenceAgents
 from haclusterd.simulator.folding import SharedFolding
 from haclusterd.simulator.hosts import Boot, Host
 from haclusterd.simulator.network import Streams
-from haclusterd.simulator.observed import ObservedMachine, ObservedStore
+from haclusterd.simulator.observed import ObservedMachine, ObservedRuntime, ObservedStore
 from haclusterd.simulator.pacers import SimulatedPacer
 from haclusterd.simulator.planner import PlannerManners, Scheduler, SimulatedPlanner
 from haclusterd.simulator.raft import SimulatedRaft
@@ -54,6 +55,14 @@ from haclusterd.simulator.truth import Truth
 from haclusterd.simulator.world import MS, Life, World
 
 T = TypeVar("T")
+
+
+class Installs(Protocol):
+    """Takes note of snapshots that are read."""
+
+    def __call__(self, node: NodeName, *, is_under_way: bool) -> None:
+        """It begins, or ends."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +83,9 @@ class Surroundings:
     folding: SharedFolding
     may_crash: Callable[[NodeName, Exception], bool]
     """Whether a scenario expects a brain to crash of this."""
+    coverage: Coverage
+    installs: Installs
+    """Told when a node begins to read a snapshot that came from another one, and when that ends."""
     snapshot_every: int = 1000
     actions_max: int = 16
     watchdog_ms: int = 0
@@ -222,7 +234,7 @@ class BrainProcess:
             process=self.life,
             streams=around.streams,
             settings=self._raft_settings(),
-            machine=ObservedMachine(replica, self._outcome_seen),
+            machine=ObservedMachine(replica, self._outcome_seen, self._snapshot_read),
             chance=world.chance(f"raft/{name}"),
             pacer=pacer,
             loading_us=loading_us,
@@ -245,29 +257,15 @@ class BrainProcess:
             holds=NoHolds(),
             background=AtOnce(),
         )
-        settings = NodeSettings(
-            node=host.name,
-            cluster_uuid=around.cluster_uuid,
-            cluster_name="simulated",
-            members=around.members,
-            boot_id=boot.boot_id,
-            keys={
-                member.name: pair_key(host.name, member.name)
-                for member in around.members
-                if member.name != host.name
-            },
-            timing=around.timing,
-            watchdog=WatchdogSettings("/dev/watchdog", around.watchdog_ms) if around.watchdog_ms else None,
-            actions_max=around.actions_max,
-            rules=around.rules,
-            feature_level=around.feature_levels.get(host.name, FEATURE_LEVEL),
-            derive_key=lambda peer, _certificate: pair_key(host.name, peer),
-        )
-        self.runtime = NodeRuntime(settings, ports, left=self._left)
+        self.runtime: NodeRuntime = ObservedRuntime(self._settings(boot), ports, self._left, around.coverage)
         self.control = ControlService(self.runtime)
         """The administrator's way in."""
         self.life.when_it_raises = self._crash
+        self.has_begun = False
+        """Its own files are read."""
+        self.life.at_end(lambda: around.installs(host.name, is_under_way=False))
         self._start()
+        self.has_begun = True
 
     @property
     def incarnation(self) -> Incarnation:
@@ -294,6 +292,27 @@ class BrainProcess:
         if self._host.disk.is_damaged:
             raise Violation("DamageIsRefused", f"{self._host.name} starts from a damaged disk")
 
+    def _settings(self, boot: Boot) -> NodeSettings:
+        around, host = self._around, self._host
+        return NodeSettings(
+            node=host.name,
+            cluster_uuid=around.cluster_uuid,
+            cluster_name="simulated",
+            members=around.members,
+            boot_id=boot.boot_id,
+            keys={
+                member.name: pair_key(host.name, member.name)
+                for member in around.members
+                if member.name != host.name
+            },
+            timing=around.timing,
+            watchdog=WatchdogSettings("/dev/watchdog", around.watchdog_ms) if around.watchdog_ms else None,
+            actions_max=around.actions_max,
+            rules=around.rules,
+            feature_level=around.feature_levels.get(host.name, FEATURE_LEVEL),
+            derive_key=lambda peer, _certificate: pair_key(host.name, peer),
+        )
+
     def _raft_settings(self) -> RaftSettings:
         voters = tuple(member.name for member in self._around.members if member.is_voter)
         timers = RaftTimers.derive(self._around.timing.node_timeout_ms)
@@ -313,6 +332,10 @@ class BrainProcess:
         elif isinstance(outcome, Cib):
             self._around.checkers.restored(self._host.name, outcome)
             self._replicated = outcome
+
+    def _snapshot_read(self, *, is_under_way: bool) -> None:
+        if self.has_begun:
+            self._around.installs(self._host.name, is_under_way=is_under_way)
 
     def _proposal_seen(self, entry: bytes) -> None:
         self._around.checkers.proposed(self._host.name, entry)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from haclusterd.simulator import shrinking
+from haclusterd.simulator.coverage import Counts, Section, table, zeros
 from haclusterd.simulator.swarm import Outcome
 
 RunSeed = Callable[[int, Sequence[int] | None], Outcome]
@@ -80,8 +81,19 @@ def _timed(run_seed: RunSeed, seed: int) -> tuple[Outcome, int]:
 class Campaign:
     """Runs seeds in order of their numbers, some at a time."""
 
-    def __init__(self, run_seed: RunSeed, *, replay: str, jobs: int, shrink_seconds: int) -> None:
-        """`replay` is the command that runs one seed again; `{seed}` stands for it."""
+    def __init__(
+        self,
+        run_seed: RunSeed,
+        *,
+        replay: str,
+        jobs: int,
+        shrink_seconds: int,
+        sections: Sequence[Section] = (),
+    ) -> None:
+        """`replay` is the command that runs one seed again; `{seed}` stands for it. `sections`: what a campaign should
+        exercise; one of many hours that leaves any of it out has failed."""
+        self._sections = tuple(sections)
+        self._coverage: Counts = Counter()
         self._run_seed = run_seed
         self._replay = replay
         self._jobs = jobs
@@ -109,8 +121,20 @@ class Campaign:
             self._take(wait(running).done)
         for failure in sorted(self._failures, key=lambda failure: failure.seed)[:1]:
             self._tell(failure)
-        print(f"RESULT {self.totals.line(self.counts)}", flush=True)
-        return int(bool(self._failures))
+        missing = self._show_coverage()
+        told = f" never_exercised={len(missing)}" if self._sections else ""
+        print(f"RESULT {self.totals.line(self.counts)}{told}", flush=True)
+        return int(bool(self._failures) or (limit.hours is not None and bool(missing)))
+
+    def _show_coverage(self) -> tuple[str, ...]:
+        """Print what was exercised, and return what was not."""
+        if not self._sections:
+            return ()
+        print(table(self._coverage, self._sections))
+        missing = zeros(self._coverage, self._sections)
+        if missing:
+            print(f"never exercised: {', '.join(missing)}")
+        return missing
 
     def _seeds(self, first: int) -> Iterator[int]:
         seed = first
@@ -134,6 +158,7 @@ class Campaign:
             self.totals.simulated_ms += outcome.simulated_ms
             self.totals.busy_ms += busy_ms
             self.counts.update(dict(outcome.counts))
+            self._coverage.update(dict(outcome.coverage))
             if outcome.problem:
                 self.totals.violations += 1
                 self._failures.append(outcome)

@@ -15,7 +15,7 @@ from haclusterd.machines.no_quorum import LonePolicy, lone_policy, promotable_re
 from haclusterd.machines.stop_plan import held_by, stops_before
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Configuration
-from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.history import OperationRecord, ordered_records
 from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.instants import Instant, WallTime
@@ -114,6 +114,9 @@ class Checker:
 
     def first_accepted(self, accepted: Accepted) -> None:
         """A command had its effect for the first time anywhere; `log` does not know it yet."""
+
+    def first_applied(self, applied: Applied) -> None:
+        """An entry was applied for the first time anywhere, whatever came of it."""
 
     def proposed(self, node: NodeName, command: Command) -> None:
         """A brain asks its store for a command, for the first time."""
@@ -403,7 +406,8 @@ class LossIsJudgedUnderLease(Checker):
 class JoinsWaitForFencing(Checker):
     """No node joins while a fence order on it is unfinished: a slow device would shoot it (safety.md §5).
 
-    Where its own watchdog is waited for, nothing is under way that could, once it has booted.
+    Being let in (`on`) shoots nobody. Where its own watchdog is waited for, nothing is under way that could, once it
+    has booted.
     """
 
     def first_accepted(self, accepted: Accepted) -> None:
@@ -416,7 +420,9 @@ class JoinsWaitForFencing(Checker):
         hits = [
             order
             for order in accepted.before.status.fence_orders.values()
-            if order.target == command.node and not (is_new_boot and WATCHDOG in order.devices)
+            if order.target == command.node
+            and order.action is not FenceAction.ON
+            and not (is_new_boot and WATCHDOG in order.devices)
         ]
         if known != command.incarnation and hits:
             self.object_to(f"{command.node} joins while it is being fenced")
@@ -608,12 +614,19 @@ class Checkers:
             UnmanagedIsLeftAlone(scene, self.log),
             self.fenced_nodes_are_dead,
         ]
-        self._concerned = {
-            hook: [checker for checker in self.all if getattr(type(checker), hook) is not base]
-            for hook, base in vars(Checker).items()
-            if callable(base)
-        }
+        self._concerned: dict[str, list[Checker]] = {}
         """Who looks at what: only those who have something to say are asked."""
+        self._find_concerned()
+
+    def add(self, checker: Checker) -> None:
+        """Let one more look on."""
+        self.all.append(checker)
+        self._find_concerned()
+
+    def _find_concerned(self) -> None:
+        for hook, base in vars(Checker).items():
+            if callable(base):
+                self._concerned[hook] = [each for each in self.all if getattr(type(each), hook) is not base]
 
     def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
         """See `Witness`."""
@@ -662,6 +675,8 @@ class Checkers:
             for checker in self._concerned["first_accepted"]:
                 checker.first_accepted(accepted)
         self._note(applied)
+        for checker in self._concerned["first_applied"]:
+            checker.first_applied(applied)
 
     def restored(self, node: NodeName, cib: Cib) -> None:
         """A replica was restored from a snapshot."""

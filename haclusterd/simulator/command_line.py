@@ -5,8 +5,9 @@
     python -m MODULE replay --seed 17                one seed, with its whole story
     python -m MODULE replay --seed 17 --faults 3,8   and with these of its faults only
 
-With `--without RULE` a rule of `SafetyRules` is not in force, so that a person sees it missed. The last line is
-`RESULT key=value ...`; the exit code is 1 when a rule was broken.
+With `--without RULE` a rule of `SafetyRules` is not in force, so that a person sees it missed. Before the last line,
+`RESULT key=value ...`, stands a table of what was exercised. The exit code is 1 when a rule was broken, and with
+`--hours` also when something was never exercised, which is named.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from functools import partial
 from typing import Protocol
 
 from haclusterd.simulator.campaign import Campaign, Limit
+from haclusterd.simulator.coverage import Section
 from haclusterd.simulator.swarm import Outcome
 
 SHRINK_SECONDS = 240
@@ -47,11 +49,12 @@ def main(
     safety_ms: int,
     without: Weaken | None = None,
     rules: Sequence[str] = (),
+    sections: Sequence[Section] = (),
     arguments: list[str] | None = None,
 ) -> int:
     """Do what the command line says and return the exit code; `safety_ms` is how long faults happen by default.
 
-    `without` is what `--without` takes one of the `rules` away with.
+    `without` is what `--without` takes one of the `rules` away with. `sections`: what a campaign should exercise.
     """
     options = _parser(module, safety_ms, rules).parse_args(arguments)
     again = f"--safety-ms {options.safety_ms}"
@@ -66,6 +69,7 @@ def main(
         replay=f"python -m {module} replay --seed {{seed}} {again}",
         jobs=options.jobs,
         shrink_seconds=options.shrink_seconds,
+        sections=sections,
     )
     return campaign.run(options.seed, Limit(options.count, options.hours, options.seconds))
 

@@ -20,6 +20,12 @@ from haclusterd.simulator.fence_devices import AGENT
 
 SERVICE = AgentReference("ocf", "simulated", "service")
 DEVICE = ResourceId("switch")
+USUAL_PROPERTIES = {
+    "node_timeout": "2000ms",
+    "brain_timeout": "10000ms",
+    "fencing_timeout": "5s",
+    "start_failure_is_fatal": "false",
+}
 
 
 def primitive(
@@ -75,15 +81,13 @@ def after(then: str, first: str) -> PutConstraint:
     return PutConstraint(Ordering(ConstraintId(f"{first}-then-{then}"), ResourceId(first), ResourceId(then)))
 
 
-def usual(nodes: Sequence[str], *, node_timeout_ms: int = 2000, brain_timeout_ms: int = 10_000) -> tuple[Edit, ...]:
-    """Return what most scenarios run: a lone service, a group, a service that follows another, a power switch."""
+def usual(nodes: Sequence[str], **values: str) -> tuple[Edit, ...]:
+    """Return what most scenarios run: a lone service, a group, a service that follows another, a power switch.
+
+    `values` are cluster properties beside the usual ones.
+    """
     return (
-        properties(
-            node_timeout=f"{node_timeout_ms}ms",
-            brain_timeout=f"{brain_timeout_ms}ms",
-            fencing_timeout="5s",
-            start_failure_is_fatal="false",
-        ),
+        properties(**{**USUAL_PROPERTIES, **values}),
         PutSets("resource_defaults", (AttributeSet("rsc-options", (("resource-stickiness", "100"),)),)),
         device(nodes),
         primitive("db", meta={"failure-timeout": "10s"}),
@@ -100,7 +104,7 @@ def usual(nodes: Sequence[str], *, node_timeout_ms: int = 2000, brain_timeout_ms
 def watched(nodes: Sequence[str], **values: str) -> tuple[Edit, ...]:
     """Return the same without a power switch: what fences a node is its own watchdog."""
     edits = [edit for edit in usual(nodes) if edit != device(nodes)]
-    edits[0] = properties(start_failure_is_fatal="false", watchdog_fencing="true", **values)
+    edits[0] = properties(**{"start_failure_is_fatal": "false", "watchdog_fencing": "true", **values})
     return tuple(edits)
 
 
@@ -110,7 +114,7 @@ SERVICES = ("cache", "db", "ip", "web")
 LONE = frozenset({*SERVICES, "vm"})
 """Services that run on one node when all is well."""
 
-CLONED = frozenset({ResourceId("pg")})
+CLONED = frozenset({ResourceId("pg"), ResourceId("copy")})
 """Resources that may run on several nodes at a time; their promoted role may not."""
 
 

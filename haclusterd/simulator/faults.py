@@ -47,6 +47,7 @@ class Fault(Generic[Stage]):
     at_ms: int
     """After the beginning of the safety phase."""
     drawn: Drawn[Stage]
+    kind: str = ""
 
     def __str__(self) -> str:
         lasts = f", for {self.drawn.lasts_ms} ms" if self.drawn.lasts_ms else ""
@@ -78,7 +79,7 @@ def draw_plan(
     at_ms = chance.randint(*pace_ms)
     while at_ms < span_ms:
         kind = chance.choices(kinds, weights)[0]
-        plan.append(Fault(len(plan), at_ms, kind.draw(chance, nodes)))
+        plan.append(Fault(len(plan), at_ms, kind.draw(chance, nodes), kind.name))
         at_ms += chance.randint(*pace_ms)
     return tuple(plan)
 
@@ -93,8 +94,11 @@ class FaultRun(Generic[Stage]):
         *,
         after: Callable[[int, Callable[[], None]], object],
         tell: Callable[[str], None],
+        begun: Callable[[Fault[Stage]], None] | None = None,
     ) -> None:
-        """`after(span in us, call)` is the stage's clock; `tell` puts a line into its story."""
+        """`after(span in us, call)` is the stage's clock; `tell` puts a line into its story; `begun` is asked to look
+        at each fault right before it begins."""
+        self._look = begun
         self._stage = stage
         self._plan = tuple(plan)
         self._after = after
@@ -120,6 +124,8 @@ class FaultRun(Generic[Stage]):
             return
         self.begun.append(fault.number)
         self._tell(f"fault {fault}")
+        if self._look is not None:
+            self._look(fault)
         end = fault.drawn.begin(self._stage)
         if end is not None:
             self._ends[fault.number] = end

@@ -40,8 +40,9 @@ def lose_power(chance: Chance, nodes: Nodes) -> Fault:
 
 
 def lose_all_power(chance: Chance, nodes: Nodes) -> Fault:
-    """All hosts without power; they come back one after another."""
-    pauses_ms = [chance.randint(0, 2_000) for _ in nodes]
+    """All hosts without power; they come back one after another, in any order, some of them much later."""
+    longest_ms = chance.choice((200, 2_000, 20_000))
+    pauses_ms = [chance.randint(0, longest_ms) for _ in nodes]
 
     def begin(cluster: Cluster) -> End:
         for node in nodes:

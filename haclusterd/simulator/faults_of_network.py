@@ -118,6 +118,38 @@ def drop_datagrams(chance: Chance, nodes: Nodes) -> Fault:
     return Drawn(f"no datagram of {one} reaches {other}", begin, chance.randint(*LASTS_MS))
 
 
+def filter_one_kind(chance: Chance, nodes: Nodes) -> Fault:
+    """Only TCP, or only UDP, is dropped: between two nodes or of one node, both ways or one way."""
+    one, other = chance.sample(nodes, 2)
+    is_tcp, is_whole, is_one_way = chance.random() < 0.7, chance.random() < 0.5, chance.random() < 0.3
+    peers = [name for name in nodes if name != one] if is_whole else [other]
+    ways = [(one, peer) for peer in peers]
+    if not is_one_way:
+        ways += [(peer, one) for peer in peers]
+    if chance.random() < 0.5:
+        ways = [(target, source) for source, target in ways]
+
+    def begin(cluster: Cluster) -> End:
+        network = cluster.network
+        drop, let_pass = (
+            (network.drop_streams, network.pass_streams)
+            if is_tcp
+            else (network.drop_datagrams, network.pass_datagrams)
+        )
+        for source, target in ways:
+            drop(source, target)
+
+        def end() -> None:
+            for source, target in ways:
+                let_pass(source, target)
+
+        return end
+
+    what, whom = "TCP" if is_tcp else "UDP", "all others" if is_whole else other
+    how = "one way" if is_one_way else "both ways"
+    return Drawn(f"{what} between {one} and {whom} is dropped, {how}", begin, chance.randint(1_000, 30_000))
+
+
 def bad_weather(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
     """Delay, loss, repetition and reordering, everywhere."""
     weather = Weather(
@@ -144,5 +176,6 @@ KINDS: tuple[Kind[Cluster], ...] = (
     Kind("cut from the DC", 2, cut_from_controller),
     Kind("break sessions", 2, break_sessions),
     Kind("drop datagrams", 2, drop_datagrams),
+    Kind("filter TCP or UDP", 5, filter_one_kind),
     Kind("bad weather", 4, bad_weather),
 )

@@ -38,7 +38,7 @@ def bad_manners(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every k
         cluster.fates.manners = manners
 
         def end() -> None:
-            cluster.fates.manners = Manners()
+            cluster.fates.manners = cluster.usual_manners
 
         return end
 

@@ -17,6 +17,8 @@ from haclusterd.simulator.world import MS, SECOND, Life, World
 
 RESTART_DELAY_US = 200 * MS
 """RestartSec of both units."""
+RENEWAL_US = 60 * MS
+"""From `execv` to a new image that begins to read its files."""
 BOOT_TIME_US = 3 * SECOND
 """From power to the first process."""
 PAGE_SIZE = 4096
@@ -69,6 +71,7 @@ class Unit:
         """False: a person has stopped it."""
         self.process: Process | None = None
         self.starts = 0
+        self._is_renewing = False
         self.changed_us = 0
         """When it was last started, killed, stopped or let go on."""
 
@@ -111,6 +114,13 @@ class Unit:
             self._say("kill")
             self.process.life.end()
 
+    def renew(self) -> None:
+        """End the process, which has put everything in order, for a new image of itself (`execv`)."""
+        if self.process is not None:
+            self._say("renew")
+            self._is_renewing = True
+            self.process.life.end()
+
     def pause(self) -> None:
         """SIGSTOP."""
         if self.process is not None:
@@ -140,8 +150,10 @@ class Unit:
 
     def _ended(self, boot: Boot, process: Process) -> None:
         self.changed_us = self._host.world.now_us
+        pause_us = RENEWAL_US if self._is_renewing else RESTART_DELAY_US
+        self._is_renewing = False
         if process.may_restart and boot.life.is_alive:
-            boot.life.after(RESTART_DELAY_US, lambda: self.launch(boot))
+            boot.life.after(pause_us, lambda: self.launch(boot))
 
 
 class Host:

@@ -1,18 +1,35 @@
 """Windows in the walls of a brain, through which checkers look: they pass everything on and change nothing."""
 
 from collections.abc import Callable
+from typing import Protocol
 
+from haclusterd.machines.effects import Effect
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.steps import Steps
 from haclusterd.ports.store import PeerPlaces, StateMachine, Store, StoreEvent, VoterSet
+from haclusterd.runtime.node import NodeRuntime
+from haclusterd.runtime.ports import NodePorts
+from haclusterd.runtime.settings import NodeSettings
+from haclusterd.simulator.coverage import Coverage
+
+
+class SnapshotRead(Protocol):
+    """Takes note of a snapshot that is read."""
+
+    def __call__(self, *, is_under_way: bool) -> None:
+        """It begins, or ends."""
+        ...
 
 
 class ObservedMachine:
     """A `StateMachine` whose outcomes are shown as they come, on the Raft thread."""
 
-    def __init__(self, inner: StateMachine, outcome_seen: Callable[[object], None]) -> None:
+    def __init__(
+        self, inner: StateMachine, outcome_seen: Callable[[object], None], snapshot_read: SnapshotRead
+    ) -> None:
         self._inner = inner
         self._outcome_seen = outcome_seen
+        self._snapshot_read = snapshot_read
 
     def appended(self, entry: bytes) -> None:
         """See `StateMachine.appended`."""
@@ -60,12 +77,14 @@ class ObservedMachine:
 
     def read(self, data: bytes) -> Steps[object]:
         """See `StateMachine.read`."""
+        self._snapshot_read(is_under_way=True)
         return self._inner.read(data)
 
     def restore(self, state: object) -> object:
         """See `StateMachine.restore`."""
         outcome = self._inner.restore(state)
         self._outcome_seen(outcome)
+        self._snapshot_read(is_under_way=False)
         return outcome
 
 
@@ -112,3 +131,15 @@ class ObservedStore:
     def stop(self) -> None:
         """See `Store.stop`."""
         self._inner.stop()
+
+
+class ObservedRuntime(NodeRuntime):
+    """A daemon whose effects are counted as they are performed."""
+
+    def __init__(self, settings: NodeSettings, ports: NodePorts, left: Callable[[], None], coverage: Coverage) -> None:
+        self._coverage = coverage
+        super().__init__(settings, ports, left=left)
+
+    def _perform(self, effect: Effect) -> None:
+        self._coverage.counts["effect", type(effect).__name__] += 1
+        super()._perform(effect)

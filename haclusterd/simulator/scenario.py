@@ -10,14 +10,15 @@ rule that is broken on the way raises `Violation`.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from haclusterd.adapters.raft_identity import create_identity
 from haclusterd.cib import codec
-from haclusterd.cib.commands import ChangeConfiguration, Command, Edit, Envelope
+from haclusterd.cib.commands import ChangeConfiguration, ChangeMembers, Command, Edit, Envelope
 from haclusterd.model.cluster import Cib, Member, NodeState
+from haclusterd.model.fencing import FenceAction
 from haclusterd.model.graph import Plan
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId
 from haclusterd.model.instants import Instant, WallTime
@@ -27,19 +28,21 @@ from haclusterd.ports.agents import AgentCall
 from haclusterd.protocol.pacer_page import PacerPage
 from haclusterd.scheduler.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule
-from haclusterd.simulator import configurations
-from haclusterd.simulator.agents import AgentFates, HostAgents
+from haclusterd.simulator import configurations, expectations
+from haclusterd.simulator.activities import Activities, Activity, Begun, activity_of
+from haclusterd.simulator.agents import AgentFates, HostAgents, Manners
 from haclusterd.simulator.brain import BrainProcess, Surroundings
 from haclusterd.simulator.careless import seen_by
 from haclusterd.simulator.checkers import Checkers, Violation
 from haclusterd.simulator.clocks import EPOCH_MS
+from haclusterd.simulator.coverage import Coverage
 from haclusterd.simulator.fence_devices import PowerSwitch
 from haclusterd.simulator.folding import SharedFolding
 from haclusterd.simulator.hosts import Boot, Host
 from haclusterd.simulator.network import Datagrams, Network, Streams
 from haclusterd.simulator.pacers import PacerProcess
 from haclusterd.simulator.planner import PlannerManners, Scheduler
-from haclusterd.simulator.truth import Truth, promoted
+from haclusterd.simulator.truth import Truth
 from haclusterd.simulator.world import MS, Life, World
 
 CLUSTER_UUID = "5f3c1e0a-0000-4000-8000-000000000001"
@@ -98,6 +101,8 @@ class Cluster:
         self.datagrams = Datagrams(self.network)
         self.streams = Streams(self.network, silence_ms=4 * self.timing.election_min_ms)
         self.fates = AgentFates(self.world.chance("agents"))
+        self.usual_manners = Manners()
+        """How agents behave where no fault has them behave otherwise."""
         drifts = self.world.chance("drift")
         self.hosts = {
             name: Host(self.world, self.truth, name, drift_ppm=shape.drift(drifts)) for name in self.names
@@ -105,6 +110,16 @@ class Cluster:
         self.switch = PowerSwitch(self.world, self.hosts)
         self.checkers = Checkers(self, lease_ms=lambda: self.timing.lease_ms, is_well=self.is_well)
         self.truth.show_to(self.checkers)
+        self.coverage = Coverage(self, self.checkers.log)
+        """What this run exercises."""
+        self.activities = Activities(self, self.checkers.log)
+        """What begins, for faults that wait for it."""
+        self.checkers.add(self.coverage)
+        self.checkers.add(self.activities)
+        self.installing: set[NodeName] = set()
+        """Nodes that read a snapshot which another node has sent."""
+        self._asked: set[RequestId] = set()
+        """Changes of the configuration or the members that an administrator waits for."""
         self.scheduler: Scheduler = partial(schedule, cache=PlanCache())
         """What the controllers plan with; a scenario may put a worse one in its place."""
         self.planners = PlannerManners()
@@ -134,6 +149,8 @@ class Cluster:
             planners=self.planners,
             folding=SharedFolding(),
             may_crash=self._may_crash,
+            coverage=self.coverage,
+            installs=self._installs,
             snapshot_every=shape.snapshot_every,
             actions_max=shape.actions_max,
             watchdog_ms=shape.watchdog_ms,
@@ -193,6 +210,14 @@ class Cluster:
     def _may_crash(self, node: NodeName, error: Exception) -> bool:
         return self.may_crash(node, error)
 
+    def _installs(self, node: NodeName, *, is_under_way: bool) -> None:
+        """A node begins to read a snapshot that came from another one, or is done with that."""
+        if is_under_way and node not in self.installing:
+            self.installing.add(node)
+            self.activities.begins(Begun(Activity.SNAPSHOT, node, self.names[0]))
+        elif not is_under_way:
+            self.installing.discard(node)
+
     def _lease_published(self, node: NodeName, incarnation: Incarnation, until: Instant) -> None:
         boot = self.hosts[node].boot
         if boot is not None:
@@ -214,9 +239,9 @@ class Cluster:
     def until_settled(self, within_ms: int, what: str) -> int:
         """Let time pass until nothing is left to be done, looking ten times in a second; return after how many ms."""
         began_us = self.world.now_us
-        while not self.is_settled():
+        while (objection := self.objection()) or not self._is_plan_empty():
             if self.world.now_us - began_us >= within_ms * MS:
-                raise NotReached(what, within_ms)
+                raise NotReached(f"{what} ({objection or 'the plan is not empty'})", within_ms)
             self.world.run_until(self.world.now_us + LOOK_US)
         return (self.world.now_us - began_us) // MS
 
@@ -228,7 +253,9 @@ class Cluster:
         self.until(self.all_online, FORMING_MS, "all nodes online")
         names = list(self.names)
         usual = configurations.usual(
-            names, node_timeout_ms=self.shape.node_timeout_ms, brain_timeout_ms=self.shape.brain_timeout_ms
+            names,
+            node_timeout=f"{self.shape.node_timeout_ms}ms",
+            brain_timeout=f"{self.shape.brain_timeout_ms}ms",
         )
         self.configure(usual if edits is None else edits)
         self.until(self.is_settled, FORMING_MS, "everything started")
@@ -254,10 +281,13 @@ class Cluster:
         self._requests += 1
         wall = WallTime(EPOCH_MS + self.world.now_ms)
         envelope = Envelope(RequestId(f"administrator-{self._requests}"), ADMINISTRATOR, wall, command)
+        if isinstance(command, ChangeConfiguration | ChangeMembers):
+            self._asked.add(envelope.request)
         self._propose(envelope)
 
     def _propose(self, envelope: Envelope) -> None:
         if envelope.request in self.cib.requests.get(ADMINISTRATOR, ()):
+            self._asked.discard(envelope.request)
             return
         for name in self.names:
             process = self.hosts[name].brain.process
@@ -279,6 +309,19 @@ class Cluster:
     def kill_brain(self, node: str) -> None:
         """SIGKILL to the brain; systemd starts it again."""
         self.hosts[NodeName(node)].brain.kill()
+
+    def reload_brain(self, node: str) -> None:
+        """SIGHUP to the brain: it ends its work in order and puts a new image into its process."""
+        unit = self.hosts[NodeName(node)].brain
+        process = unit.process
+        if not isinstance(process, BrainProcess):
+            return
+
+        def renew() -> None:
+            process.runtime.stop()
+            unit.renew()
+
+        process.main_life.do(renew)
 
     def kill_pacer(self, node: str) -> None:
         """SIGKILL to the pacer; systemd starts it again."""
@@ -383,7 +426,7 @@ class Cluster:
         self.network.mend_all()
         self.network.set_weather(type(self.network.weather)())
         self.fates.forget()
-        self.fates.manners = type(self.fates.manners)()
+        self.fates.manners = self.usual_manners = Manners()
         self.switch.mend()
         for host in (self.hosts[name] for name in self.names):
             host.disk.is_full = False
@@ -459,14 +502,49 @@ class Cluster:
 
     def is_settled(self) -> bool:
         """Tell whether nothing is left to be done: all is online, nothing ordered, and the scheduler's plan empty."""
-        if not self.all_online() or self.has_open_orders() or not all(self.is_up_to_date(name) for name in self.names):
-            return False
-        wanted = [primitive.id for primitive in self.cib.configuration.primitives()]
-        services = [resource for resource in wanted if resource in configurations.LONE]
-        services += [promoted(resource) for resource in wanted if resource in configurations.CLONED]
-        if not self.runs_once(*services):
-            return False
-        return self._is_plan_empty()
+        return not self.objection() and self._is_plan_empty()
+
+    def objection(self) -> str:
+        """Say what is not yet as it should be, by the facts of the hosts and the configuration; empty when all is."""
+        if not self.all_online():
+            return f"not all online: {({name: str(state) for name, state in self.states().items()})}"
+        if self.has_open_orders():
+            return "something is ordered and not yet answered"
+        for name in self.names:
+            if not self.is_up_to_date(name):
+                return f"{name} is not up to date"
+        return expectations.objection(self.cib, self.truth)
+
+    def under_way(self) -> dict[Activity, list[Begun]]:
+        """Return everything that takes a while and is in the middle of it now."""
+        found: dict[Activity, list[Begun]] = {}
+        for begun in (*self._agents_under_way(), *self._changes_under_way()):
+            found.setdefault(begun.activity, []).append(begun)
+        return found
+
+    def _agents_under_way(self) -> Iterator[Begun]:
+        for name in self.names:
+            host = self.hosts[name]
+            for running in () if host.boot is None else self._agents_of(host, host.boot).records():
+                activity = None if running.is_ended else activity_of(running.call)
+                if activity is not None:
+                    yield Begun(activity, name)
+
+    def _changes_under_way(self) -> Iterator[Begun]:
+        for order in self.cib.status.fence_orders.values():
+            activity = Activity.UNFENCE if order.action is FenceAction.ON else Activity.FENCE
+            yield Begun(activity, order.executor, order.target)
+        controller = self.cib.status.controller
+        where = self.names[0] if controller is None else controller.node
+        if self._asked:
+            yield Begun(Activity.CONFIGURATION, where)
+        for name in sorted(self.installing):
+            yield Begun(Activity.SNAPSHOT, name)
+        for name, status in self.cib.status.nodes.items():
+            if name in self.names and self.incarnation_at(name) not in (None, status.incarnation):
+                yield Begun(Activity.JOIN, name)
+            if status.membership < self.cib.membership.version and status.state is NodeState.ONLINE:
+                yield Begun(Activity.MEMBERS, name)
 
     def _wall_of_controller(self) -> WallTime:
         """Return the time at which the DC plans: failures expire by its clock, right or wrong."""

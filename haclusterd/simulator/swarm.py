@@ -10,10 +10,21 @@ import traceback
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 from haclusterd.cib import codec
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
-from haclusterd.simulator import configurations, faults_of_edges, faults_of_hosts, faults_of_network, faults_of_people
+from haclusterd.simulator import (
+    configurations,
+    coverage,
+    drawn_configurations,
+    faults_of_edges,
+    faults_of_edits,
+    faults_of_hosts,
+    faults_of_moments,
+    faults_of_network,
+    faults_of_people,
+)
 from haclusterd.simulator.checkers import Violation
 from haclusterd.simulator.clients import Clients, Tally
 from haclusterd.simulator.faults import Fault, FaultRun, Kind, draw_plan
@@ -23,8 +34,12 @@ from haclusterd.simulator.world import SECOND
 SAFETY_PHASE_MS = 60_000
 PROMOTABLE_EVERY = 2
 """Every so many seeds run a promotable clone too."""
+MIGRATION_EVERY = 3
+"""Every so many have a service that migrates live."""
 LIVENESS_MS = 120_000
 """Longer than any backoff that the faults may have brought about."""
+BEGINNING_MS = 600_000
+"""Longer than all starts and promotes of half a minute one after another."""
 STAYS_SETTLED_MS = 3000
 DRIFTS_PPM = (0, 5_000, 10_000)
 """Clocks and crystals of devices are wrong by 1 % at most (safety.md §2)."""
@@ -32,7 +47,10 @@ WATCHDOG_MS = 5_000
 WATCHDOG_RESET_MS = 900
 EDGE_RESET_MS = (800, 990)
 """Of R, which is a second."""
-USUAL = (*faults_of_hosts.KINDS, *faults_of_network.KINDS, *faults_of_people.OF_SERVICES)
+OF_PEOPLE = (*faults_of_people.OF_SERVICES, *faults_of_edits.OF_EDITS)
+USUAL = (*faults_of_hosts.KINDS, *faults_of_network.KINDS, *OF_PEOPLE, *faults_of_moments.OF_MOMENTS)
+OF_THE_HEARD = (*faults_of_hosts.OF_BRAINS, *OF_PEOPLE, *faults_of_moments.OF_GENTLE_MOMENTS)
+"""Faults in which whoever lives is heard."""
 
 
 class Mode(Enum):
@@ -55,7 +73,7 @@ KINDS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.MEMBERS: (*USUAL, *faults_of_people.OF_SWITCHES),
     Mode.WATCHDOG: USUAL,
     Mode.EDGE: (*faults_of_hosts.OF_BRAINS, *faults_of_people.OF_SERVICES),
-    Mode.LIAR: (*faults_of_hosts.OF_BRAINS, *faults_of_people.OF_SERVICES),
+    Mode.LIAR: OF_THE_HEARD,
 }
 ALWAYS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.SWITCH: (),
@@ -88,6 +106,8 @@ class Outcome:
     """Their numbers."""
     counts: tuple[tuple[str, int], ...] = ()
     """What is added up over all seeds, by name."""
+    coverage: tuple[tuple[tuple[str, str], int], ...] = ()
+    """What it exercised, and how often (`coverage`)."""
     story: tuple[str, ...] = ()
     """Every event, when it was asked for; the newest, when there was a problem."""
 
@@ -130,7 +150,8 @@ def run(
     """Run one seed, with all of its faults or `only` with those of these numbers."""
     cluster = Cluster(seed, shape_of(seed), rules)
     plan = [fault for fault in plan_of(cluster, safety_ms) if only is None or fault.number in only]
-    faults = FaultRun(cluster, plan, after=cluster.world.after, tell=cluster.world.record)
+    look = partial(_look_at, cluster)
+    faults = FaultRun(cluster, plan, after=cluster.world.after, tell=cluster.world.record, begun=look)
     problem = rule = ""
     tally = Tally()
     try:
@@ -147,8 +168,21 @@ def run(
         faults=tuple(str(fault) for fault in plan if fault.number in faults.begun),
         begun=tuple(faults.begun),
         counts=_counts(cluster, tally, len(faults.begun)),
+        coverage=tuple(sorted(cluster.coverage.counts.items())),
         story=tuple(cluster.world.story(None if whole_story else 60)) if whole_story or problem else (),
     )
+
+
+def _look_at(cluster: Cluster, fault: Fault[Cluster]) -> None:
+    """Count a fault that begins, with everything that is under way at this instant."""
+    cluster.coverage.count("fault", fault.kind)
+    cluster.coverage.struck(fault.kind, cluster.under_way())
+
+
+def sections() -> tuple[coverage.Section, ...]:
+    """Return everything that a whole campaign should have exercised."""
+    faults = (kind.name for mode in Mode for kind in (*KINDS[mode], *ALWAYS[mode]))
+    return coverage.sections(faults, faults_of_moments.PAIRS)
 
 
 def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int], ...]:
@@ -176,15 +210,7 @@ def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int
 
 def _act(cluster: Cluster, faults: FaultRun[Cluster], seed: int, safety_ms: int) -> Tally:
     clients = Clients(cluster)
-    watched = configurations.watched(
-        cluster.names,
-        node_timeout=f"{cluster.shape.node_timeout_ms}ms",
-        brain_timeout=f"{cluster.shape.brain_timeout_ms}ms",
-    )
-    cluster.form(watched if cluster.shape.watchdog_ms else None)
-    if seed % PROMOTABLE_EVERY == 0:
-        cluster.configure(configurations.promotable(list(cluster.names)))
-        cluster.until_settled(LIVENESS_MS, "the promotable clone settled")
+    _begin(cluster, seed)
     clients.begin()
     faults.begin()
     cluster.run_for(safety_ms)
@@ -197,6 +223,29 @@ def _act(cluster: Cluster, faults: FaultRun[Cluster], seed: int, safety_ms: int)
     cluster.until_settled(LIVENESS_MS, "settled again")
     _judge_digests(cluster)
     return clients.judge()
+
+
+def _begin(cluster: Cluster, seed: int) -> None:
+    """Form the cluster with what the seed begins with."""
+    shape, chance = cluster.shape, cluster.world.chance("beginning")
+    has_switch, is_at_edge = shape.watchdog_ms == 0, mode_of(seed) is Mode.EDGE
+    drawn = {} if is_at_edge else drawn_configurations.properties(chance, has_switch=has_switch)
+    timeouts = {"node_timeout": f"{shape.node_timeout_ms}ms", "brain_timeout": f"{shape.brain_timeout_ms}ms"}
+    usual = configurations.usual if has_switch else configurations.watched
+    cluster.form(usual(cluster.names, **timeouts, **drawn))
+    is_promotable, has_migration = seed % PROMOTABLE_EVERY == 0, seed % MIGRATION_EVERY == 1
+    if is_at_edge:
+        edits = configurations.promotable(cluster.names) if is_promotable else ()
+    else:
+        beginning = drawn_configurations.draw(
+            chance, cluster.names, has_switch=has_switch, is_promotable=is_promotable, has_migration=has_migration
+        )
+        edits = beginning.edits
+        cluster.fates.manners = cluster.usual_manners = beginning.manners
+        cluster.world.record(f"begins with: {drawn}; {beginning.text}")
+    if edits:
+        cluster.configure(edits)
+        cluster.until_settled(BEGINNING_MS, "the beginning settled")
 
 
 def _keep_started(cluster: Cluster) -> None:

@@ -1,0 +1,121 @@
+"""The configuration and the habits that a seed begins with: what is drawn once for a whole run.
+
+What changes in the middle of a run is drawn in `faults_of_edits`.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from haclusterd.cib.commands import Edit, PutFencingLevels, PutResource
+from haclusterd.model.configuration import AttributeSet, FencingLevel, Primitive
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.simulator import configurations
+from haclusterd.simulator.agents import Manners
+
+SECOND_DEVICE = ResourceId("second")
+POLICIES = ("stop", "stop", "stop", "freeze", "ignore", "demote", "fence")
+LONG_TIMEOUT_MS = 60_000
+SPANS_MS = ((5, 30), (5, 200), (50, 2_500), (1_000, 30_000))
+"""How long starts and promotes take: from what is over at once to what outlives every other timer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What one seed begins with."""
+
+    edits: tuple[Edit, ...]
+    """After those of the usual configuration."""
+    manners: Manners
+    """How agents behave where no fault has them behave otherwise."""
+    text: str
+
+
+def draw(
+    chance: random.Random, nodes: Sequence[NodeName], *, has_switch: bool, is_promotable: bool, has_migration: bool
+) -> Beginning:
+    """Draw what a seed begins with; `has_switch`: there is a power switch, so no watchdog is counted on."""
+    edits: list[Edit] = []
+    said: list[str] = []
+    if has_switch:
+        edits += _fencing(chance, nodes, said)
+    slow = chance.random() < 0.35
+    is_notified = chance.random() < 0.5
+    if is_promotable:
+        timeout_ms = LONG_TIMEOUT_MS if slow else 5000
+        edits += configurations.promotable(nodes, is_notified=is_notified, timeout_ms=timeout_ms)
+        said.append(f"promotable {'with' if is_notified else 'without'} notify")
+    if has_migration:
+        edits.append(configurations.migratable(migration_timeout_ms=chance.choice((2000, 5000, 40_000))))
+        said.append("a service that migrates")
+    if slow:
+        edits += [configurations.primitive(name, start_timeout_ms=LONG_TIMEOUT_MS, meta={"failure-timeout": "10s"})
+                  for name in configurations.SERVICES]  # fmt: skip
+    manners = _manners(chance, slow=slow)
+    said.append(f"starts {manners.start_ms}, promotes {manners.promote_ms}")
+    return Beginning(tuple(edits), manners, "; ".join(said))
+
+
+def properties(chance: random.Random, *, has_switch: bool) -> dict[str, str]:
+    """Draw properties of the cluster, by name with `_` for `-`."""
+    drawn = {"start_failure_is_fatal": "true" if chance.random() < 0.15 else "false"}
+    if has_switch:
+        drawn["no_quorum_policy"] = chance.choice(POLICIES)
+        if chance.random() < 0.2:
+            drawn["priority_fencing_delay"] = chance.choice(("1s", "3s"))
+    else:
+        drawn["no_quorum_policy"] = chance.choice(("stop", "stop", "demote", "fence"))
+    if chance.random() < 0.2:
+        drawn["batch_limit"] = chance.choice(("1", "4"))
+    return drawn
+
+
+def _manners(chance: random.Random, *, slow: bool) -> Manners:
+    usual = Manners()
+    starts, promotes = (chance.choice(SPANS_MS), chance.choice(SPANS_MS)) if slow else (usual.start_ms, (5, 200))
+    return replace(usual, start_ms=starts, promote_ms=promotes, demote_ms=chance.choice(SPANS_MS[:3]))
+
+
+def _fencing(chance: random.Random, nodes: Sequence[NodeName], said: list[str]) -> list[Edit]:
+    """Draw devices, their delays, what they let in, and the topology."""
+    delays = _delays(chance, nodes)
+    is_unfencing = chance.random() < 0.2
+    edits: list[Edit] = [_device(configurations.DEVICE, nodes, delays, is_unfencing=is_unfencing)]
+    if is_unfencing:
+        said.append("unfencing")
+    if chance.random() < 0.4:
+        edits.append(_device(SECOND_DEVICE, nodes, _delays(chance, nodes), is_unfencing=False))
+        edits.append(PutFencingLevels(_levels(chance, nodes)))
+        said.append("topology")
+    return edits
+
+
+def _delays(chance: random.Random, nodes: Sequence[NodeName]) -> tuple[tuple[str, str], ...]:
+    return chance.choice((
+        (),
+        (),
+        (("pcmk_delay_base", "1s"),),
+        (("pcmk_delay_max", "2s"),),
+        (("pcmk_delay_base", f"{nodes[0]}:2s;{nodes[1]}:0s"),),
+    ))  # fmt: skip
+
+
+def _levels(chance: random.Random, nodes: Sequence[NodeName]) -> tuple[FencingLevel, ...]:
+    first, second = chance.sample((configurations.DEVICE, SECOND_DEVICE), 2)
+    if chance.random() < 0.5:
+        return tuple(FencingLevel(f"fl-{name}-1", 1, (first, second), target=name) for name in nodes)
+    return tuple(
+        FencingLevel(f"fl-{name}-{index}", index, (device,), target=name)
+        for name in nodes
+        for index, device in enumerate((first, second), start=1)
+    )
+
+
+def _device(
+    name: ResourceId, nodes: Sequence[NodeName], more: Sequence[tuple[str, str]], *, is_unfencing: bool
+) -> PutResource:
+    resource = configurations.device(nodes, name).resource
+    assert isinstance(resource, Primitive)
+    pairs = AttributeSet(f"{name}-parameters", (*resource.parameters[0].pairs, *more))
+    meta = (AttributeSet(f"{name}-meta", (("provides", "unfencing"),)),) if is_unfencing else ()
+    return PutResource(replace(resource, parameters=(pairs,), meta=meta))

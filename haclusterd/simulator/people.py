@@ -1,0 +1,88 @@
+"""An administrator at the control sockets: a verb is asked of one node after another until one has carried it out.
+
+What people do reaches a simulated cluster as it reaches a real one: through the verbs, their checks and the daemon that
+answers. A daemon that dies in the middle leaves what it has done.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from haclusterd.commands.verb import Permission
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Options, Request, Response
+from haclusterd.reports.codes import Code
+from haclusterd.runtime.control import Caller
+from haclusterd.simulator.brain import BrainProcess
+from haclusterd.simulator.scenario import Cluster
+from haclusterd.simulator.world import MS
+
+CALLER = Caller("administrator", Permission.ADMINISTER)
+PATIENCE_MS = 4_000
+"""After so long without an answer the next node is asked."""
+PAUSE_MS = 500
+TRIES = 24
+AGAIN = frozenset({Code.CONFLICT.value, Code.TRY_AGAIN.value})
+"""Answers after which the same is asked once more."""
+
+class Person:
+    """Somebody who wants one thing done."""
+
+    def __init__(
+        self, cluster: Cluster, verb: str, arguments: Mapping[str, Json], *, waits: bool = False
+    ) -> None:
+        """`waits`: the daemon that is asked waits for the outcome."""
+        self._cluster = cluster
+        self._verb = verb
+        self._arguments = dict(arguments)
+        self._options = Options(wait_ms=None if waits else 0, force=True, reason="the swarm")
+        self._tries = 0
+        self._is_over = False
+
+    def begin(self) -> None:
+        """Ask the next node that has a brain at work."""
+        if self._is_over:
+            return
+        self._tries += 1
+        if self._tries > TRIES:
+            self._is_over = True
+            return
+        names = self._cluster.names
+        name = names[self._tries % len(names)]
+        process = self._cluster.hosts[name].brain.process
+        if not isinstance(process, BrainProcess) or not process.main_life.is_running:
+            self._cluster.world.after(PAUSE_MS * MS, self.begin)
+            return
+        number = self._tries
+        request = Request(f"{self._verb}-{number}", self._verb, self._arguments, self._options)
+        process.main_life.after(0, partial(self._ask, process, request, number))
+        self._cluster.world.after(PATIENCE_MS * MS, lambda: self._ask_another(number))
+
+    def _ask(self, process: BrainProcess, request: Request, number: int) -> None:
+        process.control.handle(request, CALLER, self._taker(number))
+
+    def _ask_another(self, number: int) -> None:
+        if number == self._tries:
+            self.begin()
+
+    def _taker(self, number: int) -> Callable[[object], None]:
+        def take(answer: object) -> None:
+            if isinstance(answer, Response) and number == self._tries:
+                self._answered(answer)
+
+        return take
+
+    def _answered(self, answer: Response) -> None:
+        codes = {told.code for told in answer.reports}
+        if answer.exit and codes & AGAIN:
+            self._cluster.world.after(PAUSE_MS * MS, self.begin)
+            self._tries += 1
+            return
+        self._is_over = True
+        said = ", ".join(sorted(codes))
+        self._cluster.world.record(f"administrator {self._verb} {self._arguments} ends {answer.exit} {said}")
+        self._cluster.coverage.count("verb", self._verb if not answer.exit else f"{self._verb} refused")
+
+
+def ask(cluster: Cluster, verb: str, arguments: Mapping[str, Json], *, waits: bool = False) -> None:
+    """Have something done, whatever node can do it; return at once. `waits`: the daemon waits for the outcome."""
+    Person(cluster, verb, arguments, waits=waits).begin()
