@@ -48,6 +48,7 @@ from haclusterd.ports.store import (
     LearnersReady,
     Restored,
     StateMachine,
+    StoreBusy,
     StoreDamaged,
     StoreEvent,
     StoreRefused,
@@ -180,7 +181,7 @@ class RaftCore:
         try:
             self._files.lock()
         except BlockingIOError:
-            raise StoreRefused(f"{self._files.describe('lock')}: another process uses this data directory") from None
+            raise StoreBusy(f"{self._files.describe('lock')}: another process uses this data directory") from None
         identity = require_identity(self._files, settings.cluster, settings.node)
         self._require_journal(identity)
         snapshot = load_snapshot(self._files, settings.cluster)

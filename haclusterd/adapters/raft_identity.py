@@ -18,8 +18,12 @@ from haclusterd.ports.store import StoreDamaged, StoreRefused
 IDENTITY_NAME = "identity"
 FORMAT = 1
 
-REJOIN = "Leave this node switched off: its old name must not come back. To replace it, form the cluster anew."
-"""Members are those that the cluster was formed with (docs/design/0002-store.md)."""
+REJOIN = (
+    "Do not start this node under its old name with an empty directory: what it promised the others is forgotten. "
+    "Remove it, on another node: crm cluster remove NAME. Then make a new node of this machine: move /etc/haclusterd "
+    "and /var/lib/haclusterd away, and: crm cluster join, with a new token and another name."
+)
+"""What a member does that has lost what it must remember (docs/design/0002-store.md)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -314,6 +314,18 @@ def read_journal(files: Files, cluster: str, node: NodeName, snapshot: tuple[int
     return content
 
 
+def read_entries(files: Files, cluster: str, node: NodeName) -> list[bytes]:
+    """Return the commands of a journal that a running store may be writing, and change nothing of it.
+
+    Raises StoreRefused for another's journal, StoreDamaged for an untrustworthy one.
+    """
+    data = files.read(JOURNAL_NAME)
+    if data is None:
+        return []
+    content, _ = decode_journal(data, _names(cluster, node), files.describe(JOURNAL_NAME))
+    return [command for command, _, _ in content.entries]
+
+
 def encode_journal(names: bytes, content: JournalContent) -> bytes:
     """Return a whole file, sealed to its end."""
     base = content.entries[0]

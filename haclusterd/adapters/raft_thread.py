@@ -33,7 +33,15 @@ from haclusterd.adapters.ready_threads import ready_pool
 from haclusterd.adapters.real_time import LOOP_PRIORITY, run_first
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
-from haclusterd.ports.store import PeerPlaces, StateMachine, StoreDamaged, StoreEvent, StoreRefused, StoreUnwritable
+from haclusterd.ports.store import (
+    PeerPlaces,
+    StateMachine,
+    StoreBusy,
+    StoreDamaged,
+    StoreEvent,
+    StoreRefused,
+    StoreUnwritable,
+)
 
 EXIT_CODE_IO_ERROR = 75
 """EX_TEMPFAIL: what the process ends with when disk and memory no longer agree (the injected `fail` does it)."""
@@ -407,7 +415,7 @@ class RaftThread:
         try:
             transport = self._make_transport()
         except OSError as error:
-            raise StoreRefused(str(error)) from error
+            raise StoreBusy(str(error)) from error
         try:
             await self._open(files, transport)
             opened.set_result(None)
@@ -433,7 +441,7 @@ class RaftThread:
             self._mail.attach(self._loop, transport)
         except OSError as error:
             places = ", ".join(f"{host}:{port}" for host, port in self._addresses[self._settings.node])
-            raise StoreRefused(f"{places}, {self._directory}: {error}") from error
+            raise StoreBusy(f"{places}, {self._directory}: {error}") from error
         self._pump()
 
     def _connected(self, peer: NodeName) -> None:

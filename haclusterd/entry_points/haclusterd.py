@@ -7,6 +7,7 @@ starts it again, resources run on, and if it does not come back its peers fence 
 
 import argparse
 import asyncio
+import errno
 import gc
 import logging
 import os
@@ -21,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from haclusterd.adapters.agent_copies import copy_agents
 from haclusterd.adapters.agents_by_class import AgentsByClass
 from haclusterd.adapters.agents_ocf import AgentDirectories, OcfAgents, own_marks
 from haclusterd.adapters.agents_stonith import StonithAgents
@@ -37,11 +39,13 @@ from haclusterd.adapters.event_log import standard_event_log
 from haclusterd.adapters.failed_plans import FailedPlans
 from haclusterd.adapters.fence_agents import StdinFenceAgents
 from haclusterd.adapters.history_sqlite import SqliteHistory
-from haclusterd.adapters.installation import InstallationIncomplete, resource_agents_directory, shims_directory
+from haclusterd.adapters.installation import InstallationIncomplete, share_directory
 from haclusterd.adapters.measured_loops import MeasuredLoops
+from haclusterd.adapters.own_command import own_command
 from haclusterd.adapters.pacer_link import PacerLink
 from haclusterd.adapters.peer_mail import RaftMail
 from haclusterd.adapters.planner_process import PlannerProcess
+from haclusterd.adapters.program_check import why_not_to_go_on
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.adapters.ready_threads import ready_pool
@@ -58,7 +62,7 @@ from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.requests import Request
 from haclusterd.model.timing import derive
 from haclusterd.ports.event_log import EventLog, Priority
-from haclusterd.ports.store import StoreDamaged, StoreRefused, StoreUnwritable
+from haclusterd.ports.store import StoreBusy, StoreDamaged, StoreRefused, StoreUnwritable
 from haclusterd.runtime.control import Caller, ControlService
 from haclusterd.runtime.enrolment import EnrolmentService
 from haclusterd.runtime.node import NodeRuntime
@@ -68,8 +72,6 @@ from haclusterd.runtime.renewal import RenewalService
 from haclusterd.runtime.replica import Replica
 from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, NodeSettings, SettingsError, load
 
-UNWRITABLE_PAUSE_S = 5.0
-"""How long a daemon that cannot write its data waits before it ends and is started again."""
 UNWRITABLE = (
     "this node does not join: {problem}. Make room, or replace the disk; it is tried again every few seconds"
 )
@@ -77,8 +79,26 @@ EXIT_USAGE = 64
 EXIT_DAMAGED = 65
 EXIT_REFUSED = 66
 EXIT_REMOVED = 67
+EXIT_BUSY = 69
 EXIT_CRASHED = 70
 EXIT_CONFIGURATION = 78
+PASSING = frozenset({
+    errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN,
+    errno.EADDRINUSE, errno.EADDRNOTAVAIL,
+})  # fmt: skip
+"""Errors at the start that end without anybody's correcting the configuration."""
+CODES: dict[type[Exception], int] = {
+    SettingsError: EXIT_CONFIGURATION,
+    InstallationIncomplete: EXIT_CONFIGURATION,
+    ControlSocketBusy: EXIT_BUSY,
+    StoreBusy: EXIT_BUSY,
+    StoreRefused: EXIT_REFUSED,
+    StoreDamaged: EXIT_DAMAGED,
+    ValueError: EXIT_CONFIGURATION,
+}
+"""What the daemon ends with when it cannot start; of several that fit the first counts."""
+AGAIN_AFTER_S = {EXIT_BUSY: 2.0, EXIT_CODE_IO_ERROR: 5.0}
+"""How long a daemon that cannot start for the moment waits before it ends."""
 FLUSH_MS = 2000
 LOAD_SCHEDULER_AFTER_S = 5.0
 """When this node has joined, as a rule; what asks for a plan before loads it itself."""
@@ -96,21 +116,26 @@ To make a new node of this machine: systemctl disable --now haclusterd, move /et
 EPILOG = f"""\
 signals:
   TERM, INT  move everything away, leave the cluster, end
-  HUP        execute the program anew in place; services run on
+  HUP        check the program that is installed now, then execute it in place; services run on
 
 exit codes:
   0   left the cluster, or prepared the state directory
   2   wrong call
   {EXIT_USAGE}  python -O, which removes the program's own checks
   {EXIT_DAMAGED}  the state directory is damaged
-  {EXIT_REFUSED}  another daemon, cluster or node owns the socket or the state directory
+  {EXIT_REFUSED}  the state directory is empty, or of another cluster or node
   {EXIT_REMOVED}  this node was removed from the cluster
+  {EXIT_BUSY}  socket, state directory, address or port is in use, or not there yet
   {EXIT_CRASHED}  an error of the program; start it again, services run on
-  {EXIT_CODE_IO_ERROR}  the state directory cannot be written
+  {EXIT_CODE_IO_ERROR}  the disk cannot be written, or the machine lacks something for the moment
   {EXIT_CONFIGURATION}  the configuration cannot be used
+
+After {EXIT_BUSY}, {EXIT_CRASHED} and {EXIT_CODE_IO_ERROR} it is to be started again, and systemd does.
+The others are final: a person has to act first.
 
 examples:
   haclusterd --initialize
+  haclusterd --check
   haclusterd --configuration /etc/haclusterd/haclusterd.yaml
 """
 
@@ -128,6 +153,8 @@ class Daemon:
         self._loop = loop
         self._ended: asyncio.Future[int] = loop.create_future()
         self._is_draining = False
+        self._is_checking = False
+        """Whether the program that is to replace this one is being checked."""
         self._writer = ready_pool(1, "members")
         complete_adoption(installation.directory)
         authority = AuthorityFiles(installation.directory)
@@ -158,7 +185,8 @@ class Daemon:
     def _ports(self, settings: NodeSettings) -> NodePorts:
         installation, loop = self._installation, self._loop
         clock = BoottimeClock(loop)
-        shipped = resource_agents_directory()
+        agents = self._agents()
+        shipped = agents / "resource_agents"
         marks = own_marks(os.environ)
         incarnation = Incarnation(settings.boot_id, SystemEntropy().token())
         fence_agents = StdinFenceAgents(
@@ -182,7 +210,7 @@ class Daemon:
             directories=AgentDirectories(
                 shipped=shipped,
                 search=_agent_search_path(),
-                shims=shims_directory(),
+                shims=agents / "shims",
                 control_socket=installation.runtime_directory / CONTROL_SOCKET,
                 own_environment=marks,
             ),
@@ -209,6 +237,15 @@ class Daemon:
             holds=self._loops,
             background=self._background,
         )
+
+    def _agents(self) -> Path:
+        """Return where this daemon's agents are, which no upgrade of the package changes under it."""
+        share = share_directory()
+        try:
+            return copy_agents(share, self._installation.state_directory)
+        except OSError as error:
+            self._log.write("agents.not-copied", priority=Priority.WARNING, problem=str(error), used=str(share))
+            return share
 
     def _store(self, settings: NodeSettings) -> RaftThread:
         return RaftThread(
@@ -260,7 +297,7 @@ class Daemon:
         self._loop.set_exception_handler(self._crash)
         await self._server.start()
         self._runtime.start()
-        for number, act in ((signal.SIGTERM, self._drain), (signal.SIGINT, self._drain), (signal.SIGHUP, self._renew)):
+        for number, act in ((signal.SIGTERM, self._drain), (signal.SIGINT, self._drain), (signal.SIGHUP, self._reload)):
             self._loop.add_signal_handler(number, act)
         gc.collect()
         gc.freeze()
@@ -305,6 +342,21 @@ class Daemon:
         notify("STOPPING=1")
         self._runtime.drain()
 
+    def _reload(self) -> None:
+        """Replace this program by the one that is installed now, if that one could go on; otherwise say why not."""
+        if self._is_draining or self._is_checking:
+            return
+        self._is_checking = True
+        self._background.run(why_not_to_go_on, self._checked)
+
+    def _checked(self, problem: str) -> None:
+        self._is_checking = False
+        if problem:
+            self._log.write("daemon.reload-refused", priority=Priority.ERROR, problem=problem)
+            notify(f"STATUS=reload refused, the running program goes on: {problem.splitlines()[0]}")
+        elif not self._is_draining:
+            self._renew()
+
     def _renew(self) -> None:
         """Put a new image into this process; its children stay its children, and are adopted by the new image."""
         self._log.write("daemon.renewed", priority=Priority.NOTICE)
@@ -315,7 +367,8 @@ class Daemon:
         if self._spawner is not None:
             self._spawner.close()
         self._log.flush(FLUSH_MS)
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+        command = own_command()
+        os.execv(command[0], command)
 
     def _crash(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """An error that nobody caught: record it, say it, end."""
@@ -385,24 +438,20 @@ def main(arguments: list[str] | None = None) -> int:
     if not __debug__:
         return _refuse("python -O removes the checks that keep data safe; run without it", EXIT_USAGE)
     try:
+        if options.check:
+            return _check(options.configuration)
         installation = load(options.configuration)
         if options.initialize:
             print(f"prepared {initialize(installation)} for node {installation.node}")
             return 0
         installation.runtime_directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         return _run(installation)
-    except (SettingsError, InstallationIncomplete) as error:
-        return _refuse(str(error), EXIT_CONFIGURATION)
-    except (ControlSocketBusy, StoreRefused) as error:
-        return _refuse(str(error), EXIT_REFUSED)
-    except StoreDamaged as error:
-        return _refuse(str(error), EXIT_DAMAGED)
     except StoreUnwritable as error:
-        code = _refuse(UNWRITABLE.format(problem=error), EXIT_CODE_IO_ERROR)
-        time.sleep(UNWRITABLE_PAUSE_S)
-        return code
-    except (OSError, ValueError) as error:
-        return _refuse(str(error), EXIT_CONFIGURATION)
+        return _refuse(UNWRITABLE.format(problem=error), EXIT_CODE_IO_ERROR)
+    except tuple(CODES) as error:
+        return _refuse(str(error), next(code for kind, code in CODES.items() if isinstance(error, kind)))
+    except OSError as error:
+        return _refuse(str(error), EXIT_CODE_IO_ERROR if error.errno in PASSING else EXIT_CONFIGURATION)
 
 
 def _run(installation: Installation) -> int:
@@ -434,8 +483,22 @@ def _excepthook(log: EventLog) -> None:
     threading.excepthook = ended
 
 
+def _check(configuration: Path) -> int:
+    """Say whether this program could go on where the running one is."""
+    from haclusterd.entry_points.self_check import problems
+
+    found = problems(configuration)
+    for problem in found:
+        print(f"haclusterd: {problem}", file=sys.stderr)
+    return EXIT_CONFIGURATION if found else 0
+
+
 def _refuse(message: str, code: int) -> int:
+    """Say why not; where it may work later, let a moment pass: systemd starts the daemon again at once, each time."""
     print(f"haclusterd: {message}", file=sys.stderr)
+    if code in AGAIN_AFTER_S:
+        notify(f"STATUS={message}")
+        time.sleep(AGAIN_AFTER_S[code])
     return code
 
 
@@ -457,6 +520,11 @@ def _parser() -> argparse.ArgumentParser:
         "--initialize",
         action="store_true",
         help="prepare the empty state directory of a new member, once, and end",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="say whether this program is whole and could go on where a running one is, and end; changes nothing",
     )
     return parser
 

@@ -6,8 +6,9 @@ Invariant: nothing in the loop can wait: no name lookup, no disk, no log that is
 standard library is imported, and what is imported is imported before the memory is locked. Collecting garbage is off;
 nothing here makes cycles.
 
-It holds the watchdog device, if the brain names one. SIGHUP executes the program anew in this process, which keeps the
-device open. SIGTERM and SIGINT leave the device counting, unless this node is proven empty: then it is let go of.
+It holds the watchdog device, if the brain names one. SIGHUP has the program that is installed now say that it can be
+executed (`--check`), and then executes it in this process, which keeps the device open. SIGTERM and SIGINT leave the
+device counting, unless this node is proven empty: then it is let go of.
 
 Exit codes: 0 after SIGTERM or SIGINT; 1 when the runtime directory cannot be used or was taken away; 3 when another
 pacer serves it.
@@ -28,6 +29,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from haclusterd.adapters.heartbeat_sockets import HeartbeatSockets
+from haclusterd.adapters.own_command import own_command
 from haclusterd.adapters.pacer_listener import BrainClient, PacerListener
 from haclusterd.adapters.pacer_page_file import SOCKET_NAME, MappedPage, make_page
 from haclusterd.adapters.real_time import PACER_PRIORITY, lock_memory, run_first
@@ -49,6 +51,7 @@ LONGEST_WAIT_MS = 1_000
 """Between two tries to listen on a port in use."""
 
 
+CHECK = "--check"
 STANDARD_ERROR = 2
 LONGEST_LINE = 1_000
 """Fits, in whatever letters, what a writable pipe takes without waiting (PIPE_BUF, pipe(7))."""
@@ -99,6 +102,8 @@ class PacerProcess:
         self._looked_at = boottime()
         self._exit_code: int | None = None
         self._is_to_renew = False
+        self._checked = 0
+        """The process that says whether the program that is installed now can be executed; 0: there is none."""
         self._watchdog_problem = ""
         self._device = device
         if device is not None:
@@ -133,17 +138,46 @@ class PacerProcess:
         self._selector.register(woken, selectors.EVENT_READ, lambda: self._end(woken.recv(1)))
 
     def _end(self, number: bytes) -> None:
+        if number == bytes((signal.SIGHUP,)):
+            self._check()
+        else:
+            self._exit_code = 0
+
+    def _check(self) -> None:
+        """Ask the program that is installed now whether it can be executed; heartbeats go on meanwhile."""
+        if self._checked:
+            return
+        command = [*own_command(), CHECK]
+        try:
+            pid = os.posix_spawn(command[0], command, os.environ)
+            ended = os.pidfd_open(pid)
+        except OSError as error:
+            say(f"reload refused, the running program goes on: {command[0]}: {error}")
+            return
+        self._checked = pid
+        self._selector.register(ended, selectors.EVENT_READ, lambda: self._take_answer(ended))
+
+    def _take_answer(self, ended: int) -> None:
+        self._selector.unregister(ended)
+        os.close(ended)
+        _, status = os.waitpid(self._checked, 0)
+        self._checked = 0
+        if status:
+            code = os.waitstatus_to_exitcode(status)
+            say(f"reload refused, the running program goes on: the one that is installed now ends with {code}")
+            return
         self._exit_code = 0
-        self._is_to_renew = number == bytes((signal.SIGHUP,))
+        self._is_to_renew = True
 
     def _renew(self) -> None:
         """Put a new image into this process; it goes on with the page, and with the open device."""
         notify("RELOADING=1")
         environment = {**os.environ, **(self._device.hand_over() if self._device is not None else {})}
+        command = own_command()
         try:
-            os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
+            os.execve(command[0], command, environment)
         except OSError as error:
-            say(f"cannot execute {sys.executable} anew: {error}; ending")
+            say(f"cannot execute {command[0]}: {error}; ending")
 
     def _let_go(self) -> None:
         """End the device's count when nothing runs here, and nothing can be started any more.
@@ -372,7 +406,13 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="DIR",
         help="where the brain finds its socket and its page (default: %(default)s)",
     )
-    directory: Path = parser.parse_args(arguments).runtime_directory
+    parser.add_argument(
+        CHECK, action="store_true", help="end at once: the program is whole as far as it is needed for its work"
+    )
+    options = parser.parse_args(arguments)
+    if options.check:
+        return 0
+    directory: Path = options.runtime_directory
     try:
         lock = take_lock(directory)
         if lock is None:

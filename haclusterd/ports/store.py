@@ -42,7 +42,11 @@ class StoreUnwritable(Exception):  # noqa: N818 (a finding, named as people say 
 
 
 class StoreRefused(Exception):  # noqa: N818 (a finding, named as people say it)
-    """The store must not run here: data directory in use, foreign identity, unsupported library version."""
+    """The store must not run here: foreign or missing identity, unsupported library version."""
+
+
+class StoreBusy(StoreRefused):
+    """The store must not run here now: what it needs is in use, or is not there yet. Later it may be."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ NEEDED = {
     "TimeoutStopSec": "30min",
     "Restart": "always",
     "RestartSec": "200ms",
-    "RestartPreventExitStatus": "64 65 67 78",
+    "RestartPreventExitStatus": "2 64 65 66 67 78",
     "StartLimitIntervalSec": "0",
     "ExecReload": "kill -HUP $MAINPID",
 }
@@ -93,3 +93,12 @@ def test_resources_leave_before_network_file_systems_do() -> None:
     for name in ("Wants", "After"):
         wanted = [word for line in lines if line.startswith(f"{name}=") for word in line.partition("=")[2].split()]
         assert {"remote-fs.target", "resource-agents-deps.target"} <= set(wanted), name
+
+
+@pytest.mark.parametrize("program", ["haclusterd", "haclusterd-pacer"])
+def test_a_program_is_checked_before_it_replaces_the_running_one(program: str) -> None:
+    lines = (SYSTEMD / f"{program}.service").read_text().splitlines()
+    assert [line for line in lines if line.startswith("ExecReload=")] == [
+        f"ExecReload={program} --check",
+        "ExecReload=kill -HUP $MAINPID",
+    ]

@@ -31,8 +31,9 @@ done
 mkdir -p /etc/systemd/journald.conf.d
 printf '[Journal]\\nStorage=persistent\\nRateLimitIntervalSec=0\\nSyncIntervalSec=1s\\n' \\
     > /etc/systemd/journald.conf.d/lab.conf
-python3 -m venv /opt/haclusterd
-/opt/haclusterd/bin/pip install --quiet --no-index --find-links {WHEELS} haclusterd
+python3 -m venv /opt/haclusterd-1
+/opt/haclusterd-1/bin/pip install --quiet --no-index --find-links {WHEELS} haclusterd
+ln -s haclusterd-1 /opt/haclusterd
 for each in crm haclusterd haclusterd-pacer; do ln -s /opt/haclusterd/bin/$each /usr/local/bin/$each; done
 """
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from haclusterd.adapters.installation import resource_agents_directory
+from haclusterd.model.ids import NodeName
+from haclusterd.runtime.settings import CONFIGURATION_FILE
 from tests.processes.daemons import Scenario, is_watched, kill
 
 pytestmark = pytest.mark.processes
@@ -105,6 +107,26 @@ def test_sighup_renews_the_brain_in_place(scenario: Scenario) -> None:
     assert scenario.brain(holder).pid == pid
     assert scenario.brain(holder).poll() is None
     assert scenario.service_pids(holder) == before
+    assert scenario.events("node-lost") == []
+
+
+def test_sighup_is_refused_while_the_program_could_not_go_on(scenario: Scenario) -> None:
+    scenario.form().with_service()
+    holder = scenario.holder()
+    assert holder is not None
+    brain = scenario.brain(holder)
+    configuration = scenario.cluster.nodes[NodeName(holder)].bundle / CONFIGURATION_FILE
+    good = configuration.read_text()
+    configuration.write_text(f"{good}\nnonsense: 1\n")
+    brain.send_signal(signal.SIGHUP)
+    scenario.until("the refusal", lambda: "daemon.reload-refused" in scenario.log(holder))
+    assert "nonsense" in scenario.log(holder)
+    assert brain.poll() is None
+    assert scenario.status(holder)["dc"] is not None
+    configuration.write_text(good)
+    brain.send_signal(signal.SIGHUP)
+    scenario.until("the new image", lambda: scenario.log(holder).count("daemon.start") == 2)
+    scenario.until("everybody online", lambda: scenario.online() == set(scenario.cluster.names))
     assert scenario.events("node-lost") == []
 
 

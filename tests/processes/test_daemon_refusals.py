@@ -30,7 +30,7 @@ def run_daemon(scenario: Scenario, node: str, *arguments: str) -> subprocess.Com
 def test_a_second_daemon_on_the_same_directories(scenario: Scenario) -> None:
     scenario.form()
     second = run_daemon(scenario, "n1")
-    assert second.returncode == 66
+    assert second.returncode == 69
     assert "another haclusterd is running" in second.stderr
     assert scenario.online() == {"n1", "n2", "n3"}
 
@@ -44,7 +44,7 @@ def test_a_second_daemon_on_the_same_data_directory_only(scenario: Scenario, tmp
         text.replace(str(scenario.cluster.nodes[NodeName("n1")].runtime), str(other))
     )
     second = run_daemon(scenario, "n1")
-    assert second.returncode == 66, second.stderr
+    assert second.returncode == 69, second.stderr
     assert "state" in second.stderr
 
 
@@ -96,6 +96,8 @@ def test_an_emptied_data_directory(scenario: Scenario) -> None:
     refused = run_daemon(scenario, "n2")
     assert refused.returncode == 66, refused.stderr
     assert "never set up" in refused.stderr
+    assert "crm cluster remove" in refused.stderr
+    assert "crm cluster join" in refused.stderr
 
 
 def test_a_busy_port(scenario: Scenario) -> None:
@@ -103,7 +105,7 @@ def test_a_busy_port(scenario: Scenario) -> None:
         taken.bind(("127.0.0.1", scenario.cluster.nodes[NodeName("n1")].port))
         taken.listen()
         refused = run_daemon(scenario, "n1")
-    assert refused.returncode == 66, refused.stderr
+    assert refused.returncode == 69, refused.stderr
     assert str(scenario.cluster.nodes[NodeName("n1")].port) in refused.stderr
 
 

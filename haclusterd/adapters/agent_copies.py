@@ -1,0 +1,79 @@
+"""The daemon's own copy of what agents are made of: an upgrade of the package cannot take it away.
+
+`pip install --upgrade` removes the old files before it writes the new ones, and a power cut in between leaves half of
+them. A monitor that finds no agent fails; so does the stop that follows, and the node is fenced. So agents, their tools
+and the library that they share are copied at the daemon's start, and agents are run from there until a reload.
+
+Invariant: a copy bears the digest of its content and gets its name by one rename, so under that name it is whole. After
+a loss of power it is read again before it is believed. The copy before it stays: its agents may still run.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+DIRECTORY: Final = "agents"
+KEPT: Final = 2
+_PARTS: Final = ("resource_agents", "shims")
+_LIBRARY: Final = ("haclusterd/__init__.py", "haclusterd/agents")
+_LIBRARY_PLACES: Final = ("python", ".")
+"""Below the share directory: of an installation, and of a source checkout. Agents look for it in both (see there)."""
+
+
+def copy_agents(share: Path, state_directory: Path) -> Path:
+    """Return the directory of a whole copy of `share`'s agents, which is made unless it is there. Raises OSError."""
+    wanted = dict(_files(share))
+    name = _digest(wanted)
+    home = state_directory / DIRECTORY
+    made = home / name
+    if not _is_whole(made, name):
+        shutil.rmtree(made, ignore_errors=True)
+        temporary = home / f".{name}.new"
+        shutil.rmtree(temporary, ignore_errors=True)
+        for relative, source in wanted.items():
+            (temporary / relative).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, temporary / relative)
+        temporary.rename(made)
+    os.utime(made)
+    _forget_old(home)
+    return made
+
+
+def _files(share: Path) -> Iterable[tuple[str, Path]]:
+    """Yield each file's place in the copy, and where it is."""
+    for part in _PARTS:
+        yield from ((f"{part}/{path.relative_to(share / part)}", path) for path in _below(share / part))
+    library = next((share / place for place in _LIBRARY_PLACES if (share / place / _LIBRARY[0]).is_file()), share)
+    for part in _LIBRARY:
+        for path in _below(library / part):
+            yield f"python/{path.relative_to(library)}", path
+
+
+def _below(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    return sorted(each for each in path.rglob("*") if each.is_file() and "__pycache__" not in each.parts)
+
+
+def _digest(files: dict[str, Path]) -> str:
+    found = hashlib.sha256()
+    for relative, path in sorted(files.items()):
+        content = path.read_bytes()
+        found.update(f"{relative}\0{os.access(path, os.X_OK)}\0{len(content)}\0".encode())
+        found.update(content)
+    return found.hexdigest()[:16]
+
+
+def _is_whole(made: Path, name: str) -> bool:
+    if not made.is_dir():
+        return False
+    return _digest({str(path.relative_to(made)): path for path in _below(made)}) == name
+
+
+def _forget_old(home: Path) -> None:
+    copies = sorted((each for each in home.iterdir() if each.is_dir()), key=lambda each: -each.stat().st_mtime_ns)
+    for old in copies[KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
