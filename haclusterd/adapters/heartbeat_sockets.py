@@ -1,4 +1,9 @@
-"""The pacer's UDP sockets: one for each address it listens on; heartbeats leave from them too.
+"""The pacer's UDP sockets, so made that nobody who floods them keeps the members' heartbeats out.
+
+Each address that is listened on has a socket for everybody, from which heartbeats also leave, and for each peer whose
+heartbeats come to it one that is connected to that peer: the kernel puts what comes from the peer's address there, and
+all else into the former. So a flood from other addresses fills a queue of its own, which is read at a bounded rate; one
+that forges a peer's address fills that peer's queue, which is read as fast as it goes, and no other peer's.
 
 Invariant: nothing here blocks or looks up a name. What the network refuses is a text in `errors`, never an exception,
 and never a sign about a peer (safety.md §4: refused connections cause nothing). A port in use is tried again. Stdlib
@@ -8,12 +13,29 @@ only: the pacer imports this.
 import os
 import selectors
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
+from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.protocol.heartbeat import MAXIMUM_SIZE
 
+PEER_BATCH = 64
+"""Datagrams of one peer in one turn of the loop."""
+OTHERS_BATCH = 16
+"""Datagrams from other addresses in one turn of the loop."""
+OTHERS_MAX = 256
+"""Datagrams from other addresses in OTHERS_SPAN_MS: more than the heartbeats of a whole cluster, whose nodes may send
+from an address that nobody configured."""
+OTHERS_SPAN_MS = 50
+PEER_QUEUE_BYTES = 1 << 20
+"""So that a forged flood does not fill a peer's queue while the loop is at something else."""
+SO_RCVBUFFORCE = 33
+"""socket(7); the socket module does not know it."""
+
 Address = tuple[str, int]
+Link = tuple[Address, Address]
+"""An own address and the peer's address that sends to it."""
 
 
 class _Target(NamedTuple):
@@ -28,31 +50,62 @@ class HeartbeatSockets:
         self._selector = selector
         self._receive = receive
         self._wanted: tuple[Address, ...] = ()
+        self._links: frozenset[Link] = frozenset()
         self._open: dict[Address, socket.socket] = {}
+        self._connected: dict[Link, socket.socket] = {}
         self._targets: dict[Address, _Target | None] = {}
         self._listen_errors: dict[Address, str] = {}
         self._send_errors: dict[Address, str] = {}
+        self._others_left = OTHERS_MAX
+        self._others_until = Instant(0)
+        """When as many datagrams from other addresses may be read again."""
+        self._is_deaf_to_others = False
 
     @property
     def errors(self) -> tuple[str, ...]:
         """What does not work at present, for people."""
         return (*self._listen_errors.values(), *self._send_errors.values())
 
-    def listen(self, addresses: Iterable[Address]) -> None:
-        """Listen on these addresses and no others; those that stay are not disturbed."""
+    @property
+    def wake_at(self) -> Instant:
+        """When `turn` is due; NEVER while everything is read."""
+        return self._others_until if self._is_deaf_to_others else NEVER
+
+    def turn(self, now: Instant) -> None:
+        """Begin a turn of the loop."""
+        if now < self._others_until:
+            return
+        self._others_left = OTHERS_MAX
+        self._others_until = after(now, OTHERS_SPAN_MS)
+        if self._is_deaf_to_others:
+            self._is_deaf_to_others = False
+            for opened in self._open.values():
+                self._selector.register(opened, selectors.EVENT_READ, partial(self._read_others, opened))
+
+    def listen(self, addresses: Iterable[Address], peers: Iterable[Sequence[Address]] = ()) -> None:
+        """Listen on these addresses and no others; those that stay are not disturbed.
+
+        `peers`: the addresses of each peer. It sends from the one to ours of the same place.
+        """
         self._wanted = tuple(addresses)
         self._targets.clear()
         self._listen_errors.clear()
         self._send_errors.clear()
+        self._links = frozenset(link for peer in peers for link in zip(self._wanted, peer, strict=False))
+        for link in [link for link in self._connected if link not in self._links or link[0] not in self._wanted]:
+            self._disconnect(link)
         for address in [address for address in self._open if address not in self._wanted]:
             self._close(address)
         self.retry()
 
     def retry(self) -> None:
-        """Try again to listen where that failed."""
+        """Try again to listen where that failed, and to connect where there was no way to a peer."""
         for address in self._wanted:
             if address not in self._open:
                 self._listen(address)
+        for link in sorted(self._links):
+            if link not in self._connected and link[0] in self._open:
+                self._connect(link)
 
     def send(self, link: int, to: Address, datagram: bytes) -> None:
         """Send one datagram, from the listen address of the link where there is one of the right family."""
@@ -73,6 +126,8 @@ class HeartbeatSockets:
 
     def close(self) -> None:
         """Close all."""
+        for link in list(self._connected):
+            self._disconnect(link)
         for address in list(self._open):
             self._close(address)
 
@@ -94,18 +149,67 @@ class HeartbeatSockets:
             return
         self._listen_errors.pop(address, None)
         self._open[address] = opened
-        self._selector.register(opened, selectors.EVENT_READ, lambda: self._read(opened))
+        if not self._is_deaf_to_others:
+            self._selector.register(opened, selectors.EVENT_READ, partial(self._read_others, opened))
 
-    def _read(self, opened: socket.socket) -> None:
-        """Take one datagram; the selector tells of the next after the other sockets and the clock had their turn."""
-        try:
-            datagram, sender = opened.recvfrom(MAXIMUM_SIZE + 1)
-        except OSError:
+    def _connect(self, link: Link) -> None:
+        """Give a peer a queue of its own; what cannot be connected now goes through the queue for everybody."""
+        own, peer = self._target(link[0]), self._target(link[1])
+        if own is None or peer is None or own.family != peer.family:
             return
-        self._receive(datagram, sender[0])
+        made = socket.socket(own.family, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
+        beside = [self._open[link[0]], *(each for (at, _), each in self._connected.items() if at == link[0])]
+        try:
+            if own.family == socket.AF_INET6:
+                made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            _enlarge(made)
+            # A port is shared on purpose, and for a moment only: another process must find it in use.
+            for each in (*beside, made):
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            made.bind(own.address)
+            made.connect(peer.address)
+        except OSError:
+            made.close()
+            return
+        finally:
+            for each in beside:
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 0)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 0)
+        self._connected[link] = made
+        self._selector.register(made, selectors.EVENT_READ, partial(self._read_peer, made, link[1][0]))
+
+    def _read_peer(self, connected: socket.socket, host: str) -> None:
+        """Take what has come from one peer's address."""
+        receive = self._receive
+        for _ in range(PEER_BATCH):
+            try:
+                datagram = connected.recv(MAXIMUM_SIZE + 1)
+            except OSError:
+                return
+            receive(datagram, host)
+
+    def _read_others(self, opened: socket.socket) -> None:
+        """Take some of what has come from other addresses; once that was enough for a while, look at none of it."""
+        for _ in range(min(OTHERS_BATCH, self._others_left)):
+            try:
+                datagram, sender = opened.recvfrom(MAXIMUM_SIZE + 1)
+            except OSError:
+                return
+            self._others_left -= 1
+            self._receive(datagram, sender[0])
+        if not self._others_left and not self._is_deaf_to_others:
+            self._is_deaf_to_others = True
+            for each in self._open.values():
+                self._selector.unregister(each)
 
     def _close(self, address: Address) -> None:
         closed = self._open.pop(address)
+        if not self._is_deaf_to_others:
+            self._selector.unregister(closed)
+        closed.close()
+
+    def _disconnect(self, link: Link) -> None:
+        closed = self._connected.pop(link)
         self._selector.unregister(closed)
         closed.close()
 
@@ -120,6 +224,13 @@ class HeartbeatSockets:
         if address not in self._targets:
             self._targets[address] = _resolve(*address)
         return self._targets[address]
+
+
+def _enlarge(made: socket.socket) -> None:
+    try:
+        made.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, PEER_QUEUE_BYTES)
+    except OSError:  # Only root may go beyond net.core.rmem_max.
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, PEER_QUEUE_BYTES)
 
 
 def _resolve(host: str, port: int) -> _Target | None:

@@ -23,10 +23,11 @@ class Refusals:
 
     def line(self, source: str, reason: str, text: str, now_s: float) -> str:
         """Return what is to be logged of a refusal: the text, or nothing when that was told lately."""
-        for known, told_at in tuple(self._told_at.items()):
-            if now_s - told_at < FORGET_AFTER_S:
-                break  # In the order they were told.
-            del self._told_at[known]
+        while self._told_at:
+            oldest = next(iter(self._told_at))
+            if now_s - self._told_at[oldest] < FORGET_AFTER_S:
+                break
+            del self._told_at[oldest]
         if (source, reason) in self._told_at:
             return ""
         if len(self._told_at) < SOURCES_MAX:

@@ -33,7 +33,7 @@ from haclusterd.adapters.own_command import own_command
 from haclusterd.adapters.pacer_listener import BrainClient, PacerListener
 from haclusterd.adapters.pacer_page_file import SOCKET_NAME, MappedPage, make_page
 from haclusterd.adapters.real_time import PACER_PRIORITY, lock_memory, run_first
-from haclusterd.adapters.refusals import Refusals, source_of
+from haclusterd.adapters.refusals import SOURCES_MAX, Refusals, source_of
 from haclusterd.adapters.service_notification import notify
 from haclusterd.adapters.watchdog_device import WatchdogDevice, inherited_device, open_device, panic
 from haclusterd.machines.pacer import Effect, PacerMachine, PublishLease, Report, SendHeartbeat
@@ -86,6 +86,8 @@ class PacerProcess:
             self._selector, directory / SOCKET_NAME, received=self._take_message, closed=self._brain_gone
         )
         self._refusals = Refusals()
+        self._refused_lately: set[tuple[str, heartbeat_protocol.Rejection]] = set()
+        """Hosts and reasons that need no second look before the next look around."""
         self._brain: BrainClient | None = None
         self._settings: PacerSettings | None = None
         self._names: tuple[NodeName, ...] = ()
@@ -117,7 +119,8 @@ class PacerProcess:
         while self._exit_code is None:
             self._tick()
             now = boottime()
-            wait_ms = max(0, min(self._machine.wake_at - now, LONGEST_WAIT_MS))
+            wake_at = min(self._machine.wake_at, self._sockets.wake_at)
+            wait_ms = max(0, min(wake_at - now, LONGEST_WAIT_MS))
             for key, _ in self._selector.select(wait_ms / 1000):
                 key.data()
         if self._is_to_renew:
@@ -207,6 +210,7 @@ class PacerProcess:
     def _tick(self) -> None:
         now = boottime()
         self._page.stamp_pacer(now)
+        self._sockets.turn(now)
         if now - self._looked_at >= LONGEST_WAIT_MS:
             self._look_around(now)
         if now >= self._machine.wake_at and self._has_page():
@@ -218,6 +222,7 @@ class PacerProcess:
 
     def _look_around(self, now: Instant) -> None:
         self._looked_at = now
+        self._refused_lately.clear()
         self._has_page()
         self._sockets.retry()
         if self._sockets.errors != self._errors:
@@ -235,13 +240,18 @@ class PacerProcess:
     # Datagrams
 
     def _receive(self, datagram: bytes, host: str) -> None:
+        """Take a datagram. What is refused is dealt with first and costs least: there may be a flood of it."""
         settings = self._settings
-        if settings is None or datagram in self._taken:
+        if settings is None:
             return
         heartbeat = heartbeat_protocol.decode(datagram, settings.node, self._keys)
         if isinstance(heartbeat, heartbeat_protocol.Rejection):
-            self._refuse(f"datagram from {source_of(host)}", heartbeat.value)
-        else:
+            refused = host, heartbeat
+            if refused not in self._refused_lately:
+                if len(self._refused_lately) < SOURCES_MAX:
+                    self._refused_lately.add(refused)
+                self._refuse(f"datagram from {source_of(host)}", heartbeat.value)
+        elif datagram not in self._taken:
             self._taken.append(datagram)
             self._perform(self._machine.heartbeat_received(heartbeat.sender, heartbeat, boottime()))
 
@@ -280,7 +290,7 @@ class PacerProcess:
         self._keys = {peer.name: peer.key for peer in settings.peers}
         self._spelled = None
         self._taken.clear()
-        self._sockets.listen(settings.listen)
+        self._sockets.listen(settings.listen, [peer.addresses for peer in settings.peers])
         self._perform(self._machine.configured(settings, boottime()))
 
     def _brain_gone(self, client: BrainClient) -> None:

@@ -32,6 +32,7 @@ from haclusterd.model.ids import NodeName
 PATIENCE_S = 10.0
 REPEATS = 8
 FLOOD = 300
+FLOODING = Path(__file__).parents[1] / "flooder.py"
 ETH_P_IP = 0x0800
 IP_HEADER, UDP_HEADER = 20, 8
 
@@ -287,6 +288,13 @@ def datagrams(attacker: Attacker) -> bytes:
     return b""
 
 
+def datagram_flood(attacker: Attacker) -> bytes:
+    """As many as go out in two seconds, none of them a heartbeat."""
+    command = [sys.executable, str(FLOODING), "--to", f"127.0.0.1:{attacker.target.port}", "--source", attacker.host]
+    subprocess.run(["nice", "-n", "10", *command, "--seconds", "2"], check=True, stdout=subprocess.DEVNULL)
+    return b""
+
+
 class Recorder:
     """Reads the heartbeats of one member to another off the loopback device; root only."""
 
@@ -343,7 +351,7 @@ def idle_clients(attacker: Attacker) -> bytes:
 ATTACKS = (
     garbage, pickle_bombs, oversized_record, half_open_flood, slow_loris, no_certificate, old_tls, foreign_authority,
     another_members_name, another_cluster, oversized_greeting, replayed_stream, oversized_frame, bombs_in_a_session,
-    datagrams, local_sockets, idle_clients,
+    datagrams, datagram_flood, local_sockets, idle_clients,
 )  # fmt: skip
 
 FLOODER = """

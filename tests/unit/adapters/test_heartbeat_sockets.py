@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from haclusterd.adapters.heartbeat_sockets import HeartbeatSockets
+from haclusterd.adapters.heartbeat_sockets import OTHERS_MAX, OTHERS_SPAN_MS, HeartbeatSockets
 from haclusterd.entry_points.free_ports import free_ports
+from haclusterd.model.instants import NEVER, Instant
 
 V4, V6 = "127.0.0.1", "::1"
 
@@ -126,3 +127,133 @@ def test_addresses_that_stay_are_not_disturbed(end: End) -> None:
     assert end.receive() == [b"waiting"]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(goes)
+
+
+# -- peers, and everybody else ----------------------------------------------------------------------------------------
+
+
+class Peer:
+    """Somebody with an address."""
+
+    def __init__(self) -> None:
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind((V4, free_port()))
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, port = self.socket.getsockname()
+        return str(host), int(port)
+
+    def send(self, to: tuple[str, int], *datagrams: bytes) -> None:
+        for datagram in datagrams:
+            self.socket.sendto(datagram, to)
+
+
+@pytest.fixture
+def peers() -> Iterator[list[Peer]]:
+    made = [Peer() for _ in range(3)]
+    yield made
+    for each in made:
+        each.socket.close()
+
+
+def all_that_came(end: End, turns: int = 100) -> list[bytes]:
+    """Read whatever there is, in turns of the loop, without letting time pass."""
+    for _ in range(turns):
+        for key, _ in end.selector.select(0):
+            key.data()
+    received = list(end.received)
+    end.received.clear()
+    return received
+
+
+def test_a_flood_of_others_is_read_at_a_bounded_rate_and_keeps_no_peer_out(end: End, peers: list[Peer]) -> None:
+    own = (V4, free_port())
+    peer, _, other = peers
+    end.sockets.listen([own], [[peer.address]])
+    for _ in range(4 * OTHERS_MAX):
+        other.send(own, b"noise")
+        all_that_came(end, 0)
+    peer.send(own, b"heartbeat")
+    received = all_that_came(end)
+    assert received.count(b"heartbeat") == 1
+    assert received.count(b"noise") <= OTHERS_MAX
+    assert end.sockets.wake_at < NEVER
+    peer.send(own, b"one more")
+    assert all_that_came(end) == [b"one more"]
+    end.sockets.turn(Instant(10 * OTHERS_SPAN_MS))
+    assert end.sockets.wake_at == NEVER
+    other.send(own, b"heard again")
+    assert all_that_came(end)[-1] == b"heard again"
+
+
+def test_a_flood_in_the_name_of_one_peer_keeps_no_other_out(end: End, peers: list[Peer]) -> None:
+    own = (V4, free_port())
+    end.sockets.listen([own], [[peer.address] for peer in peers])
+    peers[0].send(own, *[b"forged"] * 20_000)
+    peers[1].send(own, b"heartbeat")
+    for key, _ in end.selector.select(10):
+        key.data()
+    assert b"heartbeat" in end.received, "in the first turn of the loop"
+    assert len(end.received) < 200
+
+
+def test_while_others_are_not_listened_to_the_addresses_may_change(end: End, peers: list[Peer]) -> None:
+    stays, goes, comes = ((V4, port) for port in free_ports(V4, 3))
+    end.sockets.listen([stays, goes], [[peers[0].address]])
+    peers[2].send(stays, *[b"noise"] * 2 * OTHERS_MAX)
+    while end.sockets.wake_at == NEVER:
+        all_that_came(end, 1)
+        peers[2].send(stays, b"noise")
+    end.sockets.listen([stays, comes], [[peers[1].address]])
+    peers[1].send(stays, b"heartbeat")
+    assert all_that_came(end) == [b"heartbeat"]
+    end.sockets.turn(Instant(10 * OTHERS_SPAN_MS))
+    peers[2].send(comes, b"to the new address")
+    assert b"to the new address" in all_that_came(end)
+
+
+def test_a_peer_that_moves_is_followed_and_is_heard_from_anywhere(end: End, peers: list[Peer]) -> None:
+    own = (V4, free_port())
+    end.sockets.listen([own], [[peers[0].address]])
+    peers[1].send(own, b"from an address that nobody configured")
+    assert all_that_came(end) == [b"from an address that nobody configured"]
+    end.sockets.listen([own], [[peers[1].address]])
+    for peer in peers:
+        peer.send(own, b"x")
+    assert all_that_came(end) == [b"x"] * 3
+
+
+def test_each_link_of_a_peer_has_a_queue_and_sends_from_its_own_address(end: End, peers: list[Peer]) -> None:
+    first, second = ((V4, port) for port in free_ports(V4, 2))
+    end.sockets.listen([first, second], [[peers[0].address, peers[1].address]])
+    peers[2].send(first, *[b"noise"] * 2 * OTHERS_MAX)
+    peers[1].send(second, b"over the second")
+    assert b"over the second" in all_that_came(end)
+    end.sockets.send(1, peers[1].address, b"hello")
+    peers[1].socket.settimeout(10)
+    assert peers[1].socket.recvfrom(10) == (b"hello", second)
+
+
+def test_a_port_that_is_shared_among_peers_is_in_use_for_everybody_else(end: End, peers: list[Peer]) -> None:
+    own = (V4, free_port())
+    end.sockets.listen([own], [[peer.address] for peer in peers])
+    for option in (socket.SO_REUSEPORT, socket.SO_REUSEADDR):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as thief:
+            thief.setsockopt(socket.SOL_SOCKET, option, 1)
+            with pytest.raises(OSError, match="in use"):
+                thief.bind(own)
+
+
+def test_a_peer_that_does_not_listen_costs_nothing_but_silence(end: End, peers: list[Peer]) -> None:
+    own, gone = (V4, free_port()), peers[0].address
+    end.sockets.listen([own], [[gone]])
+    peers[0].socket.close()
+    for _ in range(3):
+        end.sockets.send(0, gone, b"x")
+    assert all_that_came(end) == []
+    assert end.sockets.errors == ()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as back:
+        back.bind(gone)
+        back.sendto(b"back", own)
+        assert end.receive() == [b"back"]
