@@ -6,6 +6,7 @@ from haclusterd.cib import commands
 from haclusterd.cib.activity import (
     active_elsewhere,
     copies_of,
+    history_says_active,
     possibly_promoted_elsewhere,
     starting_elsewhere,
     unfenced_holders,
@@ -259,6 +260,9 @@ def _with_record(
         return replace(history, records={known: item for known, item in history.records.items() if known != name})
     if record.status is ExecutionStatus.CANCELLED:
         return history
+    if record.is_probe and order is not None and not history_says_active(history):
+        # Nothing of an agent that was configured before is left here: what it recorded says nothing any more.
+        history = replace(history, agent=order.agent)
     is_over = record.operation == ActionName.STOP and not record.is_failure
     is_reload = order is not None and order.action is ActionName.RELOAD_AGENT
     is_begun = record.operation in (ActionName.START, ActionName.MIGRATE_FROM) and not is_reload

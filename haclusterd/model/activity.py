@@ -18,6 +18,8 @@ def history_says_active(history: ResourceHistory) -> bool:
     for record in reversed(ordered_records(history)):
         if record.status is ExecutionStatus.NOT_INSTALLED:
             continue
+        if record.is_probe and record.exit_code is ExitCode.NOT_CONFIGURED:
+            continue  # It could not look, and what was before is still so.
         if record.operation == ActionName.STOP:
             return record.is_failure
         if record.operation == ActionName.MONITOR and record.exit_code is ExitCode.NOT_RUNNING:

@@ -155,7 +155,16 @@ class Replay:
         if not record.is_probe or self.is_bundled:
             return False
         is_by_code = record.status in _JUDGED_BY_CODE and code in (ExitCode.NOT_INSTALLED, ExitCode.ARGUMENTS)
-        return is_by_code or record.status is ExecutionStatus.NOT_INSTALLED
+        return is_by_code or record.status is ExecutionStatus.NOT_INSTALLED or self._is_misconfigured(record, code)
+
+    def _is_misconfigured(self, record: OperationRecord, code: ExitCode) -> bool:
+        """Tell whether a probe could not look for a resource that is not known to have run here.
+
+        Pacemaker takes it for running and stops it, and fences the node when the same wrong parameter fails the stop.
+        """
+        if self._settings.options.is_pacemaker_compatible or record.status not in _JUDGED_BY_CODE:
+            return False
+        return code is ExitCode.NOT_CONFIGURED and self.role.value <= Role.STOPPED.value
 
     def _mask(self, record: OperationRecord, *, is_expired: bool) -> None:
         """What cannot be probed is not there: the node is banned, and nothing has failed."""
@@ -165,6 +174,8 @@ class Replay:
             return
         self.role = Role.STOPPED
         words = f"failed probe on {self._node.name}{_reason(record)}"
+        if record.exit_code is ExitCode.NOT_CONFIGURED:
+            self._ban_if_hard(ExecutionStatus.FATAL_ERROR, words)
         to_ban(self._resource).add_score(self._node.name, -INFINITY, words)
 
     def _judge_by_code(self, record: OperationRecord, code: ExitCode, *, is_expired: bool) -> ExecutionStatus:

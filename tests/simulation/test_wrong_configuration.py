@@ -1,0 +1,68 @@
+"""What an agent cannot do as it is configured is not tried again before something changes."""
+
+from dataclasses import replace
+
+import pytest
+
+from haclusterd.cib.commands import Delete, PutResource
+from haclusterd.model.configuration import AttributeSet, Primitive
+from haclusterd.model.ids import AgentReference
+from haclusterd.simulator import configurations
+from haclusterd.simulator.agents import Fate
+from haclusterd.simulator.scenario import Cluster
+
+WRONG = Fate(20, exit_code=6, has_effect=False)
+
+
+def vip() -> Primitive:
+    made = configurations.primitive("vip").resource
+    assert isinstance(made, Primitive)
+    return made
+
+
+def calls(cluster: Cluster) -> int:
+    return sum("agent vip" in line and " ends " in line for line in cluster.world.story())
+
+
+@pytest.mark.parametrize("away_ms", [0, 100, 3000], ids=["at once", "while it stops", "when it has stopped"])
+def test_a_probe_that_says_so_of_what_another_agent_ran_under_that_name_is_not_repeated(away_ms: int) -> None:
+    cluster = Cluster(seed=2).form()
+    address = (AttributeSet("vip-parameters", (("ip", "10.0.0.9"),)),)
+    before = replace(vip(), agent=AgentReference("ocf", "simulated", "other"), parameters=address)
+    cluster.configure([PutResource(before)])
+    cluster.until(cluster.is_settled, 10_000, "it runs")
+    cluster.configure([Delete("resource", "vip")])
+    cluster.run_for(away_ms)
+    for action in ("monitor", "start"):
+        cluster.fates.write("vip", action, WRONG)
+    cluster.configure([PutResource(vip())])
+    cluster.run_for(5000)
+    after_5_s, index = calls(cluster), cluster.cib.index
+    cluster.run_for(30_000)
+    assert calls(cluster) == after_5_s
+    assert cluster.cib.index == index, "nothing is decided again and again"
+    assert not cluster.switch.acted
+    cluster.fates.forget()
+    cluster.configure([PutResource(replace(vip(), parameters=address))])
+    cluster.until(lambda: cluster.runs_once("vip"), 10_000, "it starts once it is configured")
+
+
+def test_a_probe_that_says_so_costs_no_stop_and_no_node() -> None:
+    cluster = Cluster(seed=2).form()
+    for action in ("monitor", "start", "stop"):
+        cluster.fates.write("vip", action, WRONG)
+    cluster.configure([PutResource(vip())])
+    cluster.run_for(30_000)
+    assert calls(cluster) <= len(cluster.names), "one probe on each node"
+    assert not cluster.switch.acted
+
+
+def test_what_ran_before_is_not_forgotten_by_a_probe_that_could_not_look() -> None:
+    """A daemon starts again, and the agent cannot look: it still counts as running there, and starts nowhere else."""
+    cluster = Cluster(seed=2).form()
+    cluster.configure([PutResource(vip())])
+    cluster.until(cluster.is_settled, 10_000, "it runs")
+    holder = cluster.node_of("vip")
+    cluster.fates.write("vip", "monitor", WRONG, node=holder, times=1)
+    cluster.kill_brain(holder)
+    cluster.until(cluster.is_settled, 60_000, "it runs once")
