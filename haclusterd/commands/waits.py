@@ -15,7 +15,7 @@ from haclusterd.model.fencing import FenceOrder, FencingRecord
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
-from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.properties import ClusterProperties, fences_unseen
 from haclusterd.scheduler.fencing_limits import FencingLimits, failed_operation
 from haclusterd.scheduler.management import is_fencing_pointless
 
@@ -34,6 +34,8 @@ def wait_for_fencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None
         return None
     since = f"for {span(now - status.since)}"
     if not fencing_cover.levels_of(cib, status.name):
+        if status.incarnation is None and fences_unseen(cib.configuration):
+            return _wait_for_unseen(status, since)
         text = f"{since}, and no fence device can fence it: nothing of it is recovered"
         return Wait(text, f"configure a fence device; or {by_hand(status)}")
     if is_fencing_pointless(cib, status, now):
@@ -49,6 +51,15 @@ def wait_for_fencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None
     next_one = _next_attempt(cib, status, attempts, last, now)
     text = f"{since}: {count}, last with {_devices(last)}{_detail(last)}; {next_one}; nothing of it is recovered"
     return Wait(text, by_hand(status))
+
+
+def _wait_for_unseen(status: NodeStatus, since: str) -> Wait:
+    """Say that nobody knows what a member runs; its watchdog is not known either before it has joined."""
+    text = f"{since}: it was never seen since the cluster was formed, and no fence device can fence it; what has not" \
+           " run in this cluster yet does not start, since it may run there"
+    alone = f"if {status.name} can run nothing: crm configure property startup-fencing=false"
+    first = f"start haclusterd on {status.name}; or configure a fence device"
+    return Wait(text, f"{first}; or {by_hand(status)}; or, {alone}")
 
 
 def _wait_between_fencings(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None:

@@ -18,6 +18,7 @@ from haclusterd.model.followers import Follower, Followers
 from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
+from haclusterd.model.properties import fences_unseen
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
 
@@ -107,7 +108,7 @@ class MembershipMachine:
         heard = {node.name: node for node in report.nodes} if report is not None else {}
         for name, status in cib.status.nodes.items():
             if status.state is NodeState.UNSEEN:
-                if self._rules.unseen_is_fenced:
+                if self._is_unseen_fenced(cib):
                     return False
             elif status.state is NodeState.ONLINE and name != self._node and name not in self._met:
                 known = heard.get(name)
@@ -115,6 +116,10 @@ class MembershipMachine:
                     return False
         own = cib.status.nodes.get(self._node)
         return own is not None and own.state is NodeState.ONLINE
+
+    def _is_unseen_fenced(self, cib: Cib) -> bool:
+        """Tell whether members that were never seen are fenced; where not, a person answers for what they run."""
+        return self._rules.unseen_is_fenced and fences_unseen(cib.configuration)
 
     def step(
         self, cib: Cib, report: PacerReport | None, moment: Moment, followers: Followers | None = None
@@ -225,7 +230,7 @@ class MembershipMachine:
         if _is_below(own_age_ms, self._timing.node_timeout_ms):
             self._wake_in(self._timing.node_timeout_ms - (own_age_ms or 0), moment)
             return (
-                self._judge_brain(view, status, moment)
+                self._judge_brain(cib, view, status, moment)
                 or self._judge_hearing(cib, view, quorum, status, moment)
                 or self._judge_part(cib, view, quorum, status, moment)
             )
@@ -241,7 +246,7 @@ class MembershipMachine:
             fresh_ms = FRESH_HEARTBEATS * self._timing.heartbeat_ms
             fresh = [voter for voter in unsure if ages_ms[voter] < fresh_ms]
             return self._heard_by_others(cib, view, status, fresh, moment) if fresh else ()
-        if status.state is NodeState.UNSEEN and not self._rules.unseen_is_fenced:
+        if status.state is NodeState.UNSEEN and not self._is_unseen_fenced(cib):
             return ()
         oldest = min(ages_ms.values())
         reason = f"no voter heard it for {oldest} ms" if own_age_ms is not None else "not seen since the DC began"
@@ -301,7 +306,7 @@ class MembershipMachine:
     def _has_waited(self, moment: Moment) -> bool:
         return moment.now - self._since >= self._timing.unseen_wait_ms
 
-    def _judge_brain(self, view: _View, status: NodeStatus, moment: Moment) -> Sequence[Effect]:
+    def _judge_brain(self, cib: Cib, view: _View, status: NodeStatus, moment: Moment) -> Sequence[Effect]:
         heard = view.heard[status.name]
         if heard.brain is BrainState.ALIVE:
             return ()
@@ -309,7 +314,7 @@ class MembershipMachine:
         if away_ms < self._timing.brain_timeout_ms:
             self._wake_in(self._timing.brain_timeout_ms - away_ms, moment)
             return ()
-        if status.state is NodeState.UNSEEN and not self._has_waited(moment):
+        if status.state is NodeState.UNSEEN and not (self._is_unseen_fenced(cib) and self._has_waited(moment)):
             return ()
         if self._is_from_before_its_join(view, status, moment):
             return ()
@@ -356,9 +361,11 @@ class MembershipMachine:
         self, cib: Cib, view: _View, quorum: tuple[NodeName, ...], status: NodeStatus, moment: Moment
     ) -> Sequence[Effect]:
         """Give up a node whose daemon is there and can be given nothing to do: TCP is filtered, or it stays outside."""
-        if status.state is not NodeState.ONLINE or not self._rules.heard_must_take_part:
+        if not self._rules.heard_must_take_part:
             return ()
         heard = view.heard[status.name]
+        if status.state is NodeState.UNSEEN and not (self._is_unseen_fenced(cib) and self._has_waited(moment)):
+            return ()
         if heard.incarnation != status.incarnation:
             return self._judge_unjoined(cib, status, moment)
         follower = self._behind().get(status.name)
@@ -388,7 +395,8 @@ class MembershipMachine:
         if waited_ms < self._timing.brain_timeout_ms:
             self._wake_in(self._timing.brain_timeout_ms - waited_ms, moment)
             return ()
-        text = f"it is heard, but its daemon began again and has not joined for {waited_ms} ms: " \
+        began = "" if status.incarnation is None else "began again and "
+        text = f"it is heard, but its daemon {began}has not joined for {waited_ms} ms: " \
                f"see crm status there, and check {_ports_of(cib, status.name)}"
         return (self._lost(status, text, {self._node: waited_ms}),)
 

@@ -81,6 +81,15 @@ class ClusterProperties:
         return int(self.text(name))
 
 
+def fences_unseen(configuration: Configuration) -> bool:
+    """Tell whether a member that was never seen is fenced before what may run there starts (safety.md §6).
+
+    With `startup-fencing=false` a person answers for what such a member runs (Pacemaker Explained, "Cluster Options").
+    """
+    properties = ClusterProperties(configuration)
+    return properties.boolean("fencing-enabled") and properties.boolean("startup-fencing")
+
+
 def meta_values(configuration: Configuration, *, own: Mapping[str, str], parent: Mapping[str, str]) -> dict[str, str]:
     """Resolve a resource's meta-attributes: its own, then its parent's, then the resource defaults.
 

@@ -140,4 +140,4 @@ def unseen_hold(inventory: Inventory) -> str:
     if not inventory.nodes:
         return ""
     unseen = [node.name for node in inventory.nodes if node.is_never_seen]
-    return f"{', '.join(unseen)} not seen yet" if unseen else ""
+    return f"{', '.join(unseen)} not seen yet, and not fenced" if unseen else ""

@@ -40,7 +40,7 @@ def unpack_nodes(cib: Cib, settings: Settings) -> tuple[Node, ...]:
             node.devices += (WATCHDOG,)
         node.power = power
         node.is_controller = cib.status.controller is not None and cib.status.controller.node == name
-        node.is_never_seen = status.state is NodeState.UNSEEN and settings.is_startup_fencing
+        node.is_never_seen = settings.is_startup_fencing and _was_never_seen(node, settings)
         if settings.is_fencing_enabled:
             _judge_membership(node, settings)
         elif settings.options.is_pacemaker_compatible and status.state is NodeState.LOST:
@@ -109,6 +109,18 @@ def _is_unfenced(status: NodeStatus) -> bool:
     if status.state is not NodeState.LOST or status.has_detached:
         return False
     return status.incarnation is None or status.fenced_incarnation != status.incarnation
+
+
+def _was_never_seen(node: Node, settings: Settings) -> bool:
+    """Whether nobody knows what a member runs, and nothing in the graph will end that.
+
+    It was not seen yet, or was declared lost without ever having been seen, and nothing can fence it. Where something
+    can, its fencing stands in the graph, before the starts that wait for it.
+    """
+    if node.status.state is NodeState.UNSEEN:
+        return True
+    is_lost_unseen = node.status.state is NodeState.LOST and node.status.incarnation is None
+    return is_lost_unseen and not settings.options.is_pacemaker_compatible and not node.can_be_fenced
 
 
 def _has_joined_too_slowly(status: NodeStatus, settings: Settings) -> bool:

@@ -18,7 +18,9 @@ def seen_by(rules: SafetyRules, cib: Cib) -> Cib:
 
 def _seen(rules: SafetyRules, status: NodeStatus) -> NodeStatus:
     is_taken_for_dead = (status.state is NodeState.LOST and not rules.fence_before_recovery) or (
-        status.state is NodeState.UNSEEN and not rules.unseen_is_fenced
+        status.state in (NodeState.UNSEEN, NodeState.LOST)
+        and status.incarnation is None
+        and not rules.unseen_is_fenced
     )
     if is_taken_for_dead:
         return NodeStatus(status.name, NodeState.FENCED, status.incarnation)

@@ -21,6 +21,7 @@ from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Te
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExitCode
 from haclusterd.model.orders import Order
+from haclusterd.model.properties import fences_unseen
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.ports.agents import AgentCall
 from haclusterd.scheduler.management import unmanaged
@@ -211,8 +212,19 @@ class UnseenIsFenced(Checker):
         if call.action not in ACTIVATING:
             return
         for name, status in self.log.newest.status.nodes.items():
-            if name != node and status.state is NodeState.UNSEEN:
+            if name != node and self._is_unknown(status) and not self._is_known(call.resource):
                 self.object_to(f"{call.resource} starts on {node}, but nobody knows what {name} runs")
+
+    def _is_unknown(self, status: NodeStatus) -> bool:
+        """Whether a member has never been seen and not been fenced either, whatever it is called by now."""
+        is_lost_unseen = status.state is NodeState.LOST and status.incarnation is None
+        is_wanted = fences_unseen(self.log.newest.configuration)
+        return is_wanted and (status.state is NodeState.UNSEEN or is_lost_unseen)
+
+    def _is_known(self, resource: ResourceId) -> bool:
+        """Whether it is recorded of a resource that it ran somewhere in this life of the cluster."""
+        histories = (status.histories.get(resource) for status in self.log.newest.status.nodes.values())
+        return any(history is not None and history.records for history in histories)
 
 
 def order_key(call: AgentCall, log: Log) -> OrderKey | None:
