@@ -284,10 +284,10 @@ CLUSTER = Level("cluster", "The cluster as a whole: members, timers, set-up", (
     ), examples=("crm cluster init -n web", "crm cluster init -n web --address 10.0.0.1 --address 10.1.0.1")),
     Command("join", "Make this machine a node of the cluster that invited it", "",
             (Parameter("host", is_optional=True),), (
-        Option("--token", "token", "what `invite` printed; -: from standard input", OptionValue.TEXT),
+        Option("--token", "token", "what `invite` printed; left out: it is asked for", OptionValue.TEXT),
         Option("--token-file", "token_file", "a file with the token", OptionValue.TEXT, Completes.FILE),
         *_OWN_MACHINE,
-    ), examples=("crm cluster join --token hacl1-AbC", "crm cluster join 10.0.0.1 --token -",
+    ), examples=("crm cluster join", "crm cluster join 10.0.0.1 --token -",
                  "crm cluster join 10.0.0.1:7401 --token-file ./token --node n2 --address 10.0.0.2")),
     Command("invite", "Let a new node in: prints what to type there", "cluster.invite",
             (Parameter("node", is_optional=True),), (

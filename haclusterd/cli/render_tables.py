@@ -213,9 +213,10 @@ def render_invitation(screen: Screen, data: Fields) -> list[str]:
     """Write what to type on the new machine, and until when."""
     until = screen.clock(number(data, "expires"), number(data, "now"))
     return [
-        "On the new machine, as root:",
+        "On the new machine, as root, type the command and then, when it asks for it, the token:",
         "",
         f"  {text(data, 'command')}",
+        f"  {text(data, 'token')}",
         "",
         f"It is good for one machine, until {until}; this node waits for it at {' '.join(texts(data, 'listens_at'))}.",
     ]

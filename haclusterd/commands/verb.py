@@ -17,9 +17,9 @@ class Permission(StrEnum):
 
     READ = "read"
     OPERATE = "operate"
-    """Move, start, stop, standby: what is undone as easily as it is done."""
+    """Move, start, stop, standby: what is undone as easily as it is done, and names neither agents nor parameters."""
     ADMINISTER = "administer"
-    """Change the configuration; fence."""
+    """Change the configuration; fence; see secrets. An agent runs as root: who names one is root on every node."""
 
 
 class Cost(StrEnum):

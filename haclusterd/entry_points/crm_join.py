@@ -5,6 +5,7 @@ same command applies again for the same key and gets the same certificate. Nothi
 file comes last: a machine that was not admitted is no node.
 """
 
+import getpass
 import sys
 import time
 from collections.abc import Mapping
@@ -42,6 +43,8 @@ from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, load
 VERB: Final = "cluster join"
 PENDING_KEY: Final = "joining.key"
 PENDING_REQUEST: Final = "joining.csr"
+STANDARD_INPUT: Final = "-"
+PROMPT: Final = "Token, as `crm cluster invite` printed it: "
 FOLLOW_S: Final = 120.0
 FOLLOW_PAUSE_S: Final = 0.3
 CLOCKS_NOTED_MS: Final = 2_000
@@ -49,6 +52,13 @@ CLOCKS_NOTED_MS: Final = 2_000
 
 def join(arguments: Mapping[str, Json]) -> Response:
     """Apply with the token, become a node, and start it where systemd runs."""
+    response = _join_by_token(arguments)
+    is_seen = read_text(arguments, "token") not in ("", STANDARD_INPUT)
+    warning = answer([report(Code.TOKEN_SEEN)] if is_seen else [])
+    return replace(response, reports=(*warning.reports, *response.reports))
+
+
+def _join_by_token(arguments: Mapping[str, Json]) -> Response:
     directory, places = read_places(arguments)
     token = _read_token(arguments)
     if isinstance(token, ReportItem):
@@ -105,14 +115,16 @@ def _settle(hello: Hello, own: Credentials, installation: Installation) -> None:
 
 def _read_token(arguments: Mapping[str, Json]) -> Token | ReportItem:
     text, file = read_text(arguments, "token"), read_text(arguments, "token_file")
-    if not text and not file:
-        meaning = "--token WORD, --token - to read it from standard input, or --token-file FILE"
-        return report(Code.MISSING_ARGUMENT, verb=VERB, name="--token", meaning=meaning)
     try:
         if file:
             text = Path(file).read_text(encoding="utf-8", errors="replace")
-        elif text == "-":
+        elif not text and sys.stdin.isatty():
+            text = getpass.getpass(PROMPT)
+        elif text in ("", STANDARD_INPUT):
             text = sys.stdin.readline()
+        if not text.strip():
+            meaning = "typed when asked for, on standard input, or --token-file FILE"
+            return report(Code.MISSING_ARGUMENT, verb=VERB, name="the token", meaning=meaning)
         token = read_token(text)
     except OSError as error:
         return report(Code.NO_INPUT, file=file, problem=error.strerror or str(error))

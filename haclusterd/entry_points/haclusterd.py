@@ -55,7 +55,6 @@ from haclusterd.adapters.service_notification import notify
 from haclusterd.adapters.spawner_link import Spawner
 from haclusterd.cib.codec import iter_fragments
 from haclusterd.commands.planning import load_scheduler
-from haclusterd.commands.verb import Permission
 from haclusterd.entry_points.cluster_setup import initialize, read_keys, remember_members
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import Incarnation, NodeName
@@ -63,7 +62,7 @@ from haclusterd.model.requests import Request
 from haclusterd.model.timing import derive
 from haclusterd.ports.event_log import EventLog, Priority
 from haclusterd.ports.store import StoreBusy, StoreDamaged, StoreRefused, StoreUnwritable
-from haclusterd.runtime.control import Caller, ControlService
+from haclusterd.runtime.control import ControlService
 from haclusterd.runtime.enrolment import EnrolmentService
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.own_certificate import OwnCertificate
@@ -392,7 +391,7 @@ def _ignore(_: None) -> None:
 
 
 def _handle(control: ControlService, request: Request, peer: PeerCredentials, answer: Answer) -> HangUp:
-    return control.handle(request, Caller(peer.author, Permission.ADMINISTER), answer)
+    return control.handle(request, control.caller(peer.author, is_trusted=peer.is_trusted), answer)
 
 
 def _agent_search_path() -> tuple[Path, ...]:

@@ -31,6 +31,9 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("shutdown-escalation", ValueType.DURATION, "20min",
         "How long others may take to move away what runs on a node that leaves; then it stops it by itself.",
         minimum=1000),
+    Row("control-group-permission", ValueType.CHOICE, "operate",
+        "What members of the group haclient may do: look, operate, or everything. Whoever may do everything is root on "
+        "every node.", choices=("read", "operate", "administer")),
     Row("fencing-enabled", ValueType.BOOLEAN, "true", "Whether failed and lost nodes are fenced.",
         aliases=("stonith-enabled",)),
     Row("fencing-action", ValueType.CHOICE, "reboot", "What is asked of a fence device.",

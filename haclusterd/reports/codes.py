@@ -143,6 +143,7 @@ class Code(StrEnum):
     EVEN_VOTERS = "EVEN_VOTERS"
     # who belongs to the cluster
     NOT_ADMITTED = "NOT_ADMITTED"
+    TOKEN_SEEN = "TOKEN_SEEN"
     NO_INVITER = "NO_INVITER"
     NO_AUTHORITY = "NO_AUTHORITY"
     CLOCKS_DIFFER = "CLOCKS_DIFFER"
@@ -404,6 +405,8 @@ CODES: dict[Code, CodeRow] = {
     Code.SCHEDULER_FAILED: CodeRow("the scheduler failed: {problem}", ExitStatus.FAILED),
     Code.EVEN_VOTERS: CodeRow("{count} voters: the loss of half of them ends the cluster", ExitStatus.OK,
                               "add a witness: --witness NAME=HOST:PORT", severity=_WARNING),
+    Code.TOKEN_SEEN: CodeRow("a token on the command line is seen by every user of this machine, and kept by the shell",
+                             ExitStatus.OK, "leave it out: crm cluster join asks for it", Severity.WARNING),
     Code.NOT_ADMITTED: CodeRow("not admitted: {problem}", ExitStatus.NOT_PERMITTED),
     Code.NO_INVITER: CodeRow("nobody answers who invites: {problem}", ExitStatus.UNAVAILABLE,
                              "the invitation may have ended: crm cluster invite, on a node of the cluster"),

@@ -27,6 +27,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant, WallTime, after
 from haclusterd.model.json_value import Json
 from haclusterd.model.pacer import PacerReport
+from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.ports.background import WorkFailed
 from haclusterd.ports.clock import Timer
@@ -70,6 +71,13 @@ READINGS_MAX = 32
 """How often a verb may ask for something that must be read first, and be run again."""
 READING_WAIT_MS = 25_000
 """How long one reading may take: less than a client listens to silence."""
+
+
+WIDEN = (
+    "be root; or root lets the whole group haclient do it, on every node: "
+    "crm configure property control-group-permission={}"
+)
+"""What to do about a missing permission."""
 
 
 class _Rank(IntEnum):
@@ -118,9 +126,9 @@ class ControlService:
 
         Return what is to be called when the client goes before that.
         """
-        verb = registry.find(request.verb)
-        if verb is not None and _RANKS[verb.permission] > _RANKS[caller.permission]:
-            item = report(Code.NOT_PERMITTED, verb=request.verb, permission=str(verb.permission))
+        needed = _permission_for(request)
+        if _RANKS[needed] > _RANKS[caller.permission]:
+            item = report(Code.NOT_PERMITTED, verb=request.verb, permission=str(needed), remedy=WIDEN.format(needed))
             answer(_response(request, (item,)))
             return _nothing
         if self._running >= REQUESTS_MAX:
@@ -131,6 +139,13 @@ class ControlService:
         dialogue = _Dialogue(self, self._serial, request, caller, answer)
         dialogue.begin()
         return dialogue.hang_up
+
+    def caller(self, author: str, *, is_trusted: bool) -> Caller:
+        """Return what somebody may who may use the control socket: root and the daemon's own user everything."""
+        if is_trusted:
+            return Caller(author, Permission.ADMINISTER)
+        permission = ClusterProperties(self._runtime.cib.configuration).text("control-group-permission")
+        return Caller(author, Permission(permission))
 
     def ended(self) -> None:
         """A dialogue has ended."""
@@ -645,6 +660,14 @@ class _Dialogue:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _permission_for(request: Request) -> Permission:
+    """Return what a request needs; secrets (passwords of fence devices) are for those who may set them."""
+    verb = registry.find(request.verb)
+    if verb is None:
+        return Permission.READ
+    return Permission.ADMINISTER if request.arguments.get("secrets") else verb.permission
 
 
 def _may_change(request: Request) -> bool:

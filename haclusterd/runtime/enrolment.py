@@ -131,7 +131,7 @@ class EnrolmentService:
             "token": token,
             "expires": expires,
             "listens_at": [spell(each) for each in opened],
-            "command": f"crm cluster join --token {token}{f' --node {terms.node}' if terms.node else ''}",
+            "command": f"crm cluster join{f' --node {terms.node}' if terms.node else ''}",
         }
 
     def withdraw(self) -> int:

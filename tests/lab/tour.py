@@ -79,21 +79,24 @@ class Tour:
 
     # -- typing -----------------------------------------------------------------------------------------------------
 
-    def run(self, name: str, command: str) -> tuple[int, str]:
-        """Type a command on a machine; return its exit status and what it printed, errors included."""
+    def run(self, name: str, command: str, typed: str = "") -> tuple[int, str]:
+        """Type a command on a machine, and what it asks for; return its exit status and what it printed, all of it."""
         namespaces = self.machines[name].namespaces
         assert namespaces is not None
         done = subprocess.run(
             ["nsenter", "-t", str(namespaces.init), "-m", "-u", "-i", "-n", "-p", "--", "sh", "-c",
              f"cd /srv; {command}"],
-            env={**ENVIRONMENT, "PATH": PATH}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            env={**ENVIRONMENT, "PATH": PATH}, input=typed, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, timeout=COMMAND_TIMEOUT_S, check=False,
         )  # fmt: skip
         return done.returncode, done.stdout
 
-    def type(self, name: str, command: str, *, status: int = 0, shown: str = "") -> str:
-        """Type a command that must end so, and write it down with what it printed (`shown`: as this, if too long)."""
-        found, said = self.run(name, command)
+    def type(self, name: str, command: str, *, status: int = 0, shown: str = "", typed: str = "") -> str:
+        """Type a command that must end so, and write it down with what it printed (`shown`: as this, if too long).
+
+        `typed`: what it asks for, which is not written down.
+        """
+        found, said = self.run(name, command, typed)
         print(f"{name}# {command}\n{said}", flush=True)
         if found != status:
             raise LabError(f"{name}# {command}: ended with {found}, not {status}: {said}")
@@ -173,7 +176,7 @@ class Tour:
         said = self.type(by, f"crm cluster invite{words}")
         found = TOKEN.search(said)
         assert found is not None
-        self.type(name, f"crm cluster join --token {found.group()}")
+        self.type(name, "crm cluster join", typed=found.group())
         self.start(name)
         self.until(f"{name} to vote", lambda: name in self.voters(by))
 

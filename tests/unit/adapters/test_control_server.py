@@ -4,8 +4,10 @@ import asyncio
 import os
 import socket
 import stat
+import tempfile
 import threading
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,10 +22,13 @@ from haclusterd.adapters.control_admission import (
     PeerCredentials,
     Places,
 )
+from haclusterd.adapters.control_client import ControlClient
 from haclusterd.adapters.control_server import REQUESTS_OF_CONNECTION_MAX, Answer, ControlServer, HangUp
-from haclusterd.model.requests import Request, Response
+from haclusterd.entry_points import haclusterd
+from haclusterd.model.requests import Options, Request, Response
 from haclusterd.protocol.control import HEADER_BYTES, decode, encode
 from haclusterd.reports.exit_codes import ExitStatus
+from tests.unit.runtime.test_control import Desk
 
 
 def somebody(uid: int) -> PeerCredentials:
@@ -201,3 +206,49 @@ async def test_a_connection_has_so_many_requests_which_end_with_it_and_the_loop_
     await asyncio.wait_for(work.hung_up.wait(), 5)
     assert work.begun == REQUESTS_OF_CONNECTION_MAX
     serving.stop()
+
+
+NOBODY = 65534
+
+
+def codes_for_another_user(path: Path, requests: tuple[Request, ...]) -> list[str]:
+    """Ask as another user of this machine, in a process of their own; return the codes of what is told."""
+    receiving, sending = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        client = ControlClient(str(path))
+        told = [",".join(each.code for each in client.call(request, lambda _: None).reports) for request in requests]
+        os.write(sending, "\n".join(told).encode())
+        os._exit(0)
+    os.close(sending)
+    with os.fdopen(receiving) as stream:
+        said = stream.read()
+    os.waitpid(pid, 0)
+    return said.split("\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="being another user is root's")
+async def test_another_user_of_the_control_group_operates_and_names_no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever names an agent and its parameters is root on every node."""
+    monkeypatch.setattr(control_admission, "_look_up", lambda uid: (f"user{uid}@here", True))
+    desk = Desk()
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o711)
+        path = Path(directory) / "control.sock"
+        serving = ControlServer(path, partial(haclusterd._handle, desk.control))
+        await serving.start()
+        path.chmod(0o666)
+        statement = ["primitive", "x", "ocf:haclusterd:exec", "params", "command=id"]
+        requests = (
+            Request("1", "node.show"),
+            Request("2", "configure.statement", {"words": statement}),
+            Request("3", "resource.setting", {"resource": "x", "section": "params", "action": "set", "name": "a"}),
+            Request("4", "node.standby", {"node": "n2", "lifetime": "reboot"}, Options(dry_run=True)),
+        )
+        said = await asyncio.get_running_loop().run_in_executor(None, codes_for_another_user, path, requests)
+        serving.stop()
+    assert said[:3] == ["", "NOT_PERMITTED", "NOT_PERMITTED"]
+    assert "DRY_RUN" in said[3]

@@ -116,6 +116,50 @@ def test_who_may_not_changes_nothing(permission: Permission, is_permitted: bool)
     assert status_of(desk, name) == (0 if is_permitted else ExitStatus.NOT_PERMITTED)
 
 
+MAY_BE_ROOT = {
+    "cluster.address", "cluster.backup", "cluster.certificates", "cluster.export", "cluster.invite", "cluster.remove",
+    "cluster.vote", "configure.delete", "configure.load", "configure.modgroup", "configure.rename",
+    "configure.rollback", "configure.script", "configure.set", "configure.statement", "fencing.confirm",
+    "fencing.test", "node.fence", "node.utilization", "resource.setting",
+}  # fmt: skip
+"""What names agents and parameters, lets machines in, switches them off, or gives secrets away."""
+
+
+def test_whatever_leads_to_commands_of_roots_choice_needs_the_highest_permission() -> None:
+    found = {name for name, verb in registry.VERBS.items() if verb.permission is Permission.ADMINISTER}
+    assert found == MAY_BE_ROOT
+
+
+@pytest.mark.parametrize(
+    ("wanted", "verb", "arguments", "is_permitted"),
+    [
+        (None, "configure.statement", {"words": ["primitive", "x", "ocf:haclusterd:exec"]}, False),
+        (None, "configure.show", {"secrets": True}, False),
+        (None, "configure.show", {}, True),
+        (None, "node.standby", STANDBY, True),
+        ("read", "node.standby", STANDBY, False),
+        ("administer", "configure.show", {"secrets": True}, True),
+        ("administer", "configure.set", {"path": "n2.standby", "value": "on"}, True),
+    ],
+)
+def test_who_is_not_root_may_what_the_property_says_and_is_told_what_to_do(
+    *, wanted: str | None, verb: str, arguments: dict[str, Json], is_permitted: bool
+) -> None:
+    desk = Desk()
+    if wanted is not None:
+        text = f"property control-group-permission={wanted}"
+        desk.ask("configure.script", {"text": text, "source": "x"}, Options(wait_ms=0))
+        desk.daemon.settle()
+    name = desk.ask(verb, arguments, Options(wait_ms=0), desk.control.caller("eve@n1", is_trusted=False))
+    desk.daemon.settle()
+    assert ("NOT_PERMITTED" not in desk.codes(name)) is is_permitted
+    response = desk.response(name)
+    assert response is not None
+    remedies = "".join(each.remedy for each in response.reports)
+    assert ("be root" in remedies and "control-group-permission" in remedies) is not is_permitted
+    assert desk.control.caller("root@n1", is_trusted=True).permission is Permission.ADMINISTER
+
+
 def test_an_unknown_verb_is_refused() -> None:
     desk = Desk()
     name = desk.ask("node.explode")
