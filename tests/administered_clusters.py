@@ -429,6 +429,44 @@ def _clones() -> Cluster:
     return cluster
 
 
+def _daemon_away() -> Cluster:
+    """All is recorded as well; the pacers say that one daemon hangs."""
+    cluster = running()
+    heard = {NodeName("n2"): HeardFrom(40, brain="hung", brain_since_ms=4200), NodeName("n3"): HeardFrom(120)}
+    cluster.live = live_view(heard=heard)
+    return cluster
+
+
+def _last_quorum() -> Cluster:
+    """n3 cannot be reached by this node, and nobody has lost it yet."""
+    cluster = running()
+    heard = {NodeName("n2"): HeardFrom(40), NodeName("n3"): HeardFrom(1400)}
+    cluster.live = live_view(connected_voters=(NodeName("n1"), NodeName("n2")), heard=heard)
+    return cluster
+
+
+def _fenced_again() -> Cluster:
+    """n3 is back, for the third time."""
+    cluster = running()
+    records = tuple(
+        replace(fencing_record("n3", FenceOutcome.FENCED), key=FenceKey(f"f{number}"),
+                ended_at=WallTime(NOW - 1000 * number), reason="stop of db failed on n3")
+        for number in (8, 5, 2)
+    )  # fmt: skip
+    cluster.cib = replace(cluster.cib, status=replace(cluster.cib.status, fencing_history=records))
+    return cluster
+
+
+def _failed_and_back() -> Cluster:
+    """The web has failed on n1, and runs there again; n2 is left alone."""
+    cluster = running()
+    cluster.record("web", "n1", "monitor", ExitCode.ERROR, interval_ms=10_000, reason="bind: Address already in use")
+    cluster.count_failure("web", "n1", "monitor", 10_000, 1)
+    cluster.record("web", "n1", "start")
+    cluster.configure("node n2 attributes maintenance=on")
+    return cluster
+
+
 def _empty() -> Cluster:
     return Cluster(live=live_view(connected_voters=(NodeName("n1"),)))
 
@@ -452,6 +490,10 @@ SITUATIONS: Mapping[str, Callable[[], Cluster]] = {
     "stopped-and-unmanaged": _stopped_and_unmanaged,
     "rejoining": _rejoining,
     "clones": _clones,
+    "daemon-away": _daemon_away,
+    "last-quorum": _last_quorum,
+    "fenced-again": _fenced_again,
+    "failed-and-back": _failed_and_back,
     "not-formed": _empty,
 }
 

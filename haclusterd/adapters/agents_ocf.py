@@ -38,6 +38,10 @@ FEATURE_SET = "3.19.0"
 """Which Pacemaker's environment the agents are promised: it selects code paths in ocf-shellfuncs."""
 OWN_PROVIDER = "haclusterd"
 METADATA_TIMEOUT_MS = 30_000
+LAST_WORDS_MAX = 200
+"""Characters of what an agent wrote that stand for its reason."""
+SELF_EXPLAINED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED})
+"""Exit codes that need no reason; every other says that something is wrong, and not what."""
 METADATA_PATIENCE_MS = 2000
 """How long the result of a start waits for the agent's meta-data, the first time."""
 METADATA_LIMIT = 1024 * 1024
@@ -473,6 +477,12 @@ def read_exit_reason(stderr: str) -> str:
     return next((reason for reason in reversed(reasons) if reason), "")
 
 
+def last_words(stderr: str) -> str:
+    """Return the last line that an agent wrote, for one that failed and gave no reason; shortened."""
+    lines = [line.strip() for line in stderr.splitlines()]
+    return next((line[:LAST_WORDS_MAX] for line in reversed(lines) if line), "")
+
+
 def describe_timeout(action: str, timeout_ms: int) -> str:
     """Return the reason of an action that took too long."""
     span = f"{timeout_ms // 1000}s" if timeout_ms % 1000 == 0 else f"{timeout_ms}ms"
@@ -502,7 +512,10 @@ def _recurs(call: AgentCall) -> bool:
 def _classify(call: AgentCall, ended: Ended) -> tuple[int, ExecutionStatus, str]:
     match ended.ending:
         case Ending.EXITED:
-            return ended.number, ExecutionStatus.DONE, read_exit_reason(ended.stderr)
+            reason = read_exit_reason(ended.stderr)
+            if not reason and ended.number not in SELF_EXPLAINED:
+                reason = last_words(ended.stderr)
+            return ended.number, ExecutionStatus.DONE, reason
         case Ending.SIGNALLED:
             return int(ExitCode.ERROR), ExecutionStatus.ERROR, f"interrupted by {_name_signal(ended.number)}"
         case Ending.TIMED_OUT:

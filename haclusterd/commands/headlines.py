@@ -1,7 +1,8 @@
 """The verdict on the whole cluster: the first line of `crm status`, and the lines that qualify it.
 
 Invariant: what would keep a failover from happening is named before anything else, whether or not anything is wrong now
-(safety.md §5); HEALTHY is said only when nothing is to be said.
+(safety.md §5); HEALTHY is said only when nothing is to be said: every node is heard and its daemon is there, none is
+fenced again and again, one more loss leaves a quorum, nothing has failed, and nothing is left alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,8 +14,9 @@ from haclusterd.commands.certificates import ending
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.node_health import votes
 from haclusterd.commands.overview import Overview
-from haclusterd.commands.resource_state import InstanceState, meta_flag
-from haclusterd.commands.waits import Wait, wait_for_correction, wait_for_fencing, wait_for_unfencing
+from haclusterd.commands.resource_state import InstanceState, meta_flag, node_flag
+from haclusterd.commands.waits import Wait, span, wait_for_correction, wait_for_fencing, wait_for_unfencing
+from haclusterd.machines.fence_choice import fenced_lately
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Primitive
 from haclusterd.model.fencing import ProofState
@@ -24,6 +26,8 @@ from haclusterd.model.properties import ClusterProperties
 
 MAX_NAMED = 5
 """Names in one headline."""
+SILENT_MS = 1000
+"""A node that was not heard for so long is spoken of, before it counts as lost."""
 
 
 class Gravity(IntEnum):
@@ -82,6 +86,9 @@ def _control(context: Context) -> Iterator[Headline]:
     live = context.live
     if live is not None:
         yield from _no_quorum(context.cib, live)
+        yield from _last_quorum(context.cib, live)
+        for warning in live.warnings:
+            yield Headline(Gravity.WARNING, "DEGRADED", f"{live.node}: {warning}")
         if live.safe_mode:
             yield Headline(Gravity.CRITICAL, "SAFE MODE", f"nothing is controlled: {live.safe_mode}",
                            "correct the configuration, then: systemctl restart haclusterd")  # fmt: skip
@@ -131,6 +138,15 @@ def _no_quorum(cib: Cib, live: LiveView) -> Iterator[Headline]:
     yield Headline(Gravity.CRITICAL, "NO QUORUM", f"{where}{names}", remedy)
 
 
+def _last_quorum(cib: Cib, live: LiveView) -> Iterator[Headline]:
+    """Say that there is a quorum, and that it ends with one more voter; a cluster of two voters has its own line."""
+    voters, missing = cib.voters(), missing_voters(cib, live)
+    left = len(voters) - len(missing)
+    if missing and reaches_majority(cib, live) and 2 * (left - 1) <= len(voters):
+        text = f"{left} of {len(voters)} voters are there, and one more loss ends the quorum; missing: {named(missing)}"
+        yield Headline(Gravity.WARNING, "DEGRADED", text, "bring a missing voter back")
+
+
 def _failover(cib: Cib) -> Iterator[Headline]:
     """What keeps a failover from happening even though all is well."""
     voters = cib.voters()
@@ -170,6 +186,7 @@ def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:
         red = votes(cib, name, "red") if status.state is NodeState.ONLINE else ()
         if red:
             yield Headline(Gravity.WARNING, "DEGRADED", f"{name} is in bad health: {', '.join(red)}")
+        yield from _attended(context, status)
     for name, how_soon in ending(context):
         yield Headline(Gravity.WARNING, "DEGRADED", f"the certificate of {name} {how_soon}",
                        f"crm cluster certificates renew {name}")  # fmt: skip
@@ -181,6 +198,8 @@ def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:
     yield from _not_running(overview)
     yield from _not_promoted(overview)
     yield from _bad_devices(cib)
+    yield from _failures(overview, context.now)
+    yield from _left_alone(overview)
     if overview.properties.boolean("maintenance-mode"):
         yield Headline(Gravity.WARNING, "MAINTENANCE", "all resources are left alone",
                        "crm configure property maintenance-mode=false")  # fmt: skip
@@ -219,6 +238,61 @@ def _node(context: Context, status: NodeStatus) -> Iterator[Headline]:
         yield Headline(Gravity.CRITICAL, "DEGRADED", f"{status.name} {words} {wait.text}".rstrip(), wait.remedy)
     elif words is not None:
         yield Headline(Gravity.WARNING, "DEGRADED", f"{status.name} {words}")
+
+
+_BRAIN_WORDS = {"hung": "does not answer", "restarting": "is away, and is expected to start again"}
+
+
+def _attended(context: Context, status: NodeStatus) -> Iterator[Headline]:
+    """Say that nobody attends to a node that counts as online, or that it is fenced again and again."""
+    cib, name = context.cib, status.name
+    if name not in cib.members:
+        return
+    heard = context.live.heard.get(name) if context.live is not None else None
+    if status.state is NodeState.ONLINE and heard is not None and heard.brain in _BRAIN_WORDS:
+        text = f"the daemon of {name} {_BRAIN_WORDS[heard.brain]}, for {span(heard.brain_since_ms)}"
+        yield Headline(Gravity.WARNING, "DEGRADED", text, f"on {name}: systemctl status haclusterd")
+    elif status.state is NodeState.ONLINE and heard is not None and (heard.age_ms or 0) >= SILENT_MS:
+        yield Headline(Gravity.WARNING, "DEGRADED", f"{name} has not been heard for {span(heard.age_ms or 0)}")
+    fenced = fenced_lately(cib, name, context.now)
+    if len(fenced) > 1:
+        ago = span(context.now - fenced[-1].ended_at)
+        text = f"{name} was fenced {len(fenced)} times, last {ago} ago: {fenced[-1].reason}"
+        yield Headline(Gravity.WARNING, "DEGRADED", text, f"crm fencing history {name}")
+
+
+def _failures(overview: Overview, now: WallTime) -> Iterator[Headline]:
+    """Name what has failed and not been forgotten since, also where it runs again; the newest with its reason."""
+    found = overview.failures
+    if not found:
+        return
+    newest = max(found, key=lambda each: each.failed_at)
+    record, count = newest.record, newest.count
+    operation = record.operation if record is not None else count.operation if count is not None else "an operation"
+    reason = f": {record.exit_reason}" if record is not None and record.exit_reason else ""
+    text = f"{operation} of {newest.resource} failed on {newest.node} {span(now - newest.failed_at)} ago{reason}"
+    if len(found) > 1:
+        text += f"; and {_count(len(found) - 1, 'other failure')}"
+    remedy = f"when that is dealt with: crm resource cleanup {newest.resource}"
+    yield Headline(Gravity.WARNING, "FAILURES", text, remedy)
+
+
+def _left_alone(overview: Overview) -> Iterator[Headline]:
+    """Name what nobody would start again, because somebody wants it so."""
+    nodes = [name for name in overview.online if node_flag(overview.cib, name, "maintenance")]
+    if nodes:
+        yield Headline(Gravity.WARNING, "MAINTENANCE", f"everything on {named(nodes)} is left alone",
+                       f"crm node ready {nodes[0]}")  # fmt: skip
+    alone = [each.id for each in overview.cib.configuration.primitives() if _is_left_alone(overview, each)]
+    if alone and not overview.properties.boolean("maintenance-mode"):
+        text = f"{named(alone)} {'is' if len(alone) == 1 else 'are'} left alone"
+        remedy = f"crm resource manage {alone[0]}, or crm resource maintenance {alone[0]} off"
+        yield Headline(Gravity.WARNING, "MAINTENANCE", text, remedy)
+
+
+def _is_left_alone(overview: Overview, primitive: Primitive) -> bool:
+    meta = overview.meta(primitive)
+    return not meta_flag(meta, "is-managed") or meta_flag(meta, "maintenance")
 
 
 _IN_MOTION = {

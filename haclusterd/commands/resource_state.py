@@ -12,6 +12,7 @@ from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Bundle, Clone, Configuration, Primitive, Resource, effective
 from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key, ordered_records
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.model.properties import ClusterProperties, meta_default, meta_values, read_boolean
@@ -54,6 +55,13 @@ class Failure:
     record: OperationRecord | None
     """The newest failed result, when it is still there."""
     count: FailCount | None
+
+    @property
+    def failed_at(self) -> WallTime:
+        """When it failed last; 0 when that is not known."""
+        if self.count is not None:
+            return self.count.failed_at
+        return WallTime(0) if self.record is None else self.record.changed_at
 
 
 def instances(cib: Cib, resource: ResourceId) -> tuple[Instance, ...]:

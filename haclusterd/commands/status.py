@@ -258,7 +258,7 @@ def _failure(failure: Failure) -> Json:
         "operation": operation,
         "interval_ms": interval_ms,
         "count": None if count is None else render_score(count.count),
-        "failed_at": count.failed_at if count is not None else record.changed_at if record is not None else None,
+        "failed_at": failure.failed_at,
         "exit_code": None if record is None else int(record.exit_code),
         "status": None if record is None else str(record.status),
         "exit_reason": "" if record is None else record.exit_reason,

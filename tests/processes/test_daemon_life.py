@@ -18,8 +18,7 @@ pytestmark = pytest.mark.processes
 
 def test_three_daemons_form_a_cluster_and_run_a_service(scenario: Scenario) -> None:
     scenario.form().with_service()
-    status = scenario.status()
-    assert status["verdict"] == "HEALTHY", status["headlines"]
+    scenario.until("all to be well", lambda: scenario.status()["verdict"] == "HEALTHY")
     assert scenario.events("node-lost") == []
 
 

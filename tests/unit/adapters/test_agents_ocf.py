@@ -145,6 +145,14 @@ def test_exit_reason(stderr: str, reason: str) -> None:
     assert read_exit_reason(stderr) == reason
 
 
+async def test_an_agent_that_fails_without_a_reason_is_quoted(hands: Hands) -> None:
+    hands.write("a", "#!/bin/sh\necho 'bind: Address already in use' >&2; exit 1\n")
+    result = await hands.run("a")
+    assert (result.exit_code, result.exit_reason) == (1, "bind: Address already in use")
+    hands.write("b", "#!/bin/sh\necho 'not running' >&2; exit 7\n")
+    assert (await hands.run("b")).exit_reason == ""
+
+
 def test_of_the_daemons_environment_only_the_local_cluster_is_handed_down() -> None:
     environment = {"HACLUSTERD_LOCAL_CLUSTER": "c1", "HACLUSTERD_NODE": "n1", "HOME": "/root", "LD_PRELOAD": "x"}
     assert own_marks(environment) == {"HACLUSTERD_LOCAL_CLUSTER": "c1"}
