@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from haclusterd.adapters.raft_answer import AwaitedAnswer
 from haclusterd.adapters.raft_frames import NO_OP, REGULAR, VOTERS, Message, decode_frame, encode_frame
-from haclusterd.adapters.raft_identity import REJOIN, Identity, mark_started, require_identity
+from haclusterd.adapters.raft_identity import REJOIN, Identity, mark_refused, mark_started, require_identity
 from haclusterd.adapters.raft_journal import (
     FIRST_INDEX,
     JOURNAL_NAME,
@@ -24,6 +24,7 @@ from haclusterd.adapters.raft_journal import (
     create_journal,
     open_journal,
 )
+from haclusterd.adapters.raft_promises import Promises
 from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft_snapshot import (
     SNAPSHOT_NAME,
@@ -161,6 +162,7 @@ class RaftCore:
         self._voter_sets = [(FIRST_INDEX, settings.voter_set)]
         """Those that the log holds, oldest first, each with its index; the newest counts."""
         self._journal: Journal
+        self._promises: Promises
         self._raft: GuardedSyncObj
 
     # Life.
@@ -199,6 +201,9 @@ class RaftCore:
             self._restored_voters(snapshot.index)
         for entry in self._journal.entries_from(self._snapshot_index + 1):
             self.appended(entry)
+        others = [name for name in self.voter_set.voters if name != settings.node]
+        until = Instant(self.clock() + settings.timers.election_max_ms)
+        self._promises = Promises(self._journal, others, until=until)
         self._raft = GuardedSyncObj(settings, self._journal, self, self._snapshot_index)
         self._is_open = True
         self._follow_voters()
@@ -266,6 +271,7 @@ class RaftCore:
         self._drop_link(peer)
         self._connected.add(peer)
         self._links = tuple(sorted(self._connected))
+        self.remind(peer)
         self._raft.connected(peer)
         self._settle()
 
@@ -292,14 +298,31 @@ class RaftCore:
         if message is None:
             return False
         self._raft.enter()
-        if message["type"] == "install_snapshot":
+        self._promises.seen(peer, message)
+        if message["type"] == "recall":
+            self._on_recall(peer, message)
+        elif message["type"] == "install_snapshot":
             self._on_install_snapshot(peer, message)
         elif message["type"] == "snapshot_received":
             self._on_snapshot_received(peer, message)
         else:
             self._raft.handle(peer, message)
+            self._promises.acknowledged(peer, self._raft.acknowledged(peer))
         self._settle()
         return True
+
+    def _on_recall(self, peer: NodeName, message: Message) -> None:
+        why = self._promises.heard(peer, message)
+        if why:
+            self._end_for_good(why)
+
+    def _end_for_good(self, why: str) -> None:
+        """Stop, and do not start again with this data: what this node holds is not what it promised."""
+        try:
+            mark_refused(self._files, require_identity(self._files, self._settings.cluster, self._settings.node), why)
+        except (OSError, StoreDamaged, StoreRefused) as error:
+            why = f"{why}; it could not be marked, and will be found again ({error})"
+        self.violated(f"{why}. {REJOIN}")
 
     # Requests.
 
@@ -459,6 +482,14 @@ class RaftCore:
         for peer, message in held:
             self._send(peer, encode_frame(message))
 
+    def may_vote(self) -> bool:
+        """Tell whether this node may vote and campaign already (raft_promises.py)."""
+        return self._promises.may_vote(self.clock())
+
+    def remind(self, peer: NodeName) -> None:
+        """Tell a peer what this node remembers of it; one that lacks it ends."""
+        self.transmit(peer, self._promises.recall(peer, self._raft.led(peer)))
+
     def kind_of(self, entry: bytes) -> int:
         """Let a proposal change the voters when everything allows it (Raft thesis §4.1, with a committed entry first).
 
@@ -536,6 +567,7 @@ class RaftCore:
     def _follow_voters(self) -> None:
         if self._is_open:
             self._raft.follow_voters(self.voter_set)
+            self._journal.forget_promises({*self.voter_set.voters, *self.voter_set.learners})
 
     def is_prepared(self, entry: LogEntry) -> bool:
         """Tell whether the next entry may be applied now; otherwise it is being prepared, one step in each tick."""

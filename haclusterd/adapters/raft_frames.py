@@ -95,6 +95,9 @@ _SHAPES: Mapping[str, tuple[tuple[str, _Check], ...]] = {
     "snapshot_received": (("term", _is_number), ("index", _is_number), ("offset", _is_total)),
     "apply_command": (("command", _is_proposal),),
     "timeout_now": (("term", _is_number),),
+    # First in each session: the newest term and committed entry that the receiver showed to the sender; and the term
+    # that the sender leads, with the newest entry that the receiver acknowledged in it.
+    "recall": (("term", _is_number), ("index", _is_number), ("led_term", _is_number), ("led_index", _is_number)),
 }
 _TYPES = tuple(_SHAPES)
 _NUMBERS = {kind: number for number, kind in enumerate(_TYPES)}

@@ -26,6 +26,14 @@ class Host(Protocol):
         """Send, or hold back until what the message shows is synced."""
         ...
 
+    def may_vote(self) -> bool:
+        """Tell whether this node may vote and campaign already: peers may yet know that its data is too old."""
+        ...
+
+    def remind(self, peer: NodeName) -> None:
+        """Tell a peer what this node remembers of it: it lacks what it acknowledged to this leader."""
+        ...
+
     def kind_of(self, entry: bytes) -> int:
         """Tell, as leader, as what a proposal enters the log: REGULAR, or VOTERS when it changes who votes."""
         ...

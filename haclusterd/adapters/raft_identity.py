@@ -9,7 +9,7 @@ It must never create an identity by itself.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.files import Files
@@ -34,6 +34,8 @@ class Identity:
     node: NodeName
     is_started: bool
     """Whether the store was ever opened here: from then on its journal must exist."""
+    refused: str = ""
+    """Why this data must not be used any more; empty: it may be."""
 
 
 def create_identity(files: Files, cluster: str, node: NodeName) -> None:
@@ -57,7 +59,14 @@ def require_identity(files: Files, cluster: str, node: NodeName) -> Identity:
         raise StoreRefused(f"{path} is of cluster {identity.cluster}, this node is configured for cluster {cluster}")
     if identity.node != node:
         raise StoreRefused(f"{path} is of node {identity.node}, this node is configured as {node}")
+    if identity.refused:
+        raise StoreDamaged(f"{path}: this node ended for good: {identity.refused}. {REJOIN}")
     return identity
+
+
+def mark_refused(files: Files, identity: Identity, why: str) -> None:
+    """Remember durably why this data must not be used any more; raises OSError."""
+    _write(files, replace(identity, refused=why))
 
 
 def mark_started(files: Files, identity: Identity) -> None:
@@ -73,6 +82,8 @@ def _write(files: Files, identity: Identity) -> None:
         "node": identity.node,
         "state": "started" if identity.is_started else "new",
     }
+    if identity.refused:
+        document["refused"] = identity.refused
     files.replace(IDENTITY_NAME, (json.dumps(document) + "\n").encode())
 
 
@@ -85,6 +96,7 @@ def _read(data: bytes, path: str) -> Identity:
             cluster=str(document["cluster"]),
             node=NodeName(str(document["node"])),
             is_started=document["state"] == "started",
+            refused=str(document.get("refused", "")),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise StoreDamaged(f"{path}: unreadable ({error}). {REJOIN}") from None

@@ -10,6 +10,7 @@ body. A body is a row of records = type u8, length u32, content:
     VOTE      term u64, node name or nothing    current term and vote in it
     COMMIT    index u64                         a hint: this much was committed
     PADDING   zeros                             means nothing
+    PROMISE   term u64, index u64, node name    what another member showed that it holds (raft_promises.py)
 
 The header with the first frame, and every later frame, fill whole pages of 4096 bytes. The kernel and most devices
 write no less than a page, and a page that loses power in the middle may be ruined whole: so a write can ruin no frame
@@ -28,7 +29,7 @@ It must never repair.
 
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, overload
 
@@ -49,7 +50,7 @@ FIRST_INDEX: Final = 1
 NO_OPERATION = b"\x01"
 """Command bytes of an entry that means nothing, as the library writes it."""
 
-BASE, ENTRY, TRUNCATE, VOTE, COMMIT, PADDING = 1, 2, 3, 4, 5, 6
+BASE, ENTRY, TRUNCATE, VOTE, COMMIT, PADDING, PROMISE = 1, 2, 3, 4, 5, 6, 7
 
 _PREFIX = struct.Struct("<8sHHQ")
 _FRAME = struct.Struct("<4sII")
@@ -70,6 +71,8 @@ class JournalContent:
     term: int = 0
     vote: NodeName | None = None
     commit: int = FIRST_INDEX
+    promises: dict[NodeName, tuple[int, int]] = field(default_factory=dict)
+    """Of other members: the newest term and the newest committed entry that they showed."""
 
 
 class Journal:
@@ -87,7 +90,8 @@ class Journal:
         self._records: list[bytes] = []
         self._is_rewrite_due = False
         self._is_commit_dirty = False
-        self._is_commit_due = False
+        self._dirty_promises: set[NodeName] = set()
+        self._is_hint_due = False
         self._sequence = 0
         self._vote_sequence = 0
         self._synced_sequence = 0
@@ -175,14 +179,17 @@ class Journal:
         if self._is_rewrite_due:
             image = encode_journal(self._names, self._content)
             write = _Rewrite(self._files, image)
-        elif self._records or self._is_commit_due:
+        elif self._records or self._is_hint_due:
             if self._is_commit_dirty:
                 self._records.append(_record(COMMIT, _ONE.pack(self._content.commit)))
+            promises = self._content.promises
+            self._records += [_promise(name, promises[name]) for name in sorted(self._dirty_promises)]
             write = _Append(self._files, _padded_frame(b"".join(self._records)))
         else:
             return None
         self._records.clear()
-        self._is_rewrite_due = self._is_commit_dirty = self._is_commit_due = False
+        self._dirty_promises.clear()
+        self._is_rewrite_due = self._is_commit_dirty = self._is_hint_due = False
         self._writing = (self._sequence, self.last_index)
         return write
 
@@ -199,6 +206,25 @@ class Journal:
         self._content.entries.append((command, index, term))
         self.size_bytes += len(command)
         self._put(ENTRY, _PAIR.pack(index, term) + command)
+
+    @property
+    def promises(self) -> Mapping[NodeName, tuple[int, int]]:
+        """Of other members: the newest term and the newest committed entry that they showed."""
+        return self._content.promises
+
+    def note_promise(self, node: NodeName, term: int, index: int) -> None:
+        """Remember what another member showed; it goes to disk with the next records, or after a second."""
+        known = self._content.promises.get(node, (0, 0))
+        newest = (max(known[0], term), max(known[1], index))
+        if newest != known:
+            self._content.promises[node] = newest
+            self._dirty_promises.add(node)
+
+    def forget_promises(self, members: Collection[NodeName]) -> None:
+        """Forget what was remembered of those that are no members any more: their names never come back."""
+        for node in [each for each in self._content.promises if each not in members]:
+            del self._content.promises[node]
+            self._dirty_promises.discard(node)
 
     def truncate(self, index: int) -> list[LogEntry]:
         """Remove the entry at `index` and all behind it; return them."""
@@ -260,8 +286,8 @@ class Journal:
         return self._content.commit
 
     def onOneSecondTimer(self) -> None:  # noqa: N802 (the library\'s name)
-        """Let a changed commit index go to disk although nothing else does."""
-        self._is_commit_due = self._is_commit_dirty
+        """Let a changed commit index, and what others showed, go to disk although nothing else does."""
+        self._is_hint_due = self._is_commit_dirty or bool(self._dirty_promises)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +359,7 @@ def encode_journal(names: bytes, content: JournalContent) -> bytes:
     records += [_record(ENTRY, _PAIR.pack(index, term) + command) for command, index, term in content.entries[1:]]
     records.append(_record(VOTE, _ONE.pack(content.term) + (content.vote or "").encode()))
     records.append(_record(COMMIT, _ONE.pack(content.commit)))
+    records += [_promise(name, content.promises[name]) for name in sorted(content.promises)]
     header_bytes = _PREFIX.size + len(names) + 4
     frame = _padded_frame(b"".join(records), behind=header_bytes)
     header = _PREFIX.pack(MAGIC, FORMAT, len(names), header_bytes + len(frame)) + names
@@ -406,7 +433,10 @@ def _fold(content: JournalContent, body: bytes) -> None:
         offset = start + length
         if offset > len(body):
             raise ValueError("a record is longer than its frame")
-        if kind != PADDING:
+        if kind == PROMISE:
+            term, index = _PAIR.unpack_from(body, start)
+            content.promises[NodeName(body[start + _PAIR.size : offset].decode())] = (term, index)
+        elif kind != PADDING:
             _fold_record(content, kind, body[start:offset])
 
 
@@ -468,6 +498,10 @@ def _record(kind: int, content: bytes) -> bytes:
 
 def _frame(body: bytes) -> bytes:
     return _FRAME.pack(FRAME_MARK, len(body), _frame_crc(body)) + body
+
+
+def _promise(name: NodeName, promise: tuple[int, int]) -> bytes:
+    return _record(PROMISE, _PAIR.pack(*promise) + name.encode())
 
 
 def _padded_frame(body: bytes, behind: int = 0) -> bytes:

@@ -232,6 +232,15 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         """Whether this leader knows what is committed: only then may it change the voters."""
         return self.is_leader and self._journal.term_at(self.commit_index) == self.term
 
+    def acknowledged(self, peer: NodeName) -> int:
+        """Return, as leader, the newest committed entry that a peer has acknowledged; 0 when there is none."""
+        is_followed = self.is_leader and peer in self._targets
+        return min(self._progress[peer].match, self.commit_index) if is_followed else 0
+
+    def led(self, peer: NodeName) -> tuple[int, int]:
+        """Return, as leader, the term and the newest entry that a peer has acknowledged in it; zeros otherwise."""
+        return (self.term, self._progress[peer].match) if self.is_leader and peer in self._targets else (0, 0)
+
     def lag(self, peer: NodeName) -> int:
         """Return how many entries a peer is not known to have, as far as this leader knows."""
         progress = self._progress.get(peer)
@@ -395,6 +404,9 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         """
         if self.is_leader or _monotonic() <= self._SyncObj__raftElectionDeadline:
             return
+        if not self._host.may_vote():
+            self._SyncObj__raftElectionDeadline = _monotonic() + self._SyncObj__generateRaftTimeout()
+            return
         if not self.may_vote:
             self._SyncObj__raftElectionDeadline = _monotonic() + self._SyncObj__generateRaftTimeout()
             self._SyncObj__raftLeader = None
@@ -428,6 +440,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             message["term"] > self.term
             and (message["last_log_term"], message["last_log_index"]) >= own_log
             and not is_leader_alive
+            and self._host.may_vote()
         )
         self._host.transmit(
             node.id,
@@ -468,6 +481,8 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
     def _SyncObj__onMessageReceived(self, node: Node, message: Message) -> None:  # noqa: N802 (the library\'s name)
         kind = message["type"]
         own = _OWN_MESSAGES.get(kind)
+        if kind == "request_vote" and not self._host.may_vote():
+            return
         if own is not None:
             own(self, node, message)
         elif kind == "response_vote" and not self._is_new_vote(node.id, message["term"]):
@@ -610,6 +625,8 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         elif message["refused_index"] > match:
             progress.restart(max(match + 1, min(next_index, message["refused_index"])))
             self._replicate(node, is_heartbeat=True)
+        elif message["refused_index"] > 0:
+            self._host.remind(node.id)
 
     def _count(self, peer: NodeName) -> None:
         """Let the library count a peer's copies, as far as this node has them on its own disk as well.

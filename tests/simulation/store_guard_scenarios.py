@@ -283,6 +283,38 @@ def a_sync_fails_and_the_node_starts_again() -> None:
     settle(world)
 
 
+def a_data_directory_is_put_back() -> None:
+    """A follower's directory is put back to a copy from before it acknowledged entries that the third node lacks."""
+    world = World(24, snapshot_every=10_000)
+    leader = world.wait_for_leader()
+    world.run(500)
+    first, second = others(world, leader)
+    copied = world.nodes[first].disk.copy()
+    cut(world, [second])
+    write(world, leader, 5, b"promised")
+    world.run(1_500)
+    assert b"promised 4" in world.acknowledged
+    world.crash(first)
+    world.nodes[first].disk.put_back(copied)
+    # What the leader remembers of it outlives the leader's process, and its power.
+    world.crash(leader)
+    world.restart(leader)
+    world.restart(first)
+    world.run(1_000)
+    world.crash(leader)
+    world.heal()
+    world.run(5_000)
+    world.restart(leader)
+    world.run(5_000)
+    failures = [*world.nodes[first].failures]
+    assert not failures or "older than what it promised" in failures[0]
+    if failures:
+        world.crash(first)
+        world.nodes[first].is_out = True
+    settle(world)
+    assert failures, f"{first} was not recognised"
+
+
 # -- damage ----------------------------------------------------------------------------------------------------------
 
 

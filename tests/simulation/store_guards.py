@@ -16,6 +16,7 @@ from haclusterd.adapters import raft_core, raft_journal, store_pysyncobj
 from haclusterd.adapters.raft_core import RaftCore
 from haclusterd.adapters.raft_identity import Identity
 from haclusterd.adapters.raft_journal import JOURNAL_NAME, NO_OPERATION, Journal, create_journal, open_journal
+from haclusterd.adapters.raft_promises import Promises
 from haclusterd.adapters.raft_settings import RaftTimers
 from haclusterd.adapters.raft_snapshot import load_snapshot
 from haclusterd.adapters.store_pysyncobj import GuardedSyncObj
@@ -44,6 +45,8 @@ class StoreGuards:
     """A write touches no page with anything that was synced before: torn, it ruins nothing but itself."""
     kept_is_written_again: bool = True
     """What a start finds counts once it was written into a new file and synced: an earlier sync may have failed."""
+    older_copies_are_recognised: bool = True
+    """A node whose data is older than what others remember of it stops for good, before it votes."""
     damage_ends_the_start: bool = True
     """A node whose snapshot is damaged does not start; it never starts empty (S6)."""
     truncates_at_conflicts_only: bool = True
@@ -162,6 +165,10 @@ def _believe_what_is_read(patch: Patch) -> None:
         return Journal(files, raft_journal._names(cluster, node), content)
 
     patch.setattr(raft_core, "open_journal", open_as_it_is)
+
+
+def _forget_promises(patch: Patch) -> None:
+    patch.setattr(Promises, "heard", lambda *_: "")
 
 
 def _start_empty(patch: Patch) -> None:
@@ -287,6 +294,7 @@ CARELESS: dict[str, Callable[[Patch], None]] = {
     "frames_are_checked": _trust_frames,
     "frames_fill_pages": _share_pages,
     "kept_is_written_again": _believe_what_is_read,
+    "older_copies_are_recognised": _forget_promises,
     "damage_ends_the_start": _start_empty,
     "truncates_at_conflicts_only": _truncate_always,
     "votes_count_once": _count_every_vote,

@@ -190,6 +190,46 @@ def failing_disk(chance: Chance, nodes: Nodes) -> Fault:
     return Drawn(f"the disk of {node} fails each fsync", begin, chance.randint(*LASTS_MS))
 
 
+def put_back(chance: Chance, nodes: Nodes) -> Fault:
+    """A node's directory is copied, and put back later: one node in a run, as Raft stands no more."""
+    node = chance.choice(nodes)
+
+    def begin(world: World) -> Callable[[], None] | None:
+        if world.forgetful is not None:
+            return None
+        world.forgetful = node
+        copied = world.nodes[node].disk.copy()
+
+        def end() -> None:
+            world.crash(node)
+            world.nodes[node].disk.put_back(copied)
+            world.restart(node)
+
+        return end
+
+    return Drawn(f"the directory of {node} is put back to what it is now", begin, chance.randint(*LASTS_MS))
+
+
+def lying_disk(chance: Chance, nodes: Nodes) -> Fault:
+    """A disk says that it synced, and loses it with the power: one node in a run."""
+    node = chance.choice(nodes)
+
+    def begin(world: World) -> Callable[[], None] | None:
+        if world.forgetful is not None:
+            return None
+        world.forgetful = node
+        world.nodes[node].disk.lies = True
+
+        def end() -> None:
+            world.crash(node)
+            world.nodes[node].disk.lies = False
+            world.restart(node)
+
+        return end
+
+    return Drawn(f"the disk of {node} lies about its syncs", begin, chance.randint(*LASTS_MS))
+
+
 def disconnect(chance: Chance, nodes: Nodes) -> Fault:
     first, second = chance.sample(nodes, 2)
     return Drawn(f"the session of {first} and {second} breaks", lambda world: world.disconnect(first, second))
@@ -199,7 +239,8 @@ KINDS: tuple[Kind[World], ...] = tuple(
     Kind(draw.__name__, weight, draw)
     for weight, draw in (
         (2, split), (2, one_way), (4, crash), (1, crash_all), (1, crash_all_at_acknowledgement),
-        (2, crash_after_a_frame), (2, pause), (1, no_room), (1, slow_disk), (1, full_disk), (1, failing_disk),
+        (2, crash_after_a_frame), (2, pause), (1, no_room), (1, slow_disk), (1, full_disk),
+        (1, failing_disk), (1, put_back), (1, lying_disk),
         (2, disconnect),
     )
 )  # fmt: skip
@@ -309,6 +350,11 @@ def run(
         storm(world, faults, safety_ms, pause_us, do_members_change=do_members_change)
     except Exception as error:  # noqa: BLE001 (whatever it is, it is this seed's problem)
         problem, rule = f"{type(error).__name__}: {error}", type(error).__name__
+    is_excused = bool(problem) and world.forgetful is not None
+    if is_excused:
+        # A disk that forgets is outside of what Raft can bear: it is recognised as a rule, and not always in time.
+        story.append(f"{world.now_us} excused, because {world.forgetful} forgot what it had promised: {problem}")
+        problem = rule = ""
     versions = max(node.core.voter_set.version for node in world.nodes.values())
     told = [f"{when} {name} {event}"[:200] for when, name, event in world.events] if whole_story or problem else []
     return Outcome(
@@ -324,6 +370,9 @@ def run(
             ("terms", len(world.leaders)),
             ("frames", world.frames),
             ("voter_sets", versions),
+            ("seeds_with_forgetful_disks", int(world.forgetful is not None)),
+            ("recognised", sum(node.is_out for node in world.nodes.values())),
+            ("excused", int(is_excused)),
         ),
         story=tuple(sorted([*story, *told], key=lambda line: int(line.split()[0]))),
     )

@@ -16,7 +16,16 @@ from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
 from haclusterd.model.steps import Steps
-from haclusterd.ports.store import Appended, Applied, LeadershipChanged, Restored, StoreEvent, StoreUnwritable, VoterSet
+from haclusterd.ports.store import (
+    Appended,
+    Applied,
+    LeadershipChanged,
+    Restored,
+    StoreDamaged,
+    StoreEvent,
+    StoreUnwritable,
+    VoterSet,
+)
 from haclusterd.simulator.disks import CachedFile
 
 CLUSTER = "11111111-2222-3333-4444-555555555555"
@@ -253,6 +262,8 @@ class SimulatedNode:
         self.extra_disk_us = 0
         """How much longer than usual its disk takes."""
         self.failures: list[str] = []
+        self.is_out = False
+        """It ended for good, or is about to."""
         self.start()
 
     def start(self) -> None:
@@ -289,10 +300,17 @@ class SimulatedNode:
             # Its systemd starts it again; here whoever ends the fault does.
             self.is_alive = False
             return
+        except StoreDamaged:
+            if not self.is_out and self.name != world.forgetful:
+                raise
+            self.is_out = True
+            self.is_alive = False
+            return
         self._tick(life)
 
     def _fail(self, why: str) -> None:
         self.failures.append(why)
+        self.is_out = self.is_out or "older than what it promised" in why
         self.world.crash(self.name, loses_power=False)
 
     def _tick(self, life: int) -> None:
@@ -382,6 +400,8 @@ class World:
         self.leaders: dict[int, NodeName] = {}
         self.events: list[tuple[int, NodeName, StoreEvent]] = []
         self.crash_all_at_acknowledgement = False
+        self.forgetful: NodeName | None = None
+        """Whose disk lied, or was put back to an older copy."""
         self.hook: Callable[[NodeName, NodeName, bytes], bool] = lambda *_: True
         self.nodes: dict[NodeName, SimulatedNode] = {}
         for name in self.names:
@@ -653,7 +673,7 @@ class World:
         """All nodes are up and hold the same applied state."""
         states = [node.core.status() for node in self.nodes.values() if node.is_alive]
         return (
-            len(states) == len(self.names)
+            len(states) == sum(not node.is_out for node in self.nodes.values())
             and sum(state.is_leader for state in states) == 1
             and len({state.applied_index for state in states}) == 1
             and all(state.last_index == state.applied_index for state in states)
@@ -661,9 +681,10 @@ class World:
 
     def check(self) -> None:
         """Everything that was ever applied anywhere is in the state of every node, once, and the states are equal."""
-        digests = {node.machine.digest for node in self.nodes.values()}
+        members = [node for node in self.nodes.values() if not node.is_out]
+        digests = {node.machine.digest for node in members}
         assert len(digests) == 1
-        for node in self.nodes.values():
+        for node in members:
             assert not node.failures, node.failures
             items = set(node.machine.items)
             lost = [entry for entry in self.acknowledged if entry not in items]

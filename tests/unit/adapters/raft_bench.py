@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from haclusterd.adapters.raft_core import RaftCore
 from haclusterd.adapters.raft_frames import decode_frame, encode_frame
@@ -30,7 +30,7 @@ class Bench:
         self.now_ms = 1_000_000
         self.start()
 
-    def start(self) -> None:
+    def start(self, *, is_deaf: bool = False) -> None:
         self.disk.is_locked = False
         self.sent: list[tuple[NodeName, Message]] = []
         self.jobs: list[tuple[Callable[[], object], Callable[[object], None]]] = []
@@ -54,6 +54,15 @@ class Bench:
         assert self.sent == []
         for peer in self.settings.peers:
             self.core.peer_connected(peer)
+            if not is_deaf:
+                self.hear(peer, "recall", term=0, index=0, led_term=0, led_index=0)
+        assert {message["type"] for _, message in self.take_sent()} <= {"recall"}
+
+    def restart_deaf(self) -> Self:
+        """Start again; the peers are linked and have not said yet what they remember."""
+        self.core.stop()
+        self.start(is_deaf=True)
+        return self
 
     def lose_power(self) -> None:
         """Stop, forget what was not synced, start again."""

@@ -691,3 +691,77 @@ def test_after_a_standstill_of_the_leader_nobody_is_behind() -> None:
     bench.hear_acknowledgement(N2, 3)
     bench.core.tick()
     assert all(bench.now_ms - each.answered_at < 5000 for each in told(bench)[-1].behind)
+
+
+# -- what others remember ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "remembered",
+    [
+        {"term": 4, "index": 0, "led_term": 0, "led_index": 0},
+        {"term": 3, "index": 4, "led_term": 0, "led_index": 0},
+        {"term": 3, "index": 0, "led_term": 3, "led_index": 4},
+    ],
+    ids=["a term", "a committed entry", "an entry that it acknowledged to the leader of its term"],
+)
+def test_a_node_that_is_behind_what_a_peer_remembers_ends_for_good(remembered: dict[str, int]) -> None:
+    bench = Bench()
+    bench.hear_append(N2, 3, (1, 0), [(b"\0a", 2, 3), (b"\0b", 3, 3)])
+    bench.let_disk_work()
+    bench.hear(N2, "recall", **remembered)
+    assert "n2 remembers it in term" in bench.failures[0]
+    assert "crm cluster remove" in bench.failures[0]
+    bench.core.stop()
+    bench.disk.is_locked = False
+    with pytest.raises(StoreDamaged, match="ended for good: the data of this node is older than what it promised"):
+        bench.start()
+
+
+def test_a_node_that_holds_what_a_peer_remembers_goes_on() -> None:
+    bench = Bench()
+    bench.hear_append(N2, 3, (1, 0), [(b"\0a", 2, 3), (b"\0b", 3, 3)])
+    bench.let_disk_work()
+    bench.hear(N2, "recall", term=3, index=3, led_term=2, led_index=9)
+    bench.hear(N3, "recall", term=0, index=0, led_term=0, led_index=0)
+    assert not bench.failures
+
+
+def test_a_node_that_has_just_started_votes_when_all_voters_have_said_what_they_remember() -> None:
+    restarted = Bench().restart_deaf()
+    ask = {"term": 5, "last_log_index": 9, "last_log_term": 1}
+    restarted.hear(N2, "request_vote", **ask)
+    restarted.let_disk_work()
+    assert restarted.take_sent("response_vote") == []
+    for peer in (N2, N3):
+        restarted.hear(peer, "recall", term=0, index=0, led_term=0, led_index=0)
+    restarted.hear(N2, "request_vote", **ask)
+    restarted.let_disk_work()
+    assert [peer for peer, _ in restarted.take_sent("response_vote")] == [N2]
+
+
+def test_a_node_votes_without_those_that_are_silent_after_the_longest_election() -> None:
+    bench = Bench().restart_deaf()
+    bench.now_ms += bench.settings.timers.election_max_ms
+    bench.hear(N2, "request_vote", term=5, last_log_index=9, last_log_term=1)
+    bench.let_disk_work()
+    assert [peer for peer, _ in bench.take_sent("response_vote")] == [N2]
+
+
+def test_what_a_peer_showed_is_remembered_after_a_restart() -> None:
+    bench = Bench()
+    bench.lead()
+    bench.core.propose(b"x")
+    bench.core.tick()
+    bench.let_disk_work()
+    bench.hear_acknowledgement(N2, bench.core.status().last_index + 1)
+    bench.hear_acknowledgement(N2, bench.core.status().last_index + 1)
+    bench.wait(2_000)
+    bench.let_disk_work()
+    term, index = bench.term, bench.core.status().commit_index
+    bench.lose_power()
+    bench.take_sent()
+    bench.core.peer_connected(N2)
+    assert bench.take_sent("recall") == [
+        (N2, {"type": "recall", "term": term, "index": index, "led_term": 0, "led_index": 0})
+    ]
