@@ -191,7 +191,7 @@ def test_an_emptied_directory_is_refused() -> None:
     bench = Bench()
     bench.core.stop()
     bench.disk.files.clear()
-    with pytest.raises(StoreRefused, match=r"haclusterd --initialize.*its old name must not come back"):
+    with pytest.raises(StoreRefused, match=r"haclusterd --initialize.*crm cluster remove"):
         bench.start()
 
 

@@ -186,7 +186,7 @@ def test_damage_is_named_with_file_offset_and_remedy() -> None:
         reopen(disk)
     message = str(refusal.value)
     assert f"disk/journal: damaged at offset {offset}" in message
-    assert "its old name must not come back" in message
+    assert "crm cluster remove" in message
 
 
 def test_a_kill_inside_the_compaction_keeps_every_entry() -> None:
