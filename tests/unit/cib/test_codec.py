@@ -100,9 +100,7 @@ def test_an_envelope_that_is_not_ours_is_refused_with_its_place(data: bytes, pro
 
 def put_rule(levels: int) -> bytes:
     """Return a change of a location whose rule contains rules, so many levels in all."""
-    inner = "{}"
-    for _ in range(levels - 1):
-        inner = '{"conditions":[{"Rule":' + inner + "}]}"
+    inner = '{"conditions":[{"Rule":' * (levels - 1) + "{}" + "}]}" * (levels - 1)
     location = '{"Location":{"id":"l","rules":[' + inner + "]}}"
     command = '{"ChangeConfiguration":{"expected_epoch":1,"edits":[{"PutConstraint":{"constraint":' + location + "}}],"
     command += '"author":"a","reason":""}}'
