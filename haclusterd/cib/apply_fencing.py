@@ -110,6 +110,12 @@ def fenced(cib: Cib, command: commands.Fenced, entry: Entry) -> Verdict:
     target = cib.status.nodes.get(command.node)
     if target is None:
         return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{command.node} is not a member of this cluster")
+    if order is not None and (order.target, order.target_incarnation) != (command.node, command.incarnation):
+        text = f"fence order {order.key} is about {order.target} {order.target_incarnation}, not about {command.node}"
+        return refuse(cib, RefusalCode.UNKNOWN_KEY, text)
+    if order is not None and order.state is not FenceState.AGENT_SUCCEEDED and WATCHDOG not in order.devices:
+        text = f"no agent of fence order {order.key} has succeeded: {order.target} is not dead"
+        return refuse(cib, RefusalCode.UNKNOWN_KEY, text)
     record = FencingRecord(
         key=command.key or FenceKey(f"manual-{entry.index}"),
         target=command.node,

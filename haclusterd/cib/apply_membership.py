@@ -65,17 +65,10 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         text = f"incarnation {command.incarnation} of {command.node} is over ({status.state}); join under a new one"
         return refuse(cib, RefusalCode.OLD_INCARNATION, text)
     cib = _without_wait_for_watchdog(cib, status, command, entry)
-    # Being let in (`on`) hits nobody, and its executor is mostly the node itself: it could wait for its own end.
-    is_being_fenced = any(
-        order.target == command.node and order.action is not FenceAction.ON
-        for order in cib.status.fence_orders.values()
-    )
-    is_evading = status.is_fence_requested and status.state is NodeState.LOST and _is_same_boot(status, command)
-    # Held where nobody is online, all would wait for each other for ever.
-    if is_evading and _is_another_online(cib, command.node):
-        return refuse(cib, RefusalCode.HELD_FENCING_IN_FLIGHT, f"{command.node} is to be fenced; its join is held")
-    if is_being_fenced and entry.rules.join_held_while_fencing:
-        return refuse(cib, RefusalCode.HELD_FENCING_IN_FLIGHT, f"{command.node} is being fenced; its join is held")
+    is_evading = _is_evading(status, command)
+    held = _why_held(cib, status, command, entry)
+    if held:
+        return refuse(cib, RefusalCode.HELD_FENCING_IN_FLIGHT, held)
     is_same_boot = _is_same_boot(status, command)
     if is_same_boot or not entry.rules.reboot_clears_history:
         joined = _restarted(status, entry)
@@ -110,6 +103,40 @@ def _without_wait_for_watchdog(cib: Cib, status: NodeStatus, command: commands.J
         if order.target == command.node and WATCHDOG in order.devices:
             return with_ended_order(cib, order, FenceOutcome.FENCED, "it is back after a boot", entry.at)
     return cib
+
+
+def _is_evading(status: NodeStatus, command: commands.Join) -> bool:
+    return status.is_fence_requested and status.state is NodeState.LOST and _is_same_boot(status, command)
+
+
+def _why_held(cib: Cib, status: NodeStatus, command: commands.Join, entry: Entry) -> str:
+    """Say what fencing a join waits for; empty: none. With nobody else online, all would wait for each other."""
+    is_another_online = _is_another_online(cib, command.node)
+    if _is_evading(status, command) and is_another_online:
+        return f"{command.node} is to be fenced; its join is held"
+    liar = _device_that_lied(cib, status, command)
+    if liar is not None and entry.rules.same_boot_disproves_fencing and is_another_online:
+        return f"{command.node} runs on in the boot that {liar} was recorded to have ended: it is fenced again first"
+    # Being let in (`on`) hits nobody, and its executor is mostly the node itself: it could wait for its own end.
+    is_being_fenced = any(
+        order.target == command.node and order.action is not FenceAction.ON
+        for order in cib.status.fence_orders.values()
+    )
+    is_held = is_being_fenced and entry.rules.join_held_while_fencing
+    return f"{command.node} is being fenced; its join is held" if is_held else ""
+
+
+def _device_that_lied(cib: Cib, status: NodeStatus, command: commands.Join) -> ResourceId | None:
+    """Return the device that was believed to have ended the very boot that asks to join; None: none was.
+
+    A watchdog is no such device: it leaves an empty node alone. Nor is a person's word.
+    """
+    if status.state is not NodeState.FENCED or not _is_same_boot(status, command):
+        return None
+    records = [record for record in cib.status.fencing_history if record.target == status.name]
+    last = records[-1] if records else None
+    is_of_device = last is not None and last.outcome is FenceOutcome.FENCED and last.device != WATCHDOG
+    return last.device if last is not None and is_of_device else None
 
 
 def _is_another_online(cib: Cib, node: NodeName) -> bool:
@@ -211,8 +238,15 @@ def lost(cib: Cib, command: commands.Lost, entry: Entry) -> Verdict:
         return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")
     status = _of_incarnation(cib, command.node, command.incarnation)
     if status is not None and status.state is NodeState.FENCED:
-        # It was heard afterwards: the record of its death was wrong.
-        cib = with_node(cib, replace(status, state=NodeState.ONLINE, fenced_incarnation=None))
+        # It was heard afterwards: the record of its death was wrong. What it runs is in no record any more, so it may
+        # not come back in that boot before it was fenced, unless nothing but a person has said that it is dead.
+        records = [record for record in cib.status.fencing_history if record.target == command.node]
+        is_of_device = bool(records) and records[-1].outcome is FenceOutcome.FENCED and records[-1].device != WATCHDOG
+        is_of_device = is_of_device and entry.rules.same_boot_disproves_fencing
+        cib = with_node(
+            cib,
+            replace(status, state=NodeState.ONLINE, fenced_incarnation=None, is_fence_requested=is_of_device),
+        )
     objection = ends_quorum(cib, command.node) if command.causes else ""
     if objection:
         return refuse(cib, RefusalCode.ENDS_QUORUM, objection)

@@ -56,6 +56,8 @@ class HeardFrom:
     brain_since_ms: int = 0
     round_trip_ms: int | None = None
     """What the network takes to it and back at least; None: not known."""
+    hears: Mapping[NodeName, int] = field(default_factory=dict)
+    """How long ago that peer heard each node, in ms, as far as its newest heartbeat says, with the time since."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from haclusterd.cib.commands import Fenced, ForgetFencings
 from haclusterd.commands import fencing_cover, node
 from haclusterd.commands.arguments import Argument, Arguments, Kind
-from haclusterd.commands.context import Context
+from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.injection import node_down
 from haclusterd.commands.names import find_node, node_names
 from haclusterd.commands.outcome import Outcome, refusal
@@ -217,13 +217,30 @@ def _objections_to_confirming(
     if any(order.target == name for order in context.cib.status.fence_orders.values()):
         problem = f"{name} is being fenced right now, and a fence agent could hit it after it came back"
         yield report(Code.REFUSED, problem=problem, remedy="wait for it to end: crm fencing history")
-    heard = context.live.heard.get(name) if context.live is not None else None
-    if heard is not None and heard.age_ms is not None and heard.age_ms < HEARD_LATELY_MS:
-        problem = f"{name} was heard {heard.age_ms} ms ago: it is not down"
-        yield report(Code.REFUSED, problem=problem, remedy="power it off first")
+    if context.live is not None:
+        yield from _objections_of_voters(context.cib, context.live, name)
     if not has_checked:
         problem = f"if {name} still runs, its data will be destroyed: power it off, look that it is off"
         yield report(Code.UNSAFE, problem=f"{problem}, then add --i-have-checked")
+
+
+def _objections_of_voters(cib: Cib, live: LiveView, name: NodeName) -> Iterator[ReportItem]:
+    """Ask every voter that is online whether it has heard a node lately: by what their heartbeats say to this one."""
+    ages_ms = {live.node: live.heard[name].age_ms if name in live.heard else None}
+    for voter in cib.voters():
+        if voter in (name, live.node) or cib.status.nodes[voter].state is not NodeState.ONLINE:
+            continue
+        known = live.heard.get(voter)
+        if known is None or known.age_ms is None or known.age_ms >= HEARD_LATELY_MS:
+            problem = f"{voter} is online and is not heard here: whether it hears {name} cannot be asked"
+            remedy = f"type it on another node, or find out why {voter} is silent"
+            yield report(Code.REFUSED, problem=problem, remedy=remedy)
+        else:
+            ages_ms[voter] = known.hears.get(name)
+    for voter, age_ms in sorted(ages_ms.items()):
+        if age_ms is not None and age_ms < HEARD_LATELY_MS:
+            problem = f"{voter} heard {name} {age_ms} ms ago: it is not down"
+            yield report(Code.REFUSED, problem=problem, remedy="power it off first")
 
 
 def cleanup(context: Context, arguments: Arguments) -> Outcome:

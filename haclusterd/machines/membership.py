@@ -256,12 +256,15 @@ class MembershipMachine:
         """Return until when a node that is not heard is waited for.
 
         The silence of a life that was heard tells by itself. What was heard of an older life, or never, does not: a
-        life that has joined is waited for as long as any other, a member that may never have started for longer.
+        life that has joined is waited for as long as any other, a member that may never have started for longer. A life
+        that another voter has heard was there: to have listened for node-timeout is enough then, for a new pacer too.
         """
         heard = view.heard.get(status.name)
         is_heard_life = heard is not None and heard.age_ms is not None and heard.incarnation == status.incarnation
         if status.state is NodeState.ONLINE and is_heard_life:
             return Instant(0)
+        if status.state is NodeState.ONLINE and _is_known_to_a_voter(view, status):
+            return after(self._since, self._timing.node_timeout_ms)
         assert self._known is not None
         since = max(self._known[status.name][1], self._since)
         was_heard_or_joined = since > self._since or (heard is not None and heard.age_ms is not None)
@@ -486,6 +489,11 @@ class MembershipMachine:
 
     def _wake_in(self, span_ms: int, moment: Moment) -> None:
         self._wake_at = min(self._wake_at, after(moment.now, max(1, span_ms)))
+
+
+def _is_known_to_a_voter(view: _View, status: NodeStatus) -> bool:
+    token = status.incarnation.token if status.incarnation is not None else None
+    return any(voter.hears_token.get(status.name) == token for voter in view.heard.values())
 
 
 def _ports_of(cib: Cib, node: NodeName) -> str:

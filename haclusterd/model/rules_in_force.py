@@ -67,6 +67,8 @@ class SafetyRules:
     """Nothing of a lost node is recovered before its fencing is recorded (architecture: decision 5)."""
     heard_after_fence_is_a_lie: bool = True
     """A node that is heard after its fence agent ended was not fenced (safety.md §5)."""
+    same_boot_disproves_fencing: bool = True
+    """A node that joins in the boot that a device was recorded to have ended is fenced again first (safety.md §5)."""
     join_held_while_fencing: bool = True
     """A Join is held while a fence order on the node is unfinished (safety.md §5)."""
     reboot_clears_history: bool = True

@@ -790,6 +790,7 @@ def _heard(runtime: NodeRuntime, pacer_report: PacerReport, now: Instant) -> dic
             brain=str(item.brain),
             brain_since_ms=item.brain_since_ms,
             round_trip_ms=runtime.round_trips.least_ms(item.name, runtime.timing.heartbeat_ms),
+            hears={name: age_ms + (item.age_ms or 0) + drift_ms for name, age_ms in item.hears.items()},
         )
         for item in pacer_report.nodes
     }

@@ -440,6 +440,25 @@ class JoinsWaitForFencing(Checker):
             self.object_to(f"{command.node} joins while it is being fenced")
 
 
+class DisprovedFencingIsRepeated(Checker):
+    """A boot that a device was recorded to have ended does not take part again, unless nobody could fence it (§5)."""
+
+    def __init__(self, scene: Scene, log: Log) -> None:
+        super().__init__(scene, log)
+        self._ended: set[tuple[NodeName, str]] = set()
+
+    def first_accepted(self, accepted: Accepted) -> None:
+        """See `Checker`."""
+        command, nodes = accepted.command, accepted.before.status.nodes
+        if isinstance(command, Fenced) and command.key is not None and command.incarnation is not None:
+            if accepted.after.status.fencing_history[-1].device != WATCHDOG:
+                self._ended.add((command.node, command.incarnation.boot_id))
+        elif isinstance(command, Join) and (command.node, command.incarnation.boot_id) in self._ended:
+            others = [name for name, status in nodes.items() if status.state is NodeState.ONLINE]
+            if nodes[command.node].incarnation != command.incarnation and others not in ([], [command.node]):
+                self.object_to(f"{command.node} joins in the boot that was recorded as ended by a device")
+
+
 class RebootsClear(Checker):
     """Nothing of an older boot is believed after a Join with a new boot id (safety.md §6)."""
 
@@ -619,6 +638,7 @@ class Checkers:
             StopsAreOrderedOnce(scene, self.log),
             LossIsJudgedUnderLease(scene, self.log),
             JoinsWaitForFencing(scene, self.log),
+            DisprovedFencingIsRepeated(scene, self.log),
             RebootsClear(scene, self.log),
             ResultsAreOfThisLife(scene, self.log),
             OrdersBeginInTime(scene, self.log),

@@ -9,6 +9,7 @@ import pytest
 from haclusterd.cib import apply as cib_apply
 from haclusterd.cib.commands import Lost, RecordResults, RequestFence, SetTransientAttribute
 from haclusterd.model.cluster import NodeState
+from haclusterd.model.fencing import ProofState
 from haclusterd.model.graph import Plan, TransitionGraph
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
@@ -394,6 +395,24 @@ def lying_switch(rules: SafetyRules) -> None:
     request_fence(cluster, "n1")
     cluster.run_for(6000)
     assert cluster.truth.active_nodes(DB) == ("n1",)
+
+
+def switch_lies_about_a_node_that_nobody_hears(rules: SafetyRules) -> None:
+    """A cut-off node is recorded as fenced by a switch that lies, and comes back in the same boot."""
+    cluster = formed(rules)
+    node = next(name for name in cluster.names if not cluster.truth.services_on(name))
+    cluster.checkers.fenced_nodes_are_dead.excused.add(node)
+    cluster.switch.set(node, Mood.LIES)
+    cluster.isolate(node)
+    cluster.until(lambda: cluster.state(node) is NodeState.FENCED, 10_000, "it is recorded as fenced")
+    cluster.run_for(3000)
+    cluster.rejoin(node)
+    cluster.until(lambda: cluster.state(node) is not NodeState.FENCED, 5000, "the record is disproved")
+    cluster.run_for(5000)
+    assert cluster.cib.status.proofs[f"{configurations.DEVICE}/{node}"].state is ProofState.LIED
+    cluster.switch.mend()
+    cluster.until(cluster.is_settled, 90_000, "settled after it was really fenced")
+    assert any(target == node for _, target, _ in cluster.switch.acted)
 
 
 def slow_switch(rules: SafetyRules) -> None:

@@ -86,6 +86,11 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
     (("dc_needs_fresh_lease",), scenarios.dc_hears_but_is_not_heard, frozenset({"LossIsJudgedUnderLease"})),
     (("fence_before_recovery",), scenarios.dead_switch, frozenset({"NoRecoveryBeforeFence"})),
     (("heard_after_fence_is_a_lie",), scenarios.lying_switch, frozenset({"FencedNodesAreDead"})),
+    (
+        ("same_boot_disproves_fencing",),
+        scenarios.switch_lies_about_a_node_that_nobody_hears,
+        frozenset({"DisprovedFencingIsRepeated"}),
+    ),
     (("join_held_while_fencing",), scenarios.slow_switch, frozenset({"JoinsWaitForFencing"})),
     (("reboot_clears_history",), scenarios.stale_cib_after_power_loss, frozenset({"RebootsClear"})),
     (("unseen_is_fenced",), scenarios.member_never_seen, frozenset({"UnseenIsFenced"})),

@@ -256,6 +256,7 @@ def test_a_join_is_held_while_fencing_is_in_flight(log: Log) -> None:
     log.must(lose())
     log.must(commands.IssueFence(fence_order()))
     log.must_refuse(commands.Join(N2, life("n2", boot=2)), RefusalCode.HELD_FENCING_IN_FLIGHT)
+    log.must(commands.RecordFenceAgent(FenceKey("f1"), FenceOutcome.FENCED, ""))
     log.must(commands.Fenced(N2, life("n2"), FenceKey("f1"), FenceOutcome.FENCED, ""))
     log.must(commands.Join(N2, life("n2", boot=2)))
 
@@ -526,6 +527,37 @@ def test_a_fenced_node_that_is_heard_is_lost_again_and_a_persons_wish_is_not_eno
     log.must(lose())
     status = log.cib.status.nodes[N2]
     assert (status.state, status.fenced_incarnation) == (NodeState.LOST, None)
+
+
+def test_nothing_but_a_successful_agent_about_that_very_life_ends_a_fence_order(log: Log) -> None:
+    log.must(lose())
+    log.must(commands.IssueFence(fence_order()))
+    fenced = commands.Fenced(N2, life("n2"), FenceKey("f1"), FenceOutcome.FENCED, "")
+    log.must_refuse(fenced, RefusalCode.UNKNOWN_KEY)
+    log.must(commands.RecordFenceAgent(FenceKey("f1"), FenceOutcome.FENCED, ""))
+    log.must_refuse(replace(fenced, node=N3, incarnation=life("n3")), RefusalCode.UNKNOWN_KEY)
+    log.must_refuse(replace(fenced, incarnation=life("n2", token=9)), RefusalCode.UNKNOWN_KEY)
+    assert log.cib.status.nodes[N2].state is NodeState.LOST
+    log.must(fenced)
+
+
+def test_a_node_does_not_join_in_the_boot_that_a_device_was_recorded_to_have_ended(log: Log) -> None:
+    log.must(lose())
+    log.must(commands.IssueFence(fence_order()))
+    log.must(commands.RecordFenceAgent(FenceKey("f1"), FenceOutcome.FENCED, ""))
+    log.must(commands.Fenced(N2, life("n2"), FenceKey("f1"), FenceOutcome.FENCED, ""))
+    again = commands.Join(N2, life("n2", token=7))
+    log.must_refuse(again, RefusalCode.HELD_FENCING_IN_FLIGHT)
+    log.must(lose())
+    log.must_refuse(again, RefusalCode.HELD_FENCING_IN_FLIGHT)
+    log.must(commands.Join(N2, life("n2", boot=2)))
+
+
+def test_a_node_that_a_person_took_for_dead_by_mistake_may_join_and_is_probed(log: Log) -> None:
+    log.must(lose())
+    log.must(commands.Fenced(N2, life("n2"), None, FenceOutcome.CONFIRMED, "down"))
+    log.must(commands.Join(N2, life("n2", token=7)))
+    assert not log.cib.status.nodes[N2].probed
 
 
 def test_a_member_that_never_joined_is_fenced_as_such(log: Log) -> None:

@@ -384,6 +384,15 @@ def test_no_node_is_lost_that_a_voter_of_the_quorum_may_have_heard_within_node_t
         assert all(voter.hears[name] >= T for voter in quorum)
 
 
+def test_a_new_pacer_need_not_have_heard_a_life_that_another_voter_has_heard() -> None:
+    dc = Dc(since=NOW - T)
+    never, silent = heard(N2, None), heard(N3, 50, {N1: 50, N2: 3 * T})
+    assert dc.lost(never, silent) == []
+    silent = replace(silent, hears_token={N2: life(N2).token})
+    assert dc.lost(never, silent) == [N2]
+    assert Dc(since=NOW - T + 1).lost(never, silent) == [], "the DC itself has to have listened as well"
+
+
 # -- heard, and no part of it -----------------------------------------------------------------------------------------
 
 BT = TIMING.brain_timeout_ms
