@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static swarm kill-loop conformance fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour wheel reference lock
+.PHONY: help setup demo test quick lint static swarm kill-loop verb-storm conformance fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour wheel reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -55,6 +55,9 @@ swarm: setup  ## simulated failures, seed after seed; SECONDS=60 or HOURS=24, SE
 kill-loop: setup  ## real processes killed, stopped and starved, and their clients' records judged; SECONDS=600 NODES=3 SEED=1
 	@$(BIN)/python -m tests.kill_loop --seconds $(or $(SECONDS),600) --nodes $(or $(NODES),3) --seed $(or $(SEED),1) \
 		--mode $(or $(MODE),both)
+
+verb-storm: setup  ## random verbs with random arguments by clients that hang up, against live daemons; SECONDS=1200 CLIENTS=4 SEED=1
+	@$(BIN)/python -m tests.verb_storm --seconds $(or $(SECONDS),1200) --clients $(or $(CLIENTS),4) --seed $(or $(SEED),1)
 
 conformance: setup  ## Pacemaker's public scheduler cases from ../shared, and what differs; DIFF=1 shows the differences
 	@$(BIN)/python -m tests.conformance.public_cases $(if $(DIFF),--diff)

@@ -63,10 +63,11 @@ class ForkedWork:
         return image.cancel
 
     def stop(self) -> None:
-        """End all work; nothing of it is left when this returns."""
+        """End all work; nothing of it is left when this returns, which is for the end of the daemon's own life."""
         self._waiting.clear()
         for image in tuple(self._running):
             image.cancel()
+            image.wait()
 
     def left(self, image: "_Image") -> None:
         """Forget an image that has ended, or never begun."""
@@ -119,10 +120,19 @@ class _Image:
         self._timer = loop.call_later(self._owner.limit_s, self._give_up)
 
     def cancel(self) -> None:
-        """End it without an answer; harmless afterwards."""
+        """End it without an answer; harmless afterwards. It keeps its place until it is gone."""
         self._done = _ignore
-        self._kill()
-        self._owner.left(self)
+        if self._pidfd < 0:
+            self._owner.left(self)
+        else:
+            self._kill()
+
+    def wait(self) -> None:
+        """Wait until it is gone, after `cancel`."""
+        if self._pidfd >= 0:
+            os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED)
+            self._close()
+            self._owner.left(self)
 
     def _read(self) -> None:
         try:
@@ -137,15 +147,16 @@ class _Image:
             self._end(WorkFailed(f"the answer has more than {RESULT_BYTES_MAX >> 20} MiB"))
 
     def _exited(self) -> None:
-        # A pipe holds less than one read takes.
-        self._read()
-        if self._pidfd < 0:
-            return
+        if self._pipe >= 0:
+            # A pipe holds less than one read takes.
+            self._read()
         found = os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOHANG)
         if found is None:
             return
         self._close()
-        if found.si_code != os.CLD_EXITED:
+        if self._done is _ignore:
+            self._owner.left(self)
+        elif found.si_code != os.CLD_EXITED:
             self._end(WorkFailed(f"its process was ended by signal {found.si_status}"))
         elif found.si_status == EXIT_MEMORY:
             self._end(WorkFailed(f"it needs more than {self._owner.memory_bytes >> 20} MiB of memory"))
@@ -158,25 +169,31 @@ class _Image:
         self._end(WorkFailed(f"it takes more than {self._owner.limit_s:g} s", is_too_long=True))
 
     def _end(self, result: bytes | WorkFailed) -> None:
-        self._kill()
         done, self._done = self._done, _ignore
-        self._owner.left(self)
+        if self._pidfd < 0:
+            self._owner.left(self)
+        else:
+            self._kill()
         done(result)
 
     def _kill(self) -> None:
-        if self._pidfd < 0:
-            return
+        """Have it end; nobody waits for that, because a process of ordinary priority dies only when it gets a turn."""
+        self._close_pipe()
         signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-        os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED)
-        self._close()
 
-    def _close(self) -> None:
+    def _close_pipe(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        for descriptor in (self._pipe, self._pidfd):
-            self._owner.loop.remove_reader(descriptor)
-            os.close(descriptor)
-        self._pipe = self._pidfd = -1
+        if self._pipe >= 0:
+            self._owner.loop.remove_reader(self._pipe)
+            os.close(self._pipe)
+            self._pipe = -1
+
+    def _close(self) -> None:
+        self._close_pipe()
+        self._owner.loop.remove_reader(self._pidfd)
+        os.close(self._pidfd)
+        self._pidfd = -1
 
 
 # In the image.

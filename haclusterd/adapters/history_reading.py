@@ -24,6 +24,8 @@ ROW_CHARACTERS: Final = 80
 PAGE_ENTRIES_MAX: Final = 400
 ANSWER_CHARACTERS_MAX: Final = 2 * 1024 * 1024
 """Of the rows of one answer for people, roughly; older ones are left out, and counted."""
+FAR_MS: Final = 2**62
+"""No row is so far from the epoch; SQLite takes no integer of more than 64 bits."""
 CAUSES_ROWS: Final = 200
 """Rows before a transition in which its causes are looked for."""
 BLOCKS_MAX: Final = 250
@@ -68,7 +70,8 @@ def _newest(newest_first: Iterable[HistoryRow]) -> tuple[list[HistoryRow], bool]
 
 def _conditions(query: HistoryQuery) -> list[tuple[str, tuple[object, ...]]]:
     several = [("resource", query.resources), ("kind", query.kinds)]
-    single = [("at >= ?", query.since), ("at <= ?", query.until), ("node = ?", query.node)]
+    since, until = (None if each is None else max(-FAR_MS, min(each, FAR_MS)) for each in (query.since, query.until))
+    single = [("at >= ?", since), ("at <= ?", until), ("node = ?", query.node)]
     return [
         *((clause, (value,)) for clause, value in single if value is not None),
         *((f"{name} IN ({', '.join('?' * len(values))})", values) for name, values in several if values),

@@ -9,7 +9,7 @@ from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.configure_view import HIDDEN, masked
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model.cluster import ConfigurationVersion
 from haclusterd.model.configuration import AttributeSet, Configuration, Primitive, Resource, Template
 from haclusterd.reports.codes import Code
@@ -99,5 +99,5 @@ def _blocks(owner: Primitive | Template) -> tuple[AttributeSet, ...]:
 VERBS = (
     Verb("cluster.backup", backup, Permission.ADMINISTER, "Give what another cluster can be made of", (
         Argument("secrets", Kind.FLAG, "secrets too"),
-    ), only_tells=True),
+    ), cost=Cost.LONG, only_tells=True),
 )  # fmt: skip

@@ -46,6 +46,7 @@ def change(
     done: str,
     reports: tuple[ReportItem, ...] = (),
     until: Condition | None = None,
+    until_plans: bool = False,
     waiting_for: str = "",
     waits_by_default: bool = False,
     places: Places | None = None,
@@ -67,6 +68,7 @@ def change(
         commands=(command,),
         data=change_data(context, edits),
         until=until or settled(context.now),
+        until_plans=until is None or until_plans,
         waiting_for=waiting_for or "the cluster to settle",
         waits_by_default=waits_by_default,
     )

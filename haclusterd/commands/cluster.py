@@ -151,7 +151,8 @@ VERBS = (
     Verb("cluster.names", names, Permission.READ, "List names, for completion", (
         Argument("kind", Kind.WORD, "what is looked for: versions and transitions are listed only when it says so"),
     )),
-    Verb("cluster.export", export, Permission.ADMINISTER, "Give the whole state, secrets included", only_tells=True),
+    Verb("cluster.export", export, Permission.ADMINISTER, "Give the whole state, secrets included",
+         cost=Cost.LONG, only_tells=True),
     Verb("cluster.members", members, Permission.READ, "Show who belongs to the cluster and who is heard",
          cost=Cost.LIGHT),
     Verb("cluster.timing", timers, Permission.READ, "Show every timer and what it follows from", cost=Cost.LIGHT),

@@ -67,12 +67,14 @@ def standby(context: Context, arguments: Arguments) -> Outcome:
     if arguments.word("lifetime") == "reboot":
         command: Command = SetTransientAttribute(node, STANDBY, "on", context.author, context.reason)
         told = report(Code.REQUESTED, what=f"{node} is on standby until it reboots")
-        return Outcome((told,), (command,), until=_emptied(context, node), waiting_for=f"{node} to be empty")
+        return Outcome((told,), (command,), until=_emptied(context, node), until_plans=True,
+                       waiting_for=f"{node} to be empty")
     entry = context.cib.configuration.nodes.get(node, NodeEntry(node))
     sets = with_value(entry.attributes, owner=f"nodes-{node}", section="attributes", name=STANDBY, value="on")
     new = _with_entry(context.cib.configuration, replace(entry, attributes=sets))
     done = f"{node} is on standby; its resources move away"
-    return change(context, new, done=done, until=_emptied(context, node), waiting_for=f"{node} to be empty")
+    return change(context, new, done=done, until=_emptied(context, node), until_plans=True,
+                       waiting_for=f"{node} to be empty")
 
 
 def _alone(context: Context, node: NodeName) -> ReportItem | None:

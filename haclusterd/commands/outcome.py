@@ -27,7 +27,9 @@ class Outcome:
     data: Json = None
     """For rendering and for `-o json`; an object with `schema`."""
     until: Condition | None = None
-    """True once what was asked for is so; pure, and cheap enough to be asked at every change."""
+    """True once what was asked for is so; pure, and asked again after changes of the CIB."""
+    until_plans: bool = False
+    """Whether `until` asks the scheduler, and so is not asked on a main loop."""
     waiting_for: str = ""
     """What `until` waits for, for a progress line."""
     waits_by_default: bool = False

@@ -165,6 +165,7 @@ def cleanup(context: Context, arguments: Arguments) -> Outcome:
         commands=commands,
         data={"schema": "haclusterd.cleanup/1", "forgotten": len(forgotten)},
         until=settled(context.now),
+        until_plans=True,
         waiting_for="the cluster to settle",
     )
 

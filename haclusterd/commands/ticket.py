@@ -82,6 +82,7 @@ def change_ticket(context: Context, arguments: Arguments) -> Outcome:
         reports=(report(Code.REQUESTED, what=_DONE[change].format(name)),),
         commands=(SetTicket(name, change, context.author, context.reason),),
         until=settled(context.now),
+        until_plans=True,
         waiting_for="the cluster to settle",
     )
 

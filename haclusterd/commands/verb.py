@@ -30,7 +30,7 @@ class Cost(StrEnum):
     WHOLE = "whole"
     """Grows with the configuration and the status: it shows, judges or changes them as a whole."""
     LONG = "long"
-    """Asks the scheduler, or reads the history."""
+    """Asks the scheduler, reads the history, or writes the whole state."""
 
 
 @dataclass(frozen=True, slots=True)

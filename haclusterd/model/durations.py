@@ -14,9 +14,20 @@ _ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)|(?=\d+[HS])|\Z)(?:(\d+)H)?
 _ISO_MS = (604_800_000, 86_400_000, 3_600_000, 60_000, 1000)
 
 
+LONGEST_MS = 10**14
+"""About 3,000 years: what is longer is a mistake, and would not fit where a time less it is kept."""
+
+
 @lru_cache(maxsize=1024)
 def parse(text: str) -> int:
-    """Return milliseconds; raise ValueError when it is not a duration."""
+    """Return milliseconds; raise ValueError when it is not a duration, or longer than any can be meant."""
+    found = _parse(text)
+    if found > LONGEST_MS:
+        raise ValueError(f"longer than {LONGEST_MS // _UNITS_MS['d']} days: {text[:40]!r}")
+    return found
+
+
+def _parse(text: str) -> int:
     plain = _PLAIN.match(text)
     if plain:
         unit = plain.group(2).lower()

@@ -57,8 +57,6 @@ MEMBERS_PAUSE_MS = 250
 PROGRESS_MS = 1000
 LARGE_RESOURCES = 200
 """From so many resources on, what costs Cost.WHOLE is not done on the main loop."""
-PLANNED_RESOURCES = 50
-"""From so many resources on, no plan is made on the main loop."""
 LARGE_EDITS = 500
 """So many edits fit into no entry of the log."""
 LONG_TEXT = 16 * 1024
@@ -568,7 +566,7 @@ class _Dialogue:
             return
         assert outcome.until is not None
         look = partial(outcome.until, self._runtime.cib, live_view(self._runtime))
-        if len(self._runtime.cib.configuration.resources) < PLANNED_RESOURCES:
+        if not outcome.until_plans and len(self._runtime.cib.configuration.resources) < LARGE_RESOURCES:
             self._looked(outcome, None, is_met=look())
             return
         self._is_looking = True
@@ -625,8 +623,8 @@ class _Dialogue:
                 self._followed(outcome, following)
 
         followed_at = self._now()
-        is_large = len(cib.configuration.resources) >= PLANNED_RESOURCES
-        if is_large and self._cost is not Cost.LIGHT:
+        is_large = len(cib.configuration.resources) >= LARGE_RESOURCES
+        if self._cost is Cost.LONG or (is_large and self._cost is Cost.WHOLE):
             self._runtime.ports.background.run(work, found)
         else:
             found(work())

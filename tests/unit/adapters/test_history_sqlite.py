@@ -99,6 +99,14 @@ def test_rows_come_back_as_they_were(
     assert loop.ask(history, HistoryQuery()) == HistoryAnswer((kept,))
 
 
+def test_a_time_that_is_too_far_away_for_the_database_finds_what_it_should(
+    open_history: Callable[..., SqliteHistory], loop: MainLoop, log: WrittenLog
+) -> None:
+    history = open_history()
+    tell(history, log.add(1, row(1)))
+    assert loop.rows(history, since=-(10**30), until=10**30) == [(1, 0, "row 1.0")]
+
+
 def test_an_answer_holds_so_many_characters_and_says_how_many_rows_it_leaves_out(
     open_history: Callable[..., SqliteHistory], loop: MainLoop, log: WrittenLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -576,6 +576,17 @@ def test_a_decision_whose_client_hung_up_keeps_nobody_waiting() -> None:
     assert desk.daemon.cib.version.epoch == 2
 
 
+def test_what_takes_a_plan_to_be_waited_for_is_not_looked_at_on_the_main_loop() -> None:
+    """The first plan loads the scheduler, which takes long even in a small cluster."""
+    desk = Desk()
+    name = desk.ask("node.standby", STANDBY, Options(wait_ms=10_000))
+    desk.daemon.background.is_held = True
+    desk.daemon.settle()
+    assert len(desk.daemon.background.held) == 1
+    desk.daemon.background.release_all()
+    assert status_of(desk, name) == 0
+
+
 def test_in_a_large_cluster_what_is_waited_for_is_looked_at_in_the_background() -> None:
     desk = desk_with_agent()
     loaded = desk.ask("configure.script", LARGE)

@@ -1,0 +1,30 @@
+"""A short sample of `make verb-storm`."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from haclusterd.commands import registry
+from tests.verb_storm.requests import LEFT_OUT
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 15
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+@pytest.mark.timeout(SECONDS + 200)
+def test_whatever_is_asked_no_daemon_stalls_grows_ends_or_loses_its_leader() -> None:
+    command = [sys.executable, "-m", "tests.verb_storm", "--seconds", str(SECONDS), "--clients", "3", "--seed", "7"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = dict(word.split("=") for word in done.stdout.splitlines()[-1].removeprefix("RESULT ").split())
+    assert (figures["elections"], figures["crashed"]) == ("0", "0")
+    assert int(figures["answered"]) > 50
+    assert int(figures["refused"]) > 10
+
+
+def test_only_what_ends_a_member_or_a_leadership_is_left_out() -> None:
+    assert set(registry.VERBS) >= LEFT_OUT
