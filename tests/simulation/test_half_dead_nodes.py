@@ -1,5 +1,8 @@
 """Nodes that are there and of no use: they hear nobody, not the DC, or their daemon never lives long (safety.md §4)."""
 
+import pytest
+
+from haclusterd.model.cluster import NodeState
 from haclusterd.simulator.scenario import Cluster
 
 
@@ -42,3 +45,35 @@ def test_a_node_whose_disk_stays_full_is_given_up() -> None:
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != home, 5000, "db elsewhere")
     cluster.heal()
     cluster.until(cluster.is_settled, 30_000, "settled")
+
+
+@pytest.mark.parametrize("is_dc", [True, False])
+@pytest.mark.parametrize("thread", ["main loop", "Raft thread"])
+def test_a_node_of_whose_daemon_one_thread_hangs_is_given_up(thread: str, is_dc: bool) -> None:
+    cluster = formed()
+    home = cluster.node_of("db")
+    if (cluster.dc() == home) is not is_dc:
+        leader = home if is_dc else cluster.others(home)[0]
+        cluster.brain_of(cluster.dc()).store.transfer_leadership(leader)
+        cluster.until(lambda: cluster.dc() == leader, 5000, "the DC is where the scenario wants it")
+    (cluster.hang_main_loop if thread == "main loop" else cluster.hang_raft_thread)(home)
+    cluster.kill_service("db")
+    cluster.until(lambda: any(target == home for _, target, _ in cluster.switch.acted), 16_000, "it is fenced")
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != home, 5000, "db elsewhere")
+    cluster.until(cluster.is_settled, 30_000, "settled")
+
+
+def test_the_dc_dies_and_the_next_one_has_just_begun() -> None:
+    """Who becomes DC with a pacer that never heard the old one takes the word of those who did."""
+    began_late = 0
+    for seed in range(1, 9):
+        cluster = Cluster(seed).form()
+        cluster.run_for(5000)
+        old = cluster.dc()
+        restarted = cluster.others(old)[seed % 2]
+        cluster.power_off(old)
+        cluster.kill_pacer(restarted)
+        cluster.kill_brain(restarted)
+        cluster.until(lambda c=cluster, o=old: c.state(o) is NodeState.LOST, 7000, f"seed {seed}: the old DC is lost")
+        began_late += cluster.dc() == restarted
+    assert began_late, "in some seed the restarted one is DC"
