@@ -29,8 +29,21 @@ def help_for(screen: Screen, words: list[str], level: Level = ROOT) -> list[str]
         try:
             return _command(screen, level, find_command(level, words[0]))
         except UsageError as error:
+            if level is ROOT:
+                return _named_anywhere(screen, words[0]) or [f"{error.problem} ({error.remedy})", "", *_root(screen)]
             return [f"{error.problem} ({error.remedy})", "", *_level(level)]
     return _root(screen) if level is ROOT else _level(level)
+
+
+def _named_anywhere(screen: Screen, word: str) -> list[str]:
+    """Return the help of the commands of all levels that have this name; empty when none has it."""
+    found = [
+        _command(screen, level, command)
+        for level in LEVELS
+        for command in level.commands
+        if word in (command.name, *command.aliases)
+    ]
+    return [line for lines in found for line in (*lines, "")][:-1]
 
 
 def _root(screen: Screen) -> list[str]:

@@ -12,6 +12,9 @@ from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 
+SAID_OF_DEEDS = frozenset({Code.CONFIGURATION_CHANGED, Code.REQUESTED})
+"""What a verb says when it has done something: here nothing is done."""
+
 
 def preview(context: Context, outcome: Outcome) -> Outcome:
     """Return an outcome that proposes nothing and shows what the given one would lead to.
@@ -21,7 +24,7 @@ def preview(context: Context, outcome: Outcome) -> Outcome:
     if outcome.is_refused or not outcome.commands:
         return Outcome(outcome.reports, data=outcome.data, exit_status=outcome.exit_status)
     cib, refused = folded(context, outcome.commands)
-    reports = (*outcome.reports, *refused)
+    reports = (*(each for each in outcome.reports if each.code not in SAID_OF_DEEDS), *refused)
     found = plan(cib, context.now)
     if isinstance(found, ReportItem):
         reports = (*reports, found)

@@ -1,6 +1,8 @@
 """The command line's table and the daemon's registry agree, and every example can be typed."""
 
+import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ from haclusterd.cli.terminal import Screen
 from haclusterd.commands import registry
 from haclusterd.commands.arguments import Kind
 
+REPOSITORY = Path(__file__).parents[3]
 ALL = [(level, command) for level in (ROOT, *LEVELS) for command in level.commands]
 IDS = [f"{level.name}.{command.name}" for level, command in ALL]
 ADDED = {"file": ("text", "source"), "target": (), "cib": ("text", "source")}
@@ -79,3 +82,22 @@ def test_names_are_not_ambiguous_within_a_level() -> None:
 def test_every_verb_can_be_reached_or_is_internal() -> None:
     reached = {command.verb for _, command in ALL}
     assert set(registry.VERBS) - reached == {"cluster.names", "configure.script", "node.attributes"}
+
+
+def test_the_help_of_a_word_that_stands_in_a_level_is_found_without_the_level() -> None:
+    assert help_for(Screen(), ["move"]) == help_for(Screen(), ["resource", "move"])
+    nothing = help_for(Screen(), ["mvoe"])
+    assert "Usage: crm  COMMAND" not in "\n".join(nothing)
+    assert "Usage: crm [OPTIONS] LEVEL COMMAND [ARGUMENTS]" in nothing
+
+
+def test_examples_name_parameters_that_their_agent_has() -> None:
+    metadata = (REPOSITORY / "tests/golden/agents/http-service.xml").read_text()
+    known = set(re.findall(r'<parameter name="(\w+)"', metadata))
+    examples = [example for _, command in ALL for example in command.examples]
+    primitive = next(each for each in examples if "http-service params" in each)
+    named = re.findall(r"(\w+)=", primitive.partition(" params ")[2].partition(" op ")[0])
+    named += [each.split(".")[1].split()[0] for each in examples if each.startswith("crm configure set web.")][:1]
+    named += [each.split()[5] for each in examples if each.startswith("crm resource param web set")]
+    assert named
+    assert set(named) <= known, named
