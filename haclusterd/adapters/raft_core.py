@@ -7,6 +7,7 @@ the barrier: nothing that shows an unsynced entry, term or vote leaves before th
 It must never block, start a thread, read a clock or draw a random number by itself.
 """
 
+import hashlib
 import logging
 import random
 from collections import deque
@@ -14,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from haclusterd.adapters.raft_answer import AwaitedAnswer
+from haclusterd.adapters.raft_digests import Comparison, Digests
 from haclusterd.adapters.raft_frames import NO_OP, REGULAR, VOTERS, Message, decode_frame, encode_frame
 from haclusterd.adapters.raft_identity import REJOIN, Identity, mark_refused, mark_started, require_identity
 from haclusterd.adapters.raft_journal import (
@@ -47,6 +49,7 @@ from haclusterd.ports.store import (
     Applied,
     LeadershipChanged,
     LearnersReady,
+    ReplicasDiffer,
     Restored,
     StateMachine,
     StoreBusy,
@@ -163,6 +166,10 @@ class RaftCore:
         """Those that the log holds, oldest first, each with its index; the newest counts."""
         self._journal: Journal
         self._promises: Promises
+        self._digests = Digests(settings.node)
+        self._captured: tuple[int, Term, Callable[[], bytes]] | None = None
+        """The state at an agreed index, of which the next snapshot is taken."""
+        self._is_contested = False
         self._raft: GuardedSyncObj
 
     # Life.
@@ -273,6 +280,9 @@ class RaftCore:
         self._links = tuple(sorted(self._connected))
         self.remind(peer)
         self._raft.connected(peer)
+        newest = self._digests.newest_own()
+        if newest is not None:
+            self.transmit(peer, {"type": "digest", "index": newest[0], "digest": newest[1]})
         self._settle()
 
     def peer_disconnected(self, peer: NodeName) -> None:
@@ -301,6 +311,8 @@ class RaftCore:
         self._promises.seen(peer, message)
         if message["type"] == "recall":
             self._on_recall(peer, message)
+        elif message["type"] == "digest":
+            self._compare(peer, message["index"], message["digest"])
         elif message["type"] == "install_snapshot":
             self._on_install_snapshot(peer, message)
         elif message["type"] == "snapshot_received":
@@ -587,6 +599,8 @@ class RaftCore:
         self._deliver(Applied(index, Term(term), outcome, payload, is_voters))
         if is_voters:
             self._voter_sets = [item for item in self._voter_sets if item[0] >= index]
+        if index % self._settings.snapshot_every == 0:
+            self._captured = (index, Term(term), self._machine.snapshot())
 
     def violated(self, what: str) -> None:
         """Stop for ever: memory and disk, or this node and its peers, disagree."""
@@ -600,20 +614,40 @@ class RaftCore:
         """Take a snapshot when enough was applied since the last one."""
         if self._is_snapshot_job_running or self._incoming is not None:
             return
+        captured, self._captured = self._captured, None
+        if captured is not None and captured[0] > self._snapshot_index:
+            self._take_snapshot(*captured)
+            return
         applied = self._raft.applied_index
         count = applied - self._snapshot_index
         is_due = count >= self._settings.snapshot_every or (count > 0 and self._journal.size_bytes > JOURNAL_BYTES_MAX)
         if not is_due:
             return
+        self._take_snapshot(applied, Term(self._journal.term_at(applied) or 0), self._machine.snapshot())
+
+    def _take_snapshot(self, index: int, term: Term, encode: Callable[[], bytes]) -> None:
         self._is_snapshot_job_running = True
-        encode = self._machine.snapshot()
-        term = Term(self._journal.term_at(applied) or 0)
         files, cluster = self._files, self._settings.cluster
 
-        def work() -> None:
-            write_snapshot(files, Snapshot(applied, term, encode()), cluster)
+        def work() -> bytes:
+            payload = encode()
+            write_snapshot(files, Snapshot(index, term, payload), cluster)
+            return hashlib.sha256(payload).digest()
 
-        self._worker.run(catching(work), lambda result: self._compacted(applied, result))
+        self._worker.run(catching(work), lambda result: self._compacted(index, result))
+
+    def _compare(self, node: NodeName, index: int, digest: bytes) -> None:
+        """Take a node's digest, and end when a majority of the voters has another one than this node."""
+        self._digests.note(node, index, digest)
+        comparison = self._digests.compare(index, self.voter_set.voters, self._connected)
+        if comparison is Comparison.WRONG:
+            self._end_for_good(f"{self._digests.describe(index)}; a majority has another state than this node")
+        elif comparison is Comparison.CONTESTED:
+            self._is_contested = True
+            self._deliver(ReplicasDiffer(self._digests.describe(index)))
+        elif comparison is Comparison.EQUAL and self._is_contested:
+            self._is_contested = False
+            self._deliver(ReplicasDiffer(""))
 
     def _compacted(self, index: int, result: object) -> None:
         self._is_snapshot_job_running = False
@@ -624,6 +658,10 @@ class RaftCore:
         keep = 0 if self._journal.size_bytes > JOURNAL_BYTES_MAX else self._settings.retained_entries
         self._journal.compact(index - keep)
         self._settle()
+        if isinstance(result, bytes) and index % self._settings.snapshot_every == 0:
+            for peer in self._links:
+                self.transmit(peer, {"type": "digest", "index": index, "digest": result})
+            self._compare(self._settings.node, index, result)
 
     # Snapshots for a peer.
 

@@ -20,6 +20,9 @@ REGULAR, NO_OP, VOTERS = 0, 1, 2
 CHUNK_BYTES = 128 * 1024
 """Snapshot bytes in one message."""
 
+DIGEST_BYTES = 32
+"""Of a SHA-256."""
+
 _LARGEST = 2**62
 
 
@@ -41,6 +44,10 @@ def _is_proposal(value: object) -> bool:
 
 def _is_chunk(value: object) -> bool:
     return type(value) is bytes and len(value) <= CHUNK_BYTES
+
+
+def _is_digest(value: object) -> bool:
+    return type(value) is bytes and len(value) == DIGEST_BYTES
 
 
 def _is_total(value: object) -> bool:
@@ -95,6 +102,8 @@ _SHAPES: Mapping[str, tuple[tuple[str, _Check], ...]] = {
     "snapshot_received": (("term", _is_number), ("index", _is_number), ("offset", _is_total)),
     "apply_command": (("command", _is_proposal),),
     "timeout_now": (("term", _is_number),),
+    # The state's digest at an index (raft_digests.py).
+    "digest": (("index", _is_number), ("digest", _is_digest)),
     # First in each session: the newest term and committed entry that the receiver showed to the sender; and the term
     # that the sender leads, with the newest entry that the receiver acknowledged in it.
     "recall": (("term", _is_number), ("index", _is_number), ("led_term", _is_number), ("led_index", _is_number)),

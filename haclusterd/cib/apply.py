@@ -124,9 +124,16 @@ def unreadable(cib: Cib, *, index: int, detail: str, envelope: commands.Envelope
     return Applied(after, envelope, changes, refusal)
 
 
+NODES_OWN = (MemoryError, RecursionError, OSError, SystemError)
+"""Exceptions that depend on the machine and its moment: they end the process, which folds the entry again."""
+
+
 def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
     try:
         return _HANDLERS[type(command)](cib, command, entry)
+    except NODES_OWN as trouble:
+        # What another node may not meet must never become a refusal that the others do not make.
+        raise RuntimeError(f"entry {entry.index} was not applied: {type(trouble).__name__} on this node") from trouble
     except Exception as bug:
         if not entry.rules.raising_apply_is_a_refusal:
             raise

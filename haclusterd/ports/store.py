@@ -130,7 +130,14 @@ class LearnersReady:
     learners: tuple[NodeName, ...]
 
 
-StoreEvent = Appended | Applied | Restored | LeadershipChanged | VoterLinks | LearnersReady | Followers
+@dataclass(frozen=True, slots=True)
+class ReplicasDiffer:
+    """The replicas differ and no majority agrees: nobody knows who is right. Empty: that is over."""
+
+    why: str
+
+
+StoreEvent = ReplicasDiffer | Appended | Applied | Restored | LeadershipChanged | VoterLinks | LearnersReady | Followers
 """`Followers` come from a leader only, while it leads."""
 
 

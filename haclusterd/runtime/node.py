@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from haclusterd.cib.changes import Applied as CibApplied
-from haclusterd.cib.changes import Change, ChangeKind
+from haclusterd.cib.changes import Change, ChangeKind, RefusalCode
 from haclusterd.cib.commands import Command, FormCluster, Join, MembersFollowed, RequestLeader
 from haclusterd.cib.levels import behind, level_of
 from haclusterd.machines.controller import ControllerMachine
@@ -53,6 +53,7 @@ from haclusterd.ports.store import (
     LeadershipChanged,
     LearnersReady,
     PeerPlaces,
+    ReplicasDiffer,
     Restored,
     StoreEvent,
     VoterLinks,
@@ -315,6 +316,9 @@ class NodeRuntime:
                 self._follow_members()
             case LeadershipChanged():
                 self._leader_changed(event)
+            case ReplicasDiffer(why=why):
+                self._safe_mode.hold(why)
+                self._log("replicas.differ" if why else "replicas.agree", Priority.CRITICAL, detail=why)
             case LearnersReady(learners=learners):
                 self._learners.ready(learners)
             case VoterLinks(connected=connected):
@@ -340,6 +344,8 @@ class NodeRuntime:
             self._keeper.look_soon()
             self._learn_fence_agents()
         self._follow_members()
+        if outcome.refusal is not None and outcome.refusal.code is RefusalCode.INTERNAL_ERROR:
+            self._log("apply.bug", Priority.CRITICAL, index=index, detail=outcome.refusal.text)
         command = outcome.envelope.command if outcome.envelope is not None else None
         if isinstance(command, RequestLeader) and outcome.refusal is None:
             self._hand_over.want(command.node, self._ports.clock.now())

@@ -19,6 +19,7 @@ class SafeMode:
         self.reason = ""
         """Empty when there is a controller."""
         self._epoch = -1
+        self._is_held = False
 
     def judge(self, crashes: Iterable[CrashRecord], now: Instant) -> None:
         """Enter it at the third crash as controller at one configuration in ten minutes."""
@@ -28,9 +29,16 @@ class SafeMode:
             self._epoch = same[-1].epoch
             self.reason = f"the controller crashed {len(same)} times at configuration {self._epoch}: {same[-1].detail}"
 
+    def hold(self, why: str) -> None:
+        """Enter it because nobody can say which replica is right; empty: leave what was entered so."""
+        if why:
+            self._is_held, self.reason = True, why
+        elif self._is_held:
+            self._is_held, self.reason = False, ""
+
     def is_over_at(self, epoch: int) -> bool:
         """Tell whether this version of the configuration ends it; 0, that none is known yet, does not."""
-        if not self.reason or epoch in (0, self._epoch):
+        if not self.reason or self._is_held or epoch in (0, self._epoch):
             return False
         self.reason = ""
         return True

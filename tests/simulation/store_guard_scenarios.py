@@ -315,6 +315,21 @@ def a_data_directory_is_put_back() -> None:
     assert failures, f"{first} was not recognised"
 
 
+def a_replica_is_corrupted() -> None:
+    """A leader's state differs from the others' in something that no entry has shown yet."""
+    world = World(25, snapshot_every=20)
+    leader = world.wait_for_leader()
+    write(world, leader, 10, b"before")
+    world.nodes[leader].machine.items[0] = b"corrupted"
+    write(world, leader, 30, b"after")
+    world.run(3_000)
+    failures = [*world.nodes[leader].failures]
+    assert not failures or "a majority has another state than this node" in failures[0]
+    write(world, world.wait_for_leader(), 5, b"later")
+    settle(world)
+    assert failures, f"{leader} was not found"
+
+
 # -- damage ----------------------------------------------------------------------------------------------------------
 
 

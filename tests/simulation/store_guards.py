@@ -47,6 +47,8 @@ class StoreGuards:
     """What a start finds counts once it was written into a new file and synced: an earlier sync may have failed."""
     older_copies_are_recognised: bool = True
     """A node whose data is older than what others remember of it stops for good, before it votes."""
+    replicas_are_compared: bool = True
+    """A node whose state is not that of a majority of the voters ends for good."""
     damage_ends_the_start: bool = True
     """A node whose snapshot is damaged does not start; it never starts empty (S6)."""
     truncates_at_conflicts_only: bool = True
@@ -169,6 +171,10 @@ def _believe_what_is_read(patch: Patch) -> None:
 
 def _forget_promises(patch: Patch) -> None:
     patch.setattr(Promises, "heard", lambda *_: "")
+
+
+def _compare_nothing(patch: Patch) -> None:
+    patch.setattr(RaftCore, "_compare", lambda *_: None)
 
 
 def _start_empty(patch: Patch) -> None:
@@ -295,6 +301,7 @@ CARELESS: dict[str, Callable[[Patch], None]] = {
     "frames_fill_pages": _share_pages,
     "kept_is_written_again": _believe_what_is_read,
     "older_copies_are_recognised": _forget_promises,
+    "replicas_are_compared": _compare_nothing,
     "damage_ends_the_start": _start_empty,
     "truncates_at_conflicts_only": _truncate_always,
     "votes_count_once": _count_every_vote,

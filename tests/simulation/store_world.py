@@ -310,7 +310,7 @@ class SimulatedNode:
 
     def _fail(self, why: str) -> None:
         self.failures.append(why)
-        self.is_out = self.is_out or "older than what it promised" in why
+        self.is_out = self.is_out or "crm cluster remove" in why
         self.world.crash(self.name, loses_power=False)
 
     def _tick(self, life: int) -> None:

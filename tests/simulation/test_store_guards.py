@@ -22,6 +22,7 @@ NEEDED: tuple[tuple[str, Scenario], ...] = (
     ("frames_fill_pages", scenarios.power_fails_in_the_middle_of_a_write),
     ("kept_is_written_again", scenarios.a_sync_fails_and_the_node_starts_again),
     ("older_copies_are_recognised", scenarios.a_data_directory_is_put_back),
+    ("replicas_are_compared", scenarios.a_replica_is_corrupted),
     ("damage_ends_the_start", scenarios.snapshots_of_a_majority_are_damaged),
     ("truncates_at_conflicts_only", scenarios.an_old_message_comes_twice),
     ("votes_count_once", scenarios.a_vote_comes_twice),

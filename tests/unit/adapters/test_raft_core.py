@@ -500,9 +500,9 @@ def test_leaders_and_links_are_told_when_they_change() -> None:
 
 
 def test_a_snapshot_is_durable_before_the_journal_forgets() -> None:
-    bench = Bench(snapshot_every=3, retained_entries=0)
+    bench = Bench(snapshot_every=4, retained_entries=0)
     follower_with(bench, "a", "b", "c", commit=4)
-    assert bench.core.status().base_index == 4
+    assert bench.core.status().base_index == 4, "at an index that all nodes agree on"
     assert SNAPSHOT_NAME in bench.disk.files
     bench.lose_power()
     assert bench.events[0] == Restored(4, bench.machine.digest)
@@ -510,7 +510,7 @@ def test_a_snapshot_is_durable_before_the_journal_forgets() -> None:
 
 
 def test_a_kill_between_snapshot_and_compaction_loses_nothing() -> None:
-    bench = Bench(snapshot_every=3, retained_entries=0)
+    bench = Bench(snapshot_every=4, retained_entries=0)
     bench.hear_append(N2, 1, (1, 0), [entry(text, index, 1) for index, text in enumerate("abcd", 2)])
     bench.let_disk_work()
     bench.hear_append(N2, 1, (5, 1), commit=4)

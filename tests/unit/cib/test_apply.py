@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from haclusterd.cib import apply as apply_module
 from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active, unfenced_holders
 from haclusterd.cib.apply import REMEMBERED_REQUESTS, apply
@@ -429,6 +430,20 @@ def test_a_configuration_made_against_an_older_version_is_refused(log: Log) -> N
 def test_a_raising_apply_is_the_same_refusal_everywhere(log: Log) -> None:
     poison = commands.IssueFence(None)  # type: ignore[arg-type]
     log.must_refuse(poison, RefusalCode.INTERNAL_ERROR)
+
+
+@pytest.mark.parametrize("trouble", [MemoryError, RecursionError, OSError, SystemError])
+def test_what_only_this_node_may_meet_is_no_refusal(
+    log: Log, monkeypatch: pytest.MonkeyPatch, trouble: type[Exception]
+) -> None:
+    def fail(*_: object) -> None:
+        raise trouble
+
+    monkeypatch.setitem(apply_module._HANDLERS, commands.ReadBarrier, fail)
+    before = log.cib
+    with pytest.raises(RuntimeError, match=f"was not applied: {trouble.__name__} on this node"):
+        log.put(commands.ReadBarrier())
+    assert log.cib == before
 
 
 # -- two copies -------------------------------------------------------------------------------------------------------
