@@ -65,6 +65,8 @@ CONFLICT_PATIENCE_MS = 5_000
 """How long a change is decided upon again and again because others were faster."""
 REQUESTS_MAX = 128
 """Requests that are carried out at once."""
+REQUESTS_OF_OTHERS_MAX = 96
+"""Of them, those of all users together who neither are root nor run the daemon."""
 READINGS_MAX = 32
 """How often a verb may ask for something that must be read first, and be run again."""
 READING_WAIT_MS = 25_000
@@ -105,6 +107,8 @@ class Caller:
 
     author: str
     permission: Permission
+    is_trusted: bool = True
+    """Whether this is root, or who runs the daemon."""
 
 
 class ControlService:
@@ -116,6 +120,7 @@ class ControlService:
         self._enrolment = enrolment
         self._serial = 0
         self._running = 0
+        self._of_others = 0
         self.dampened = DampenedAttributes(runtime)
         self.changes = ChangesUnderWay()
 
@@ -129,10 +134,12 @@ class ControlService:
             item = report(Code.NOT_PERMITTED, verb=request.verb, permission=str(needed), remedy=WIDEN.format(needed))
             answer(_response(request, (item,)))
             return _nothing
-        if self._running >= REQUESTS_MAX:
+        is_crowded = not caller.is_trusted and self._of_others >= REQUESTS_OF_OTHERS_MAX
+        if self._running >= REQUESTS_MAX or is_crowded:
             answer(_response(request, (report(Code.TRY_AGAIN, problem=f"{REQUESTS_MAX} requests are under way"),)))
             return _nothing
         self._running += 1
+        self._of_others += not caller.is_trusted
         self._serial += 1
         dialogue = _Dialogue(self, self._serial, request, caller, answer)
         dialogue.begin()
@@ -143,11 +150,12 @@ class ControlService:
         if is_trusted:
             return Caller(author, Permission.ADMINISTER)
         permission = ClusterProperties(self._runtime.cib.configuration).text("control-group-permission")
-        return Caller(author, Permission(permission))
+        return Caller(author, Permission(permission), is_trusted=False)
 
-    def ended(self) -> None:
+    def ended(self, caller: Caller) -> None:
         """A dialogue has ended."""
         self._running -= 1
+        self._of_others -= not caller.is_trusted
 
     @property
     def runtime(self) -> NodeRuntime:
@@ -251,7 +259,7 @@ class _Dialogue:
         self._unwatch()
         self._stop_clock()
         self._stop_apart()
-        self._service.ended()
+        self._service.ended(self._caller)
 
     def begin(self) -> None:
         """Wait until a daemon that has just started knows what the others know; then run the verb."""

@@ -30,6 +30,7 @@ from haclusterd.runtime.control import (
     READING_WAIT_MS,
     READINGS_MAX,
     REQUESTS_MAX,
+    REQUESTS_OF_OTHERS_MAX,
     Caller,
     ControlService,
     HangUp,
@@ -114,6 +115,18 @@ def test_who_may_not_changes_nothing(permission: Permission, is_permitted: bool)
     desk.daemon.settle()
     assert (desk.daemon.cib.status.nodes[N2].attributes == {"standby": "on"}) is is_permitted
     assert status_of(desk, name) == (0 if is_permitted else ExitStatus.NOT_PERMITTED)
+
+
+def test_all_other_users_together_leave_room_for_root() -> None:
+    desk = Desk()
+    eve = desk.control.caller("eve@n1", is_trusted=False)
+    desk.daemon.lead(None, term=2)
+    waiting = [desk.ask("node.standby", STANDBY, who=eve) for _ in range(REQUESTS_OF_OTHERS_MAX)]
+    assert desk.codes(desk.ask("node.standby", STANDBY, who=eve)) == ["TRY_AGAIN"]
+    assert desk.response(desk.ask("node.standby", STANDBY)) is None
+    desk.daemon.clock.run(NO_LEADER_WAIT_MS)
+    assert all(desk.codes(name) == ["NO_QUORUM"] for name in waiting)
+    assert desk.response(desk.ask("node.standby", STANDBY, who=eve)) is None
 
 
 MAY_BE_ROOT = {
