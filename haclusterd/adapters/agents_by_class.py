@@ -69,6 +69,10 @@ class AgentsByClass:
         """Return every agent of every class that is installed here."""
         return tuple(agent for _, runner in sorted(self._runners.items()) for agent in runner.installed())
 
+    def waits(self) -> tuple[str, ...]:
+        """Return what actions wait for before they begin, in words."""
+        return tuple(text for _, runner in sorted(self._runners.items()) for text in runner.waits())
+
     def exists(self, agent: AgentReference) -> bool:
         """Tell whether the agent is installed here."""
         runner = self._runners.get(agent.standard)

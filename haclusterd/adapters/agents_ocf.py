@@ -9,6 +9,7 @@ This room never judges an exit code: what was expected is the scheduler's and th
 
 import asyncio
 import errno
+import logging
 import os
 import shutil
 import sys
@@ -33,6 +34,8 @@ from haclusterd.model.ocf import ACTIVATING, ExecutionStatus, ExitCode
 from haclusterd.ports.agents import AdoptedAction, AgentCall, AgentMetadata, AgentResult
 from haclusterd.ports.clock import Clock, Timer
 
+_log = logging.getLogger(__name__)
+
 EXIT_REASON_PREFIX = "ocf-exit-reason:"
 FEATURE_SET = "3.19.0"
 """Which Pacemaker's environment the agents are promised: it selects code paths in ocf-shellfuncs."""
@@ -53,6 +56,14 @@ TAKES_PARAMETERS = frozenset({"start", "migrate_from", RELOAD_ACTION})
 """Actions after which the resource runs with the parameters that they were given."""
 UNDYING_PATIENCE_MS = 5000
 """How long a resource's next action waits for killed processes of the one before."""
+ENDS_ACTIVITY = frozenset({"stop", "demote", "migrate_to"})
+"""Actions on what runs: its agent was there when it was started."""
+ABSENT_PATIENCE_MS, ABSENT_PATIENCE_SHORT_MS = 30_000, 5000
+"""How long an action waits for an agent that was there before; the short one where a service is to be started."""
+ABSENT_PAUSES_MS = (50, 1000)
+"""Between two looks: the first pause, which doubles, and the longest."""
+BEING_REPLACED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENOEXEC, errno.EACCES, errno.ETXTBSY})
+"""Why an agent cannot be executed while its file is written."""
 FENCE_AGENT_PREFIX = "fence_"
 PIDLESS_SEARCHES = 10
 PIDLESS_PERIOD_MS = 100
@@ -153,6 +164,10 @@ class OcfAgents:
         self._running: dict[str, RunningProgram | None] = {}
         self._undying: dict[ResourceId, set[str]] = {}
         self._waiting: dict[ResourceId, list[_Waiting]] = {}
+        self._absent: dict[str, _Waiting] = {}
+        """Actions whose agents are missing at the moment."""
+        self._executed: set[AgentReference] = set()
+        """Agents that have run here."""
         self._reading: dict[AgentReference, list[Callable[[AgentMetadata | None], None]]] = {}
         """Who waits for meta-data that is being read."""
         self._metadata: dict[AgentReference, tuple[tuple[str, int, int], AgentMetadata]] = {}
@@ -185,6 +200,9 @@ class OcfAgents:
         if running is not None:
             self._processes.kill(running)
             return
+        absent = self._absent.pop(key, None)
+        if absent is not None:
+            self._drop(absent, ExecutionStatus.CANCELLED, "cancelled before it began")
         for waiting in [item for queue in self._waiting.values() for item in queue if item.call.key == key]:
             self._drop(waiting, ExecutionStatus.CANCELLED, "cancelled before it began")
 
@@ -260,14 +278,23 @@ class OcfAgents:
         """Return every OCF agent that is installed here."""
         return self._directories.listing()
 
+    def waits(self) -> tuple[str, ...]:
+        """Return what actions wait for an agent that was there before."""
+        now = self._clock.now()
+        return tuple(
+            f"agent {each.call.agent} is missing: {each.call.action} of {each.call.resource} waits for it since"
+            f" {elapsed_ms(each.asked_at, now) // 1000} s; reinstall what it belongs to"
+            for _, each in sorted(self._absent.items())
+        )
+
     # One action
 
     def _start(self, waiting: "_Waiting") -> None:
         call = waiting.call
         path = self._directories.find(call.agent)
         if path is None:
-            reason = f"{call.agent} is not installed on {self._node}"
-            self._drop(waiting, ExecutionStatus.NOT_INSTALLED, reason, ExitCode.NOT_INSTALLED)
+            if not self._look_again(waiting):
+                self._give_up_agent(waiting)
             return
         now = self._clock.now()
         record = ActionRecord(
@@ -284,19 +311,6 @@ class OcfAgents:
             self._state_directory.mkdir(mode=0o755, parents=True, exist_ok=True)
             self._records.write(record)
 
-        def ended(ended: Ended) -> None:
-            if ended.still_alive:
-                self._undying.setdefault(call.resource, set()).add(call.key)
-            else:
-                self._running.pop(call.key, None)
-            result = _to_result(call, ended)
-            result = replace(result, queued_ms=result.queued_ms + elapsed_ms(waiting.asked_at, now))
-            if call.action in TAKES_PARAMETERS and result.exit_code == ExitCode.OK:
-                self._add_restart_parameters(call.agent, result, waiting.done)
-            else:
-                waiting.done(result)
-                self._foresee(call)
-
         def group() -> Path | None:
             return None if call.action in STARTS_NOTHING else self._groups.prepare(call.resource)
 
@@ -310,7 +324,7 @@ class OcfAgents:
         self._running[call.key] = self._processes.start(
             Program((str(path), call.action), self._environment(call), call.timeout_ms, is_patient=_recurs(call)),
             Hooks(
-                ended=ended,
+                ended=lambda ended: self._ended(waiting, now, ended),
                 is_permitted=self._has_lease if call.action in ACTIVATING else _always,
                 before=before,
                 group=group,
@@ -318,6 +332,58 @@ class OcfAgents:
                 gone=lambda: self._gone(call.resource, call.key),
             ),
         )
+
+    def _ended(self, waiting: "_Waiting", begun: Instant, ended: Ended) -> None:
+        """An agent has ended, or could not be executed."""
+        call = waiting.call
+        if ended.still_alive:
+            self._undying.setdefault(call.resource, set()).add(call.key)
+        else:
+            self._running.pop(call.key, None)
+        if ended.ending is Ending.NOT_STARTED and ended.number in BEING_REPLACED and self._look_again(waiting):
+            return
+        if ended.ending is Ending.EXITED:
+            self._executed.add(call.agent)
+        result = _to_result(call, ended)
+        result = replace(result, queued_ms=result.queued_ms + elapsed_ms(waiting.asked_at, begun))
+        if call.action in TAKES_PARAMETERS and result.exit_code == ExitCode.OK:
+            self._add_restart_parameters(call.agent, result, waiting.done)
+        else:
+            waiting.done(result)
+            self._foresee(call)
+
+    def _give_up_agent(self, waiting: "_Waiting") -> None:
+        reason = f"{waiting.call.agent} is not installed on {self._node}"
+        if waiting.looks:
+            waited_s = elapsed_ms(waiting.asked_at, self._clock.now()) // 1000
+            reason += f" any more; it was looked for during {waited_s} s"
+        self._drop(waiting, ExecutionStatus.NOT_INSTALLED, reason, ExitCode.NOT_INSTALLED)
+
+    def _look_again(self, waiting: "_Waiting") -> bool:
+        """Look for an agent again that was there before: an upgrade may be replacing it; False: that took too long.
+
+        A stop that fails gets the node fenced, and what runs there cannot be stopped without its agent at all.
+        """
+        call, now = waiting.call, self._clock.now()
+        if call.agent not in self._executed and call.action not in ENDS_ACTIVITY:
+            return False
+        patience_ms = ABSENT_PATIENCE_SHORT_MS if call.action in ACTIVATING else ABSENT_PATIENCE_MS
+        left_ms = patience_ms - elapsed_ms(waiting.asked_at, now)
+        if left_ms <= 0:
+            return False
+        if not waiting.looks:
+            _log.warning("%s is missing: %s of %s waits for it", call.agent, call.action, call.resource)
+        pause_ms = min(left_ms, ABSENT_PAUSES_MS[1], ABSENT_PAUSES_MS[0] << waiting.looks)
+        waiting.looks += 1
+        self._running[call.key] = None
+        self._absent[call.key] = waiting
+
+        def look() -> None:
+            self._absent.pop(call.key, None)
+            self._start(waiting)
+
+        waiting.timer = self._clock.call_at(after(now, pause_ms), look)
+        return True
 
     def _foresee(self, call: AgentCall) -> None:
         """Read the meta-data of an agent that has been asked for a state, once: a first start need not wait for it."""
@@ -464,6 +530,8 @@ class _Waiting:
     done: Callable[[AgentResult], None]
     asked_at: Instant
     timer: Timer | None = None
+    looks: int = 0
+    """How often its agent was missing."""
 
     def cancel_timer(self) -> None:
         if self.timer is not None:

@@ -63,6 +63,10 @@ class StonithAgents:
     def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
         """A device has no process."""
 
+    def waits(self) -> tuple[str, ...]:
+        """Nothing is waited for here."""
+        return ()
+
     def unwatch(self, resource: ResourceId) -> None:
         """A device has no process."""
 

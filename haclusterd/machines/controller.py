@@ -22,6 +22,7 @@ from haclusterd.machines.fencing_director import FencingDirector, Wanted
 from haclusterd.machines.joining import heir_of
 from haclusterd.machines.membership import MembershipMachine
 from haclusterd.machines.moment import Moment
+from haclusterd.machines.repeats import Repeats
 from haclusterd.machines.transition import EXPECTED_CHANGES, TransitionMachine, TransitionState
 from haclusterd.machines.witness import WitnessDuty
 from haclusterd.model.cluster import Cib, NodeState
@@ -97,6 +98,7 @@ class ControllerMachine:
         self._transitions = 0
         self._undecided: set[OrderKey] = set()
         """Orders that were proposed, and neither committed nor refused yet."""
+        self._repeats = Repeats()
         self._is_plan_due = False
         self._questions = 0
         self._question: _Question | None = None
@@ -362,6 +364,10 @@ class ControllerMachine:
         forgotten = self._forget_failures(cib, plan)
         if forgotten or not plan.graph.actions:
             return forgotten
+        begins_at = self._repeats.wait_until(plan.graph, moment.now)
+        if moment.now < begins_at:
+            self._recheck_at = min(self._recheck_at, begins_at)
+            return (Note("transition-repeats", "the same plan was walked again and again, and nothing came of it"),)
         self._transitions += 1
         self._transition = TransitionMachine(
             self._node, self._term, self._transitions, plan.graph, question.cib, rules=self._rules

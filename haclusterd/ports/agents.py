@@ -79,6 +79,10 @@ class AgentRunner(Protocol):
         """Read an agent's meta-data (cached by path, mtime and size); None when there is no such agent."""
         ...
 
+    def waits(self) -> tuple[str, ...]:
+        """Return what actions wait for before they begin, in words for a person; empty when none waits."""
+        ...
+
     def exists(self, agent: AgentReference) -> bool:
         """Tell whether the agent is installed here."""
         ...

@@ -770,7 +770,8 @@ def live_view(runtime: NodeRuntime) -> LiveView:
         transition=TransitionProgress(*progress) if progress is not None else None,
         started_at=runtime.started_at,
         history_problem=runtime.ports.history.problem(),
-        warnings=(*_pacer_errors(pacer_report), *runtime.copied_nodes.warnings(moment.now)),
+        warnings=(*_pacer_errors(pacer_report), *runtime.copied_nodes.warnings(moment.now),
+                  *runtime.ports.agents.waits()),
         holds=tuple(
             Hold(each.loop, each.longest_ms, each.recent_ms, each.longest_work_ms)
             for each in runtime.ports.holds.longest()

@@ -339,6 +339,10 @@ class SimulatedAgents:
         """See `AgentRunner.watch`."""
         self._watched[resource] = died
 
+    def waits(self) -> tuple[str, ...]:
+        """Nothing is waited for here."""
+        return ()
+
     def unwatch(self, resource: ResourceId) -> None:
         """See `AgentRunner.unwatch`."""
         self._watched.pop(resource, None)

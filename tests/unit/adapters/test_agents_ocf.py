@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.adapters import agents_ocf
 from haclusterd.adapters.agents_ocf import METADATA_PATIENCE_MS, own_marks, read_exit_reason
 from haclusterd.adapters.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import list_pids, read_arguments, read_marks
@@ -323,3 +324,45 @@ async def test_an_exec_that_was_stuck_until_the_lease_had_ended_is_killed_at_onc
     result = await ended
     assert (result.status, result.is_begun) == (ExecutionStatus.ERROR, True)
     assert not marker.exists()
+
+
+async def test_an_agent_that_is_being_replaced_is_waited_for(hands: Hands, until) -> None:
+    """An upgrade takes the file away, writes it without permission first, and then it is there again."""
+    text = "#!/bin/sh\nexit 0\n"
+    hands.write("a", text)
+    assert (await hands.run("a")).exit_code == 0
+    path = hands.write("a", text)
+    path.unlink()
+    ended = hands.begin(hands.call("a"))
+    await until(hands.agents.waits)
+    assert "ocf:test:a is missing" in hands.agents.waits()[0]
+    hands.write("a", text, 0o644)
+    await until(hands.agents.waits)
+    hands.write("a", text)
+    result = await ended
+    assert (result.exit_code, result.status) == (0, ExecutionStatus.DONE)
+    assert hands.agents.waits() == ()
+
+
+async def test_a_stop_waits_for_its_agent_though_this_daemon_has_never_seen_it(hands: Hands, until) -> None:
+    ended = hands.begin(hands.call("a", "stop"))
+    await until(hands.agents.waits)
+    hands.write("a", "#!/bin/sh\nexit 0\n")
+    assert (await ended).exit_code == 0
+
+
+async def test_an_agent_that_stays_away_is_not_installed_any_more(hands: Hands, monkeypatch) -> None:
+    monkeypatch.setattr(agents_ocf, "ABSENT_PATIENCE_MS", 300)
+    result = await hands.run("a", "stop")
+    assert (result.exit_code, result.status) == (5, ExecutionStatus.NOT_INSTALLED)
+    assert "any more" in result.exit_reason
+    assert hands.agents.waits() == ()
+
+
+async def test_a_wait_for_a_missing_agent_can_be_cancelled(hands: Hands, until) -> None:
+    call = hands.call("a", "stop")
+    ended = hands.begin(call)
+    await until(hands.agents.waits)
+    hands.agents.kill(call.key)
+    assert (await ended).status is ExecutionStatus.CANCELLED
+    assert hands.agents.waits() == ()

@@ -259,6 +259,9 @@ class HandAgents:
     def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
         del resource, instance, died
 
+    def waits(self) -> tuple[str, ...]:
+        return ()
+
     def unwatch(self, resource: ResourceId) -> None:
         del resource
 
