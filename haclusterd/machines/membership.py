@@ -376,8 +376,11 @@ class MembershipMachine:
             return ()
         if moment.now - self._followers.at > self._timing.node_timeout_ms:
             return ()  # What has come since is not known: the store will say it.
-        silent_ms = moment.now - max(follower.answered_at, self._since)
-        idle_ms = moment.now - max(follower.advanced_at, self._since)
+        assert self._known is not None
+        # A life that has joined just now may be newer than what the store said last: it was away until then.
+        began_at = max(self._since, self._known[status.name][1])
+        silent_ms = moment.now - max(follower.answered_at, began_at)
+        idle_ms = moment.now - max(follower.advanced_at, began_at)
         limit_ms = self._timing.brain_timeout_ms
         if silent_ms >= limit_ms:
             heir = None if follower.is_linked else self._linked_heir(cib, view, quorum, status.name)
