@@ -7,7 +7,7 @@ is heard afterwards has lied; another is tried.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from haclusterd.cib.commands import Fenced, IssueFence, Lost, RecordFenceFailure, RecordProof
 from haclusterd.machines.effects import Effect, Note, Propose
@@ -33,7 +33,7 @@ from haclusterd.model.fencing import (
     FenceState,
     ProofState,
 )
-from haclusterd.model.ids import FenceKey, NodeName, Term
+from haclusterd.model.ids import FenceKey, Incarnation, NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.properties import ClusterProperties
@@ -70,6 +70,8 @@ class FencingDirector:
         self._rules = rules
         self._succeeded_at: dict[FenceKey, Instant] = {}
         """When this DC saw each agent's success: the target must be silent from then on."""
+        self._unseen_lives: dict[FenceKey, Incarnation | None] = {}
+        """For each order about a member that never joined: which life of it was heard before its agent ended."""
         self._fenced_at: dict[tuple[NodeName, WallTime], Instant] = {}
         """When this DC saw each recorded fencing first, named by when it was recorded."""
         self._retry_at: dict[NodeName, tuple[FenceKey, Instant]] = {}
@@ -115,6 +117,7 @@ class FencingDirector:
     ) -> Sequence[Effect]:
         if WATCHDOG in order.devices:
             return self._watchdogs.step(cib, order, report, moment)
+        order = self._about_heard_life(order, report)
         if order.state is FenceState.OPEN:
             executor = cib.status.nodes.get(order.executor)
             is_there = executor is not None and executor.state is NodeState.ONLINE
@@ -132,8 +135,18 @@ class FencingDirector:
                 self._wake_at = min(self._wake_at, after(moment.now, self._timing.heartbeat_ms))
                 return ()
         detail = f"{order.action} with {order.device} by {order.executor}"
-        command = Fenced(order.target, order.target_incarnation, order.key, FenceOutcome.FENCED, detail)
+        incarnation = cib.status.fence_orders[order.key].target_incarnation
+        command = Fenced(order.target, incarnation, order.key, FenceOutcome.FENCED, detail)
         return (Propose(f"fenced:{order.key}", command),)
+
+    def _about_heard_life(self, order: FenceOrder, report: PacerReport | None) -> FenceOrder:
+        """Let an order about a member that never joined be judged by the life of it that is heard, if any is."""
+        if order.target_incarnation is not None:
+            return order
+        if order.state is FenceState.OPEN and report is not None:
+            heard = next((node for node in report.nodes if node.name == order.target), None)
+            self._unseen_lives[order.key] = heard.incarnation if heard is not None else None
+        return replace(order, target_incarnation=self._unseen_lives.get(order.key))
 
     def _is_in_the_boot_of(self, order: FenceOrder) -> bool:
         """Tell whether this very DC was to end: nobody hears himself, so silence would prove nothing."""

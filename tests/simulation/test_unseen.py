@@ -103,3 +103,19 @@ def test_a_member_that_is_heard_and_has_never_joined_holds_back_nobody_for_long(
     assert "has not joined" in cluster.cib.status.fencing_history[0].reason
     cluster.end_filters()
     cluster.until(cluster.is_settled, 60_000, "settled")
+
+
+def test_a_device_that_lies_about_a_heard_member_that_never_joined_is_found_out() -> None:
+    cluster = Cluster(2)
+    cluster.drop_streams_of(N3)
+    cluster.switch.set(N3, Mood.LIES)
+    cluster.power_all()
+    both = (NodeName("n1"), NodeName("n2"))
+    cluster.until(lambda: all(cluster.states().get(name) is NodeState.ONLINE for name in both), 20_000, "two online")
+    cluster.configure(configurations.usual(NAMES), within_ms=20_000)
+    cluster.until(lambda: cluster.switch.lies > 0, 40_000, "the switch has lied")
+    cluster.run_for(20_000)
+    assert cluster.state(N3) is NodeState.LOST
+    assert not any(cluster.truth.active_nodes(service) for service in SERVICES)
+    cluster.switch.mend()
+    cluster.until(lambda: cluster.runs_once(*SERVICES), 60_000, "everything runs")
