@@ -310,6 +310,42 @@ EXECUTOR = (
         "a stop that failed proves the node empty: its watchdog is fed",
     ),
     Mutant(
+        "ExecutorMachine._begin_to_act_alone",
+        "untouched | held",
+        "held",
+        "what is unmanaged is stopped at the end of a lease",
+    ),
+    Mutant(
+        "ExecutorMachine._begin_to_act_alone",
+        "untouched | held",
+        "untouched",
+        "a file system is taken away from under an unmanaged database",
+    ),
+    Mutant(
+        "ExecutorMachine._unmanaged_here",
+        "status.state is NodeState.FENCED",
+        "False",
+        "a node that is recorded as fenced keeps what may be started on another one",
+    ),
+    Mutant(
+        "ExecutorMachine._publish_empty",
+        "self._left_alone and self._rules.unmanaged_is_not_empty",
+        "False",
+        "a node on which something unmanaged runs is fed as empty, and believed to be dead",
+    ),
+    Mutant(
+        "leaving",
+        "resource not in command.unmanaged",
+        "False",
+        "a node leaves with managed resources running",
+    ),
+    Mutant(
+        "is_fencing_pointless",
+        "unmanaged(cib, lost.name, active, now) == active",
+        "True",
+        "what a detached node holds is never recovered",
+    ),
+    Mutant(
         "ExecutorMachine._publish_empty",
         "is_proven and not is_busy",
         "is_proven",
@@ -350,9 +386,9 @@ JOINING = (
     ),
     Mutant(
         "JoiningMachine._leave_step",
-        "status.orders or self._runs_something(status) or self._is_to_fence(cib)",
+        "left_alone != running",
         "False",
-        "a node leaves before it is drained",
+        "a node leaves while something managed runs there",
     ),
     Mutant(
         "JoiningMachine._observe",
