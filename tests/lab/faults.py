@@ -52,6 +52,8 @@ class Fault:
     """Whether it is played on machines with watchdogs and without a power switch."""
     is_long: bool = False
     """Once is enough."""
+    is_by_name: bool = False
+    """It takes so long that it is played only where it is named in full, or hundreds are played."""
 
 
 RECOVERY_MS = 9_000

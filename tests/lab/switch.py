@@ -112,6 +112,11 @@ class Switch:
             for ring in rings
         ))  # fmt: skip
 
+    def filter(self, index: int, protocol: str) -> None:
+        """Lose all that a machine and the others say to each other over TCP (`tcp`), or over UDP (`udp`)."""
+        self.rules(*(f'add rule bridge lab forward {end} "{port(index, ring)}" ip protocol {protocol} drop'
+                     for ring in RINGS for end in ("iifname", "oifname")))  # fmt: skip
+
     def deafen(self, index: int) -> None:
         """Let a machine hear nobody, while all hear it."""
         self.rules(*(f'add rule bridge lab {hook} oifname "{port(index, ring)}" drop'
