@@ -4,8 +4,11 @@ The scheduler knows more about each resource; these few questions are the ones w
 are asked again, independently, where orders are issued and accepted.
 """
 
+from collections.abc import Callable
+
 from haclusterd.model.activity import history_says_active as history_says_active
 from haclusterd.model.activity import history_says_promoted as history_says_promoted
+from haclusterd.model.activity import known_promoted as known_promoted
 from haclusterd.model.activity import possibly_active as possibly_active
 from haclusterd.model.activity import possibly_promoted as possibly_promoted
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
@@ -52,14 +55,15 @@ def _may_be_active(status: NodeStatus, resource: ResourceId) -> bool:
     return resource in status.unverified or (history is not None and history_says_active(history))
 
 
-def possibly_promoted_elsewhere(cib: Cib, resource: ResourceId, node: NodeName) -> tuple[NodeName, ...]:
+def promoted_elsewhere(
+    cib: Cib,
+    resource: ResourceId,
+    node: NodeName,
+    judge: Callable[[NodeStatus, ResourceId], bool] = possibly_promoted,
+) -> tuple[NodeName, ...]:
     """Return the other nodes on which a resource may be promoted; a lost one counts until it is fenced."""
     return tuple(
-        sorted(
-            name
-            for name, status in cib.status.nodes.items()
-            if name != node and possibly_promoted(status, resource)
-        )
+        sorted(name for name, status in cib.status.nodes.items() if name != node and judge(status, resource))
     )
 
 

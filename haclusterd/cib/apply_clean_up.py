@@ -33,7 +33,7 @@ def _forgiven(status: NodeStatus, command: commands.CleanUp) -> NodeStatus:
     for resource, history in status.histories.items():
         if command.resource not in (None, resource):
             continue
-        failed = [key for key, record in history.records.items() if record.is_failure]
+        failed = [key for key, record in history.records.items() if record.is_failure and not record.is_undecided]
         if not (failed or history.fail_counts or command.reprobe):
             continue
         records = {key: record for key, record in history.records.items() if key not in failed}

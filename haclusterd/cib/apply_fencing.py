@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.changes import ChangeKind, RefusalCode
+from haclusterd.cib.migrations import without_orders_of
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_status
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus, Status
 from haclusterd.model.fencing import (
@@ -145,6 +146,8 @@ def fenced(cib: Cib, command: commands.Fenced, entry: Entry) -> Verdict:
             longest_lease_ms=target.longest_lease_ms,
         )
         status = replace(status, nodes={**status.nodes, target.name: dead})
+        reason = f"{command.node} was fenced in the middle of it"
+        status = without_orders_of(with_status(cib, status), target, reason, entry).status
     text = f"{command.node} is fenced" + (f" ({command.detail})" if command.detail else "")
     return accept(with_status(cib, status), change(ChangeKind.NODE_FENCED, text, node=command.node))
 

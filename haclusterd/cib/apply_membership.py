@@ -8,7 +8,9 @@ from haclusterd.cib.apply_fencing import with_ended_order
 from haclusterd.cib.apply_watchdog import lease_in_force_ms
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.levels import level_of_all
+from haclusterd.cib.migrations import with_doubt, without_orders_of
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_status
+from haclusterd.model.activity import migrations_at
 from haclusterd.model.cluster import Cib, DesignatedController, NodeState, NodeStatus
 from haclusterd.model.fencing import FailedOperation, FenceAction, FenceOutcome
 from haclusterd.model.history import ResourceHistory
@@ -52,24 +54,17 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
     status = cib.status.nodes.get(command.node)
     if status is None:
         return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{command.node} is not a member of this cluster")
-    if status.is_retired:
-        text = f"{command.node} is retired: it never comes back under this name"
-        return refuse(cib, RefusalCode.NOT_A_MEMBER, text)
-    if command.feature_level < cib.feature_level:
-        text = f"{command.node} reads feature level {command.feature_level}, the cluster uses {cib.feature_level}: " \
-               "upgrade haclusterd there"
-        return refuse(cib, RefusalCode.NEEDS_UPGRADE, text)
-    if status.incarnation == command.incarnation and status.state is NodeState.ONLINE:
-        return accept(cib)
-    if command.incarnation in (status.incarnation, status.fenced_incarnation):
-        text = f"incarnation {command.incarnation} of {command.node} is over ({status.state}); join under a new one"
-        return refuse(cib, RefusalCode.OLD_INCARNATION, text)
+    answer = _answer_at_once(cib, status, command)
+    if answer is not None:
+        return answer
     cib = _without_wait_for_watchdog(cib, status, command, entry)
     is_evading = _is_evading(status, command)
     held = _why_held(cib, status, command, entry)
     if held:
         return refuse(cib, RefusalCode.HELD_FENCING_IN_FLIGHT, held)
     is_same_boot = _is_same_boot(status, command)
+    if not is_same_boot:
+        cib = without_orders_of(cib, status, f"{command.node} has booted in the middle of it", entry)
     if is_same_boot or not entry.rules.reboot_clears_history:
         joined = _restarted(status, entry)
     else:
@@ -84,6 +79,8 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         watchdog=command.watchdog,
         longest_lease_ms=lease_in_force_ms(cib.configuration),
     )
+    if entry.rules.migration_counts_on_both:
+        joined = _with_expected(cib, joined)
     manner = "restarted" if is_same_boot else "joined"
     manner = f"{manner} unfenced, since nobody is left to fence it" if is_evading else manner
     after = with_node(cib, joined)
@@ -93,6 +90,23 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         text = f"every member reads feature level {level} now; older versions are refused from here on"
         changes.append(change(ChangeKind.FEATURE_LEVEL_ROSE, text))
     return accept(replace(after, feature_level=level), *changes)
+
+
+def _answer_at_once(cib: Cib, status: NodeStatus, command: commands.Join) -> Verdict | None:
+    """Answer a join that changes nothing, whatever else is going on; None where there is more to look at."""
+    if status.is_retired:
+        text = f"{command.node} is retired: it never comes back under this name"
+        return refuse(cib, RefusalCode.NOT_A_MEMBER, text)
+    if command.feature_level < cib.feature_level:
+        text = f"{command.node} reads feature level {command.feature_level}, the cluster uses {cib.feature_level}: " \
+               "upgrade haclusterd there"
+        return refuse(cib, RefusalCode.NEEDS_UPGRADE, text)
+    if status.incarnation == command.incarnation and status.state is NodeState.ONLINE:
+        return accept(cib)
+    if command.incarnation in (status.incarnation, status.fenced_incarnation):
+        text = f"incarnation {command.incarnation} of {command.node} is over ({status.state}); join under a new one"
+        return refuse(cib, RefusalCode.OLD_INCARNATION, text)
+    return None
 
 
 def _without_wait_for_watchdog(cib: Cib, status: NodeStatus, command: commands.Join, entry: Entry) -> Cib:
@@ -148,12 +162,17 @@ def _is_same_boot(status: NodeStatus, command: commands.Join) -> bool:
 
 
 def _restarted(status: NodeStatus, entry: Entry) -> NodeStatus:
-    """Return the status of a node whose daemon is new and whose services may live on: nothing is certain any more."""
+    """Return the status of a node whose daemon is new and whose services may live on: nothing is certain any more.
+
+    The agents of its older life may be at work still. So what they may make active stays ordered until the new life
+    answers that they have ended; nobody wants them any more.
+    """
     histories = dict(status.histories)
     for order in status.orders.values():
         if order.resource not in histories:
             histories[order.resource] = ResourceHistory(order.resource, order.agent, parameters=order.parameters)
     unverified: frozenset[ResourceId] = frozenset(histories)
+    kept = {key: replace(order, is_voided=True) for key, order in status.orders.items() if order.is_activating}
     return replace(
         status,
         detail="",
@@ -164,8 +183,15 @@ def _restarted(status: NodeStatus, entry: Entry) -> NodeStatus:
         histories={resource: _without_recurring(history) for resource, history in histories.items()},
         probed=frozenset() if entry.rules.unverified_is_probed else status.probed,
         unverified=unverified if entry.rules.unverified_is_probed else frozenset(),
-        orders={},
+        orders=kept if entry.rules.restart_keeps_orders else {},
     )
+
+
+def _with_expected(cib: Cib, status: NodeStatus) -> NodeStatus:
+    """Return the status of a node that joins, with doubts about what may be on its way to it or from it."""
+    for order in migrations_at(cib, status.name):
+        status = with_doubt(status, order)
+    return status
 
 
 def _without_recurring(history: ResourceHistory) -> ResourceHistory:

@@ -7,12 +7,14 @@ from haclusterd.cib.activity import (
     active_elsewhere,
     copies_of,
     history_says_active,
-    possibly_promoted_elsewhere,
+    promoted_elsewhere,
     starting_elsewhere,
     unfenced_holders,
 )
 from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
+from haclusterd.cib.migrations import with_doubt, with_undecided
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_nodes
+from haclusterd.model.activity import HOLDING, known_promoted, migrating_to_or_from, possibly_promoted
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key
 from haclusterd.model.ids import NodeName
@@ -36,6 +38,9 @@ def issue_orders(cib: Cib, command: commands.IssueOrders, entry: Entry) -> Verdi
         if refusal is not None or status is None:
             return Verdict(cib, (), refusal)
         nodes[order.node] = replace(status, orders={**status.orders, order.key: order})
+        other = so_far.status.nodes.get(order.other_node) if order.other_node is not None else None
+        if other is not None and other.state in HOLDING and entry.rules.migration_counts_on_both:
+            nodes[other.name] = with_doubt(other, order)
         text = f"{_words(order)} on {order.node}: {order.reason}"
         changes.append(change(ChangeKind.ORDER_ISSUED, text, node=order.node, resource=order.resource))
     return accept(with_nodes(cib, nodes), *changes)
@@ -52,8 +57,20 @@ def _objection(cib: Cib, status: NodeStatus | None, order: Order, entry: Entry) 
         return Refusal(RefusalCode.DUPLICATE_KEY, f"order {order.key} is known already")
     if order.action is ActionName.PROMOTE:
         return _promotion_objection(cib, order, entry)
+    if order.action is ActionName.MIGRATE_TO and entry.rules.migration_counts_on_both:
+        return _migration_objection(cib, order, entry)
     if order.action not in (ActionName.START, ActionName.MIGRATE_FROM):
         return None
+    return _start_objection(cib, order, entry)
+
+
+def _migration_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
+    """Refuse to move something to where it may be active already, or to a node that is not there."""
+    target = cib.status.nodes.get(order.other_node) if order.other_node is not None else None
+    if target is None:
+        return Refusal(RefusalCode.NOT_A_MEMBER, f"{order.key} names no member to migrate {order.resource} to")
+    if target.state is not NodeState.ONLINE:
+        return Refusal(RefusalCode.WRONG_NODE_STATE, f"{target.name} is {target.state}")
     return _start_objection(cib, order, entry)
 
 
@@ -65,7 +82,7 @@ def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
     if not is_fencing_enabled:  # Then nothing ends what a lost node was told, and nobody waits for it.
         starting = tuple(name for name in starting if cib.status.nodes[name].state is NodeState.ONLINE)
     active = active_elsewhere(cib, order.resource, order.node) if entry.rules.one_active_copy else ()
-    others = {*lost, *starting, *active} - {_migration_source(order)}
+    others = {*lost, *starting, *active} - {_migration_source(cib, order)}
     if not others or len(others) < copies_of(cib).most(order.resource):
         return None
     for names, words in (
@@ -78,14 +95,23 @@ def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
     return None
 
 
-def _migration_source(order: Order) -> NodeName | None:
-    """Return the node that still runs what is live-migrated to the order's: the one copy is on its way."""
-    return NodeName(order.meta.get("migrate_source", "")) if order.action is ActionName.MIGRATE_FROM else None
+def _migration_source(cib: Cib, order: Order) -> NodeName | None:
+    """Return the node that still counts as running what is live-migrated to the order's: the one copy is on its way.
+
+    A lost one may have taken it back, and is fenced first.
+    """
+    source = order.other_node if order.action is ActionName.MIGRATE_FROM else None
+    if source is None or source not in cib.status.nodes or cib.status.nodes[source].state is NodeState.LOST:
+        return None
+    return source
 
 
 def _promotion_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
     """Refuse what could make one promoted instance too many."""
-    others = possibly_promoted_elsewhere(cib, order.resource, order.node) if entry.rules.one_active_copy else ()
+    others: tuple[NodeName, ...] = ()
+    if entry.rules.one_active_copy:
+        judge = possibly_promoted if entry.rules.unverified_may_be_promoted else known_promoted
+        others = promoted_elsewhere(cib, order.resource, order.node, judge)
     if not ClusterProperties(cib.configuration).boolean("fencing-enabled"):
         others = tuple(name for name in others if cib.status.nodes[name].state is NodeState.ONLINE)
     if not others or len(others) < copies_of(cib).most_promoted(order.resource):
@@ -133,13 +159,37 @@ def record_results(cib: Cib, command: commands.RecordResults, entry: Entry) -> V
     changes: list[Change] = []
     is_start_fatal = ClusterProperties(cib.configuration).boolean("start-failure-is-fatal")
     for result in command.results:
-        status, happened = _record(status, result, is_start_fatal=is_start_fatal)
+        status, happened = _record(status, result, entry, is_start_fatal=is_start_fatal)
         changes.extend(happened)
-    return accept(with_node(cib, status), *changes)
+    if not entry.rules.migration_counts_on_both:
+        return accept(with_node(cib, status), *changes)
+    recorded = with_node(cib, _with_doubts_of_migrations(cib, status))
+    before = cib.status.nodes[command.node].orders
+    for result in command.results:
+        is_cut_off = result.kind is ResultKind.UNKNOWN and result.status is not ExecutionStatus.UNKNOWN
+        if is_cut_off and result.order is not None and result.order in before:
+            recorded = with_undecided(recorded, before[result.order], result.exit_reason, entry.at)
+    return accept(recorded, *changes)
+
+
+def _with_doubts_of_migrations(cib: Cib, status: NodeStatus) -> NodeStatus:
+    """Keep in doubt whose migration is open on another node, whatever was found here: it may come, or come back."""
+    known = cib.status.nodes[status.name]
+    answered = known.unverified - status.unverified
+    kept = answered & migrating_to_or_from(cib, status.name) if answered else answered
+    if not kept:
+        return status
+    lacking = {resource: known.histories[resource] for resource in kept if resource not in status.histories}
+    return replace(
+        status,
+        histories={**status.histories, **lacking},
+        probed=status.probed - kept,
+        unverified=status.unverified | kept,
+    )
 
 
 def _record(
-    status: NodeStatus, result: OperationResult, *, is_start_fatal: bool
+    status: NodeStatus, result: OperationResult, entry: Entry, *, is_start_fatal: bool
 ) -> tuple[NodeStatus, list[Change]]:
     order = status.orders.get(result.order) if result.order is not None else None
     what = f"{result.operation} of {result.resource} on {status.name}"
@@ -157,11 +207,12 @@ def _record(
     history = known if known is not None else _new_history(order)
     status = replace(status, last_call_id=max(status.last_call_id, result.call_id))
     if result.kind is ResultKind.UNKNOWN:
+        doubted = frozenset({result.resource}) if entry.rules.unverified_is_probed else frozenset()
         status = replace(
             status,
             histories={**status.histories, result.resource: history},
-            unverified=status.unverified | {result.resource},
-            probed=status.probed - {result.resource},
+            unverified=status.unverified | doubted,
+            probed=status.probed - doubted,
         )
         text = f"the outcome of {what} is unknown: {result.exit_reason}"
         return status, [change(ChangeKind.OUTCOME_UNKNOWN, text, node=status.name, resource=result.resource)]
@@ -203,7 +254,8 @@ def _record_finished(
     histories = {name: item for name, item in status.histories.items() if name != result.resource}
     if not is_nothing_left:
         histories[result.resource] = history
-    is_conclusive = is_probe or result.operation in (ActionName.START, ActionName.STOP)
+    is_arrival = result.operation == ActionName.MIGRATE_FROM and not record.is_failure
+    is_conclusive = is_arrival or is_probe or result.operation in (ActionName.START, ActionName.STOP)
     updated = replace(
         status,
         histories=histories,

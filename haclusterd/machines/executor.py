@@ -5,6 +5,8 @@ The rules it keeps (safety.md §1, §2, §4):
 * It considers orders only after its own process's Join was applied, and only those that name its own incarnation.
 * Just before an activating action begins: the lease is fresh, the order is open and not voided, its deadline has not
   passed. Otherwise it answers "not begun", and never begins it.
+* What an older life of this boot was ordered, and what can make something active, is answered with "unknown" once its
+  agents have ended.
 * One action of a resource at a time, first come, first served. What an earlier incarnation of this boot left running
   blocks its resource until it has ended.
 * When the lease ends it kills what activates, stops everything that may be active here, in the order of the
@@ -17,7 +19,7 @@ It owns no clock and runs nothing: it is told the time and answers with effects.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from haclusterd.cib.activity import possibly_active, possibly_promoted
+from haclusterd.cib.activity import known_promoted, possibly_active
 from haclusterd.cib.commands import RecordResults
 from haclusterd.machines.effects import (
     Condemn,
@@ -34,7 +36,7 @@ from haclusterd.machines.moment import Moment
 from haclusterd.machines.no_quorum import LonePolicy, lone_policy, promotable_resources
 from haclusterd.machines.recurring import Recurring
 from haclusterd.machines.stop_plan import held_by, stop_timeout_ms, stops_before
-from haclusterd.model.activity import may_hold_anything
+from haclusterd.model.activity import may_hold_anything, migrating_to_or_from
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId
@@ -77,7 +79,8 @@ class _Line:
     resource: ResourceId
     queue: list[Order] = field(default_factory=list)
     running: _Running | None = None
-    adopted: set[str] = field(default_factory=set)
+    adopted: dict[str, Instant] = field(default_factory=dict)
+    """Agents of older lives, and when each is killed."""
     recurring: dict[int, Recurring] = field(default_factory=dict)
     is_watched: bool = False
 
@@ -128,6 +131,12 @@ class ExecutorMachine:
         """What was open here at the last look: the same object has not changed."""
         self._taken: set[OrderKey] = set()
         """Orders that were begun or answered: never to be begun again."""
+        self._inherited: dict[OrderKey, Order] = {}
+        """Open orders of an older life of this boot, which this one answers for when their agents have ended."""
+        self._ran_to_its_end: set[str] = set()
+        """Agents of older lives that nobody killed."""
+        self._disowned: set[OrderKey] = set()
+        """Those that this life has answered for."""
         self._is_joined = False
         self._call_id = 0
         self._runs = 0
@@ -174,12 +183,16 @@ class ExecutorMachine:
         """Take over what earlier incarnations of this boot left running."""
         for action in actions:
             if action.is_running and self._rules.adopt_running_agents:
-                self._line(action.resource).adopted.add(action.key)
+                self._line(action.resource).adopted[action.key] = action.deadline
+            elif not action.is_running:
+                self._ran_to_its_end.add(action.key)
 
     def adopted_ended(self, key: str, moment: Moment) -> Sequence[Effect]:
         """One of them has ended."""
         for line in self._lines.values():
-            line.adopted.discard(key)
+            deadline = line.adopted.pop(key, None)
+            if deadline is not None and moment.now < deadline:
+                self._ran_to_its_end.add(key)
         return self._step(moment)
 
     def reincarnated(self, incarnation: Incarnation, moment: Moment) -> Sequence[Effect]:
@@ -187,6 +200,8 @@ class ExecutorMachine:
         effects: list[Effect] = []
         self._incarnation = incarnation
         self._known_orders = None
+        self._inherited.clear()
+        self._disowned.clear()
         self._is_joined = False
         self._stopping = None
         self._has_joined = False
@@ -236,6 +251,8 @@ class ExecutorMachine:
             self._own_stop_ended(line.resource, running.action, result)
         elif not running.is_dropped:
             effects.extend(self._conclude(line, running, result, moment))
+        elif result.status is ExecutionStatus.DONE:
+            self._ran_to_its_end.add(running.key)
         return [*effects, *self._step(moment)]
 
     def service_died(self, resource: ResourceId, moment: Moment) -> Sequence[Effect]:
@@ -291,6 +308,12 @@ class ExecutorMachine:
             for order in dropped:
                 line.queue.remove(order)
                 self._answer_not_begun(order, "no longer wanted", moment)
+        self._disowned &= set(open_orders)
+        self._inherited = {
+            key: order
+            for key, order in open_orders.items()
+            if order.incarnation != self._incarnation and key not in self._disowned
+        } if self._rules.order_names_incarnation else {}
         for key, order in open_orders.items():
             if key in self._taken or key in self._received:
                 continue
@@ -329,6 +352,7 @@ class ExecutorMachine:
         if self._stopping is not None:
             effects.extend(self._continue_alone(moment))
         elif self._is_joined:
+            self._answer_for_older_lives(moment)
             for line in self._lines_to_advance():
                 effects.extend(self._advance(line, moment))
         effects.extend(self._report())
@@ -520,6 +544,20 @@ class ExecutorMachine:
         self._taken.add(order.key)
         self._answer(order, ResultKind.NOT_BEGUN, ExecutionStatus.CANCELLED, reason, moment.wall)
 
+    def _answer_for_older_lives(self, moment: Moment) -> None:
+        """Close what an older life of this boot left open, as soon as no agent works on the resource any more.
+
+        Nobody knows how that went: the resource is probed, and at the other end of a migration too. The status says
+        whether the agent came to its end, or may have been killed in the middle.
+        """
+        ended = [key for key, order in self._inherited.items() if self._line(order.resource).is_free]
+        for key in ended:
+            self._disowned.add(key)
+            is_whole = str(key) in self._ran_to_its_end
+            status = ExecutionStatus.UNKNOWN if is_whole else ExecutionStatus.CANCELLED
+            reason = "the daemon was restarted in the middle of it"
+            self._answer(self._inherited.pop(key), ResultKind.UNKNOWN, status, reason, moment.wall)
+
     def _answer_done(self, order: Order, moment: Moment) -> None:
         self._answer(order, ResultKind.FINISHED, ExecutionStatus.DONE, "", moment.wall)
 
@@ -567,6 +605,8 @@ class ExecutorMachine:
     def _begin_to_act_alone(self, cause: str, moment: Moment) -> list[Effect]:
         effects: list[Effect] = []
         active = self._possibly_active_here()
+        # What is being migrated to this node may arrive when everything here has stopped.
+        self._own_stop_failed |= migrating_to_or_from(self._cib, self._node)
         before = stops_before(self._cib.configuration, active)
         untouched = self._unmanaged_here(active, moment)
         held = held_by(before, untouched)
@@ -612,7 +652,7 @@ class ExecutorMachine:
         self, active: frozenset[ResourceId], before: Mapping[ResourceId, frozenset[ResourceId]]
     ) -> dict[ResourceId, _OwnStop]:
         is_demoting = self._policy is LonePolicy.DEMOTE
-        promotable = promotable_resources(self._cib.configuration) if is_demoting else frozenset()
+        promotable = promotable_resources(self._cib.configuration)
         stops: dict[ResourceId, _OwnStop] = {}
         for resource in sorted(active):
             origin = self._origin(resource)
@@ -620,8 +660,10 @@ class ExecutorMachine:
                 self._own_stop_failed.add(resource)
             elif origin[0].standard != "stonith":
                 timeout_ms = stop_timeout_ms(self._cib.configuration, resource)
-                is_promoted = self._in_force is not None and possibly_promoted(self._in_force, resource)
-                is_kept = ResourceId(resource.partition(":")[0]) in promotable
+                is_promotable = ResourceId(resource.partition(":")[0]) in promotable
+                is_promoted = self._in_force is not None and known_promoted(self._in_force, resource)
+                is_promoted |= is_promotable and self._in_force is not None and resource in self._in_force.unverified
+                is_kept = is_demoting and is_promotable
                 stop = _OwnStop(origin[0], origin[1], timeout_ms, before[resource], is_promoted, is_kept)
                 if is_kept:
                     self._kept[resource] = stop

@@ -27,7 +27,7 @@ from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.history import operation_key
 from haclusterd.model.ids import FenceKey, NodeName, OrderKey, Term
 from haclusterd.model.instants import NEVER, Instant, after
-from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus
+from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
@@ -540,15 +540,16 @@ def _succeeded(cib: Cib, action: GraphAction, key: OrderKey) -> bool:
     if action.resource in status.unverified and action.is_named(ActionName.MONITOR):
         return False
     history = status.histories.get(action.resource)
+    is_found_stopped = action.is_probe and action.resource in status.probed
     if history is None:
-        return action.is_probe and action.resource in status.probed
+        return is_found_stopped and action.target_exit_code is ExitCode.NOT_RUNNING
     if action.is_named(ActionName.CANCEL):
         return operation_key(ActionName.MONITOR, action.interval_ms) not in history.records
     # A reload is recorded as the start that it makes unnecessary.
     name = ActionName.START if action.is_named(ActionName.RELOAD_AGENT) else action.name
     record = history.records.get(operation_key(name, action.interval_ms))
     if record is None or record.order != key:
-        return action.is_probe and action.resource in status.probed
+        return is_found_stopped and action.target_exit_code is ExitCode.NOT_RUNNING
     return not record.is_failure and record.exit_code is action.target_exit_code
 
 

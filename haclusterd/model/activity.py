@@ -4,13 +4,20 @@ One answer for the scheduler, for `apply` and for the executors: where they diff
 refuses.
 """
 
-from haclusterd.model.cluster import NodeState, NodeStatus
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.history import ResourceHistory, ordered_records
-from haclusterd.model.ids import ResourceId
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import Order
+from haclusterd.model.properties import ClusterProperties
 
+_NOT_PROMOTED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING})
+"""What a monitor answers of an instance that is not promoted; one that fails says nothing about the role."""
 _CANNOT_RUN = frozenset({ExitCode.NOT_INSTALLED, ExitCode.ARGUMENTS})
 """What a probe answers where the service is not installed or its configuration is missing (Pacemaker masks both)."""
+
+HOLDING = (NodeState.ONLINE, NodeState.LOST)
+"""States of a node in which something may be active there."""
 
 
 def history_says_active(history: ResourceHistory) -> bool:
@@ -39,15 +46,25 @@ def history_says_promoted(history: ResourceHistory) -> bool:
             return True
         if record.operation in (ActionName.STOP, ActionName.DEMOTE):
             return record.is_failure and record.exit_code is not ExitCode.NOT_RUNNING
-        if record.operation in (ActionName.START, ActionName.MONITOR):
+        if record.operation == ActionName.START:
+            return False
+        if record.operation == ActionName.MONITOR and record.exit_code in _NOT_PROMOTED:
             return False
     return False
 
 
 def possibly_promoted(status: NodeStatus, resource: ResourceId) -> bool:
-    """Tell whether a resource may be promoted on a node."""
-    if status.state not in (NodeState.ONLINE, NodeState.LOST):
+    """Tell whether an instance of a promotable clone may be promoted on a node.
+
+    While it is unverified it may: a promote, or a demote, may have been its last action.
+    """
+    if status.state not in HOLDING:
         return False
+    return resource in status.unverified or known_promoted(status, resource)
+
+
+def known_promoted(status: NodeStatus, resource: ResourceId) -> bool:
+    """Tell whether an order or a record says that a resource may be promoted on a node that is online or lost."""
     if any(order.resource == resource and order.action is ActionName.PROMOTE for order in status.orders.values()):
         return True
     history = status.histories.get(resource)
@@ -56,7 +73,7 @@ def possibly_promoted(status: NodeStatus, resource: ResourceId) -> bool:
 
 def may_hold_anything(status: NodeStatus) -> bool:
     """Tell whether any resource may be active on a node: `possibly_active` is not empty."""
-    if status.state not in (NodeState.ONLINE, NodeState.LOST):
+    if status.state not in HOLDING:
         return False
     return (
         bool(status.unverified)
@@ -67,8 +84,28 @@ def may_hold_anything(status: NodeStatus) -> bool:
 
 def possibly_active(status: NodeStatus) -> frozenset[ResourceId]:
     """Return the resources that may be active on a node."""
-    if status.state not in (NodeState.ONLINE, NodeState.LOST):
+    if status.state not in HOLDING:
         return frozenset()
     ordered = {order.resource for order in status.orders.values() if order.is_activating}
     recorded = {resource for resource, history in status.histories.items() if history_says_active(history)}
     return frozenset(ordered | recorded | status.unverified)
+
+
+def migrations_at(cib: Cib, node: NodeName) -> tuple[Order, ...]:
+    """Return the open orders on other nodes that migrate something to this node, or from it.
+
+    Those of a lost node count until it is fenced; where fencing is disabled, nobody waits for that.
+    """
+    states = HOLDING if ClusterProperties(cib.configuration).boolean("fencing-enabled") else (NodeState.ONLINE,)
+    return tuple(
+        order
+        for _, status in sorted(cib.status.nodes.items())
+        if status.state in states
+        for order in status.orders.values()
+        if order.other_node == node
+    )
+
+
+def migrating_to_or_from(cib: Cib, node: NodeName) -> frozenset[ResourceId]:
+    """Return the resources of these orders."""
+    return frozenset(order.resource for order in migrations_at(cib, node))

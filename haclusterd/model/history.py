@@ -66,6 +66,11 @@ class OperationRecord:
         return self.operation == ActionName.MONITOR and self.interval_ms == 0
 
     @property
+    def is_undecided(self) -> bool:
+        """Whether it stands for an action of which nobody will know how it ended."""
+        return self.status is ExecutionStatus.UNKNOWN
+
+    @property
     def is_failure(self) -> bool:
         """Whether it did not end as its order expected; a probe that finds the resource active has not failed."""
         if self.status in (ExecutionStatus.PENDING, ExecutionStatus.CANCELLED):

@@ -12,6 +12,9 @@ from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCode
 
+_OTHER_END = {ActionName.MIGRATE_TO: "migrate_target", ActionName.MIGRATE_FROM: "migrate_source"}
+"""Which meta-attribute names the other node (Pacemaker Explained, "Migrating Resources")."""
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -48,6 +51,13 @@ class Order:
         """Whether it can make the resource active."""
         return self.action in ACTIVATING
 
+    @property
+    def other_node(self) -> NodeName | None:
+        """Of a live migration: the node at its other end, where the resource may be active as well as on `node`."""
+        name = _OTHER_END.get(self.action)
+        found = self.meta.get(name) if name is not None else None
+        return NodeName(found) if found and found != self.node else None
+
 
 class ResultKind(StrEnum):
     """What a result says about its order."""
@@ -57,7 +67,8 @@ class ResultKind(StrEnum):
     NOT_BEGUN = "not-begun"
     """The action never ran and never will."""
     UNKNOWN = "unknown"
-    """The action may have run, wholly or in part; a probe must find out."""
+    """The action may have run, wholly or in part; a probe must find out. Unless the status is `unknown` as well, its
+    agent may have been killed in the middle."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,12 @@ class SafetyRules:
     """An activating order that has not begun by its deadline after receipt never begins (safety.md §1)."""
     open_orders_possibly_active: bool = True
     """An open order to start, voided or not, counts as active until its terminal record (safety.md §1)."""
+    migration_counts_on_both: bool = True
+    """What is being migrated live, or was and nobody knows how it ended, may be active on both nodes (safety.md §1)."""
+    restart_keeps_orders: bool = True
+    """A daemon's restart ends no order that can make something active; its next life answers for it (safety.md §1)."""
+    unverified_may_be_promoted: bool = True
+    """An instance whose last action may have had any outcome may be promoted until a probe answers (safety.md §1)."""
     one_active_copy: bool = True
     """`apply` refuses a start of what may be active on another node, and a plan that an older order overtakes ends."""
     own_orders_are_known: bool = True
@@ -32,7 +38,7 @@ class SafetyRules:
     refuse_old_term: bool = True
     """`apply` refuses orders of another term than the designated controller's (safety.md §1)."""
     close_orders_of_older_incarnations: bool = True
-    """`Lost` refuses results of, and `Fenced` and `Join` end, orders of older incarnations in the same `apply`."""
+    """Results of older incarnations are refused from the `apply` of `Lost` or `Join` on (safety.md §1)."""
     adopt_running_agents: bool = True
     """A new incarnation of the same boot runs nothing on a resource whose recorded agent still runs (safety.md §1)."""
     echo_send_time: bool = True
@@ -74,7 +80,7 @@ class SafetyRules:
     reboot_clears_history: bool = True
     """A Join with a new boot id clears what the old boot ran (safety.md §6)."""
     unverified_is_probed: bool = True
-    """After a daemon's restart in the same boot everything is probed before any order (safety.md §6)."""
+    """After a daemon's restart in the same boot, or an unknown outcome, a probe comes before any order (§6)."""
     unseen_is_fenced: bool = True
     """A member not seen since the cluster formed is fenced before what may run there starts (safety.md §6)."""
     members_followed_first: bool = True

@@ -278,7 +278,8 @@ class Resource:
         "is_migratable", "is_nesting_allowed", "is_ordered", "is_promotable", "is_reloading",
         "is_remote_connection", "is_removed", "is_removed_launched", "is_replica_container", "is_restarting",
         "is_start_pending", "is_unique", "known_on", "launched", "launcher", "locations", "lock_node",
-        "lock_time", "members_this_with", "members_with_this", "meta", "migration_threshold", "multiple_active",
+        "lock_time", "members_this_with", "members_with_this", "meta", "migrating_at", "migration_threshold",
+        "multiple_active",
         "must_stop_when_failed", "needs", "needs_unfencing", "next_role", "notifies", "number", "operations",
         "optional_stops", "orders_in_flight", "original_role", "parameter_sets", "parameters", "parent",
         "partial_source", "partial_target", "pending_action", "pending_node", "pending_stops", "priority",
@@ -367,6 +368,8 @@ class Resource:
         self.active_nodes: list[Node] = []
         self.known_on: set[NodeName] = set()
         self.unverified_on: set[NodeName] = set()
+        self.migrating_at: set[NodeName] = set()
+        """Nodes to or from which an order on another node migrates it: no answer of theirs is the last word."""
         self.is_blocked = False
         self.is_failed = False
         self.must_stop_when_failed = False

@@ -41,6 +41,8 @@ def order_own_after_probes(probes: Probes, table: ActionTable) -> None:
             assert probe.node is not None
             if probe.node.name in resource.unverified_on:
                 _order_all(probe, resource, table)
+                if top.is_promotable:
+                    _order_promotions(probe, top, table)
 
 
 def _order_all(probe: Action, resource: Resource, table: ActionTable) -> None:
@@ -48,6 +50,13 @@ def _order_all(probe: Action, resource: Resource, table: ActionTable) -> None:
         if task != MONITOR or interval_ms:
             for action in actions:
                 table.relate(probe, action, ORDERED)
+
+
+def _order_promotions(probe: Action, clone: Resource, table: ActionTable) -> None:
+    """Promote no instance before it is known whether an unverified one is promoted."""
+    for leaf in clone.leaves():
+        for promote in leaf.actions.get((PROMOTE, 0), ()):
+            table.relate(probe, promote, ORDERED)
 
 
 def order_others_after_probes(probes: Probes, templates: Iterable[Template], table: ActionTable) -> None:

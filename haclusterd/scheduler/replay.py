@@ -88,7 +88,7 @@ class Replay:
             if record.status is ExecutionStatus.PENDING:
                 if not self._is_forgotten(record):
                     self._pending(record)
-            elif record.status is ExecutionStatus.UNKNOWN:
+            elif record.is_undecided:
                 self._undecided(record)
             else:
                 self._judge(record)
@@ -97,6 +97,10 @@ class Replay:
         """The outcome is not known: an activating operation may have succeeded, another may have had no effect."""
         if record.operation in _ACTIVE_AFTER and record.operation != ActionName.STOP:
             self.role = max(self.role, Role.STARTED, key=lambda role: role.value)
+        if record.operation == ActionName.MIGRATE_FROM:
+            # Whatever a probe finds here may be a part that never became whole.
+            self.on_fail = max(self.on_fail, OnFail.RESTART)
+            self.failed_words = f"broken-off migration to {self._node.name}{_reason(record)}"
 
     def _pending(self, record: OperationRecord) -> None:
         """An operation has begun and not ended, unless the newest failure is its end."""

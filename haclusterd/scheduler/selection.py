@@ -17,6 +17,7 @@ from haclusterd.scheduler.entities import (
     LRM_DELETE,
     MIGRATE_TO,
     MONITOR,
+    PROMOTE,
     START,
     STOP,
     Action,
@@ -184,16 +185,29 @@ def _is_input(first: Action, then: Action, flags: int) -> bool:
 
 
 def _is_in_flight(action: Action, being_fenced: set[NodeName]) -> bool:
-    """Tell whether it is ordered already, or its resource is busy with another order."""
+    """Tell whether it is ordered already, or its resource is busy with another order.
+
+    What a migration may still bring, or bring back, to a node is asked for there when the migration has ended.
+    """
     if action.is_fence:
         return action.node is not None and action.node.name in being_fenced
     resource = action.resource
-    if action.is_pseudo or resource is None or not resource.orders_in_flight:
+    if action.is_pseudo or resource is None or action.node is None:
         return False
-    assert action.node is not None
+    if action.is_probe and action.node.name in resource.migrating_at:
+        return True
+    if action.task == PROMOTE and _is_promoting(resource.top):
+        return True
+    if not resource.orders_in_flight:
+        return False
     if (action.node.name, action.task, action.interval_ms) in resource.orders_in_flight:
         return True
     return not action.is_probe and _is_busy(resource)
+
+
+def _is_promoting(clone: Resource) -> bool:
+    """Tell whether an instance is being promoted: until that has ended, nobody knows how many are."""
+    return any(task == PROMOTE for leaf in clone.leaves() for _, task, _ in leaf.orders_in_flight)
 
 
 def _is_busy(resource: Resource) -> bool:

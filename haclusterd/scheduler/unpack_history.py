@@ -7,7 +7,7 @@ node whatever cannot be excluded counts as active (safety.md §1, §6).
 
 from collections.abc import Sequence
 
-from haclusterd.model.activity import possibly_active
+from haclusterd.model.activity import migrating_to_or_from, possibly_active
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
@@ -59,6 +59,7 @@ class _Unpacker:
         self._states = FoundStates(settings, limits)
         self._taken: set[NodeName] = set()
         self._doubts: dict[NodeName, frozenset[ResourceId]] = {}
+        self._migrating: dict[NodeName, frozenset[ResourceId]] = {}
         self._power = fencing_power(settings, {node.name: node for node in inventory.nodes if not node.is_remote})
 
     def run(self) -> None:
@@ -113,6 +114,7 @@ class _Unpacker:
             self._link_launched(node)
             return
         orders: dict[ResourceId, list[Order]] = {}
+        self._migrating[node.name] = migrating_to_or_from(self._cib, node.name)
         for order in sorted(status.orders.values(), key=lambda order: order.key):
             orders.setdefault(order.resource, []).append(order)
         for identifier in sorted({*status.histories, *orders, *status.unverified}):
@@ -157,6 +159,7 @@ class _Unpacker:
         saved, resource.original_role = resource.original_role, Role.UNKNOWN
         replay, records = self._replay(resource, node, history)
         _take_orders(resource, node, orders, replay)
+        self._stop_half_migrated(resource, node, orders)
         self._take_doubts(resource, name, node, replay)
         if node.is_online:
             _register_recurring(resource, node, records)
@@ -207,6 +210,13 @@ class _Unpacker:
             resource.lock_node = node
             resource.lock_time = history.locked_at
 
+    def _stop_half_migrated(self, resource: Resource, node: Node, orders: Sequence[Order]) -> None:
+        """What a lost node was migrating has to be stopped on the target (Pacemaker's rule for a pending migration)."""
+        for order in orders:
+            target = order.other_node
+            if order.action is ActionName.MIGRATE_TO and node.is_unclean and target in self._inventory.nodes_by_name:
+                resource.required_stops.add(target)
+
     def _take_doubts(self, resource: Resource, name: ResourceId, node: Node, replay: Replay) -> None:
         """What is unverified is asked for again; on a lost node, where nobody can ask, every doubt counts as active."""
         if self._is_compatible:
@@ -214,6 +224,8 @@ class _Unpacker:
         if node.is_online:
             if name in node.status.unverified:
                 resource.unverified_on.add(node.name)
+            if name in self._migrating[node.name]:
+                resource.migrating_at.add(node.name)
             return
         doubts = self._doubts.get(node.name)
         if doubts is None:

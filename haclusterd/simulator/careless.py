@@ -24,6 +24,10 @@ def _seen(rules: SafetyRules, status: NodeStatus) -> NodeStatus:
     )
     if is_taken_for_dead:
         return NodeStatus(status.name, NodeState.FENCED, status.incarnation)
+    if not rules.migration_counts_on_both:
+        status = replace(status, orders={key: replace(order, meta={}) for key, order in status.orders.items()})
+    if not rules.unverified_may_be_promoted:
+        status = replace(status, unverified=frozenset())
     if not rules.open_orders_possibly_active:
         orders = {key: order for key, order in status.orders.items() if not order.is_activating}
         return replace(status, orders=orders)

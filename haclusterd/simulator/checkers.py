@@ -460,7 +460,10 @@ class DisprovedFencingIsRepeated(Checker):
 
 
 class RebootsClear(Checker):
-    """Nothing of an older boot is believed after a Join with a new boot id (safety.md §6)."""
+    """Nothing of an older boot is believed after a Join with a new boot id (safety.md §6).
+
+    What is being migrated to the node, or from it, by an order on another one, is known by its name alone.
+    """
 
     def first_accepted(self, accepted: Accepted) -> None:
         """See `Checker`."""
@@ -469,7 +472,8 @@ class RebootsClear(Checker):
             return
         old, new = accepted.before.status.nodes[command.node], accepted.after.status.nodes[command.node]
         is_reboot = old.incarnation is None or old.incarnation.boot_id != command.incarnation.boot_id
-        if is_reboot and (new.histories or new.attributes or new.orders or new.probed):
+        is_anything_recorded = any(history.records for history in new.histories.values())
+        if is_reboot and (is_anything_recorded or new.attributes or new.orders or new.probed):
             self.object_to(f"{command.node} has rebooted, but its status of the older boot is kept")
 
 

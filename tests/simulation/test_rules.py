@@ -7,6 +7,7 @@ import pytest
 
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.checkers import Violation
+from tests.simulation import copies_scenarios as copies
 from tests.simulation import edge_scenarios as edges
 from tests.simulation import filter_scenarios as filters
 from tests.simulation import member_scenarios as members
@@ -43,6 +44,9 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
         scenarios.dc_changes_with_agent_in_flight,
         frozenset({"NeverTwoActive"}),
     ),
+    (("migration_counts_on_both",), copies.source_dies_after_the_hand_over, frozenset({"NeverTwoActive"})),
+    (("restart_keeps_orders",), copies.migration_outlives_its_daemon, frozenset({"NeverTwoActive"})),
+    (("unverified_may_be_promoted",), copies.promotion_outlives_its_daemon, frozenset({"NeverTwoActive"})),
     (
         ("one_active_copy", "own_orders_are_known"),
         scenarios.order_of_an_aborted_plan,

@@ -87,7 +87,7 @@ def test_nothing_is_begun_once_it_is_lost(node: Node) -> None:
 @pytest.mark.parametrize("action", sorted(ACTIVATING))
 def test_what_activates_is_not_begun_without_a_lease(node: Node, action: ActionName) -> None:
     node.executor.retimed(GRACE_MS)
-    node.cluster.issue(order("a", action))
+    node.cluster.issue(replace(order("a", action), meta={"migrate_source": "n2", "migrate_target": "n1"}))
     node.has_lease = False
     node.now = GRACE_MS - 1
     node.see()

@@ -17,8 +17,10 @@ from tests.unit.machines.executing import GRACE_MS, Node, start
 from tests.unit.machines.situations import (
     DB,
     N2,
+    N3,
     WEB,
     Cluster,
+    commands_of,
     life,
     moment,
     order,
@@ -198,7 +200,7 @@ def test_a_new_life_takes_orders_again(node: Node) -> None:
     assert node.begun()[-1] == ("db", "start")
 
 
-def test_an_agent_of_the_old_life_blocks_its_resource_and_is_not_told_of(node: Node) -> None:
+def test_an_agent_of_the_old_life_blocks_its_resource_and_its_order_ends_with_it(node: Node) -> None:
     node.cluster.issue(order("a"))
     node.see()
     node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
@@ -206,8 +208,9 @@ def test_an_agent_of_the_old_life_blocks_its_resource_and_is_not_told_of(node: N
     node.cluster.issue(order("b", incarnation=life(N2, token=2)))
     node.see()
     assert node.begun() == [("db", "start")]
-    node.finish("a")
     assert node.told == []
+    node.finish("a")
+    assert node.answers() == [("a", ResultKind.UNKNOWN)]
     assert node.begun() == [("db", "start"), ("db", "start")]
 
 
@@ -291,3 +294,52 @@ def test_an_adopted_agent_of_a_resource_that_the_cib_does_not_know_leaves_the_no
     node.lose_lease()
     node.perform(node.executor.adopted_ended("old", node.moment()))
     assert not node.is_empty()
+
+
+def test_a_node_to_which_something_migrates_is_not_empty_when_it_has_stopped_everything(node: Node) -> None:
+    sending = replace(order("to", ActionName.MIGRATE_TO, node=N3), meta={"migrate_source": N3, "migrate_target": N2})
+    node.cluster.issue(sending)
+    node.see()
+    node.lose_lease()
+    assert node.begun() == [("db", "stop")]
+    node.finish(node.calls[-1].key)
+    assert not node.is_empty()
+
+
+@pytest.mark.parametrize(
+    ("ends_after_ms", "status"), [(999, ExecutionStatus.UNKNOWN), (1000, ExecutionStatus.CANCELLED)]
+)
+def test_a_new_life_answers_for_the_old_one_once_its_agent_has_ended(ends_after_ms: int, status: str) -> None:
+    """And says whether that agent came to its end, or was killed at its deadline."""
+    cluster = Cluster()
+    cluster.issue(order("a"))
+    cluster.must(commands.Join(N2, life(N2, token=2)))
+    node = Node(cluster)
+    deadline = Instant(node.now + 1000)
+    node.executor.adopted([AdoptedAction("a", DB, "start", deadline, is_running=True)])
+    node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
+    node.see()
+    assert node.answers() == []
+    node.now += ends_after_ms
+    node.perform(node.executor.adopted_ended("a", node.moment()))
+    node.see()
+    assert node.answers() == [("a", ResultKind.UNKNOWN)]
+    assert node.told[0].status == status
+    assert not cluster.status(N2).orders
+
+
+def test_each_life_answers_again_for_what_is_still_open() -> None:
+    cluster = Cluster()
+    cluster.issue(order("a"))
+    cluster.must(commands.Join(N2, life(N2, token=2)))
+    node = Node(cluster)
+    node.executor.reincarnated(life(N2, token=2), node.moment())
+    lost = node.executor.cib_changed(cluster.cib, node.moment())
+    assert commands_of(lost), "its answer never reaches the log"
+    node.perform(node.executor.reincarnated(life(N2, token=3), node.moment()))
+    cluster.must(commands.Join(N2, life(N2, token=3)))
+    node.see()
+    assert node.answers() == [("a", ResultKind.UNKNOWN)]
+    node.see()
+    assert not cluster.status(N2).orders
+    assert node.begun() == []

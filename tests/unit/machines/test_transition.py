@@ -214,6 +214,15 @@ def test_a_probe_that_finds_nothing_lets_the_start_go_on() -> None:
     assert walk.issued == ["db_monitor on n2", "db_start on n3"]
 
 
+def test_a_probe_that_no_longer_finds_what_was_recorded_ends_the_walk() -> None:
+    asking = replace(act(1, ActionName.MONITOR, is_probe=True), target_exit_code=ExitCode.OK)
+    walk = Walk(asking, act(2, ActionName.MIGRATE_TO, after=[1]))
+    walk.step()
+    walk.answer(exit_code=ExitCode.NOT_RUNNING)
+    assert walk.machine.state is TransitionState.ABORTED
+    assert walk.issued == ["db_monitor on n2"]
+
+
 def test_a_change_of_the_world_ends_the_walk_and_voids_what_may_not_have_begun() -> None:
     walk = Walk(act(1, ActionName.START), act(2, ActionName.STOP, WEB))
     walk.step()

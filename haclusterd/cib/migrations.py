@@ -1,0 +1,66 @@
+"""What the orders of a live migration say about the node at the other end (safety.md §1, "Live migration").
+
+The order of a migration is open on one node, and the resource may be active on two. So the other node is `unverified`
+from the moment in which the order is committed. The doubt is its own: it stays when the order ends, and when the node
+that had it is fenced, restarts or is removed. No probe takes it away while the order is open, because the resource may
+arrive after the answer.
+"""
+
+from dataclasses import replace
+
+from haclusterd.cib.verdict import Entry, with_node
+from haclusterd.model.activity import HOLDING
+from haclusterd.model.cluster import Cib, NodeStatus
+from haclusterd.model.history import OperationRecord, ResourceHistory, operation_key
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import Order
+
+
+def with_doubt(status: NodeStatus, order: Order) -> NodeStatus:
+    """Return a node's status in which the resource of a migration, ordered on another node, may be active."""
+    known = status.histories.get(order.resource)
+    history = known or ResourceHistory(order.resource, order.agent, parameters=order.parameters)
+    return replace(
+        status,
+        histories={**status.histories, order.resource: history},
+        probed=status.probed - {order.resource},
+        unverified=status.unverified | {order.resource},
+    )
+
+
+def with_undecided(cib: Cib, order: Order, reason: str, at: WallTime) -> Cib:
+    """Return the CIB after a `migrate_to` that was cut off in the middle, by whatever killed its agent.
+
+    What a probe finds on the target then may be a part that never became whole: it has to be stopped, as after a
+    `migrate_from` that failed (Pacemaker Explained, "Migrating Resources").
+    """
+    target = cib.status.nodes.get(order.other_node) if order.other_node is not None else None
+    if order.action is not ActionName.MIGRATE_TO or target is None or target.state not in HOLDING:
+        return cib
+    doubted = with_doubt(target, order)
+    history = doubted.histories[order.resource]
+    record = OperationRecord(
+        operation=ActionName.MIGRATE_FROM,
+        interval_ms=0,
+        call_id=doubted.last_call_id,
+        exit_code=ExitCode.UNKNOWN,
+        status=ExecutionStatus.UNKNOWN,
+        target_exit_code=ExitCode.OK,
+        run_at=at,
+        changed_at=at,
+        exit_reason=reason,
+        migrate_source=order.node,
+        migrate_target=target.name,
+    )
+    records = {**history.records, operation_key(ActionName.MIGRATE_FROM, 0): record}
+    histories = {**doubted.histories, order.resource: replace(history, records=records)}
+    return with_node(cib, replace(doubted, histories=histories))
+
+
+def without_orders_of(cib: Cib, dead: NodeStatus, reason: str, entry: Entry) -> Cib:
+    """Return the CIB after the open orders of a life that has ended were dropped: its migrations are undecided."""
+    if entry.rules.migration_counts_on_both:
+        for order in dead.orders.values():
+            cib = with_undecided(cib, order, reason, entry.at)
+    return cib

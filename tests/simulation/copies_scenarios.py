@@ -1,0 +1,116 @@
+"""Live migrations and promotions whose end nobody learns (docs/design/safety.md §1): no second copy comes of it."""
+
+from collections.abc import Callable
+
+from haclusterd.cib.commands import RequestLeader
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ocf import ActionName
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.simulator import configurations
+from haclusterd.simulator.agents import Fate
+from haclusterd.simulator.scenario import Cluster
+from haclusterd.simulator.truth import promoted
+
+SOURCE, TARGET, THIRD = NodeName("n1"), NodeName("n2"), NodeName("n3")
+VM, PG = ResourceId("vm"), ResourceId("pg")
+SETTLED_MS = 60_000
+MIGRATION = Fate(duration_ms=2000, effect_at_percent=60)
+DEMOTION = Fate(duration_ms=1500)
+PROMOTION = Fate(duration_ms=2500, effect_at_percent=60)
+
+
+def is_ordered(cluster: Cluster, node: str, resource: ResourceId, action: ActionName) -> bool:
+    """Tell whether an order is open."""
+    orders = cluster.cib.status.nodes[NodeName(node)].orders.values()
+    return any(order.resource == resource and order.action is action for order in orders)
+
+
+def make_dc(cluster: Cluster, node: NodeName) -> None:
+    """Let a node be the DC."""
+    if cluster.dc() != node:
+        cluster.administer(RequestLeader(node, "scenario"))
+        cluster.until(lambda: cluster.dc() == node, 10_000, f"{node} is DC")
+        cluster.until_settled(SETTLED_MS, "settled under another DC")
+
+
+def migrating(rules: SafetyRules = ALL_RULES, *, fate: Fate = MIGRATION) -> Cluster:
+    """Return a cluster in which a service is on its way from n1 to n2; n3 is DC."""
+    cluster = Cluster(1, rules=rules).form()
+    cluster.configure([configurations.migratable(), configurations.prefers(VM, SOURCE)])
+    cluster.until_settled(SETTLED_MS, "the service settled")
+    make_dc(cluster, THIRD)
+    cluster.fates.write(VM, "migrate_to", fate, times=1)
+    cluster.fates.write(VM, "migrate_from", Fate(duration_ms=1000), times=1)
+    cluster.fates.write(VM, "stop", Fate(duration_ms=600), node=SOURCE, times=1)
+    cluster.edit([configurations.prefers(VM, TARGET, 300)])
+    cluster.until(lambda: is_ordered(cluster, SOURCE, VM, ActionName.MIGRATE_TO), 5000, "migrate_to ordered")
+    return cluster
+
+
+def source_dies_after_the_hand_over(rules: SafetyRules) -> None:
+    """A live migration has moved vm from n1 to n2 when n1 dies, and nobody has recorded that; vm is wanted on n3."""
+    cluster = migrating(rules)
+    cluster.until(lambda: cluster.truth.active_nodes(VM) == (TARGET,), 5000, "vm moved")
+    cluster.power_off(SOURCE)
+    cluster.edit([configurations.prefers(VM, THIRD, 600)])
+    cluster.until(lambda: cluster.runs_once(VM) and cluster.node_of(VM) == THIRD, 40_000, "vm on n3")
+    cluster.until_settled(SETTLED_MS, "settled")
+
+
+def migration_outlives_its_daemon(rules: SafetyRules) -> None:
+    """n1's daemon is killed in mid-migration; its next life joins, and n2 is asked, before vm has moved there."""
+    cluster = migrating(rules, fate=Fate(duration_ms=4000, effect_at_percent=90))
+    cluster.run_for(200)
+    cluster.kill_brain(SOURCE)
+    cluster.edit([configurations.prefers(VM, THIRD, 600)])
+    cluster.until_settled(SETTLED_MS, "settled")
+    assert cluster.node_of(VM) == THIRD
+
+
+def promoting(rules: SafetyRules = ALL_RULES, *, is_notified: bool = False, demotion: Fate = DEMOTION) -> Cluster:
+    """Return a cluster in which n2's instance is being demoted, so that n1's can be promoted; n3 is DC."""
+    cluster = Cluster(1, rules=rules).form()
+    cluster.configure(configurations.promotable(list(cluster.names), is_notified=is_notified))
+    cluster.configure([configurations.promotion_score(TARGET, 100)])
+    cluster.until_settled(SETTLED_MS, "the clone settled")
+    make_dc(cluster, THIRD)
+    assert cluster.truth.active_nodes(promoted(PG)) == (TARGET,)
+    cluster.fates.write(PG, "promote", PROMOTION, node=SOURCE, times=1)
+    cluster.fates.write(PG, "demote", demotion, node=TARGET, times=1)
+    cluster.edit([configurations.promotion_score(SOURCE, 1000)])
+    cluster.until(lambda: is_ordered(cluster, TARGET, PG, ActionName.DEMOTE), 5000, "demote ordered")
+    return cluster
+
+
+def promotion_outlives_its_daemon(rules: SafetyRules) -> None:
+    """n1's daemon is killed while an agent promotes pg there; n2 is to be promoted by the time that this has ended."""
+    cluster = promoting(rules)
+    cluster.until(lambda: is_ordered(cluster, SOURCE, PG, ActionName.PROMOTE), 10_000, "promote ordered")
+    cluster.run_for(300)
+    cluster.kill_brain(SOURCE)
+    cluster.edit([configurations.promotion_score(SOURCE, 1)])
+    cluster.until_settled(SETTLED_MS, "settled")
+    assert cluster.truth.active_nodes(promoted(PG)) == (TARGET,)
+
+
+Condition = Callable[[Cluster], bool]
+MIGRATION_PHASES: dict[str, Condition] = {
+    "sending": lambda cluster: any(
+        call.action == "migrate_to" for call in cluster.agents_at_work(SOURCE, VM)
+    ),
+    "moved": lambda cluster: cluster.truth.active_nodes(VM) == (TARGET,),
+    "receiving": lambda cluster: is_ordered(cluster, TARGET, VM, ActionName.MIGRATE_FROM),
+    "stopping": lambda cluster: is_ordered(cluster, SOURCE, VM, ActionName.STOP),
+}
+PROMOTION_PHASES: dict[str, Condition] = {
+    "demoting": lambda cluster: is_ordered(cluster, TARGET, PG, ActionName.DEMOTE),
+    "demoted": lambda cluster: not cluster.truth.active_nodes(promoted(PG)),
+    "promoting": lambda cluster: any(call.action == "promote" for call in cluster.agents_at_work(SOURCE, PG)),
+    "promoted": lambda cluster: cluster.truth.active_nodes(promoted(PG)) == (SOURCE,),
+}
+FAULTS: dict[str, Callable[[Cluster, NodeName], None]] = {
+    "power": lambda cluster, node: cluster.power_off(node),
+    "daemon": lambda cluster, node: cluster.kill_brain(node),
+    "cut": lambda cluster, node: cluster.isolate(node),
+    "hang": lambda cluster, node: cluster.pause_brain(node),
+}

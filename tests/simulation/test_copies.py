@@ -1,0 +1,161 @@
+"""Live migration and promotion with a node that fails in each phase: one copy at any instant, and it comes back."""
+
+import pytest
+
+from haclusterd.cib.commands import CleanUp, Delete
+from haclusterd.model.ids import NodeName
+from haclusterd.model.ocf import ActionName
+from haclusterd.simulator import configurations
+from haclusterd.simulator.agents import Fate
+from haclusterd.simulator.fence_devices import Mood
+from haclusterd.simulator.truth import promoted
+from tests.simulation.copies_scenarios import (
+    FAULTS,
+    MIGRATION,
+    MIGRATION_PHASES,
+    PG,
+    PROMOTION_PHASES,
+    SETTLED_MS,
+    SOURCE,
+    TARGET,
+    THIRD,
+    VM,
+    is_ordered,
+    migrating,
+    promoting,
+)
+
+VICTIMS = {"source": SOURCE, "target": TARGET, "dc": THIRD}
+BACK_MS = 25_000
+"""Detection, fencing, what is left of an agent's run, probes, a stop and a start."""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("victim", VICTIMS)
+@pytest.mark.parametrize("phase", MIGRATION_PHASES)
+def test_a_service_in_migration_is_never_active_twice_and_comes_back(phase: str, victim: str, fault: str) -> None:
+    cluster = migrating()
+    cluster.until(lambda: MIGRATION_PHASES[phase](cluster), 10_000, phase)
+    FAULTS[fault](cluster, VICTIMS[victim])
+    cluster.edit([configurations.prefers(VM, THIRD, 600)])
+    cluster.run_for(100)
+    cluster.until(lambda: cluster.runs_once(VM) and not cluster.has_open_orders(), BACK_MS, "the service is back")
+    cluster.heal()
+    cluster.until_settled(SETTLED_MS, "settled")
+
+
+@pytest.mark.parametrize("is_seen", [False, True])
+@pytest.mark.parametrize("victim", ["source", "target"])
+def test_what_had_arrived_before_a_node_died_is_not_taken_for_the_service(victim: str, is_seen: bool) -> None:
+    cluster = migrating(fate=Fate(duration_ms=2000, effect_at_percent=80, is_arrival_seen=is_seen))
+    cluster.run_for(700)
+    cluster.power_off(VICTIMS[victim])
+    cluster.until(lambda: cluster.runs_once(VM) and not cluster.has_open_orders(), BACK_MS, "the service is back")
+    cluster.heal()
+    cluster.until_settled(SETTLED_MS, "settled")
+
+
+def test_a_daemon_s_restart_does_not_restart_what_has_moved_meanwhile() -> None:
+    cluster = migrating()
+    cluster.run_for(300)
+    ended: list[object] = []
+    cluster.kill_brain(SOURCE)
+    cluster.until(lambda: cluster.truth.active_nodes(VM) == (TARGET,), 5000, "vm moved")
+    cluster.truth.when_service_ends.append(ended.append)
+    cluster.until_settled(SETTLED_MS, "settled")
+    assert cluster.node_of(VM) == TARGET
+    assert not ended
+
+
+def test_a_dead_switch_holds_both_ends_of_a_migration_until_it_works() -> None:
+    cluster = migrating()
+    cluster.switch.set(SOURCE, Mood.DEAD)
+    cluster.until(lambda: cluster.truth.active_nodes(VM) == (TARGET,), 5000, "vm moved")
+    cluster.power_off(SOURCE)
+    cluster.edit([configurations.prefers(VM, THIRD, 600)])
+    cluster.run_for(20_000)
+    assert cluster.truth.holders(VM) == (TARGET,)
+    cluster.switch.mend()
+    cluster.until(lambda: cluster.runs_once(VM) and cluster.node_of(VM) == THIRD, 60_000, "vm on n3")
+
+
+def test_a_migration_that_never_began_leaves_nothing_held() -> None:
+    cluster = migrating(fate=MIGRATION)
+    cluster.until_settled(SETTLED_MS, "settled")
+    cluster.fates.write(VM, "monitor", Fate(duration_ms=1500), node=TARGET, times=1)
+    cluster.run_for(1100)
+    cluster.edit([configurations.prefers(VM, THIRD, 600)])
+    cluster.until(lambda: is_ordered(cluster, TARGET, VM, ActionName.MIGRATE_TO), 5000, "migrate_to ordered")
+    cluster.edit([configurations.prefers(VM, TARGET, 900)])
+    cluster.until_settled(SETTLED_MS, "settled")
+    assert cluster.node_of(VM) == TARGET
+
+
+@pytest.mark.parametrize("is_reprobe", [False, True])
+@pytest.mark.parametrize("phase", MIGRATION_PHASES)
+def test_a_clean_up_in_mid_migration_forgets_neither_end(phase: str, is_reprobe: bool) -> None:
+    cluster = migrating()
+    cluster.until(lambda: MIGRATION_PHASES[phase](cluster), 10_000, phase)
+    cluster.administer(CleanUp(VM, None, reprobe=is_reprobe))
+    cluster.edit([configurations.prefers(VM, THIRD, 600)])
+    cluster.run_for(50)
+    cluster.power_off(SOURCE)
+    cluster.until(lambda: cluster.runs_once(VM) and not cluster.has_open_orders(), BACK_MS, "the service is back")
+    cluster.heal()
+    cluster.until_settled(SETTLED_MS, "settled")
+
+
+@pytest.mark.parametrize("fault", ["power", "daemon"])
+@pytest.mark.parametrize("phase", MIGRATION_PHASES)
+def test_what_is_removed_in_mid_migration_is_stopped_wherever_it_is(phase: str, fault: str) -> None:
+    cluster = migrating()
+    cluster.until(lambda: MIGRATION_PHASES[phase](cluster), 10_000, phase)
+    names = [f"{VM}-on-{node}" for node in (SOURCE, TARGET)]
+    cluster.edit([*(Delete("constraint", name) for name in names), Delete("resource", VM)])
+    cluster.run_for(50)
+    FAULTS[fault](cluster, SOURCE)
+    cluster.run_for(BACK_MS)
+    cluster.heal()
+    cluster.until_settled(SETTLED_MS, "settled")
+    assert not cluster.truth.holders(VM)
+
+
+@pytest.mark.parametrize("fault", ["power", "daemon"])
+@pytest.mark.parametrize("phase", MIGRATION_PHASES)
+def test_maintenance_in_mid_migration_makes_no_second_copy_afterwards(phase: str, fault: str) -> None:
+    cluster = migrating()
+    cluster.until(lambda: MIGRATION_PHASES[phase](cluster), 10_000, phase)
+    meta = {"allow-migrate": "true", "maintenance": "true"}
+    cluster.configure([configurations.primitive(VM, meta=meta), configurations.prefers(VM, THIRD, 600)])
+    FAULTS[fault](cluster, SOURCE)
+    cluster.run_for(8000)
+    cluster.heal()
+    cluster.configure([configurations.migratable()])
+    cluster.until_settled(SETTLED_MS, "settled")
+    assert cluster.runs_once(VM)
+
+
+@pytest.mark.parametrize("is_notified", [False, True])
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("victim", VICTIMS)
+@pytest.mark.parametrize("phase", PROMOTION_PHASES)
+def test_no_second_instance_is_promoted_and_one_is_again(
+    phase: str, victim: str, fault: str, is_notified: bool
+) -> None:
+    cluster = promoting(is_notified=is_notified)
+    cluster.until(lambda: PROMOTION_PHASES[phase](cluster), 10_000, phase)
+    FAULTS[fault](cluster, VICTIMS[victim])
+    cluster.edit([configurations.promotion_score(SOURCE, 1)])
+    cluster.run_for(100)
+    cluster.until(lambda: cluster.runs_once(promoted(PG)) and not cluster.has_open_orders(), BACK_MS, "one promoted")
+    cluster.heal()
+    cluster.until_settled(SETTLED_MS, "settled")
+
+
+@pytest.mark.parametrize("code", [None, 1])
+def test_a_demote_that_outlives_its_daemon_is_waited_for(code: int | None) -> None:
+    cluster = promoting(demotion=Fate(duration_ms=3000, exit_code=code, effect_at_percent=95))
+    cluster.run_for(300)
+    cluster.kill_brain(TARGET)
+    cluster.until_settled(SETTLED_MS, "settled")
+    assert cluster.truth.active_nodes(promoted(PG)) == (NodeName("n1"),)

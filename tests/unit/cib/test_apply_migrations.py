@@ -1,0 +1,256 @@
+"""An open migration counts on both its nodes, whatever becomes of either (safety.md §1, "Live migration")."""
+
+from dataclasses import replace
+
+import pytest
+
+from haclusterd.cib import commands
+from haclusterd.cib.activity import possibly_active
+from haclusterd.cib.changes import RefusalCode
+from haclusterd.model.activity import migrating_to_or_from, possibly_promoted
+from haclusterd.model.cluster import Member
+from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.history import OperationRecord
+from haclusterd.model.ids import NodeName
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import OperationResult, Order, ResultKind
+from tests.unit.cib.test_apply import DB, N1, N2, N3, Log, issue, life, lose, order, record, result, started
+
+MOVE = {"migrate_source": "n2", "migrate_target": "n3"}
+
+
+@pytest.fixture
+def log() -> Log:
+    """db runs on n2; n1 is DC."""
+    made = Log()
+    members = tuple(Member(name, (("127.0.0.1", 7000),)) for name in (N1, N2, N3))
+    made.must(commands.FormCluster("uuid", "test", members))
+    made.must(commands.DcElected(N1, life("n1"), made.term))
+    for name in (N1, N2, N3):
+        made.must(commands.Join(name, life(name)))
+    started(made)
+    return made
+
+
+def send(key: str = "to", node: NodeName = N2, target: str = "n3") -> Order:
+    return replace(order(key, node, ActionName.MIGRATE_TO), meta={"migrate_source": node, "migrate_target": target})
+
+
+def receive(key: str = "from") -> Order:
+    return replace(order(key, N3, ActionName.MIGRATE_FROM), meta=MOVE)
+
+
+def sent(exit_code: ExitCode = ExitCode.OK, kind: ResultKind = ResultKind.FINISHED) -> commands.RecordResults:
+    return record(result("to", "migrate_to", exit_code, call_id=2, kind=kind))
+
+
+def probed(log: Log, node: NodeName, exit_code: ExitCode, key: str = "probe", token: int = 1) -> None:
+    looking = replace(
+        order(key, node, ActionName.MONITOR, incarnation=life(node, token=token), target=ExitCode.NOT_RUNNING),
+        is_probe=True,
+    )
+    log.must(issue(looking))
+    answer = result(key, "monitor", exit_code, target=ExitCode.NOT_RUNNING, call_id=50)
+    log.must(commands.RecordResults(node, life(node, token=token), (answer,)))
+
+
+def is_doubted(log: Log, node: NodeName = N3) -> bool:
+    status = log.cib.status.nodes[node]
+    return DB in status.unverified and DB in possibly_active(status) and DB not in status.probed
+
+
+def refuses_start(log: Log, node: NodeName = N1) -> bool:
+    applied = log.put(issue(order(f"start-{log.index}", node)))
+    return applied.refusal is not None and applied.refusal.code is RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE
+
+
+def test_the_target_is_in_doubt_from_the_commit_until_a_probe_after_the_end(log: Log) -> None:
+    probed(log, N3, ExitCode.NOT_RUNNING, "before")
+    log.must(issue(send()))
+    assert is_doubted(log)
+    probed(log, N3, ExitCode.NOT_RUNNING, "meanwhile")
+    assert is_doubted(log), "it may arrive after this answer"
+    log.must(sent())
+    assert is_doubted(log)
+    probed(log, N3, ExitCode.NOT_RUNNING, "afterwards")
+    assert not is_doubted(log)
+
+
+def test_a_migrate_from_that_succeeds_settles_the_target(log: Log) -> None:
+    log.must(issue(send()))
+    log.must(sent())
+    log.must(issue(receive()))
+    assert is_doubted(log, N2), "it may go back"
+    log.must(record(result("from", "migrate_from", call_id=3), N3))
+    assert not is_doubted(log)
+    assert possibly_active(log.cib.status.nodes[N3]) == {DB}
+    log.must(issue(order("stop", N2, ActionName.STOP)))
+    log.must(record(result("stop", "stop", call_id=4)))
+    assert possibly_active(log.cib.status.nodes[N2]) == frozenset()
+
+
+def test_a_migrate_from_that_fails_settles_nothing(log: Log) -> None:
+    log.must(issue(send()))
+    log.must(sent())
+    log.must(issue(receive()))
+    log.must(record(result("from", "migrate_from", ExitCode.ERROR, call_id=3), N3))
+    assert is_doubted(log)
+    assert is_doubted(log, N2)
+
+
+@pytest.mark.parametrize("phase", ["open", "sent", "not begun", "failed"])
+@pytest.mark.parametrize("end", ["fenced", "rebooted", "restarted"])
+def test_nothing_starts_elsewhere_when_the_source_is_gone(log: Log, phase: str, end: str) -> None:
+    probed(log, N3, ExitCode.NOT_RUNNING, "before")
+    log.must(issue(send()))
+    if phase == "sent":
+        log.must(sent())
+    elif phase == "failed":
+        log.must(sent(ExitCode.ERROR))
+    elif phase == "not begun":
+        log.must(sent(ExitCode.UNKNOWN, kind=ResultKind.NOT_BEGUN))
+    if end == "fenced":
+        log.must(lose())
+        log.must(commands.Fenced(N2, life("n2"), None, FenceOutcome.CONFIRMED, "by hand"))
+    else:
+        log.must(commands.Join(N2, life("n2", 2 if end == "rebooted" else 1, 2)))
+    assert refuses_start(log)
+    if end != "restarted":
+        probed(log, N3, ExitCode.NOT_RUNNING, "afterwards")
+        assert not refuses_start(log)
+
+
+def test_a_restart_of_the_source_keeps_the_order_until_its_next_life_answers(log: Log) -> None:
+    log.must(issue(send()))
+    log.must(commands.Join(N2, life("n2", token=2)))
+    assert log.cib.status.nodes[N2].orders["to"].is_voided
+    probed(log, N3, ExitCode.NOT_RUNNING, "early")
+    probed(log, N2, ExitCode.NOT_RUNNING, "early-2", token=2)
+    assert refuses_start(log)
+    answer = result("to", "migrate_to", ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN, call_id=60)
+    log.must(commands.RecordResults(N2, life("n2", token=2), (answer,)))
+    assert is_doubted(log)
+    assert is_doubted(log, N2)
+    probed(log, N3, ExitCode.NOT_RUNNING, "late")
+    assert refuses_start(log)
+    probed(log, N2, ExitCode.NOT_RUNNING, "late-2", token=2)
+    assert not refuses_start(log)
+
+
+def test_a_target_that_reboots_in_mid_migration_is_in_doubt_again(log: Log) -> None:
+    log.must(issue(send()))
+    log.must(commands.Join(N3, life("n3", boot=2)))
+    assert is_doubted(log)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_cut_off"), [(ExecutionStatus.CANCELLED, True), (ExecutionStatus.UNKNOWN, False)]
+)
+def test_what_was_cut_off_is_recorded_at_the_target_and_survives_a_clean_up(
+    log: Log, status: ExecutionStatus, is_cut_off: bool
+) -> None:
+    log.must(issue(send()))
+    log.must(commands.Join(N2, life("n2", token=2)))
+    answer = result("to", "migrate_to", ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN, call_id=60)
+    log.must(commands.RecordResults(N2, life("n2", token=2), (replace(answer, status=status),)))
+    log.must(commands.CleanUp(DB, None))
+    assert (_arrival(log) is not None) == is_cut_off
+
+
+def test_what_a_fenced_node_was_sending_is_cut_off(log: Log) -> None:
+    log.must(issue(send()))
+    log.must(lose())
+    log.must(commands.Fenced(N2, life("n2"), None, FenceOutcome.CONFIRMED, "by hand"))
+    arrival = _arrival(log)
+    assert arrival is not None
+    assert (arrival.migrate_source, arrival.status) == (N2, ExecutionStatus.UNKNOWN)
+    probed(log, N3, ExitCode.NOT_RUNNING)
+    assert _arrival(log) is None
+
+
+def _arrival(log: Log) -> OperationRecord | None:
+    history = log.cib.status.nodes[N3].histories.get(DB)
+    return history.records.get("migrate_from_0") if history is not None else None
+
+
+def test_a_lost_target_is_fenced_before_anything_starts(log: Log) -> None:
+    log.must(issue(send()))
+    log.must(lose(N3))
+    log.must(sent(ExitCode.ERROR))
+    log.must(issue(order("stop", N2, ActionName.STOP)))
+    log.must(record(result("stop", "stop", call_id=4)))
+    assert refuses_start(log)
+    log.must(commands.Fenced(N3, life("n3"), None, FenceOutcome.CONFIRMED, "by hand"))
+    assert not refuses_start(log)
+
+
+def test_a_target_in_doubt_does_not_leave(log: Log) -> None:
+    log.must(issue(send()))
+    log.must(commands.RequestLeave(N3, life("n3")))
+    log.must_refuse(commands.Leaving(N3, life("n3")), RefusalCode.STILL_ACTIVE)
+    log.must_refuse(commands.ForgetHistory(N3, DB), RefusalCode.STILL_ACTIVE)
+
+
+def test_nothing_migrates_to_where_it_may_be_or_to_a_node_that_is_not_there(log: Log) -> None:
+    log.must(issue(send("first")))
+    log.must(record(result("first", "migrate_to", ExitCode.ERROR, call_id=2)))
+    log.must_refuse(issue(send()), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must_refuse(issue(send(target="n9")), RefusalCode.NOT_A_MEMBER)
+    log.must(lose(N1))
+    log.must_refuse(issue(send(target="n1")), RefusalCode.WRONG_NODE_STATE)
+
+
+def test_a_migration_is_not_received_from_a_lost_node(log: Log) -> None:
+    log.must(issue(send()))
+    log.must(sent())
+    log.must(lose())
+    log.must_refuse(issue(receive()), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+
+
+def test_without_fencing_nobody_waits_for_a_lost_source(log: Log) -> None:
+    pairs = (AttributeSet("options", (("fencing-enabled", "false"),)),)
+    edit = commands.PutSets("properties", pairs)
+    log.must(commands.ChangeConfiguration(log.cib.version.epoch, (edit,), "test", ""))
+    log.must(issue(send()))
+    log.must(lose())
+    assert migrating_to_or_from(log.cib, N3) == frozenset()
+    probed(log, N3, ExitCode.NOT_RUNNING)
+    assert not refuses_start(log)
+
+
+# -- promotion -------------------------------------------------------------------------------------------------------
+
+
+def _promoted(call_id: int, key: str = "promote") -> OperationResult:
+    return result(key, "promote", call_id=call_id)
+
+
+def test_a_promote_is_possible_until_the_next_life_has_answered_and_a_probe_too(log: Log) -> None:
+    log.must(issue(order("promote", N2, ActionName.PROMOTE)))
+    log.must(commands.Join(N2, life("n2", token=2)))
+    elsewhere = issue(order("other", N3, ActionName.PROMOTE))
+    log.must_refuse(elsewhere, RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    answer = result("promote", "promote", ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN, call_id=60)
+    log.must(commands.RecordResults(N2, life("n2", token=2), (answer,)))
+    log.must_refuse(elsewhere, RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    probed(log, N2, ExitCode.OK, token=2)
+    log.must(elsewhere)
+
+
+def test_an_unknown_demote_leaves_a_promoted_instance_possible(log: Log) -> None:
+    log.must(issue(order("promote", N2, ActionName.PROMOTE)))
+    log.must(record(_promoted(2)))
+    log.must(issue(order("demote", N2, ActionName.DEMOTE)))
+    log.must(record(result("demote", "demote", ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN, call_id=3)))
+    assert possibly_promoted(log.cib.status.nodes[N2], DB)
+
+
+def test_a_monitor_that_fails_says_nothing_about_the_role(log: Log) -> None:
+    log.must(issue(order("promote", N2, ActionName.PROMOTE)))
+    log.must(record(_promoted(2)))
+    watching = order("monitor", N2, ActionName.MONITOR, interval_ms=1000, target=ExitCode.PROMOTED)
+    log.must(issue(watching))
+    failed = result("monitor", "monitor", ExitCode.ERROR, target=ExitCode.PROMOTED, interval_ms=1000, call_id=3)
+    log.must(record(failed))
+    assert possibly_promoted(log.cib.status.nodes[N2], DB)
