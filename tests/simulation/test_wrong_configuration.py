@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from haclusterd.cib.commands import Delete, PutResource
+from haclusterd.cib.commands import CleanUp, Delete, PutResource
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.ids import AgentReference
 from haclusterd.simulator import configurations
@@ -58,11 +58,15 @@ def test_a_probe_that_says_so_costs_no_stop_and_no_node() -> None:
 
 
 def test_what_ran_before_is_not_forgotten_by_a_probe_that_could_not_look() -> None:
-    """A daemon starts again, and the agent cannot look: it still counts as running there, and starts nowhere else."""
+    """A daemon starts again, and the agent cannot look: it counts as running there, and is stopped before all else."""
     cluster = Cluster(seed=2).form()
     cluster.configure([PutResource(vip())])
     cluster.until(cluster.is_settled, 10_000, "it runs")
     holder = cluster.node_of("vip")
     cluster.fates.write("vip", "monitor", WRONG, node=holder, times=1)
     cluster.kill_brain(holder)
-    cluster.until(cluster.is_settled, 60_000, "it runs once")
+    cluster.until(lambda: not cluster.runs_once("vip"), 20_000, "it is stopped")
+    cluster.run_for(10_000)
+    assert not cluster.truth.active_nodes(vip().id), "it starts nowhere before a person has looked"
+    cluster.administer(CleanUp(vip().id, None))
+    cluster.until(lambda: cluster.runs_once("vip"), 10_000, "it runs again")
