@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from haclusterd.cib.changes import Change, ChangeKind, Refusal
 from haclusterd.cib.codec import CodecError, decode_envelope
 from haclusterd.cib.commands import CleanUp, Command, DcElected, FormCluster, IssueOrders, RecordResults
-from haclusterd.machines.effects import AskForPlan, Effect, Note, PrepareToPlan, Propose, TransferLeadership
+from haclusterd.machines.effects import AskForPlan, Effect, Note, PrepareToPlan, Propose, Scope, TransferLeadership
 from haclusterd.machines.fencing_director import FencingDirector, Wanted
 from haclusterd.machines.joining import heir_of
 from haclusterd.machines.membership import MembershipMachine
@@ -233,9 +233,9 @@ class ControllerMachine:
         """Commit first that this node leads; in a cluster that does not exist yet, found it."""
         assert self._leads_term is not None
         if not cib.cluster_uuid:
-            return (Propose(f"form:{self._leads_term}", self._form),)
+            return (Propose(Scope.DC, f"form:{self._leads_term}", self._form),)
         command = DcElected(self._node, self._incarnation, self._leads_term)
-        return (Propose(f"dc:{self._leads_term}", command),)
+        return (Propose(Scope.DC, f"dc:{self._leads_term}", command),)
 
     def _take_office(self, moment: Moment) -> Sequence[Effect]:
         assert self._leads_term is not None
@@ -379,7 +379,7 @@ class ControllerMachine:
     def _forget_failures(self, cib: Cib, plan: Plan) -> Sequence[Effect]:
         """Drop failures that count no more before anything is planned with them: each plan would find them again."""
         return tuple(
-            Propose(f"forget:{self._term}:{node}:{resource}", CleanUp(resource, node))
+            Propose(Scope.DC, f"forget:{self._term}:{node}:{resource}", CleanUp(resource, node))
             for node, resource in plan.expired_failures
             if cib.status.nodes[node].state is NodeState.ONLINE
         )

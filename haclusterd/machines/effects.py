@@ -5,6 +5,7 @@ and turns what comes back into events.
 """
 
 from dataclasses import dataclass
+from enum import Enum
 
 from haclusterd.cib.commands import Command
 from haclusterd.model.agent_calls import AgentCall, FenceCall
@@ -12,11 +13,20 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 
 
+class Scope(Enum):
+    """As what something is proposed, and so how long it is repeated."""
+
+    DC = "until this node is DC no more"
+    INCARNATION = "until this incarnation is over"
+    PROCESS = "until it is applied: it stays true"
+
+
 @dataclass(frozen=True, slots=True)
 class Propose:
     """Ask the store for a command. `key` names the intent: one proposal with a key is in flight at a time, and it is
-    repeated, under one request id, until it is applied or `Withdraw`n."""
+    repeated, under one request id, until it is applied or its scope has ended."""
 
+    scope: Scope
     key: str
     command: Command
 

@@ -29,6 +29,7 @@ from haclusterd.machines.effects import (
     Propose,
     PublishEmpty,
     RunAgent,
+    Scope,
     UnwatchService,
     WatchService,
 )
@@ -367,7 +368,7 @@ class ExecutorMachine:
         for start in range(0, len(results), RESULTS_MAX):
             batch = tuple(results[start : start + RESULTS_MAX])
             key = f"results:{batch[0].order or batch[0].resource}:{batch[0].call_id}"
-            effects.append(Propose(key, RecordResults(self._node, self._incarnation, batch)))
+            effects.append(Propose(Scope.INCARNATION, key, RecordResults(self._node, self._incarnation, batch)))
         return effects
 
     def _publish_empty(self) -> list[Effect]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from haclusterd.cib.commands import RecordFenceAgent
-from haclusterd.machines.effects import CallFenceAgent, Effect, Propose
+from haclusterd.machines.effects import CallFenceAgent, Effect, Propose, Scope
 from haclusterd.machines.moment import Moment
 from haclusterd.model import durations
 from haclusterd.model.agent_calls import FenceCall, FenceCallResult
@@ -299,7 +299,7 @@ def host_map(text: str) -> dict[str, str]:
 
 
 def _answer(order: FenceOrder, outcome: FenceOutcome, detail: str) -> Effect:
-    return Propose(f"fence-agent:{order.key}", RecordFenceAgent(order.key, outcome, detail))
+    return Propose(Scope.PROCESS, f"fence-agent:{order.key}", RecordFenceAgent(order.key, outcome, detail))
 
 
 def _duration(parameters: Mapping[str, str], name: str, default_ms: int) -> int:

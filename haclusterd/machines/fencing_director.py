@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from haclusterd.cib.commands import Fenced, IssueFence, Lost, RecordFenceFailure, RecordProof
-from haclusterd.machines.effects import Effect, Note, Propose
+from haclusterd.machines.effects import Effect, Note, Propose, Scope
 from haclusterd.machines.fence_choice import (
     attempts_of,
     executor_of,
@@ -137,7 +137,7 @@ class FencingDirector:
         detail = f"{order.action} with {order.device} by {order.executor}"
         incarnation = cib.status.fence_orders[order.key].target_incarnation
         command = Fenced(order.target, incarnation, order.key, FenceOutcome.FENCED, detail)
-        return (Propose(f"fenced:{order.key}", command),)
+        return (Propose(Scope.DC, f"fenced:{order.key}", command),)
 
     def _about_heard_life(self, order: FenceOrder, report: PacerReport | None) -> FenceOrder:
         """Let an order about a member that never joined be judged by the life of it that is heard, if any is."""
@@ -177,7 +177,7 @@ class FencingDirector:
         text = "it is heard after its fencing was recorded"
         lost = Lost(status.name, status.incarnation, self._term, text)
         key = f"lost:{status.name}:{status.incarnation}:{self._term}"
-        return (*self._mark_liar(cib, status, text, moment), Propose(key, lost))
+        return (*self._mark_liar(cib, status, text, moment), Propose(Scope.DC, key, lost))
 
     def _mark_liar(self, cib: Cib, status: NodeStatus, text: str, moment: Moment) -> Sequence[Effect]:
         records = [record for record in cib.status.fencing_history if record.target == status.name]
@@ -185,7 +185,7 @@ class FencingDirector:
         if device is None:
             return ()
         proof = DeviceProof(ProofState.LIED, moment.wall, text)
-        return (Propose(f"lied:{device}:{status.incarnation}", RecordProof(device, status.name, proof)),)
+        return (Propose(Scope.DC, f"lied:{device}:{status.incarnation}", RecordProof(device, status.name, proof)),)
 
     # -- new orders -------------------------------------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class FencingDirector:
             delay_ms=delay_ms,
             causes=status.causes,
         )
-        return (Propose(f"fence:{status.name}", IssueFence(order)),)
+        return (Propose(Scope.DC, f"fence:{status.name}", IssueFence(order)),)
 
     def _loop_pause_until(self, cib: Cib, status: NodeStatus, moment: Moment) -> Instant:
         """Return until when a node waits that was fenced again and again; decided when this DC sees its loss.
@@ -271,4 +271,4 @@ def _was_silenced_by_its_watchdog(cib: Cib, status: NodeStatus) -> bool:
 
 
 def _failed(order: FenceOrder, outcome: FenceOutcome, detail: str) -> Effect:
-    return Propose(f"fence-failed:{order.key}", RecordFenceFailure(order.key, outcome, detail))
+    return Propose(Scope.DC, f"fence-failed:{order.key}", RecordFenceFailure(order.key, outcome, detail))

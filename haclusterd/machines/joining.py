@@ -12,7 +12,7 @@ from enum import StrEnum
 from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.changes import Refusal, RefusalCode
 from haclusterd.cib.commands import Join, Leaving, PublishWatchdog, RequestLeave
-from haclusterd.machines.effects import Effect, Note, Propose, TransferLeadership
+from haclusterd.machines.effects import Effect, Note, Propose, Scope, TransferLeadership
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceState
@@ -161,7 +161,7 @@ class JoiningMachine:
             return ()
         timeout_ms = device.watchdog.timeout_ms if device.watchdog is not None else 0
         command = PublishWatchdog(self._node, self._incarnation, device.watchdog)
-        return (Propose(f"watchdog:{self._incarnation}:{timeout_ms}", command),)
+        return (Propose(Scope.INCARNATION, f"watchdog:{self._incarnation}:{timeout_ms}", command),)
 
     def _end_life(self, why: str) -> Sequence[Effect | DrawIncarnation]:
         return (Note("reincarnation", f"this incarnation is over: {why}"), DrawIncarnation())
@@ -173,7 +173,7 @@ class JoiningMachine:
                 return ()
             self._retry_at = after(moment.now, HELD_RETRY_MS)
         join = Join(self._node, self._incarnation, device.watchdog, self._feature_level)
-        return (Propose(f"join:{self._incarnation}:{self._attempt}", join),)
+        return (Propose(Scope.INCARNATION, f"join:{self._incarnation}:{self._attempt}", join),)
 
     def _observe(self, status: NodeStatus) -> None:
         if status.incarnation != self._incarnation:
@@ -189,7 +189,8 @@ class JoiningMachine:
 
     def _leave_step(self, cib: Cib, status: NodeStatus, moment: Moment, *, is_leader: bool) -> Sequence[Effect]:
         if not status.is_leaving:
-            return (Propose(f"leave:{self._incarnation}", RequestLeave(self._node, self._incarnation)),)
+            request = RequestLeave(self._node, self._incarnation)
+            return (Propose(Scope.INCARNATION, f"leave:{self._incarnation}", request),)
         if status.orders or self._is_to_fence(cib):
             return ()
         running = self._running(status)
@@ -200,7 +201,8 @@ class JoiningMachine:
             heir = heir_of(cib, self._node)
             if heir is not None:
                 return (TransferLeadership(heir),)
-        return (Propose(f"left:{self._incarnation}", Leaving(self._node, self._incarnation, tuple(sorted(running)))),)
+        leaving = Leaving(self._node, self._incarnation, tuple(sorted(running)))
+        return (Propose(Scope.INCARNATION, f"left:{self._incarnation}", leaving),)
 
     def _is_to_fence(self, cib: Cib) -> bool:
         orders = cib.status.fence_orders.values()

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from haclusterd.cib.apply_members import VOTERS_MAX, waits_for
 from haclusterd.cib.commands import ChangeMembers
-from haclusterd.machines.effects import Effect, Propose
+from haclusterd.machines.effects import Effect, Propose, Scope
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import NodeName, Term
@@ -45,7 +45,7 @@ class LearnersMachine:
             return ()
         self._attempt += 1
         self._retry_at = after(moment.now, RETRY_MS)
-        return (Propose(f"voter:{term}:{command.version}:{self._attempt}", command),)
+        return (Propose(Scope.DC, f"voter:{term}:{command.version}:{self._attempt}", command),)
 
     def deadline(self) -> Instant:
         """Return when `step` is wanted next."""

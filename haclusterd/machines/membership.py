@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from haclusterd.cib.commands import Lost
-from haclusterd.machines.effects import Effect, Note, Propose, TransferLeadership
+from haclusterd.machines.effects import Effect, Note, Propose, Scope, TransferLeadership
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.followers import Follower, Followers
@@ -488,7 +488,7 @@ class MembershipMachine:
 
     def _lost(self, status: NodeStatus, reason: str, ages_ms: Mapping[NodeName, int]) -> Effect:
         command = Lost(status.name, status.incarnation, self._term, reason, dict(ages_ms))
-        return Propose(f"lost:{status.name}:{status.incarnation}:{self._term}", command)
+        return Propose(Scope.DC, f"lost:{status.name}:{status.incarnation}:{self._term}", command)
 
     def _wake_in(self, span_ms: int, moment: Moment) -> None:
         self._wake_at = min(self._wake_at, after(moment.now, max(1, span_ms)))

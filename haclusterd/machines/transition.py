@@ -19,7 +19,7 @@ from haclusterd.cib.activity import copies_of, unfenced_holders
 from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.cib.commands import CleanUp, ForgetHistory, IssueOrders, Lost, RecordResults, VoidOrders
 from haclusterd.machines.affinity import Affinity
-from haclusterd.machines.effects import Effect, Note, Propose
+from haclusterd.machines.effects import Effect, Note, Propose, Scope
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.fencing import FenceAction, FenceOutcome
@@ -341,9 +341,9 @@ class TransitionMachine:
             return ()
         key = f"{action.name}:{self._term}.{self._number}.{action.id}"
         if action.name == CLEAR_FAILCOUNT:
-            return (Propose(key, CleanUp(action.resource, action.node)),)
+            return (Propose(Scope.DC, key, CleanUp(action.resource, action.node)),)
         if action.name in FORGETTING:
-            return (Propose(key, ForgetHistory(action.node, action.resource)),)
+            return (Propose(Scope.DC, key, ForgetHistory(action.node, action.resource)),)
         return ()
 
     def _abort(self, cib: Cib, reason: str) -> Sequence[Effect]:
@@ -358,7 +358,7 @@ class TransitionMachine:
         note = Note("transition-aborted", f"transition {self._term}.{self._number}: {reason}")
         if not open_keys:
             return (note,)
-        return (note, Propose(f"void:{self._term}.{self._number}", VoidOrders(self._term, open_keys, reason)))
+        return (note, Propose(Scope.DC, f"void:{self._term}.{self._number}", VoidOrders(self._term, open_keys, reason)))
 
     # -- what is next -----------------------------------------------------------------------------------------------
 
@@ -383,7 +383,7 @@ class TransitionMachine:
         for batch in _batches(orders):
             self._batches += 1
             key = f"orders:{self._term}.{self._number}.{self._batches}"
-            effects.append(Propose(key, IssueOrders(self._term, batch)))
+            effects.append(Propose(Scope.DC, key, IssueOrders(self._term, batch)))
         return effects
 
     def _choose(self, cib: Cib, moment: Moment) -> list[_Tracked]:
@@ -452,7 +452,7 @@ class TransitionMachine:
         if status is None or status.state is not NodeState.ONLINE:
             return ()
         command = Lost(status.name, status.incarnation, self._term, action.reason, causes=action.causes)
-        return (Propose(f"lost:{status.name}:{status.incarnation}:{self._term}", command),)
+        return (Propose(Scope.DC, f"lost:{status.name}:{status.incarnation}:{self._term}", command),)
 
     def _order(self, cib: Cib, action: GraphAction, moment: Moment) -> Order | None:
         status = cib.status.nodes.get(action.node) if action.node is not None else None

@@ -9,7 +9,7 @@ sent afterwards shows only when it answers; so with everything that is heard, li
 from collections.abc import Sequence
 
 from haclusterd.cib.commands import Fenced, RecordFenceFailure
-from haclusterd.machines.effects import Effect, Propose
+from haclusterd.machines.effects import Effect, Propose, Scope
 from haclusterd.machines.fence_evidence import is_alive_since
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
@@ -67,7 +67,7 @@ class WatchdogWait:
             return ()
         detail = f"its watchdog of {status.watchdog.timeout_ms} ms had {self.wait_ms(status)} ms"
         fenced = Fenced(order.target, order.target_incarnation, order.key, FenceOutcome.FENCED, detail)
-        return (Propose(f"fenced:{order.key}", fenced),)
+        return (Propose(Scope.DC, f"fenced:{order.key}", fenced),)
 
     def wait_ms(self, status: NodeStatus) -> int:
         """Return W for a node, in ms."""
@@ -92,4 +92,4 @@ def _is_to_be_silent(heard: HeardNode, order: FenceOrder) -> bool:
 
 
 def _failed(order: FenceOrder, outcome: FenceOutcome, detail: str) -> Effect:
-    return Propose(f"fence-failed:{order.key}", RecordFenceFailure(order.key, outcome, detail))
+    return Propose(Scope.DC, f"fence-failed:{order.key}", RecordFenceFailure(order.key, outcome, detail))

@@ -7,6 +7,7 @@ looks once an hour, and after each change of the configuration.
 from collections.abc import Callable
 
 from haclusterd.cib.commands import Command, Forget
+from haclusterd.machines.effects import Scope
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, DesignatedController
 from haclusterd.model.ids import NodeName
@@ -28,7 +29,7 @@ class HistoryKeeper:
         clock: Clock,
         history: History,
         cib: Callable[[], Cib],
-        propose: Callable[[str, Command], None],
+        propose: Callable[[Scope, str, Command], None],
     ) -> None:
         self._node = node
         self._clock = clock
@@ -66,4 +67,4 @@ class HistoryKeeper:
     def _found(self, controller: DesignatedController, found: Horizon | None, reason: str) -> None:
         if found is not None and self._cib().status.controller == controller:
             command = Forget(controller.term, found.through, found.digest, reason)
-            self._propose(f"retention:{controller.term}:{found.through}", command)
+            self._propose(Scope.DC, f"retention:{controller.term}:{found.through}", command)

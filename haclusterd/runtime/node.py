@@ -25,6 +25,7 @@ from haclusterd.machines.effects import (
     Propose,
     PublishEmpty,
     RunAgent,
+    Scope,
     TransferLeadership,
     UnwatchService,
     WatchService,
@@ -74,11 +75,6 @@ CATCH_UP_MS = 3_000
 """How long after its start a daemon without a leader is expected to find one."""
 HISTORY_STOP_MS = 1000
 """How long the end of this daemon may wait for its history."""
-DC_KEYS = ("form:", "dc:", "lost:", "lied:", "orders:", "void:", "fence:", "fenced:", "fence-failed:", "forget:",
-           "voter:", "retention:")  # fmt: skip
-"""What is proposed as DC: not repeated once this node is DC no more."""
-NODE_KEYS = ("join:", "watchdog:", "leave:", "left:", "results:", "followed:")
-"""What is proposed as an incarnation: not repeated once it is over. How a fence agent ended stays true."""
 
 QUIET_LOG = frozenset({ChangeKind.REFUSED})
 
@@ -375,7 +371,7 @@ class NodeRuntime:
         self._controller.leadership_changed(event.term, is_self=event.is_self)
         self._ports.pacer.set_follower(is_follower=not event.is_self)
         if was_dc and not self._controller.is_dc:
-            self._proposer.forget(*DC_KEYS)
+            self._proposer.forget_scope(Scope.DC)
             self._ports.planner.rest()
         self._proposer.leader_changed(self._ports.clock.now())
 
@@ -458,7 +454,7 @@ class NodeRuntime:
         own = self._cib.status.nodes.get(self._settings.node)
         if own is not None and own.incarnation == self._incarnation and own.membership < self._followed:
             followed = MembersFollowed(self._settings.node, self._incarnation, self._followed)
-            self._propose(f"followed:{self._incarnation}:{self._followed}", followed)
+            self._propose(Scope.INCARNATION, f"followed:{self._incarnation}:{self._followed}", followed)
         moment = self.moment()
         report, has_pacer = self._ports.pacer.report(), self._ports.pacer.is_answering()
         effects = self._joining.step(
@@ -481,7 +477,7 @@ class NodeRuntime:
     def _reincarnate(self) -> None:
         self._incarnation = Incarnation(self._settings.boot_id, self._ports.entropy.token())
         self._log("daemon.reincarnated", Priority.WARNING, incarnation=str(self._incarnation))
-        self._proposer.forget(*NODE_KEYS)
+        self._proposer.forget_scope(Scope.INCARNATION)
         self._joining.reincarnated(self._incarnation)
         self._fencer.reincarnated(self._incarnation)
         self._controller.reincarnated(self._incarnation)
@@ -578,8 +574,8 @@ class NodeRuntime:
     def _perform(self, effect: Effect) -> None:
         ports = self._ports
         match effect:
-            case Propose(key=key, command=command):
-                self._propose(key, command)
+            case Propose(scope=scope, key=key, command=command):
+                self._propose(scope, key, command)
             case RunAgent() | KillAgent() | WatchService() | UnwatchService():
                 self._use_agents(effect)
             case CallFenceAgent(call=fence_call):
@@ -618,12 +614,12 @@ class NodeRuntime:
             self._log("effect.condemn", Priority.WARNING, is_condemned=effect.is_condemned)
             self._ports.pacer.set_condemned(is_condemned=effect.is_condemned)
 
-    def _propose(self, key: str, command: Command) -> None:
+    def _propose(self, scope: Scope, key: str, command: Command) -> None:
         moment = self.moment()
         done = partial(self._proposal_applied, command)
         try:
             self._require_level(command)
-            is_new = self._proposer.propose(key, command, moment.now, moment.wall, done)
+            is_new = self._proposer.propose(key, command, moment.now, moment.wall, done, scope=scope)
         except (EntryTooLarge, NeedsUpgrade) as error:
             self._log("command.not-proposed", Priority.ERROR, key=key, problem=str(error))
             self._controller.not_proposed(command)

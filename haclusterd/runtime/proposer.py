@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.codec import encode_envelope
 from haclusterd.cib.commands import Command, Envelope, IssueOrders
+from haclusterd.machines.effects import Scope
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.ports.store import MAX_ENTRY_BYTES, Store
@@ -47,6 +48,7 @@ class _Pending:
     """In which alone it counts."""
     done: Done | None
     send_at: Instant
+    scope: Scope
     is_sent: bool = False
 
 
@@ -66,7 +68,14 @@ class Proposer:
         return len(self._pending)
 
     def propose(
-        self, key: str, command: Command, now: Instant, wall: WallTime, done: Done | None = None
+        self,
+        key: str,
+        command: Command,
+        now: Instant,
+        wall: WallTime,
+        done: Done | None = None,
+        *,
+        scope: Scope = Scope.PROCESS,
     ) -> bool:
         """Propose a command, unless its key is in flight; return whether it was new.
 
@@ -80,7 +89,7 @@ class Proposer:
         entry = encode_envelope(envelope)
         if len(entry) > MAX_ENTRY_BYTES:
             raise EntryTooLarge(f"{type(command).__name__} of {len(entry)} bytes; the limit is {MAX_ENTRY_BYTES}")
-        pending = _Pending(key, request, envelope, entry, _only_term(command), done, now)
+        pending = _Pending(key, request, envelope, entry, _only_term(command), done, now, scope)
         self._pending[key] = pending
         self._by_request[request] = pending
         self.step(now)
@@ -126,10 +135,16 @@ class Proposer:
             pending.done(applied)
         return pending.key
 
-    def forget(self, *prefixes: str) -> None:
-        """Repeat no more what begins with one of these: its reason is gone. It may still be applied."""
-        for key in [key for key in self._pending if key.startswith(prefixes)]:
-            del self._by_request[self._pending.pop(key).request]
+    def forget(self, key: str) -> None:
+        """Repeat this no more: its reason is gone. It may still be applied."""
+        pending = self._pending.pop(key, None)
+        if pending is not None:
+            del self._by_request[pending.request]
+
+    def forget_scope(self, scope: Scope) -> None:
+        """Repeat no more what was proposed in this scope, which has ended. It may still be applied."""
+        for key in [key for key, pending in self._pending.items() if pending.scope is scope]:
+            self.forget(key)
 
     def deadline(self) -> Instant:
         """Return when `step` is wanted next."""

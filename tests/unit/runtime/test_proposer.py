@@ -8,6 +8,7 @@ from haclusterd.cib import commands
 from haclusterd.cib.apply import apply
 from haclusterd.cib.changes import Applied, ChangeKind
 from haclusterd.cib.codec import decode_envelope
+from haclusterd.machines.effects import Scope
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime
@@ -158,13 +159,33 @@ def test_what_is_forgotten_is_not_repeated_and_tells_nobody() -> None:
     node = Node()
     node.intend("orders:1")
     node.intend("results:1")
-    node.proposer.forget("orders:", "lost:")
+    node.proposer.forget("orders:1")
     assert len(node.proposer) == 1
     node.wait(REPEAT_MS)
     assert node.log.entries.count(node.log.entries[0]) == 1
     assert node.log.entries.count(node.log.entries[1]) == 2
     assert node.commit(0) is None
     assert node.done == []
+
+
+def test_a_key_is_forgotten_alone_and_not_what_begins_like_it() -> None:
+    node = Node()
+    node.intend("k1")
+    node.intend("k10")
+    node.proposer.forget("k1")
+    assert node.proposer.request_of("k10")
+    assert len(node.proposer) == 1
+
+
+def test_what_was_proposed_in_a_scope_is_forgotten_with_it_whatever_its_key() -> None:
+    node = Node()
+    for scope in Scope:
+        node.proposer.propose(f"any:{scope.name}", commands.ReadBarrier(), node.now, WallTime(0), scope=scope)
+    node.proposer.forget_scope(Scope.DC)
+    assert node.proposer.request_of("any:INCARNATION")
+    node.proposer.forget_scope(Scope.INCARNATION)
+    assert node.proposer.request_of("any:PROCESS")
+    assert len(node.proposer) == 1
 
 
 def test_entries_of_others_and_unreadable_ones_concern_nobody_here() -> None:
