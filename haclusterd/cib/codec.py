@@ -15,10 +15,11 @@ released level are kept in tests/upgrade.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args
 
-from haclusterd.cib.commands import Envelope
+from haclusterd.cib.commands import Command, Envelope
 from haclusterd.cib.levels import level_of
 from haclusterd.cib.wire import CodecError, FieldShape, Shape, fields_of, read_in_steps, shape_of, write_fields
 from haclusterd.model.cluster import Cib, NodeStatus, Status
@@ -37,6 +38,7 @@ __all__ = [
     "encode_cib",
     "encode_envelope",
     "iter_fragments",
+    "kind_of",
 ]
 
 FORMAT: Final = 1
@@ -50,6 +52,12 @@ _PARTS_PER_STEP: Final = 64
 """Parts, of a few hundred bytes each, that are read from plain data in one step."""
 
 _ENVELOPE = shape_of(Envelope)
+_KINDS: Final[Mapping[bytes, type]] = {kind.__name__.encode(): kind for kind in get_args(Command)}
+_TAG: Final = re.compile(
+    rb'\{"format":\d+,"level":\d+,"envelope":\{"request":"(?:[^"\\]|\\.)*","proposer":"(?:[^"\\]|\\.)*","at":-?\d+,'
+    rb'"command":\{"([A-Za-z]+)":'
+)
+"""How an envelope begins in the one spelling, up to the tag of its command."""
 
 SPREAD: Final[Mapping[type, frozenset[str]]] = {
     Cib: frozenset({"members", "configuration", "status", "requests", "staged"}),
@@ -75,6 +83,21 @@ def decode_envelope(data: bytes) -> Envelope:
     document = _parse(data)
     _check_version(document, {"format", "level", "envelope"})
     return cast(Envelope, _read(_ENVELOPE, document["envelope"]))
+
+
+def kind_of(data: bytes) -> type | None:
+    """Return the type of an envelope's command by the tag at its place, without reading the command; None: unreadable.
+
+    What is not spelled as `encode_envelope` spells it is read whole.
+    """
+    found = _TAG.match(data)
+    kind = _KINDS.get(found[1]) if found is not None else None
+    if kind is not None:
+        return kind
+    try:
+        return type(decode_envelope(data).command)
+    except CodecError:
+        return None
 
 
 def encode_cib(cib: Cib) -> bytes:

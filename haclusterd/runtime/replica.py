@@ -7,14 +7,14 @@ that declares a node lost, its pacer stops echoing that node, and goes on again 
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from haclusterd.cib import apply as cib_apply
 from haclusterd.cib.apply_members import objection_to, waits_for
 from haclusterd.cib.apply_staged import staged_parts
 from haclusterd.cib.changes import Applied
-from haclusterd.cib.codec import CodecError, decode_cib_in_steps, decode_envelope, encode_cib
-from haclusterd.cib.commands import ActivateStaged, ChangeMembers, Join, Lost, RequestFence
+from haclusterd.cib.codec import CodecError, decode_cib_in_steps, decode_envelope, encode_cib, kind_of
+from haclusterd.cib.commands import ActivateStaged, ChangeMembers, Join, Lost, RecordResults, RequestFence
 from haclusterd.cib.staging import PutTogether, prepare_in_steps, put_together
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.ids import Incarnation, NodeName, Term
@@ -24,10 +24,8 @@ from haclusterd.ports.store import VoterSet
 
 NEVER_JOINED = Incarnation("never-joined", "0" * 16)
 """Stands for the incarnation of a member that is declared lost without ever having joined."""
-DECLARES_LOSS = (b"Lost", b"RequestFence")
-"""What the encoding of an entry that declares a loss contains: all others are passed over without decoding."""
-RESULTS = b"RecordResults"
-"""Likewise of an entry with the results of orders."""
+DECLARES_LOSS: Final = (Lost, RequestFence)
+"""Commands that declare a loss: before one is acknowledged, the echo to its node ends (safety.md §2)."""
 
 GIVEN_UP = frozenset({NodeState.LOST, NodeState.FENCED})
 
@@ -109,7 +107,7 @@ class Replica:
 
     def is_awaited(self, entry: bytes) -> bool:
         """Tell whether the DC can go on from it: what an executor did makes the next orders possible."""
-        return RESULTS in entry
+        return kind_of(entry) is RecordResults
 
     def removed(self, entry: bytes) -> None:
         """Take back an entry that was never applied."""
@@ -239,7 +237,7 @@ def _change_of_members(entry: bytes) -> ChangeMembers | None:
 
 def _decoded(entry: bytes, kind: type[T]) -> T | None:
     """Return the command of an entry if it is of this kind; any other is passed over without decoding."""
-    if kind.__name__.encode() not in entry:
+    if kind_of(entry) is not kind:
         return None
     try:
         command = decode_envelope(entry).command
@@ -255,7 +253,7 @@ def _voters_of(version: int, members: Iterable[Member]) -> VoterSet:
 
 
 def _declared_loss(entry: bytes) -> Loss | None:
-    if not any(word in entry for word in DECLARES_LOSS):
+    if kind_of(entry) not in DECLARES_LOSS:
         return None
     try:
         command = decode_envelope(entry).command

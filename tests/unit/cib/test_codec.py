@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +14,9 @@ from haclusterd.cib.codec import (
     encode_cib,
     encode_envelope,
     iter_fragments,
+    kind_of,
 )
-from haclusterd.cib.commands import CleanUp, Envelope, Join, Lost, RecordResults
+from haclusterd.cib.commands import CleanUp, Envelope, Join, Lost, RecordResults, RequestLeader
 from haclusterd.cib.wire import shape_of
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus, Status
 from haclusterd.model.configuration import Configuration, Group, Primitive
@@ -24,6 +26,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
 
+UPGRADE = Path(__file__).parents[2] / "upgrade"
 INCARNATION = Incarnation("boot-1", "0123456789abcdef")
 DUMMY = AgentReference("ocf", "haclusterd", "dummy")
 
@@ -203,3 +206,20 @@ def test_unions_of_every_depth_survive() -> None:
     lost = Lost(NodeName("n2"), None, Term(3), "silent", {NodeName("n1"): 9})
     for command in (Join(NodeName("n1"), INCARNATION), lost):
         assert decode_envelope(encode_envelope(envelope(command))).command == command
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_the_kind_of_a_command_is_found_at_its_place_also_in_entries_of_earlier_levels(level: int) -> None:
+    lines = (UPGRADE / f"codec_{level}" / "envelopes.jsonl").read_bytes().splitlines()
+    assert lines
+    for line in lines:
+        assert kind_of(line) is type(decode_envelope(line).command)
+
+
+def test_the_kind_of_a_command_is_not_what_its_text_says() -> None:
+    text = '"command":{"Lost":{}}'
+    envelope = Envelope(RequestId(text), NodeName(text), WallTime(1), RequestLeader(NodeName("n1"), text))
+    assert kind_of(encode_envelope(envelope)) is RequestLeader
+    spaced = encode_envelope(envelope).replace(b'"command":{', b'"command": {')
+    assert kind_of(spaced) is RequestLeader
+    assert kind_of(b"rubbish") is None
