@@ -10,7 +10,7 @@ from enum import StrEnum
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.commands import ChangeConfiguration, ChangeMembers, IssueFence, Join
 from haclusterd.model.fencing import FenceAction
-from haclusterd.model.ids import NodeName
+from haclusterd.model.ids import NodeName, OrderKey
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.checkers import Checker, Log, Scene
 
@@ -60,10 +60,11 @@ Waiting = Callable[[Begun], bool]
 """Called when an activity begins; True: it was what was waited for."""
 
 
-def activity_of(call: AgentCall) -> Activity | None:
+def activity_of(call: AgentCall, log: Log) -> Activity | None:
     """Return what a call of an agent is; None: nothing of note."""
     if call.action == "monitor":
-        return Activity.MONITOR if "." in call.key else Activity.PROBE
+        order = log.orders.get(OrderKey(call.key))
+        return Activity.PROBE if order is not None and order.interval_ms == 0 else Activity.MONITOR
     return _BY_ACTION.get(call.action)
 
 
@@ -88,7 +89,7 @@ class Activities(Checker):
         """See `Checker`."""
         if not self._waiting:
             return
-        activity = activity_of(call)
+        activity = activity_of(call, self.log)
         if activity is None:
             return
         other = call.meta.get("migrate_target") or call.meta.get("migrate_source")

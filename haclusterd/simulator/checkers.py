@@ -67,6 +67,10 @@ class Scene(Protocol):
         """Return the agents that work on a resource there now."""
         ...
 
+    def stood_us(self, node: NodeName, since_us: int) -> int:
+        """Return for how long the clocks there stood still in pauses that ended after an instant."""
+        ...
+
     def boot_runs(self, node: NodeName, boot_id: str) -> bool:
         """Tell whether that boot of that host still goes on."""
         ...
@@ -323,8 +327,9 @@ class LeaseEndsAfterLoss(Checker):
         lost_us = self.log.lost_at_us.get((node, incarnation))
         if lost_us is None or until <= 0:
             return
-        # Half a heartbeat's quantum of a millisecond clock on both ends, and the clock's own rate error.
-        bound_us = lost_us + self._lease_ms() * 1000 * 102 // 100 + 2000
+        # Half a heartbeat's quantum of a millisecond clock on both ends, and the clock's own rate error. A machine that
+        # was paused with its clocks counts none of that time.
+        bound_us = lost_us + self._lease_ms() * 1000 * 102 // 100 + 2000 + self.scene.stood_us(node, lost_us)
         if until_us > bound_us:
             late_ms = (until_us - bound_us) // 1000
             self.object_to(f"{node} {incarnation} was lost, yet its lease reaches {late_ms} ms too far")
@@ -596,18 +601,13 @@ def _stop_failed(status: NodeStatus) -> bool:
 class FencedNodesAreDead(Checker):
     """What is recorded as fenced is dead; where its watchdog is counted on, dead or empty (safety.md §2, §5)."""
 
-    def __init__(self, scene: Scene, log: Log) -> None:
-        super().__init__(scene, log)
-        self.excused: set[NodeName] = set()
-        """Targets of a device that lies while nobody can hear the target: no program could know."""
-
     def first_accepted(self, accepted: Accepted) -> None:
         """See `Checker`."""
         command = accepted.command
         if not isinstance(command, Fenced):
             return
         incarnation = command.incarnation
-        if command.outcome is not FenceOutcome.FENCED or incarnation is None or command.node in self.excused:
+        if command.outcome not in (FenceOutcome.FENCED, FenceOutcome.CONFIRMED) or incarnation is None:
             return
         is_counted_on = accepted.after.status.fencing_history[-1].device == WATCHDOG
         if is_counted_on and not self.scene.services_on(command.node):
@@ -623,7 +623,6 @@ class Checkers:
         self.log = Log()
         self._scene = scene
         self._proposed: set[bytes] = set()
-        self.fenced_nodes_are_dead = FencedNodesAreDead(scene, self.log)
         self.all: list[Checker] = [
             NeverTwoActive(scene, self.log),
             NoRecoveryBeforeFence(scene, self.log),
@@ -648,15 +647,15 @@ class Checkers:
             OrdersBeginInTime(scene, self.log),
             NodesWithoutLeaseStop(scene, self.log),
             UnmanagedIsLeftAlone(scene, self.log),
-            self.fenced_nodes_are_dead,
+            FencedNodesAreDead(scene, self.log),
         ]
         self._concerned: dict[str, list[Checker]] = {}
         """Who looks at what: only those who have something to say are asked."""
         self._find_concerned()
 
-    def add(self, checker: Checker) -> None:
-        """Let one more look on."""
-        self.all.append(checker)
+    def add(self, *checkers: Checker) -> None:
+        """Let some more look on."""
+        self.all += checkers
         self._find_concerned()
 
     def _find_concerned(self) -> None:

@@ -33,7 +33,7 @@ class Coverage(Checker):
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:  # noqa: ARG002 (where it is makes no difference)
         """See `Checker`."""
-        activity = activity_of(call)
+        activity = activity_of(call, self.log)
         if activity is not None:
             self.counts["activity", activity.value] += 1
 

@@ -371,3 +371,10 @@ OF_EDITS: tuple[Kind[Cluster], ...] = _kinds(
     ("confirm fencing", 1, confirm_fencing),
 )
 """What administrators do, beside what `faults_of_people` has of them."""
+OF_MOVES: tuple[Kind[Cluster], ...] = _kinds(
+    ("promotion score", 4, set_score),
+    ("move", 2, move),
+    ("move what migrates", 4, move_guest),
+    ("standby", 1, stand_by),
+)
+"""After which something moves, and its new place is often another one before it has arrived."""

@@ -103,12 +103,15 @@ def _thread(unit: Unit, *, is_main: bool) -> Life | None:
 
 
 def stall(chance: Chance, nodes: Nodes) -> Fault:
-    """A whole host stands still, as a paused virtual machine, with its clocks or without."""
+    """A whole host stands still, as a paused virtual machine, with its clocks or without.
+
+    Where a node's watchdog is counted on, the clocks run on: a watchdog that a pause holds back is beyond safety.md §2.
+    """
     node = chance.choice(nodes)
     with_clocks = chance.random() < 0.5
 
     def begin(cluster: Cluster) -> End:
-        cluster.stall(node, with_clocks=with_clocks)
+        cluster.stall(node, with_clocks=with_clocks and not cluster.shape.watchdog_ms)
         return lambda: cluster.go_on(node)
 
     text = f"{node} stalls{' with its clocks' if with_clocks else ''}"
@@ -252,6 +255,23 @@ def damage_disk(chance: Chance, nodes: Nodes) -> Fault:
     return Drawn(f"a bit of the {name} of {node} flips", begin, chance.randint(1_000, 20_000))
 
 
+def older_version(chance: Chance, nodes: Nodes) -> Fault:
+    """A version that reads less than the cluster uses is installed on a node: it may not join before the upgrade."""
+    node = chance.choice(nodes)
+
+    def begin(cluster: Cluster) -> End:
+        cluster.feature_levels[node] = cluster.cib.feature_level - 1
+        cluster.kill_brain(node)
+
+        def end() -> None:
+            cluster.feature_levels.pop(node, None)
+            cluster.reload_brain(node)
+
+        return end
+
+    return Drawn(f"{node} runs an older version", begin, chance.randint(500, 30_000))
+
+
 def hold_feed_back(chance: Chance, nodes: Nodes) -> Fault:
     """A pacer is stopped between its look at the clock and its write to the watchdog device."""
     node = chance.choice(nodes)
@@ -293,5 +313,6 @@ KINDS: tuple[Kind[Cluster], ...] = (
     Kind("stall a host", 4, stall),
     Kind("drain", 2, drain),
     Kind("damaged disk", 1, damage_disk),
+    Kind("older version", 2, older_version),
 )
 

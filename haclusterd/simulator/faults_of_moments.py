@@ -11,11 +11,14 @@ from functools import partial
 
 from haclusterd.cib.commands import RequestFence
 from haclusterd.model.cluster import NodeState
+from haclusterd.model.configuration import Primitive, effective
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.simulator.activities import Activity, Begun
 from haclusterd.simulator.faults import Drawn, End, Kind
 from haclusterd.simulator.faults_of_edits import (
+    CLONE,
+    GUEST,
     move,
     move_guest,
     probe_again,
@@ -98,19 +101,43 @@ MET: Mapping[Activity, int] = {
 
 def strike(blow: str, chance: Chance, nodes: Nodes) -> Fault:
     """Somebody is struck when a certain thing is under way."""
-    activity = chance.choices(list(MET), list(MET.values()))[0]
+    drawn = chance.choices(list(MET), list(MET.values()))[0]
     whom = chance.choice(("there", "there", "there", "the DC", "the other", "anybody"))
     delay_ms, away_ms, anybody = chance.choice(DELAYS_MS), chance.randint(*AWAY_MS), chance.choice(nodes)
-    provocation = _provocation(activity, chance, nodes) if chance.random() < 0.8 else None
+    provocations = {activity: _provocation(activity, chance, nodes) for activity in (drawn, *INSTEAD.values())}
+    is_provoked = chance.random() < 0.8
 
     def begin(cluster: Cluster) -> End:
+        activity = _possible(cluster, drawn)
+        provocation = provocations[activity] if is_provoked else None
         moment = _Moment(cluster, blow, activity, partial(_chosen, whom=whom, anybody=anybody), delay_ms, away_ms)
         if provocation is not None:
             provocation(cluster)
         return moment.end
 
-    text = f"{blow} {whom}, {delay_ms} ms after a {activity} has begun"
+    text = f"{blow} {whom}, {delay_ms} ms after a {drawn} has begun"
     return Drawn(text, begin, chance.randint(*PATIENCE_MS))
+
+
+INSTEAD = {"promotion": Activity.START, "migration": Activity.STOP, "unfencing": Activity.FENCE}
+"""What is met where a configuration has no such thing."""
+_OF_PROMOTION = (Activity.PROMOTE, Activity.DEMOTE, Activity.NOTIFY)
+_OF_MIGRATION = (Activity.MIGRATE_TO, Activity.MIGRATE_FROM)
+
+
+def _possible(cluster: Cluster, drawn: Activity) -> Activity:
+    """Return what is drawn, or something that can happen here."""
+    resources = cluster.cib.configuration.resources
+    if drawn in _OF_PROMOTION and CLONE not in resources:
+        return INSTEAD["promotion"]
+    if drawn in _OF_MIGRATION and GUEST not in resources:
+        return INSTEAD["migration"]
+    is_unfencing = any(
+        effective(resource.meta).get("provides") == "unfencing"
+        for resource in resources.values()
+        if isinstance(resource, Primitive)
+    )
+    return INSTEAD["unfencing"] if drawn is Activity.UNFENCE and not is_unfencing else drawn
 
 
 @dataclass(slots=True)

@@ -71,6 +71,17 @@ def bad_switch(chance: Chance, nodes: Nodes) -> Fault:
     return Drawn(f"the switch {mood.value} for {node} ({latency_ms} ms)", begin, chance.randint(500, 10_000))
 
 
+def device_away(chance: Chance, nodes: Nodes) -> Fault:
+    """The power switch answers nobody for minutes, as one does whose own network or power is away."""
+
+    def begin(cluster: Cluster) -> End:
+        for node in nodes:
+            cluster.switch.set(node, Mood.DEAD)
+        return cluster.switch.mend
+
+    return Drawn("the switch is away", begin, chance.randint(60_000, 200_000))
+
+
 def change_configuration(chance: Chance, nodes: Nodes) -> Fault:
     """An administrator prefers another place for a service."""
     resource, node = chance.choice(configurations.SERVICES), chance.choice(nodes)
@@ -159,3 +170,5 @@ OF_SERVICES: tuple[Kind[Cluster], ...] = (
 OF_SWITCHES: tuple[Kind[Cluster], ...] = (Kind("bad switch", 3, bad_switch), Kind("fence by hand", 1, request_fence))
 OF_LIARS: tuple[Kind[Cluster], ...] = (Kind("lying switch", 8, lying_switch), Kind("fence by hand", 8, request_fence))
 OF_MEMBERS: tuple[Kind[Cluster], ...] = (Kind("add a member", 8, add_member), Kind("drop a member", 8, drop_member))
+OF_LONG_SEEDS: tuple[Kind[Cluster], ...] = (Kind("device away", 3, device_away),)
+"""What lasts for minutes."""

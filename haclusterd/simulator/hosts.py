@@ -172,6 +172,8 @@ class Host:
         self.wall = WallClock(world)
         self.boot: Boot | None = None
         self.boots = 0
+        self._stood: list[tuple[int, int]] = []
+        """When each pause in which its clocks stood still ended, and how long it was."""
         self.watchdog_resets = 0
         """How often its watchdog device has reset it."""
         self.feeds_held_back = 0
@@ -254,11 +256,18 @@ class Host:
         if boot is None:
             return
         self._say("goes on")
-        self.wall.offset_ms -= boot.clock.thaw() // MS
+        stood_us = boot.clock.thaw()
+        if stood_us:
+            self._stood.append((self.world.now_us, stood_us))
+        self.wall.offset_ms -= stood_us // MS
         if boot.watchdog is not None:
             boot.watchdog.thaw()
         boot.life.thaw()
         boot.life.resume()
+
+    def stood_us(self, since_us: int) -> int:
+        """Return for how long its clocks have stood still in pauses that ended after an instant."""
+        return sum(stood_us for ended_us, stood_us in self._stood if ended_us >= since_us)
 
     def calm_us(self) -> int:
         """Return for how long it has run undisturbed; negative when it does not run as it should."""

@@ -10,6 +10,7 @@ from functools import partial
 from haclusterd.commands.verb import Permission
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Request, Response
+from haclusterd.protocol.control import EncodedResponse
 from haclusterd.reports.codes import Code
 from haclusterd.runtime.control import Caller
 from haclusterd.simulator.brain import BrainProcess
@@ -66,8 +67,9 @@ class Person:
 
     def _taker(self, number: int) -> Callable[[object], None]:
         def take(answer: object) -> None:
-            if isinstance(answer, Response) and number == self._tries:
-                self._answered(answer)
+            response = answer.decoded() if isinstance(answer, EncodedResponse) else answer
+            if isinstance(response, Response) and number == self._tries:
+                self._answered(response)
 
         return take
 

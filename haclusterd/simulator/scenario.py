@@ -34,6 +34,7 @@ from haclusterd.simulator.agents import AgentFates, HostAgents, Manners
 from haclusterd.simulator.brain import BrainProcess, Surroundings
 from haclusterd.simulator.careless import seen_by
 from haclusterd.simulator.checkers import Checkers, Violation
+from haclusterd.simulator.checkers_of_the_dead import TheDeadAreFencedFirst
 from haclusterd.simulator.clocks import EPOCH_MS
 from haclusterd.simulator.coverage import Coverage
 from haclusterd.simulator.fence_devices import PowerSwitch
@@ -114,8 +115,8 @@ class Cluster:
         """What this run exercises."""
         self.activities = Activities(self, self.checkers.log)
         """What begins, for faults that wait for it."""
-        self.checkers.add(self.coverage)
-        self.checkers.add(self.activities)
+        the_dead = TheDeadAreFencedFirst(self, self.checkers.log, self.truth)
+        self.checkers.add(self.coverage, self.activities, the_dead)
         self.installing: set[NodeName] = set()
         """Nodes that read a snapshot which another node has sent."""
         self._asked: set[RequestId] = set()
@@ -526,7 +527,7 @@ class Cluster:
         for name in self.names:
             host = self.hosts[name]
             for running in () if host.boot is None else self._agents_of(host, host.boot).records():
-                activity = None if running.is_ended else activity_of(running.call)
+                activity = None if running.is_ended else activity_of(running.call, self.checkers.log)
                 if activity is not None:
                     yield Begun(activity, name)
 
@@ -614,6 +615,10 @@ class Cluster:
         """See `Scene.agents_at_work`."""
         host = self.hosts[node]
         return () if host.boot is None else self._agents_of(host, host.boot).at_work(resource)
+
+    def stood_us(self, node: NodeName, since_us: int) -> int:
+        """See `Scene.stood_us`."""
+        return self.hosts[node].stood_us(since_us)
 
     def boot_runs(self, node: NodeName, boot_id: str) -> bool:
         """See `Scene.boot_runs`."""

@@ -36,6 +36,9 @@ PROMOTABLE_EVERY = 2
 """Every so many seeds run a promotable clone too."""
 MIGRATION_EVERY = 3
 """Every so many have a service that migrates live."""
+LONG_EVERY = 5
+LONGER = 5
+"""Some seeds with a switch take so many times as long."""
 LIVENESS_MS = 120_000
 """Longer than any backoff that the faults may have brought about."""
 BEGINNING_MS = 600_000
@@ -62,6 +65,8 @@ class Mode(Enum):
     """The same, and nodes come and go."""
     WATCHDOG = "watchdog"
     """No switch: what fences a node is its own watchdog device."""
+    MOMENTS = "moments"
+    """A switch, a promotable clone and a service that migrates; somebody is struck in the middle of what they do."""
     EDGE = "edge"
     """The same, with clocks and devices that are as wrong as can be, and nodes driven to the edge of the wait."""
     LIAR = "liar"
@@ -72,6 +77,7 @@ KINDS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.SWITCH: (*USUAL, *faults_of_people.OF_SWITCHES),
     Mode.MEMBERS: (*USUAL, *faults_of_people.OF_SWITCHES),
     Mode.WATCHDOG: USUAL,
+    Mode.MOMENTS: (*faults_of_people.OF_SERVICES, *faults_of_people.OF_SWITCHES, *faults_of_network.KINDS),
     Mode.EDGE: (*faults_of_hosts.OF_BRAINS, *faults_of_people.OF_SERVICES),
     Mode.LIAR: OF_THE_HEARD,
 }
@@ -79,11 +85,12 @@ ALWAYS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.SWITCH: (),
     Mode.MEMBERS: faults_of_people.OF_MEMBERS,
     Mode.WATCHDOG: faults_of_hosts.OF_WATCHDOGS,
+    Mode.MOMENTS: (*faults_of_moments.OF_MOMENTS, *faults_of_edits.OF_MOVES),
     Mode.EDGE: faults_of_edges.OF_EDGES,
     Mode.LIAR: faults_of_people.OF_LIARS,
 }
 """Kinds that no seed of a mode leaves out."""
-MODES = (Mode.SWITCH, Mode.WATCHDOG, Mode.SWITCH, Mode.MEMBERS, Mode.SWITCH, Mode.LIAR, Mode.EDGE)
+MODES = (Mode.SWITCH, Mode.WATCHDOG, Mode.MOMENTS, Mode.MEMBERS, Mode.SWITCH, Mode.LIAR, Mode.EDGE)
 """By the seed, in turn."""
 WATCHED = (Mode.WATCHDOG, Mode.EDGE)
 """Where every host has a watchdog device, and there is no switch."""
@@ -117,6 +124,11 @@ def mode_of(seed: int) -> Mode:
     return MODES[seed % len(MODES)]
 
 
+def is_long(seed: int) -> bool:
+    """Tell whether a seed takes so long that what lasts for minutes has room."""
+    return seed % LONG_EVERY == 0 and mode_of(seed) is Mode.SWITCH
+
+
 def shape_of(seed: int) -> Shape:
     """Return how a seed's cluster is built."""
     mode = mode_of(seed)
@@ -136,7 +148,10 @@ def shape_of(seed: int) -> Shape:
 def plan_of(cluster: Cluster, safety_ms: int) -> tuple[Fault[Cluster], ...]:
     """Return what goes wrong in a seed."""
     mode = mode_of(cluster.world.seed)
-    return draw_plan(cluster.world.chance("faults"), KINDS[mode], cluster.names, safety_ms, always=ALWAYS[mode])
+    always = ALWAYS[mode]
+    if is_long(cluster.world.seed):
+        always, safety_ms = (*always, *faults_of_people.OF_LONG_SEEDS), safety_ms * LONGER
+    return draw_plan(cluster.world.chance("faults"), KINDS[mode], cluster.names, safety_ms, always=always)
 
 
 def run(
@@ -181,7 +196,8 @@ def _look_at(cluster: Cluster, fault: Fault[Cluster]) -> None:
 
 def sections() -> tuple[coverage.Section, ...]:
     """Return everything that a whole campaign should have exercised."""
-    faults = (kind.name for mode in Mode for kind in (*KINDS[mode], *ALWAYS[mode]))
+    faults = [kind.name for mode in Mode for kind in (*KINDS[mode], *ALWAYS[mode])]
+    faults += [kind.name for kind in faults_of_people.OF_LONG_SEEDS]
     return coverage.sections(faults, faults_of_moments.PAIRS)
 
 
@@ -213,7 +229,7 @@ def _act(cluster: Cluster, faults: FaultRun[Cluster], seed: int, safety_ms: int)
     _begin(cluster, seed)
     clients.begin()
     faults.begin()
-    cluster.run_for(safety_ms)
+    cluster.run_for(safety_ms * LONGER if is_long(seed) else safety_ms)
     clients.stop()
     faults.end_all()
     cluster.heal()
@@ -233,7 +249,8 @@ def _begin(cluster: Cluster, seed: int) -> None:
     timeouts = {"node_timeout": f"{shape.node_timeout_ms}ms", "brain_timeout": f"{shape.brain_timeout_ms}ms"}
     usual = configurations.usual if has_switch else configurations.watched
     cluster.form(usual(cluster.names, **timeouts, **drawn))
-    is_promotable, has_migration = seed % PROMOTABLE_EVERY == 0, seed % MIGRATION_EVERY == 1
+    has_all = mode_of(seed) is Mode.MOMENTS
+    is_promotable, has_migration = has_all or seed % PROMOTABLE_EVERY == 0, has_all or seed % MIGRATION_EVERY == 1
     if is_at_edge:
         edits = configurations.promotable(cluster.names) if is_promotable else ()
     else:

@@ -60,6 +60,8 @@ class Truth:
         self._boots: Counter[NodeName] = Counter()
         self._powered: set[NodeName] = set()
         self.when_service_ends: list[Callable[[Holding], None]] = []
+        self.when_host_dies: list[Callable[[NodeName, frozenset[ResourceId]], None]] = []
+        """Told what ran there, or may have, right before it ends."""
 
     def show_to(self, witness: Witness) -> None:
         """Let somebody look on."""
@@ -87,6 +89,15 @@ class Truth:
     def boot_of(self, node: NodeName) -> int | None:
         """Return which boot of a host goes on; None when it has no power."""
         return self._boots[node] if node in self._powered else None
+
+    def starting_on(self, node: NodeName) -> frozenset[ResourceId]:
+        """Return what agents that have not ended may have made active there."""
+        held = [holding for holding, count in self._starting.items() if count]
+        return frozenset(holding.resource for holding in held if holding.node == node)
+
+    def may_run_on(self, node: NodeName) -> frozenset[ResourceId]:
+        """Return what runs on a node, or may."""
+        return frozenset(self.services_on(node)) | self.starting_on(node)
 
     def services_on(self, node: NodeName) -> tuple[ResourceId, ...]:
         """Return what runs on a node."""
@@ -156,6 +167,9 @@ class Truth:
 
     def host_dies(self, node: NodeName) -> None:
         """Everything on a host ends at once."""
+        held = self.may_run_on(node)
+        for call in self.when_host_dies:
+            call(node, held)
         self._powered.discard(node)
         for holding in sorted(self._services, key=lambda holding: holding.resource):
             if holding.node == node:

@@ -1,0 +1,80 @@
+"""The swarm's judges by the hosts' facts: what should run, what the dead had, and what was exercised."""
+
+from collections import Counter
+
+import pytest
+
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
+from haclusterd.ports.agents import AgentCall
+from haclusterd.simulator import configurations, swarm
+from haclusterd.simulator.checkers import Violation
+from haclusterd.simulator.checkers_of_the_dead import TheDeadAreFencedFirst
+from haclusterd.simulator.coverage import Counts, Section, table, zeros
+from haclusterd.simulator.people import ask
+from haclusterd.simulator.scenario import Cluster
+
+
+def start_of(resource: str) -> AgentCall:
+    agent, life = AgentReference("ocf", "simulated", "service"), Incarnation("boot", "life")
+    return AgentCall("9.9", ResourceId(resource), resource, agent, "start", {}, {}, 5000, life)
+
+
+def judge(cluster: Cluster) -> TheDeadAreFencedFirst:
+    return next(each for each in cluster.checkers.all if isinstance(each, TheDeadAreFencedFirst))
+
+
+def test_what_a_host_had_when_it_died_starts_elsewhere_only_after_its_death_is_in_the_log() -> None:
+    cluster = Cluster().form()
+    home = cluster.node_of("db")
+    other = cluster.others(home)[0]
+    judge(cluster).agent_begins(other, start_of("db"))
+    cluster.power_off(home)
+    with pytest.raises(Violation, match="neither its fencing nor its new boot"):
+        judge(cluster).agent_begins(other, start_of("db"))
+    cluster.until(lambda: cluster.state(home) in ("fenced", "online") and cluster.runs_once("db"), 20_000, "recovered")
+    judge(cluster).agent_begins(other, start_of("db"))
+
+
+def test_what_could_run_and_does_not_is_named() -> None:
+    cluster = Cluster().form()
+    assert cluster.objection() == ""
+    cluster.kill_service("db")
+    assert cluster.objection().startswith("db runs nowhere, and could on")
+
+
+def test_what_was_to_be_stopped_and_runs_is_named() -> None:
+    cluster = Cluster().form()
+    ask(cluster, "resource.stop", {"resources": ["cache"]})
+    cluster.until(lambda: not cluster.runs_once("cache"), 10_000, "stopped")
+    cluster.until_settled(10_000, "nothing to do")
+    cluster.truth.service_begins(NodeName("n1"), ResourceId("cache"))
+    assert cluster.objection() == "cache runs on n1, and is to be stopped"
+
+
+def test_what_is_unmanaged_is_not_expected_to_run() -> None:
+    cluster = Cluster().form()
+    ask(cluster, "resource.manage", {"resources": ["cache"], "unmanage": True})
+    cluster.run_for(2000)
+    cluster.kill_service("cache")
+    assert "cache" not in cluster.objection()
+
+
+def test_a_promotable_clone_without_a_promoted_instance_is_named() -> None:
+    cluster = Cluster().form()
+    cluster.configure(configurations.promotable(cluster.names))
+    cluster.until_settled(20_000, "promoted")
+    cluster.kill_service("pg^promoted")
+    assert cluster.objection().startswith("pg is promoted nowhere")
+
+
+def test_zeros_are_named_unless_they_are_exempt() -> None:
+    counts: Counts = Counter({("command", "Join"): 2})
+    wanted = (Section("command", ("Join", "Lost", "Forget"), {"Forget": "too short a run"}),)
+    assert zeros(counts, wanted) == ("command Lost",)
+    assert "        0  Forget  (too short a run)" in table(counts, wanted)
+
+
+def test_a_run_counts_what_it_exercises() -> None:
+    outcome = swarm.run(2, safety_ms=5000)
+    counted = {section for (section, _), _ in outcome.coverage}
+    assert {"command", "change", "effect", "activity"} <= counted
