@@ -10,6 +10,7 @@ the daemon died before it could write them, by the mark in the agent's environme
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -47,9 +48,25 @@ class ActionRecords:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._known: dict[str, ActionRecord] = {}
+        """What is on disk, as far as this process wrote or read it."""
+        self._lock = threading.Lock()
 
     def write(self, record: ActionRecord) -> None:
         """Write or replace a record, atomically. Raises OSError."""
+        with self._lock:
+            self._known[record.key] = record
+            self._put(record)
+
+    def write_again(self) -> int:
+        """Write those that were taken away (an emptied run directory); return how many. Raises OSError."""
+        with self._lock:
+            missing = [record for key, record in self._known.items() if not self._path(key).exists()]
+            for record in missing:
+                self._put(record)
+        return len(missing)
+
+    def _put(self, record: ActionRecord) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._path(record.key)
         temporary = path.with_suffix(".new")
@@ -58,7 +75,8 @@ class ActionRecords:
 
     def remove(self, key: str) -> None:
         """Forget an action; nothing happens when it is not known."""
-        with suppress(OSError):
+        with self._lock, suppress(OSError):
+            self._known.pop(key, None)
             self._path(key).unlink()
 
     def read_all(self) -> tuple[ActionRecord, ...]:
@@ -73,6 +91,8 @@ class ActionRecords:
                 except (OSError, ValueError, KeyError, TypeError):
                     with suppress(OSError):
                         path.unlink()
+        with self._lock:
+            self._known |= {record.key: record for record in records}
         return tuple(sorted(records, key=lambda record: (record.begun, record.key)))
 
     def _path(self, key: str) -> Path:

@@ -228,6 +228,10 @@ class OcfAgents:
         self._processes.reap_inherited(frozenset(processes))
         return tuple(adopted)
 
+    def keep_records(self) -> int:
+        """Write records of running actions that were taken away; return how many there were. Raises OSError."""
+        return self._records.write_again()
+
     def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
         """Watch the service processes of an active resource."""
         self._watch.watch(resource, instance, died)

@@ -56,6 +56,8 @@ class ControlServer:
         self._places = Places()
         self._unread: dict[asyncio.StreamWriter, int] = {}
         self._refusals = Refusals()
+        self._bound: tuple[int, int] | None = None
+        """Device and inode of the socket's file."""
 
     async def start(self) -> None:
         """Listen; raises ControlSocketBusy when somebody else does."""
@@ -63,6 +65,32 @@ class ControlServer:
             if await _answers(self._path):
                 raise ControlSocketBusy(f"{self._path}: another haclusterd is running with this runtime directory")
             self._path.unlink()
+        await self._listen()
+
+    async def listen_again(self) -> bool:
+        """Listen at the same path once more when its file was taken away; return whether that was so. Raises OSError.
+
+        Conversations that have begun go on.
+        """
+        if self._server is None or self._is_in_place():
+            return False
+        self._server.close()
+        if not self._path.parent.is_dir():
+            self._path.parent.mkdir(mode=0o750, parents=True)
+            group = control_group()
+            if group is not None and os.geteuid() == 0:
+                os.chown(self._path.parent, -1, group)
+        await self._listen()
+        return True
+
+    def _is_in_place(self) -> bool:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == self._bound
+
+    async def _listen(self) -> None:
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         # The file gets the socket's mode: nobody else can connect before it has its group.
         os.fchmod(listening.fileno(), 0o600)
@@ -71,6 +99,8 @@ class ControlServer:
         if group is not None and os.geteuid() == 0:
             os.chown(self._path, -1, group)
         self._path.chmod(0o660)
+        found = self._path.stat()
+        self._bound = found.st_dev, found.st_ino
         self._server = await asyncio.start_unix_server(self._accept, sock=listening)
 
     def stop(self) -> None:

@@ -1,8 +1,9 @@
 """Agents whose resource is a process: started in the foreground by the agent, in a session of its own.
 
 Invariants: a service process is identified by process id and start time, written by that very process before its exec,
-so none can exist unrecorded; its whole family is known by a mark in the environment, and by its session. Stop returns
-only when none of the family is left. Names and command lines are never searched.
+so none can exist unrecorded; its whole family is known by a mark in the environment, and by its session. Where that
+record was taken away (an emptied run directory), the service is found by its mark, and recorded again: it must never be
+started beside itself. Stop returns only when none of the family is left. Names and command lines are never searched.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from haclusterd.agents.ocf import ActionError, Agent, ConfigurationError, NodeEr
 from haclusterd.agents.process_table import ORDER_MARK, boot_id, is_running, list_pids, read_marks, read_stat
 
 SERVICE_MARK = "HACLUSTERD_SERVICE"
-"""In the environment of a service and all that it starts: which start of which instance it is."""
+"""In the environment of a service and all that it starts: which start of which instance it is, and where recorded."""
 POLL_S = 0.01
 LONGEST_POLL_S = 0.1
 STOP_RESERVE_S = 5.0
@@ -92,7 +93,7 @@ class ServiceAgent(Agent):
 
     def start(self) -> None:
         """Start the service unless it runs; return when it is ready, and leave nothing running when it never is."""
-        identity = self._read_identity()
+        identity = self._identity()
         if identity is None or not identity.is_alive:
             self._end_family(identity, 9, 0)
             identity = self._spawn(self.arguments())
@@ -104,14 +105,14 @@ class ServiceAgent(Agent):
 
     def stop(self) -> None:
         """End the service and everything that it started."""
-        identity = self._read_identity()
+        identity = self._identity()
         remaining = self.remaining()
         grace = min(self.seconds("stop_timeout"), max(remaining - STOP_RESERVE_S, remaining / 2))
         self._end_family(identity, self._stop_signal(), grace)
 
     def monitor(self) -> None:
         """Level 0: the process is there. From level 10 on: it is ready."""
-        identity = self._read_identity()
+        identity = self._identity()
         if identity is None:
             raise NotRunningError("no service process")
         if not identity.is_alive:
@@ -137,6 +138,33 @@ class ServiceAgent(Agent):
         name = f"{self.name}-{self.instance.replace('/', '_')}.pid"
         return self.text("pidfile") or os.path.join(self.state_directory, name)
 
+    def _identity(self) -> Identity | None:
+        """Return what is recorded of the service, or what its own processes say when no record is there."""
+        return self._read_identity() or self._find_identity()
+
+    def _find_identity(self) -> Identity | None:
+        if os.path.exists(self._identity_path):
+            return None  # Of an earlier boot, or unreadable: nothing was taken away.
+        found = []
+        for pid in list_pids():
+            marks = read_marks(pid)
+            stat = read_stat(pid) if self._is_own(marks) else None
+            if stat is not None and not stat.is_dead:
+                found.append((stat.pid != stat.session, stat.start_time, stat.pid, marks[SERVICE_MARK]))
+        if not found:
+            return None
+        _, start_time, pid, mark = min(found)
+        self._record(pid, start_time, mark)
+        return Identity(pid, start_time, mark, boot_id())
+
+    def _is_own(self, marks: dict[str, str]) -> bool:
+        """Tell whether marks are those of a start of this instance, which was recorded at the same place."""
+        return marks.get(SERVICE_MARK, "").startswith(self._mark_start)
+
+    @property
+    def _mark_start(self) -> str:
+        return f"{self.instance}@{self._identity_path}/".replace(" ", "_")
+
     def _read_identity(self) -> Identity | None:
         try:
             with open(self._identity_path, encoding="utf-8") as stream:
@@ -149,9 +177,13 @@ class ServiceAgent(Agent):
     def _write_identity(self, mark: str) -> None:
         stat = read_stat(os.getpid())
         assert stat is not None
+        self._record(stat.pid, stat.start_time, mark)
+
+    def _record(self, pid: int, start_time: int, mark: str) -> None:
+        os.makedirs(os.path.dirname(self._identity_path), mode=0o755, exist_ok=True)
         temporary = f"{self._identity_path}.{os.getpid()}"
         with open(temporary, "w", encoding="utf-8") as stream:
-            stream.write(f"{stat.pid} {stat.start_time} {mark} {boot_id()}\n")
+            stream.write(f"{pid} {start_time} {mark} {boot_id()}\n")
         os.replace(temporary, self._identity_path)
 
     # Start
@@ -159,7 +191,7 @@ class ServiceAgent(Agent):
     def _spawn(self, arguments: list[str]) -> Identity:
         import signal  # Only a start needs it, and it takes milliseconds to import.
 
-        mark = f"{self.instance.replace(' ', '_')}/{os.getpid()}/{time.time_ns()}"
+        mark = f"{self._mark_start}{os.getpid()}/{time.time_ns()}"
         environment = self._service_environment(mark)
         account = self._account(environment)
         os.makedirs(os.path.dirname(self._identity_path), mode=0o755, exist_ok=True)

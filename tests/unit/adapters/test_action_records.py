@@ -1,0 +1,32 @@
+"""Records of running actions: written again when the run directory was emptied, and not when the action has ended."""
+
+import shutil
+from pathlib import Path
+
+from haclusterd.adapters.action_records import ActionRecord, ActionRecords
+from haclusterd.model.ids import Incarnation, ResourceId
+from haclusterd.model.instants import Instant
+
+
+def record(key: str) -> ActionRecord:
+    life = Incarnation("boot", "0123456789abcdef")
+    return ActionRecord(key, ResourceId("db"), "start", life, "/agent", Instant(1), Instant(2), 7, 8)
+
+
+def test_what_was_taken_away_is_written_again_and_nothing_else(tmp_path: Path) -> None:
+    records = ActionRecords(tmp_path / "actions")
+    for key in ("a", "b", "c"):
+        records.write(record(key))
+    assert records.write_again() == 0
+    records.remove("c")
+    shutil.rmtree(tmp_path / "actions")
+    assert records.write_again() == 2
+    assert {each.key for each in ActionRecords(tmp_path / "actions").read_all()} == {"a", "b"}
+
+
+def test_what_an_earlier_daemon_left_is_kept_too(tmp_path: Path) -> None:
+    ActionRecords(tmp_path / "actions").write(record("a"))
+    later = ActionRecords(tmp_path / "actions")
+    later.read_all()
+    shutil.rmtree(tmp_path / "actions")
+    assert later.write_again() == 1
