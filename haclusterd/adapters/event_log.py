@@ -22,6 +22,8 @@ from haclusterd.ports.event_log import FieldValue, Priority
 
 LINES_QUEUED_MAX: Final = 10_000
 VALUE_CHARACTERS_MAX: Final = 2_000
+LEVEL_VARIABLE: Final = "HACLUSTERD_LOG"
+"""`debug`: also the journal gets lines of priority debug; other readers always do."""
 REDACTED: Final = "(redacted)"
 
 _SECRET = re.compile(r"(?:\A|[-_.])(?:passw\w*|passphrase|secret|token)\Z|[-_]key\Z", re.IGNORECASE)
@@ -88,8 +90,11 @@ class StreamEventLog:
     """Lines to a text stream and, when `json_file` is given, to that file."""
 
     def __init__(
-        self, stream: TextIO, *, for_journal: bool, wall: Callable[[], int], json_file: Path | None = None
-    ) -> None:
+        self, stream: TextIO, *, for_journal: bool, wall: Callable[[], int],
+        json_file: Path | None = None, least: Priority = Priority.DEBUG,
+    ) -> None:  # fmt: skip
+        """`least`: lines that are less urgent are not written."""
+        self._least = least
         self._stream = stream
         self._for_journal = for_journal
         self._wall = wall
@@ -102,6 +107,8 @@ class StreamEventLog:
 
     def write(self, kind: str, /, *, priority: Priority = Priority.INFO, **fields: FieldValue) -> None:
         """Queue one line."""
+        if priority > self._least:
+            return
         line = make_line(self._wall(), kind, priority, fields)
         with self._changed:
             if len(self._waiting) >= LINES_QUEUED_MAX:
@@ -155,9 +162,11 @@ def _append(file: Path, text: str) -> None:
 def standard_event_log(*, json_file: Path | None = None) -> StreamEventLog:
     """Return the log of this process: standard error, spelled for journald when it is journald that reads it."""
     stream = open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115 (lives on)
+    is_journal = "JOURNAL_STREAM" in os.environ
     return StreamEventLog(
         stream,
-        for_journal="JOURNAL_STREAM" in os.environ,
+        for_journal=is_journal,
+        least=Priority.INFO if is_journal and os.environ.get(LEVEL_VARIABLE) != "debug" else Priority.DEBUG,
         wall=lambda: time.time_ns() // 1_000_000,
         json_file=json_file,
     )

@@ -69,6 +69,7 @@ from haclusterd.runtime.own_certificate import OwnCertificate
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.renewal import RenewalService
 from haclusterd.runtime.replica import Replica
+from haclusterd.runtime.service_status import standing
 from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, NodeSettings, SettingsError, load
 
 UNWRITABLE = (
@@ -103,6 +104,12 @@ LOAD_SCHEDULER_AFTER_S = 5.0
 """When this node has joined, as a rule; what asks for a plan before loads it itself."""
 SWITCH_INTERVAL_S = 0.001
 """For how long one thread keeps the interpreter when another wants it."""
+RUNTIME_FILES_EVERY_S = 1.0
+RAFT_SILENT_S = 2.0
+"""A Raft thread that shows no life for so long is not vouched for."""
+WATCHDOG_VARIABLE = "WATCHDOG_USEC"
+WHILE_NOBODY_FEEDS_US = 120_000_000
+"""The service manager's watchdog while a new image starts, or this process ends."""
 CONTROL_SOCKET = "control.sock"
 FAILED_PLANS = "failed-plans"
 SYSTEM_FENCE_DIRECTORIES = (Path("/usr/sbin"), Path("/usr/local/sbin"))
@@ -151,7 +158,10 @@ class Daemon:
         self._log = log
         self._loop = loop
         self._ended: asyncio.Future[int] = loop.create_future()
+        self._status = ""
         self._is_draining = False
+        self._raft_seen_at = 0.0
+        """When the Raft thread showed life last, on the monotonic clock."""
         self._is_checking = False
         """Whether the program that is to replace this one is being checked."""
         self._writer = ready_pool(1, "members")
@@ -198,7 +208,7 @@ class Daemon:
             allows_development=installation.is_development,
             own_environment=marks,
         )
-        ocf = OcfAgents(
+        self._ocf = ocf = OcfAgents(
             clock,
             loop,
             runtime_directory=installation.runtime_directory,
@@ -262,7 +272,7 @@ class Daemon:
             machine=self._replica,
             call_main=self._call_main,
             fail=self._fail_stop,
-            alive=self._pacer.stamp_raft,
+            alive=self._raft_is_alive,
             main_silence_ms=self._pacer.main_silence_ms,
             loop_factory=self._loops.factory("raft"),
             mail=self._mail,
@@ -270,6 +280,10 @@ class Daemon:
             objection=self._objection,
             kept_out=self._kept_out,
         )
+
+    def _raft_is_alive(self) -> None:
+        self._raft_seen_at = time.monotonic()
+        self._pacer.stamp_raft()
 
     def _objection(self, peer: NodeName, boot_id: str) -> str:
         """Judge, on the Raft thread, whether a boot of a peer may be talked to."""
@@ -302,10 +316,15 @@ class Daemon:
         gc.freeze()
         self._loops.reset()
         notify("READY=1")
+        if WATCHDOG_VARIABLE in os.environ:
+            notify(f"WATCHDOG_USEC={os.environ[WATCHDOG_VARIABLE]}")
+        keeper = self._loop.create_task(self._keep_runtime_files())
         self._loop.call_later(LOAD_SCHEDULER_AFTER_S, self._background.run, load_scheduler, _ignore)
         code = await self._ended
         if code == EXIT_REMOVED:
             print(REMOVED.format(node=self._installation.node), file=sys.stderr)
+        keeper.cancel()
+        notify(f"WATCHDOG_USEC={WHILE_NOBODY_FEEDS_US}")
         self._server.stop()
         self._door.close()
         self._runtime.stop()
@@ -313,6 +332,34 @@ class Daemon:
         if self._spawner is not None:
             self._spawner.close()
         return code
+
+    async def _keep_runtime_files(self) -> None:
+        """Put back what somebody took out of the runtime directory: the control socket, records of running actions."""
+        problem = ""
+        while True:
+            await asyncio.sleep(RUNTIME_FILES_EVERY_S)
+            self._tell_systemd()
+            try:
+                has_listened, records = await self._server.listen_again(), self._ocf.keep_records()
+                problem = ""
+            except OSError as error:
+                if str(error) != problem:
+                    self._log.write("runtime-files.not-restored", priority=Priority.ERROR, problem=str(error))
+                problem = str(error)
+                continue
+            if has_listened or records:
+                directory = str(self._installation.runtime_directory)
+                self._log.write("runtime-files.restored", priority=Priority.WARNING, directory=directory,
+                                socket=has_listened, action_records=records)  # fmt: skip
+
+    def _tell_systemd(self) -> None:
+        """Keep its watchdog from expiring, as long as both loops live; say where this node stands, when that is new."""
+        if time.monotonic() - self._raft_seen_at < RAFT_SILENT_S:
+            notify("WATCHDOG=1")
+        status = standing(self._runtime)
+        if status != self._status:
+            self._status = status
+            notify(f"STATUS={status}")
 
     def _end(self, code: int) -> None:
         if not self._ended.done():
@@ -359,7 +406,7 @@ class Daemon:
     def _renew(self) -> None:
         """Put a new image into this process; its children stay its children, and are adopted by the new image."""
         self._log.write("daemon.renewed", priority=Priority.NOTICE)
-        notify("RELOADING=1")
+        notify(f"RELOADING=1\nWATCHDOG_USEC={WHILE_NOBODY_FEEDS_US}")
         self._server.stop()
         self._runtime.stop()
         self._background.stop()
@@ -494,7 +541,8 @@ def _check(configuration: Path) -> int:
 
 def _refuse(message: str, code: int) -> int:
     """Say why not; where it may work later, let a moment pass: systemd starts the daemon again at once, each time."""
-    print(f"haclusterd: {message}", file=sys.stderr)
+    mark = f"<{Priority.CRITICAL}>" if "JOURNAL_STREAM" in os.environ else ""
+    print(f"{mark}haclusterd: {message}", file=sys.stderr)
     if code in AGAIN_AFTER_S:
         notify(f"STATUS={message}")
         time.sleep(AGAIN_AFTER_S[code])

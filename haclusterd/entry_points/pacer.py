@@ -25,6 +25,7 @@ import socket
 import sys
 import time
 from collections import deque
+from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -52,6 +53,8 @@ LONGEST_WAIT_MS = 1_000
 
 
 CHECK = "--check"
+SETTINGS_VARIABLE = "HACLUSTERD_PACER_SETTINGS"
+"""Names the descriptor by which one image of this process leaves its settings to the next."""
 STANDARD_ERROR = 2
 LONGEST_LINE = 1_000
 """Fits, in whatever letters, what a writable pipe takes without waiting (PIPE_BUF, pipe(7))."""
@@ -75,8 +78,15 @@ def say(line: str) -> None:
 class PacerProcess:
     """The machine and its hands. `directory` is locked by the caller."""
 
-    def __init__(self, directory: Path, *, is_first: bool, device: WatchdogDevice | None = None) -> None:
-        """`is_first`: no pacer served this directory before, so nothing was started under it; `device` is open."""
+    def __init__(
+        self, directory: Path, *, is_first: bool, device: WatchdogDevice | None = None,
+        settings: PacerSettings | None = None,
+    ) -> None:  # fmt: skip
+        """`is_first`: no pacer served this directory before, so nothing was started under it; `device` is open.
+
+        `settings`: those of the image before, in this very process.
+        """
+        self._inherited = settings
         self._selector = selectors.DefaultSelector()
         self._mapped: MappedPage = make_page(directory, is_empty=is_first)
         self._page = self._mapped.page
@@ -115,6 +125,10 @@ class PacerProcess:
         """Serve until a signal; return the exit code. Raises OSError when the directory cannot be used."""
         self._listener.open()
         self._catch_signals()
+        if self._inherited is not None:
+            # The brain may be away as well, in an upgrade of both: heartbeats do not wait for it.
+            self._configure(self._inherited)
+            self._machine.brain_gone(boottime())
         notify("READY=1")
         while self._exit_code is None:
             self._tick()
@@ -175,7 +189,8 @@ class PacerProcess:
     def _renew(self) -> None:
         """Put a new image into this process; it goes on with the page, and with the open device."""
         notify("RELOADING=1")
-        environment = {**os.environ, **(self._device.hand_over() if self._device is not None else {})}
+        device = self._device.hand_over() if self._device is not None else {}
+        environment = {**os.environ, **device, **_hand_over(self._settings)}
         command = own_command()
         try:
             os.execve(command[0], command, environment)
@@ -364,6 +379,32 @@ class PacerProcess:
             self._brain.send(pacer_socket.encode(replace(report, errors=errors) if errors else report))
 
 
+def _hand_over(settings: PacerSettings | None) -> dict[str, str]:
+    """Put the settings where the next image of this process finds them, and nobody else does."""
+    if settings is None:
+        return {}
+    descriptor = os.memfd_create("settings", 0)
+    with open(descriptor, "wb", closefd=False) as memory:
+        memory.write(pacer_socket.encode(settings))
+    return {SETTINGS_VARIABLE: str(descriptor)}
+
+
+def inherited_settings(environment: MutableMapping[str, str]) -> PacerSettings | None:
+    """Take what the image before has handed over; None where there is nothing, or nothing that can be read."""
+    word = environment.pop(SETTINGS_VARIABLE, "")
+    if not word.isdecimal():
+        return None
+    try:
+        with open(int(word), "rb") as memory:
+            memory.seek(0)
+            frames = list(pacer_socket.FrameBuffer().feed(memory.read()))
+    except (OSError, pacer_socket.FrameTooLongError) as error:
+        say(f"the settings of the program before cannot be read: {error}")
+        return None
+    message = pacer_socket.decode(frames[0]) if frames else None
+    return message if isinstance(message, PacerSettings) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Lock:
     """A runtime directory is this process's for its life."""
@@ -428,7 +469,8 @@ def main(arguments: list[str] | None = None) -> int:
         if lock is None:
             say(f"another haclusterd-pacer serves {directory}; nothing was changed")
             return EXIT_TAKEN
-        process = PacerProcess(directory, is_first=lock.is_first, device=inherited_device(os.environ))
+        process = PacerProcess(directory, is_first=lock.is_first, device=inherited_device(os.environ),
+                               settings=inherited_settings(os.environ))  # fmt: skip
         stay_on_time()
         return process.run()
     except OSError as error:

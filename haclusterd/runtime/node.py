@@ -40,6 +40,7 @@ from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.followers import Followers
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
+from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.pacer import PacerReport, PacerSettings
 from haclusterd.model.planning import PlanAnswer
 from haclusterd.model.properties import ClusterProperties
@@ -63,6 +64,7 @@ from haclusterd.runtime.draining import Draining
 from haclusterd.runtime.hand_over import HandOver
 from haclusterd.runtime.history_keeper import HistoryKeeper
 from haclusterd.runtime.history_rows import rows_of, version_of
+from haclusterd.runtime.log_priorities import priority_of
 from haclusterd.runtime.pacer_news import PacerNews
 from haclusterd.runtime.pacer_settings import pacer_settings
 from haclusterd.runtime.ports import NodePorts
@@ -76,7 +78,8 @@ CATCH_UP_MS = 3_000
 HISTORY_STOP_MS = 1000
 """How long the end of this daemon may wait for its history."""
 
-QUIET_LOG = frozenset({ChangeKind.REFUSED})
+EXPECTED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED})
+"""What a monitor finds. Whether that was expected is the scheduler's to say: what was not is logged as a failure."""
 
 
 class NodeRuntime:
@@ -147,6 +150,8 @@ class NodeRuntime:
         self._safe_mode = SafeMode()
         self._learnt_agents: set[str] = set()
         self._watchers: list[Callable[[], None]] = []
+        self._monitors: set[str] = set()
+        """Keys of monitors that are being run; they are many, and mostly no news."""
         self._keeper = HistoryKeeper(node, ports.clock, ports.history, lambda: self._cib, self._propose)
 
     # -- life -------------------------------------------------------------------------------------------------------
@@ -329,9 +334,10 @@ class NodeRuntime:
         before = self._cib.history
         self._cib = outcome.cib
         self._is_cib_new = True
+        is_replayed = outcome.envelope is not None and outcome.envelope.at < self.started_at
         for change in outcome.changes:
             self._changes.append(change)
-            self._log_change(index, change)
+            self._log_change(index, change, is_replayed=is_replayed)
         is_new_version = any(change.kind is ChangeKind.CONFIGURATION_CHANGED for change in outcome.changes)
         version = version_of(outcome.cib) if is_new_version else None
         self._ports.history.record(index, rows_of(index, outcome), before, outcome.cib.history, version)
@@ -347,11 +353,10 @@ class NodeRuntime:
             self._hand_over.want(command.node, self._ports.clock.now())
         self._proposer.applied(outcome)
 
-    def _log_change(self, index: int, change: Change) -> None:
-        priority = Priority.DEBUG if change.kind in QUIET_LOG else Priority.INFO
+    def _log_change(self, index: int, change: Change, *, is_replayed: bool) -> None:
         self._log(
             f"cib.{change.kind}",
-            priority,
+            priority_of(change.kind, is_replayed=is_replayed),
             index=index,
             node=change.node,
             resource=change.resource,
@@ -384,8 +389,11 @@ class NodeRuntime:
             self._wake()
 
     def _agent_finished(self, result: AgentResult) -> None:
+        is_monitor = result.key in self._monitors
+        self._monitors.discard(result.key)
         self._log(
             "event.agent-finished",
+            Priority.DEBUG if is_monitor and result.exit_code in EXPECTED else Priority.INFO,
             key=result.key,
             exit_code=result.exit_code,
             status=str(result.status),
@@ -597,7 +605,11 @@ class NodeRuntime:
         agents = self._ports.agents
         match effect:
             case RunAgent(call=call):
-                self._log("effect.run-agent", key=call.key, resource=str(call.resource), action=call.action)
+                priority = Priority.INFO
+                if call.action == ActionName.MONITOR:
+                    self._monitors.add(call.key)
+                    priority = Priority.DEBUG
+                self._log("effect.run-agent", priority, key=call.key, resource=str(call.resource), action=call.action)
                 agents.run(call, self._agent_finished)
             case KillAgent(key=key):
                 self._log("effect.kill-agent", key=key)

@@ -21,6 +21,8 @@ NEEDED = {
     "LimitMEMLOCK": "infinity",
     "OOMScoreAdjust": "-900",
     "TimeoutStopSec": "30min",
+    "WatchdogSec": "6s",
+    "WatchdogSignal": "SIGKILL",
     "Restart": "always",
     "RestartSec": "200ms",
     "RestartPreventExitStatus": "2 64 65 66 67 78",

@@ -11,45 +11,86 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from types import FrameType
 
-from tests.lab import false_alarms
+from tests.lab import false_alarms, nspawn
 from tests.lab.faults import Fault, Verdict
 from tests.lab.faults_watchdog import WATCHDOG_MS
 from tests.lab.lab import Lab, obstacle
 from tests.lab.matrix import FAULTS
 from tests.lab.namespaces import LabError
+from tests.lab.nspawn import NoHouse, NspawnError
 from tests.lab.rounds import Round, Tally
 from tests.lab.site import NotAsExpected
+from tests.lab.systemd_lab import SystemdLab
+from tests.lab.systemd_rows import ROWS, Played, is_good, play, result
 
+SKIPPED = 77
+"""The exit status when this machine lacks what the lab needs (automake's, which test drivers know)."""
 HOLDS_SHARE = 0.25
 """Of the faults that are drawn; there are few kinds that hold, and much depends on them."""
 REBUILDS_MAX = 5
 HUNDREDS = 300
 """From so many faults on, those that take long are among them."""
-SKIPPED = 77
-"""What a test that cannot run here ends with (automake's word for it)."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play; return 0 when everything went as expected, 77 when this machine cannot."""
     options = _parser().parse_args(arguments)
-    why = obstacle()
+    is_systemd = options.only.startswith("systemd-")
+    why = nspawn.obstacle() if is_systemd else obstacle()
     if why:
-        print(f"RESULT skipped=1 reason={why.replace(' ', '-')}")
-        return SKIPPED
+        return _skip(why)
     signal.signal(signal.SIGTERM, _interrupt)
     directory = Path(tempfile.mkdtemp(prefix="haclusterd-lab-"))
     is_good = False
     try:
-        if options.only == false_alarms.NAME:
+        if is_systemd:
+            is_good = _play_rows(directory, options.only)
+        elif options.only == false_alarms.NAME:
             is_good = false_alarms.watch(directory, options.minutes)
         else:
             is_good = _play_all(directory, options)
+    except NoHouse as error:
+        is_good = True
+        return _skip(str(error))
     finally:
         if options.keep or not is_good:
             print(f"logs: {directory}", file=sys.stderr)
         else:
             shutil.rmtree(directory, ignore_errors=True)
     return 0 if is_good else 1
+
+
+def _skip(why: str) -> int:
+    print(f"RESULT skipped=1 reason={'-'.join(why.split())}")
+    return SKIPPED
+
+
+def _play_rows(directory: Path, only: str) -> bool:
+    """Play the rows of machines that systemd boots, on one cluster as long as it becomes whole again."""
+    left = [row for row in ROWS if any(fnmatchcase(row.name, each) for each in only.split(","))]
+    if not left:
+        print(f"no such row; there are: {' '.join(row.name for row in ROWS)}", file=sys.stderr)
+        return False
+    played: list[Played] = []
+    broken = 0
+    for build in range(REBUILDS_MAX):
+        if not left:
+            break
+        lab = SystemdLab(directory / str(build))
+        try:
+            print(f"3 machines with systemd formed in {lab.start():.1f} s; {len(left)} rows to play", flush=True)
+            while left:
+                played.append(play(lab, left.pop(0)))
+                if not played[-1].is_whole:
+                    break
+        except (LabError, NspawnError, NotAsExpected) as error:
+            print(f"lab: {error}", file=sys.stderr)
+            broken += 1
+            break
+        finally:
+            lab.close()
+    print(result(played, broken + len(left)), flush=True)
+    return is_good(played) and not broken and not left
 
 
 def _play_all(directory: Path, options: argparse.Namespace) -> bool:
@@ -130,7 +171,8 @@ def _matches(fault: Fault, options: argparse.Namespace) -> bool:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lab", description=__doc__)
     parser.add_argument("--faults", type=int, default=0, help="how many; default: each kind once")
-    parser.add_argument("--only", default="", help="kinds, comma separated, * allowed; or false-alarm, alone")
+    help_ = "kinds, comma separated, * allowed; or false-alarm, alone; or systemd-*"
+    parser.add_argument("--only", default="", help=help_)
     parser.add_argument("--nodes", default="3,5", help="of machines: clusters of these sizes, in turn")
     parser.add_argument("--minutes", type=float, default=30.0, help="of false-alarm")
     parser.add_argument("--seed", type=int, default=1, help="of the choice of faults")

@@ -25,7 +25,7 @@ ENVIRONMENT = {
 }  # fmt: skip
 GROUPS = "haclusterd-lab"
 IMAGE = "image"
-TOOLS = ("systemd-nspawn", "systemctl", "journalctl", "unshare", "nsenter", "ip", "nft", "ethtool", "mkfs.ext4")
+TOOLS = ("systemd-nspawn", "systemctl", "journalctl", "unshare", "nsenter", "ip", "nft", "mkfs.ext4", "losetup")
 COMMAND_S = 120.0
 BOOT_S = 60.0
 
@@ -40,7 +40,7 @@ def obstacle() -> str:
         return "it needs root"
     missing = [name for name in TOOLS if shutil.which(name) is None]
     if missing:
-        return f"missing: {', '.join(missing)} (Debian: apt-get install systemd-container iproute2 nftables ethtool)"
+        return f"missing: {', '.join(missing)} (Debian: apt-get install systemd-container iproute2 nftables)"
     if unified_root() is None:
         return "no unified control groups (cgroup version 2) are mounted"
     return ""
@@ -53,6 +53,10 @@ def unified_root() -> Path | None:
         if kind == "cgroup2":
             return Path(target)
     return None
+
+
+class NoHouse(NspawnError):  # noqa: N818 (a finding, not an error of the lab)
+    """This machine does not let the lab make its mounts."""
 
 
 class House:
@@ -78,7 +82,7 @@ class House:
         assert self._holder.stdout is not None
         if self._holder.stdout.readline().strip() != "ready":
             self._holder.wait()
-            raise NspawnError("the mounts of the lab could not be made")
+            raise NoHouse("the mounts of the lab cannot be made here")
 
     def enter(self, *command: str) -> list[str]:
         """Return the command as it runs in the house."""

@@ -40,6 +40,8 @@ class SystemdLab(Lab):
         self._closers.insert(0, self.house.close)
         self.sockets = Path(LAB)
         self.patience_s = 120.0
+        self.began_wall_ms = 0
+        """When the row that is played began."""
 
     def make_machine(self, name: str, index: int) -> SystemdMachine:
         return SystemdMachine(name, index, self.directory / name, self.switch, self.house)

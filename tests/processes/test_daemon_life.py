@@ -109,6 +109,22 @@ def test_sighup_renews_the_brain_in_place(scenario: Scenario) -> None:
     assert scenario.events("node-lost") == []
 
 
+def test_an_emptied_runtime_directory_is_filled_again_and_nothing_runs_twice(scenario: Scenario) -> None:
+    scenario.form().with_service()
+    holder = scenario.holder()
+    assert holder is not None
+    before = scenario.service_pids(holder)
+    runtime = scenario.cluster.nodes[NodeName(holder)].runtime
+    socket = runtime / "control.sock"
+    socket.unlink()
+    shutil.rmtree(runtime / "agent-state")
+    scenario.until("the socket to be back", socket.exists)
+    scenario.until("the daemon to answer", lambda: scenario.status(holder)["dc"] is not None)
+    assert "runtime-files.restored" in scenario.log(holder)
+    scenario.hold("the one service", lambda: scenario.service_pids(holder) == before, for_s=3)
+    assert scenario.events("operation-failed") == []
+
+
 def test_sighup_is_refused_while_the_program_could_not_go_on(scenario: Scenario) -> None:
     scenario.form().with_service()
     holder = scenario.holder()

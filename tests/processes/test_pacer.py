@@ -280,6 +280,19 @@ async def test_a_killed_pacer_is_started_again_without_the_lease_ending(tmp_path
         assert all(held)
 
 
+async def test_a_pacer_that_is_renewed_while_its_brain_is_away_sends_on(tmp_path: Path) -> None:
+    async with working_cluster(tmp_path) as nodes:
+        nodes[N1].link.stop()
+        await until(lambda: nodes[N2].sees(N1).brain is not BrainState.ALIVE)
+        process = nodes[N1].process
+        assert process is not None
+        nodes[N1].signal(signal.SIGHUP)
+        environment = Path(f"/proc/{process.pid}/environ")
+        await until(lambda: b"HACLUSTERD_PACER_SETTINGS=" in environment.read_bytes(), "the new image")
+        renewed_at = boottime()
+        await until(lambda: (nodes[N2].sees(N1).heard_at or 0) > renewed_at + 1_000, "its heartbeats, without a brain")
+
+
 async def test_a_withdrawn_node_loses_its_lease_until_it_is_reinstated(tmp_path: Path) -> None:
     async with working_cluster(tmp_path) as nodes:
         nodes[N2].link.withdraw(N1, incarnation(N1))

@@ -1,0 +1,387 @@
+"""What people and machines do to nodes under systemd, and what must come of it (docs/design/safety.md §8).
+
+A row is played on a whole cluster and leaves behind what can become whole again. It says what it asked for: whose
+fencing, how long an outage, how many restarts. Everything else is unasked for.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.lab.nspawn import NspawnError
+from tests.lab.site import NotAsExpected
+from tests.lab.systemd_lab import SystemdLab
+from tests.lab.systemd_machine import STATE, SystemdMachine
+
+PACKAGE = "/opt/haclusterd-1/lib/python3*/site-packages/haclusterd"
+DRAIN_MS = 8_000
+"""Two stops, two starts, an election when the node led; the rest is for a machine that has other work."""
+RECOVERY_MS = 15_000
+JOIN_S = 90.0
+UPGRADES = 20
+PIP = "/opt/haclusterd-1/bin/pip install --quiet --no-index --find-links /wheels"
+
+
+@dataclass(slots=True)
+class Asked:
+    """What a row asked for."""
+
+    may_be_fenced: tuple[str, ...] = ()
+    outage_ms: int = 500
+    restarts: int = 0
+    """How often systemd may have started any one unit again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One act."""
+
+    name: str
+    play: Callable[[SystemdLab], Asked] = field(repr=False)
+
+
+def other(lab: SystemdLab) -> SystemdMachine:
+    """Return a machine that neither holds the service nor leads."""
+    holder, dc = lab.holder(), lab.dc()
+    return lab.machine(next(name for name in lab.machines if name not in (holder, dc)))
+
+
+def is_active(machine: SystemdMachine) -> bool:
+    return machine.shows("haclusterd", "ActiveState") == "active"
+
+
+# -- stops, in all orders -------------------------------------------------------------------------------------------
+
+
+def _stopping(command: str) -> Callable[[SystemdLab], Asked]:
+    def play(lab: SystemdLab) -> Asked:
+        machine = lab.machine(lab.holder())
+        machine.shell(command, is_checked=False)
+        lab.until("the service to answer", lab.client.is_served, 30)
+        # What was asked of systemd may have been refused; either way a start must make it whole.
+        lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began), 4)
+        machine.shell("systemctl start haclusterd")
+        lab.until("it to run", lambda: is_active(machine), 30)
+        return Asked(outage_ms=DRAIN_MS)
+
+    return play
+
+
+STOPS = {
+    "stop-pacer-brain": "systemctl stop haclusterd-pacer haclusterd",
+    "stop-brain-pacer": "systemctl stop haclusterd haclusterd-pacer",
+    "stop-all": "systemctl stop 'haclusterd*'",
+    "stop-pacer": "systemctl stop haclusterd-pacer",
+    "stop-brain": "systemctl stop haclusterd",
+    "restart-pacer": "systemctl restart haclusterd-pacer",
+    "restart-all": "systemctl restart 'haclusterd*'",
+    "restart-brain": "systemctl restart haclusterd",
+}
+
+
+def _kill(unit: str) -> Callable[[SystemdLab], Asked]:
+    def play(lab: SystemdLab) -> Asked:
+        machine = lab.machine(lab.holder())
+        before = machine.shows(unit, "MainPID")
+        machine.shell(f"kill -9 {before}")
+        lab.until("another process", lambda: machine.shows(unit, "MainPID") not in (before, "0", ""), 30)
+        return Asked(restarts=1)
+
+    return play
+
+
+def stall(lab: SystemdLab) -> Asked:
+    """Stop the daemon in its tracks: systemd's watchdog starts it again before its node is fenced for it."""
+    machine = lab.machine(lab.holder())
+    before = machine.shows("haclusterd", "MainPID")
+    machine.shell(f"kill -STOP {before}")
+    lab.until("another process", lambda: machine.shows("haclusterd", "MainPID") not in (before, "0", ""), 30)
+    return Asked(restarts=1)
+
+
+# -- what a machine lacks -------------------------------------------------------------------------------------------
+
+
+def _restart(lab: SystemdLab, machine: SystemdMachine) -> None:
+    machine.shell("systemctl poweroff --no-block", is_checked=False)
+    lab.until(f"{machine.name} to have shut down", lambda: machine.container is None, 90)
+    lab.until(f"{machine.name} to boot", machine.is_booted, 60)
+
+
+def _drop_in(machine: SystemdMachine, unit: str, text: str) -> None:
+    machine.shell(f"mkdir -p /etc/systemd/system/{unit}.service.d")
+    machine.run("tee", f"/etc/systemd/system/{unit}.service.d/lab.conf", stdin=text)
+    machine.shell("systemctl daemon-reload")
+
+
+def _no_drop_in(machine: SystemdMachine, unit: str) -> None:
+    machine.shell(f"rm -rf /etc/systemd/system/{unit}.service.d; systemctl daemon-reload")
+
+
+def real_time_forbidden(lab: SystemdLab) -> Asked:
+    machine = lab.machine(lab.holder())
+    _drop_in(machine, "haclusterd-pacer", "[Service]\nSystemCallFilter=~sched_setscheduler\n")
+    machine.options = ["--drop-capability=CAP_SYS_NICE"]
+    try:
+        _restart(lab, machine)
+        lab.until("all to be well without real time", lab.is_whole, JOIN_S)
+        said = " ".join(str(line.get("MESSAGE")) for line in lab.journal(machine.name, "-b", "-u", "haclusterd-pacer"))
+        if "no real-time priority" not in said:
+            raise NotAsExpected(f"the pacer does not say that it has no real-time priority: {said[-400:]}")
+        if lab.restarts()[f"{machine.name}:haclusterd-pacer"]:
+            raise NotAsExpected("the pacer was started more than once")
+    finally:
+        machine.options = []
+        _no_drop_in(machine, "haclusterd-pacer")
+    _restart(lab, machine)
+    return Asked(outage_ms=DRAIN_MS)
+
+
+def no_pacer(lab: SystemdLab) -> Asked:
+    machine = other(lab)
+    machine.shell("systemctl stop haclusterd")
+    _drop_in(machine, "haclusterd-pacer", "[Service]\nExecStart=\nExecStart=/bin/false\nRestartSec=1s\n")
+    try:
+        machine.shell("systemctl start haclusterd", is_checked=False)
+        lab.until("words about it", lambda: "haclusterd-pacer does not answer" in
+                  machine.run("crm", "status", is_checked=False), 30)  # fmt: skip
+        lab.hold("it stays outside", lambda: machine.name not in lab.online(), 8)
+    finally:
+        _no_drop_in(machine, "haclusterd-pacer")
+    lab.until("it to join by itself", lambda: machine.name in lab.online(), JOIN_S)
+    return Asked(outage_ms=DRAIN_MS, restarts=60)
+
+
+def full_disk(lab: SystemdLab) -> Asked:
+    machine = lab.machine(lab.holder())
+    name = machine.name
+    fill = f"dd if=/dev/zero of={STATE}/ballast bs=64k 2>/dev/null; dd if=/dev/zero of={STATE}/more bs=1 2>/dev/null"
+    machine.shell(fill, is_checked=False)
+    for _ in range(3):
+        lab.write()
+    lab.until("the service to answer", lab.client.is_served, 60)
+    deadline = time.monotonic() + 40
+    while time.monotonic() < deadline and lab.fenced(lab.began).count(name) < 2:
+        time.sleep(0.2)
+    if lab.fenced(lab.began).count(name) > 1:
+        raise NotAsExpected(f"{name} is fenced again and again because its disk is full")
+    lab.until(f"{name} to be on", machine.is_booted, 60)
+    machine.shell(f"rm -f {STATE}/ballast {STATE}/more")
+    return Asked(may_be_fenced=(name,), outage_ms=RECOVERY_MS, restarts=20)
+
+
+def emptied_run(lab: SystemdLab) -> Asked:
+    machine = lab.machine(lab.holder())
+    machine.shell("rm -rf /run/haclusterd/*")
+    lab.until("the control socket to be there again",
+              lambda: "control.sock" in machine.shell("ls /run/haclusterd", is_checked=False), 20)  # fmt: skip
+    lab.until("the daemon to answer", lambda: lab.status(machine.name)["dc"] is not None, 20)
+    lab.until("all to be well", lab.is_whole, JOIN_S)
+    machine.shell("systemctl reload haclusterd")
+    lab.hold("the service answers", lab.client.is_served, 4)
+    # Without its page the pacer begins again, and the lease with it: what runs there may be stopped, and is started.
+    return Asked(outage_ms=DRAIN_MS, restarts=1)
+
+
+def empty_state(lab: SystemdLab) -> Asked:
+    machine = other(lab)
+    machine.shell(f"systemctl stop haclusterd; mkdir /var/tmp/aside; mv {STATE}/* /var/tmp/aside/")
+    machine.shell("systemctl start haclusterd", is_checked=False)
+    lab.hold("it is not started again", lambda: machine.shows("haclusterd", "NRestarts") == "0", 5)
+    if machine.shows("haclusterd", "ActiveState") != "failed":
+        raise NotAsExpected(f"the unit is {machine.shows('haclusterd', 'ActiveState')}")
+    said = " ".join(str(line.get("MESSAGE")) for line in lab.journal(machine.name, "-b", "-u", "haclusterd"))
+    if "crm cluster remove" not in said:
+        raise NotAsExpected("the refusal does not say what to do")
+    machine.shell(f"mv /var/tmp/aside/* {STATE}/; rmdir /var/tmp/aside; systemctl reset-failed haclusterd")
+    machine.shell("systemctl start haclusterd")
+    return Asked(outage_ms=DRAIN_MS)
+
+
+# -- upgrades -------------------------------------------------------------------------------------------------------
+
+
+def _reload(machine: SystemdMachine) -> None:
+    machine.shell("systemctl reload haclusterd-pacer && systemctl reload haclusterd")
+
+
+def upgrade(lab: SystemdLab) -> Asked:
+    """Half of them into the directory that is in use, half of them by a link that is switched."""
+    machine = lab.machine(lab.holder())
+    machine.shell("python3 -m venv /opt/haclusterd-2")
+    machine.shell("/opt/haclusterd-2/bin/pip install --quiet --no-index --find-links /wheels haclusterd")
+    for number in range(UPGRADES):
+        if number % 2:
+            target = f"haclusterd-{2 - number // 2 % 2}"
+            machine.shell(f"ln -s {target} /opt/haclusterd.new && mv -T /opt/haclusterd.new /opt/haclusterd")
+        else:
+            machine.shell(f"{PIP} --force-reinstall --no-deps haclusterd")
+        _reload(machine)
+        lab.until("its daemon to answer", lambda: lab.status(machine.name)["dc"] is not None, 30)
+        lab.until("it to be online", lambda: machine.name in lab.online(), 30)
+    failed = [event for event in lab.events(lab.began_wall_ms) if event["kind"] == "operation-failed"]
+    if failed:
+        raise NotAsExpected(f"{len(failed)} operations failed, the first: {failed[0]['text']}")
+    machine.shell("ln -sfn haclusterd-1 /opt/haclusterd; rm -rf /opt/haclusterd-2")
+    return Asked()
+
+
+def broken_reload(lab: SystemdLab) -> Asked:
+    machine = lab.machine(lab.holder())
+    pid = machine.shows("haclusterd", "MainPID")
+    module = machine.shell(f"echo {PACKAGE}/runtime/node.py").strip()
+    machine.shell(f"cp {module} /var/tmp/node.py; echo 'raise RuntimeError' >> {module}")
+    try:
+        if "ok" in machine.shell("systemctl reload haclusterd && echo ok", is_checked=False):
+            raise NotAsExpected("systemctl reload took a broken package")
+        machine.shell(f"kill -HUP {pid}")
+        lab.until("the refusal", lambda: any("daemon.reload-refused" in str(line.get("MESSAGE")) for line in
+                                             lab.journal(machine.name, "-b", "-u", "haclusterd")), 60)  # fmt: skip
+        lab.hold("the same process runs", lambda: machine.shows("haclusterd", "MainPID") == pid, 2)
+    finally:
+        machine.shell(f"cp /var/tmp/node.py {module}")
+    machine.shell("systemctl reload haclusterd")
+    return Asked()
+
+
+def power_cut_in_upgrade(lab: SystemdLab) -> Asked:
+    """Follow docs/howto/upgrade.md, with the power going at some moment of it."""
+    machine = other(lab)
+    for after_s in (0.5, 2.0, 6.0):
+        began = time.monotonic()
+        container = machine.container
+        assert container is not None
+        script = ("rm -rf /opt/haclusterd-3; python3 -m venv /opt/haclusterd-3 && /opt/haclusterd-3/bin/pip install "
+                  "--quiet --no-index --find-links /wheels haclusterd && ln -sfn haclusterd-3 /opt/haclusterd.new && "
+                  "mv -T /opt/haclusterd.new /opt/haclusterd && systemctl reload haclusterd")  # fmt: skip
+        machine.shell(f"({script}) >/dev/null 2>&1 &")
+        while time.monotonic() < began + after_s:
+            time.sleep(0.05)
+        machine.switch_off()
+        lab.until("it to be fenced", lambda: machine.name in lab.fenced(lab.began), 30)
+        lab.until("it to boot", machine.is_booted, 60)
+        lab.until("all to be well", lab.is_whole, JOIN_S)
+    machine.shell("haclusterd --check; rm -rf /opt/haclusterd-3.gone")
+    return Asked(may_be_fenced=(machine.name,))
+
+
+# -- shutting down --------------------------------------------------------------------------------------------------
+
+NETWORK_MOUNT = """[Unit]
+Description=Stand-in for a network file system
+DefaultDependencies=no
+Conflicts=umount.target
+Before=remote-fs.target umount.target
+After=network.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/true
+ExecStop=/bin/sh -c 'if pgrep -f [l]ab-service; then touch /var/tmp/too-early; fi'
+
+[Install]
+WantedBy=remote-fs.target
+"""
+
+
+def network_mount(lab: SystemdLab) -> Asked:
+    machine = lab.machine(lab.holder())
+    machine.run("tee", "/etc/systemd/system/lab-mount.service", stdin=NETWORK_MOUNT)
+    machine.shell("systemctl daemon-reload; systemctl enable --now lab-mount.service")
+    _restart(lab, machine)
+    early = machine.shell("ls /var/tmp/too-early", is_checked=False)
+    machine.shell("systemctl disable lab-mount.service; rm -f /var/tmp/too-early /etc/systemd/system/lab-mount.service")
+    if early:
+        raise NotAsExpected("the network file system went before the service that may use it")
+    return Asked(outage_ms=DRAIN_MS)
+
+
+ROWS = (
+    *(Row(f"systemd-{name}", _stopping(command)) for name, command in STOPS.items()),
+    Row("systemd-kill-brain", _kill("haclusterd")),
+    Row("systemd-kill-pacer", _kill("haclusterd-pacer")),
+    Row("systemd-stall-brain", stall),
+    Row("systemd-no-pacer", no_pacer),
+    Row("systemd-real-time-forbidden", real_time_forbidden),
+    Row("systemd-emptied-run", emptied_run),
+    Row("systemd-empty-state", empty_state),
+    Row("systemd-broken-reload", broken_reload),
+    Row("systemd-network-mount", network_mount),
+    Row("systemd-upgrade", upgrade),
+    Row("systemd-power-cut-in-upgrade", power_cut_in_upgrade),
+    Row("systemd-full-disk", full_disk),
+)
+
+
+@dataclass(slots=True)
+class Played:
+    """What came of one row."""
+
+    row: Row
+    problems: list[str] = field(default_factory=list)
+    unasked: list[str] = field(default_factory=list)
+    """Who was fenced though nothing asked for it."""
+    loops: list[str] = field(default_factory=list)
+    double_holders: list[str] = field(default_factory=list)
+    is_whole: bool = True
+
+
+def play(lab: SystemdLab, row: Row) -> Played:
+    """Play a row, wait until the cluster is whole again, and judge."""
+    since = lab.began = time.monotonic_ns()
+    lab.began_wall_ms = time.time_ns() // 1_000_000
+    played, asked = Played(row), Asked(may_be_fenced=tuple(lab.machines), outage_ms=10**9, restarts=10**9)
+    before = lab.restarts()
+    try:
+        asked = row.play(lab)
+    except (NotAsExpected, NspawnError, AssertionError) as finding:
+        played.problems.append(str(finding))
+    try:
+        lab.until("all to be well again", lab.is_whole, JOIN_S)
+    except (NotAsExpected, NspawnError) as finding:
+        played.problems.append(str(finding))
+        played.is_whole = False
+    played.unasked = [node for node in lab.fenced(since) if node not in asked.may_be_fenced]
+    after = lab.restarts()
+    played.loops = [f"{unit} {count - min(count, before.get(unit, 0))} times" for unit, count in after.items()
+                    if count - min(count, before.get(unit, 0)) > asked.restarts]  # fmt: skip
+    played.double_holders = lab.double_holders(since)
+    outage = lab.client.outage(since)
+    if outage.longest_ms > asked.outage_ms:
+        played.problems.append(f"outage of {outage.longest_ms} ms, more than {asked.outage_ms} ms: {outage.reasons}")
+    _show(lab, played, outage.longest_ms, (time.monotonic_ns() - since) / 1e9)
+    return played
+
+
+def _show(lab: SystemdLab, played: Played, outage_ms: int, took_s: float) -> None:
+    found = [
+        *played.problems,
+        *(f"fenced without need: {node}" for node in played.unasked),
+        *(f"started again: {each}" for each in played.loops),
+        *(f"HELD TWICE: {each}" for each in played.double_holders),
+    ]
+    word = "NOT AS EXPECTED" if found else "ok"
+    print(f"{played.row.name:32s} {word:4s} outage {outage_ms:6d} ms  {took_s:6.1f} s", flush=True)
+    for each in found:
+        print(f"       {each}", flush=True)
+    if found:
+        for event in lab.events(lab.began_wall_ms)[-30:]:
+            print(f"       {int(event['at']) - lab.began_wall_ms:6d} ms  {event['text']}", flush=True)
+
+
+def result(played: list[Played], broken: int) -> str:
+    """Return the last line; `broken`: how often the lab itself failed, and rows that were not played."""
+    counts: dict[str, Any] = {
+        "rows": len(played),
+        "unexpected": sum(1 for each in played if each.problems) + broken,
+        "fencings_unasked": sum(len(each.unasked) for each in played),
+        "restart_loops": sum(len(each.loops) for each in played),
+        "double_holders": sum(len(each.double_holders) for each in played),
+    }
+    return "RESULT " + " ".join(f"{name}={value}" for name, value in counts.items())
+
+
+def is_good(played: list[Played]) -> bool:
+    return all(not (each.problems or each.unasked or each.loops or each.double_holders) for each in played)
