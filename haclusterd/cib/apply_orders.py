@@ -179,7 +179,8 @@ def _with_doubts_of_migrations(cib: Cib, status: NodeStatus) -> NodeStatus:
     kept = answered & migrating_to_or_from(cib, status.name) if answered else answered
     if not kept:
         return status
-    lacking = {resource: known.histories[resource] for resource in kept if resource not in status.histories}
+    # Sorted: a set has another order in each process, and replicas are compared by the bytes of their CIBs.
+    lacking = {resource: known.histories[resource] for resource in sorted(kept) if resource not in status.histories}
     return replace(
         status,
         histories={**status.histories, **lacking},

@@ -12,7 +12,7 @@ from haclusterd.model.cluster import Member
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import OperationRecord
-from haclusterd.model.ids import NodeName
+from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from tests.unit.cib.test_apply import DB, N1, N2, N3, Log, issue, life, lose, order, record, result, started
@@ -254,3 +254,17 @@ def test_a_monitor_that_fails_says_nothing_about_the_role(log: Log) -> None:
     failed = result("monitor", "monitor", ExitCode.ERROR, target=ExitCode.PROMOTED, interval_ms=1000, call_id=3)
     log.must(record(failed))
     assert possibly_promoted(log.cib.status.nodes[N2], DB)
+
+
+def test_every_replica_spells_the_doubts_that_a_batch_of_probes_leaves_alike(log: Log) -> None:
+    """Replicas are compared by the bytes of their CIBs, and a set of names has another order in each process."""
+    machines = [ResourceId(f"vm{number:02}") for number in range(20)]
+    for name in machines:
+        looking = replace(order(f"probe-{name}", N3, ActionName.MONITOR, target=ExitCode.NOT_RUNNING), resource=name)
+        log.must(issue(replace(looking, is_probe=True)))
+    for name in machines:
+        log.must(issue(replace(send(f"to-{name}"), resource=name)))
+    answer = result("", "monitor", ExitCode.NOT_RUNNING, target=ExitCode.NOT_RUNNING, call_id=50)
+    answers = [replace(answer, order=OrderKey(f"probe-{name}"), resource=name) for name in machines]
+    log.must(commands.RecordResults(N3, life("n3"), tuple(answers)))
+    assert list(log.cib.status.nodes[N3].histories) == machines
