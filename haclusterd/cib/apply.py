@@ -5,7 +5,7 @@ arguments. A refused command is an answer, equal everywhere, never an exception;
 is turned into a refusal so that one poisoned entry cannot stop every node at once (safety.md §4).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -28,12 +28,14 @@ from haclusterd.cib.history_facts import marked
 from haclusterd.cib.levels import level_of
 from haclusterd.cib.staging import PutTogether, put_together
 from haclusterd.cib.verdict import Entry, Verdict
-from haclusterd.model.cluster import Cib
+from haclusterd.model.cluster import Cib, RefusedRequest
 from haclusterd.model.ids import RequestId, Term
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 REMEMBERED_REQUESTS = 128
 """How many request ids of one proposer are kept: more than it can have in flight."""
+REFUSAL_TEXT_MAX = 200
+"""Characters that are kept of why a request was refused."""
 
 _Handler = Callable[[Cib, Any, Entry], Verdict]
 
@@ -94,7 +96,7 @@ def apply(
         return unreadable(cib, index=index, detail=f"it needs feature level {level}", envelope=envelope)
     known = cib.requests.get(envelope.proposer, ())
     if envelope.request in known and not is_in_force:
-        return Applied(replace(cib, index=index), envelope, is_repetition=True)
+        return Applied(replace(cib, index=index), envelope, (), _refusal_before(cib, envelope), is_repetition=True)
     entry = Entry(
         at=envelope.at,
         proposer=envelope.proposer,
@@ -106,13 +108,19 @@ def apply(
         put_together=read_staged,
     )
     verdict = _verdict(cib, envelope.command, entry)
-    requests = {**cib.requests, envelope.proposer: _remember(known, envelope.request)}
+    remembered = _remember(known, envelope.request)
     changes = verdict.changes
     if verdict.refusal is not None:
         text = f"{type(envelope.command).__name__} by {envelope.proposer}: {verdict.refusal.text}"
         changes = (Change(ChangeKind.REFUSED, envelope.proposer, None, text),)
     history = marked(verdict.cib.history, index, envelope, changes)
-    after = replace(verdict.cib, index=index, requests=requests, history=history)
+    after = replace(
+        verdict.cib,
+        index=index,
+        requests={**cib.requests, envelope.proposer: remembered},
+        refused=_remember_refusal(cib, envelope, remembered, verdict.refusal),
+        history=history,
+    )
     return Applied(after, envelope, changes, verdict.refusal)
 
 
@@ -143,3 +151,28 @@ def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
 
 def _remember(known: tuple[RequestId, ...], request: RequestId) -> tuple[RequestId, ...]:
     return (*known[-(REMEMBERED_REQUESTS - 1) :], request)
+
+
+def _remember_refusal(
+    cib: Cib, envelope: commands.Envelope, remembered: tuple[RequestId, ...], refusal: Refusal | None
+) -> Mapping[str, tuple[RefusedRequest, ...]]:
+    """Return what is known of refused requests afterwards: of a proposer as far back as its requests are known."""
+    before = cib.refused.get(envelope.proposer, ())
+    kept = tuple(each for each in before if each.request in remembered)
+    if refusal is not None:
+        kept = (*kept, RefusedRequest(envelope.request, str(refusal.code), refusal.text[:REFUSAL_TEXT_MAX]))
+    if kept == before:
+        return cib.refused
+    others = {proposer: each for proposer, each in cib.refused.items() if proposer != envelope.proposer}
+    return {**others, envelope.proposer: kept} if kept else others
+
+
+def _refusal_before(cib: Cib, envelope: commands.Envelope) -> Refusal | None:
+    """Return with what a request was refused when it was applied first; None: it had its effect.
+
+    Its proposer may not have seen that answer: a snapshot brought it past the entry.
+    """
+    for each in cib.refused.get(envelope.proposer, ()):
+        if each.request == envelope.request:
+            return Refusal(RefusalCode(each.code), each.text)
+    return None

@@ -69,4 +69,4 @@ class Applied:
     changes: tuple[Change, ...] = ()
     refusal: Refusal | None = None
     is_repetition: bool = False
-    """The request had had its effect before."""
+    """The request was answered before; `refusal` is what it was answered then."""

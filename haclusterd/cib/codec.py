@@ -60,7 +60,7 @@ _TAG: Final = re.compile(
 """How an envelope begins in the one spelling, up to the tag of its command."""
 
 SPREAD: Final[Mapping[type, frozenset[str]]] = {
-    Cib: frozenset({"members", "configuration", "status", "requests", "staged"}),
+    Cib: frozenset({"members", "configuration", "status", "requests", "refused", "staged"}),
     Configuration: frozenset({"nodes", "resources", "constraints", "templates", "tags"}),
     Status: frozenset({"nodes", "fence_orders", "fencing_history", "proofs"}),
     NodeStatus: frozenset({"attributes", "histories", "probed", "unverified", "orders"}),

@@ -186,6 +186,16 @@ class HistoryMark:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedRequest:
+    """A request that had no effect, and why: whoever repeats it gets the same answer."""
+
+    request: RequestId
+    code: str
+    """A RefusalCode."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cib:
     """Configuration and status of one cluster, after one log entry."""
 
@@ -199,7 +209,9 @@ class Cib:
     index: int = 0
     """The log index of the entry that made this value."""
     requests: Mapping[str, tuple[RequestId, ...]] = field(default_factory=dict)
-    """By proposer: the newest request ids that had their effect, newest last, bounded."""
+    """By proposer: the newest request ids that were answered, newest last, bounded."""
+    refused: Mapping[str, tuple[RefusedRequest, ...]] = field(default_factory=dict)
+    """By proposer: which of these were refused."""
     staged: Mapping[str, StagedPart] = field(default_factory=dict)
     """By `TRANSACTION/NUMBER`: parts of changes that are not whole yet, bounded; old ones are dropped."""
     feature_level: int = FIRST_FEATURE_LEVEL

@@ -857,6 +857,15 @@ RAFT = (
     Mutant("load_snapshot", "data is None", "True", "a node starts empty beside its snapshot"),
 )
 
+ANSWERS = (
+    Mutant(
+        "_refusal_before",
+        "each.request == envelope.request",
+        "False",
+        "a write that was refused is answered as done when it is repeated",
+    ),
+)
+
 CURATED = (
     *ACTIVITY,
     *APPLY,
@@ -869,5 +878,6 @@ CURATED = (
     *TRANSITION,
     *REPLICA,
     *RAFT,
+    *ANSWERS,
 )
 """All of them, in the order of the table."""

@@ -9,6 +9,7 @@ from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active, unfenced_holders
 from haclusterd.cib.apply import REMEMBERED_REQUESTS, apply
 from haclusterd.cib.changes import Applied, ChangeKind, RefusalCode
+from haclusterd.cib.codec import decode_cib, encode_cib
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState, ProofState
@@ -414,6 +415,26 @@ def test_a_repeated_request_has_one_effect(log: Log) -> None:
     again = log.put(commands.SetTransientAttribute(N2, "x", "1"), request="same")
     assert again.is_repetition
     assert log.cib.status.nodes[N2].attributes == {"x": "2"}
+
+
+def test_a_repeated_request_is_refused_as_it_was_although_it_would_be_accepted_now(log: Log) -> None:
+    """Its proposer may have been brought past the first answer by a snapshot: no answer may turn into a success."""
+    first = log.put(commands.SetTransientAttribute(NodeName("n9"), "x", "1"), request="same")
+    assert first.refusal is not None
+    log.cib = decode_cib(encode_cib(log.cib))
+    again = log.put(commands.SetTransientAttribute(N2, "x", "1"), request="same")
+    assert (again.is_repetition, again.refusal) == (True, first.refusal)
+    assert log.cib.status.nodes[N2].attributes == {}
+
+
+def test_refused_requests_are_remembered_as_long_as_others(log: Log) -> None:
+    refused = commands.SetTransientAttribute(NodeName("n9"), "x", "1")
+    for number in range(3 * REMEMBERED_REQUESTS):
+        log.put(refused, request=f"q{number}")
+    assert [each.request for each in log.cib.refused["n1"]] == list(log.cib.requests["n1"])
+    for number in range(REMEMBERED_REQUESTS):
+        log.must(commands.SetTransientAttribute(N2, "x", str(number)))
+    assert log.cib.refused == {}
 
 
 def test_remembered_requests_are_bounded(log: Log) -> None:
