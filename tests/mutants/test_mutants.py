@@ -40,12 +40,12 @@ def test_mutants_by_rule_are_the_same_each_time_and_cover_every_kind() -> None:
     assert kinds == {"comparison", "connective", "bound", "negation", "guard"}
 
 
-@pytest.mark.parametrize("path", sorted({find(each).path for each in CURATED}), ids=str)
-@pytest.mark.parametrize("level", [Level.UNITS, Level.SCENARIOS])
-def test_every_file_has_tests_that_could_notice(path: Path, level: Level) -> None:
-    files = files_for(path, level)
-    assert files
-    assert all((CHECKOUT / file).is_file() for group in files for file in group)
+def test_every_file_has_tests_that_could_notice() -> None:
+    for path in {find(each).path for each in CURATED}:
+        for level in (Level.UNITS, Level.SCENARIOS):
+            files = files_for(path, level)
+            assert files, (path, level)
+            assert all((CHECKOUT / file).is_file() for group in files for file in group)
 
 
 @pytest.mark.slow
