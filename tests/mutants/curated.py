@@ -866,6 +866,69 @@ ANSWERS = (
     ),
 )
 
+OTHER_ENDS = (
+    Mutant(
+        "join",
+        "if entry.rules.migration_counts_on_both",
+        "False",
+        "a migration's target that joins again counts as empty while the migration is open",
+    ),
+    Mutant(
+        "without_orders_of",
+        "if entry.rules.migration_counts_on_both",
+        "False",
+        "the source of a migration is fenced, and its target counts as empty",
+    ),
+    Mutant(
+        "with_undecided",
+        "order.action is not ActionName.MIGRATE_TO or target is None or target.state not in HOLDING",
+        "True",
+        "a migration that was cut off leaves no doubt about its target",
+    ),
+    Mutant(
+        "_migration_objection",
+        "target.state is not NodeState.ONLINE",
+        "False",
+        "a service is moved to a node that is not there",
+    ),
+    Mutant(
+        "_migration_source",
+        "source is None or source not in cib.status.nodes or cib.status.nodes[source].state is NodeState.LOST",
+        "source is None",
+        "a migration is taken over from a lost node that may have taken it back",
+    ),
+    Mutant(
+        "_device_that_lied",
+        "status.state is not NodeState.FENCED or not _is_same_boot(status, command)",
+        "True",
+        "a boot that outlives its recorded fencing is believed to be empty",
+    ),
+    Mutant(
+        "lost",
+        "if objection",
+        "False",
+        "the last nodes of a quorum are fenced for a stop that failed",
+    ),
+    Mutant(
+        "Promises.heard",
+        'message["term"] <= term and newest <= index',
+        "True",
+        "a data directory that was put back to an older copy votes again",
+    ),
+    Mutant(
+        "Promises.may_vote",
+        "not self._silent or now >= self._until",
+        "True",
+        "a node votes before its peers could say what it has forgotten",
+    ),
+    Mutant(
+        "Digests.compare",
+        "2 * sum(each == digest for each in of_voters.values()) > len(voters)",
+        "False",
+        "replicas that differ go unnoticed",
+    ),
+)
+
 CURATED = (
     *ACTIVITY,
     *APPLY,
@@ -879,5 +942,6 @@ CURATED = (
     *REPLICA,
     *RAFT,
     *ANSWERS,
+    *OTHER_ENDS,
 )
 """All of them, in the order of the table."""
