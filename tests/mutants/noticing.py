@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+import pytest
+
 from tests.mutants.sites import PACKAGE, Place, mutated, source_of
 
 CHECKOUT = PACKAGE.parent
 COPIED = ("haclusterd", "tests", "policies", "resource_agents", "docs", "systemd", "shims", "pyproject.toml")
+_NOTHING_WAS_ASKED = (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED)
 LIMIT_S = 900
 """A level that takes longer than this hangs: it has noticed."""
 
@@ -69,19 +72,19 @@ _SCENARIOS = ("simulation/test_*.py",)
 _NO_SCENARIO = "simulation/test_*swarm.py"
 
 
-def files_for(path: Path, level: Level) -> Sequence[Sequence[str]]:
+def files_for(path: Path, level: Level, checkout: Path = CHECKOUT) -> Sequence[Sequence[str]]:
     """Return the test files of a level for a file of the package: the nearest first."""
     if level is Level.SCENARIOS:
         patterns: Sequence[str] = _SCENARIOS
     else:
         patterns = next(tests for files, tests in _UNITS if any(path.match(each) for each in files))
-    tests = CHECKOUT / "tests"
+    tests = checkout / "tests"
     found = {file for pattern in patterns for file in tests.glob(pattern)} - set(tests.glob(_NO_SCENARIO))
     name = f"{path.parent.name}.{path.stem}"
     near = {file for file in found if path.stem in file.stem or name in file.read_text()}
     nearest = {file for file in near if path.stem in file.stem}
     groups = (sorted(nearest), sorted(near - nearest), sorted(found - near))
-    return [[str(file.relative_to(CHECKOUT)) for file in group] for group in groups if group]
+    return [[str(file.relative_to(checkout)) for file in group] for group in groups if group]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +125,12 @@ class Workplace:
         if level is Level.SWARM:
             commands = [_swarm(path, seed, swarm_seconds)]
         else:
-            commands = [(*_PYTEST, *group) for group in files_for(path, level)]
+            commands = [(*_PYTEST, *group) for group in files_for(path, level, self.directory)]
         code, output = 0, ""
         for command in commands:
             code, output = self._run(command, LIMIT_S + swarm_seconds)
+            if code in _NOTHING_WAS_ASKED:
+                raise RuntimeError(f"{' '.join(command)}: {output[-2000:]}")
             if code != 0:
                 break
         verdict = Verdict.SURVIVED if code == 0 else Verdict.NOTICED

@@ -1,0 +1,138 @@
+"""What a node's history and orders leave active or promoted: in doubt, it is."""
+
+from dataclasses import replace
+
+import pytest
+
+from haclusterd.model.activity import (
+    history_says_active,
+    history_says_promoted,
+    may_hold_anything,
+    possibly_active,
+    possibly_promoted,
+)
+from haclusterd.model.cluster import NodeState, NodeStatus
+from haclusterd.model.history import OperationRecord, ResourceHistory, operation_key
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId, Term
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import Order
+
+DB = ResourceId("db")
+AGENT = AgentReference("ocf", "haclusterd", "stateful")
+LIFE = Incarnation("boot", "0" * 16)
+
+OK, ERROR, NOT_RUNNING = ExitCode.OK, ExitCode.ERROR, ExitCode.NOT_RUNNING
+PROMOTED, FAILED_PROMOTED = ExitCode.PROMOTED, ExitCode.FAILED_PROMOTED
+
+
+def record(
+    call_id: int, operation: str, code: ExitCode, *, status: ExecutionStatus | None = None, interval_ms: int = 0
+) -> OperationRecord:
+    ended = status or (ExecutionStatus.DONE if code in (OK, NOT_RUNNING, PROMOTED) else ExecutionStatus.ERROR)
+    target = NOT_RUNNING if operation == ActionName.MONITOR and not interval_ms else OK
+    return OperationRecord(operation, interval_ms, call_id, code, ended, target, WallTime(0), WallTime(0))
+
+
+def history(*records: OperationRecord) -> ResourceHistory:
+    return ResourceHistory(DB, AGENT, {operation_key(each.operation, each.interval_ms): each for each in records})
+
+
+def running_before(*records: OperationRecord) -> ResourceHistory:
+    """Return the history of what was started, and then had these operations."""
+    return history(record(1, "start", OK), *records)
+
+
+CANNOT = ExecutionStatus.NOT_INSTALLED
+
+
+@pytest.mark.parametrize(
+    ("found", "is_active"),
+    [
+        (history(), False),
+        (history(record(1, "start", OK)), True),
+        (history(record(1, "start", ERROR)), True),
+        (history(record(1, "start", ERROR, status=ExecutionStatus.TIMEOUT)), True),
+        (history(record(1, "start", ExitCode.NOT_INSTALLED, status=ExecutionStatus.ERROR)), False),
+        (running_before(record(2, "stop", OK)), False),
+        (running_before(record(2, "stop", ERROR)), True),
+        (running_before(record(2, "stop", OK, status=ExecutionStatus.TIMEOUT)), True),
+        (running_before(record(2, "monitor", ERROR, interval_ms=10_000)), True),
+        (running_before(record(2, "monitor", NOT_RUNNING, interval_ms=10_000)), False),
+        (running_before(record(2, "monitor", ExitCode.ARGUMENTS, interval_ms=10_000)), True),
+        (running_before(record(2, "promote", ERROR)), True),
+        (running_before(record(2, "demote", ERROR)), True),
+        (history(record(1, "monitor", OK)), True),
+        (history(record(1, "monitor", NOT_RUNNING)), False),
+        (history(record(1, "monitor", ExitCode.ARGUMENTS)), False),
+        (history(record(1, "monitor", ERROR)), True),
+    ],
+)  # fmt: skip
+def test_what_may_run_counts_as_active(found: ResourceHistory, is_active: bool) -> None:
+    assert history_says_active(found) is is_active
+
+
+@pytest.mark.parametrize(
+    ("found", "is_promoted"),
+    [
+        (history(), False),
+        (running_before(), False),
+        (running_before(record(2, "promote", OK)), True),
+        (running_before(record(2, "promote", ERROR)), True),
+        (running_before(record(2, "promote", OK), record(3, "demote", OK)), False),
+        (running_before(record(2, "promote", OK), record(3, "demote", ERROR)), True),
+        (running_before(record(2, "promote", OK), record(3, "demote", NOT_RUNNING, status=ExecutionStatus.ERROR)),
+         False),
+        (running_before(record(2, "promote", OK), record(3, "stop", ERROR)), True),
+        (running_before(record(2, "promote", OK), record(3, "stop", OK)), False),
+        (running_before(record(2, "monitor", PROMOTED, interval_ms=10_000)), True),
+        (running_before(record(2, "monitor", FAILED_PROMOTED, interval_ms=10_000)), True),
+        (history(record(1, "monitor", PROMOTED)), True),
+        (history(record(1, "monitor", OK)), False),
+    ],
+)  # fmt: skip
+def test_what_may_be_promoted_counts_as_promoted(found: ResourceHistory, is_promoted: bool) -> None:
+    assert history_says_promoted(found) is is_promoted
+
+
+def order(action: ActionName, *, is_voided: bool = False) -> Order:
+    return Order(
+        key=OrderKey("1.1.1"), node=NodeName("n1"), incarnation=LIFE, dc_term=Term(1), resource=DB, action=action,
+        interval_ms=0, agent=AGENT, parameters={}, meta={}, timeout_ms=20_000, deadline_ms=20_000,
+        target_exit_code=OK, is_voided=is_voided,
+    )  # fmt: skip
+
+
+def node(state: NodeState = NodeState.ONLINE) -> NodeStatus:
+    return NodeStatus(NodeName("n1"), state=state, incarnation=LIFE)
+
+
+def doubtful_nodes() -> list[tuple[str, NodeStatus]]:
+    promote, start = order(ActionName.PROMOTE), order(ActionName.START)
+    return [
+        ("an open start", replace(node(), orders={start.key: start})),
+        ("a voided start", replace(node(), orders={start.key: order(ActionName.START, is_voided=True)})),
+        ("an open promote", replace(node(), orders={promote.key: promote})),
+        ("unverified", replace(node(), unverified=frozenset({DB}))),
+        ("a record", replace(node(), histories={DB: history(record(1, "start", OK))})),
+    ]
+
+
+@pytest.mark.parametrize("state", [NodeState.ONLINE, NodeState.LOST])
+@pytest.mark.parametrize(("what", "status"), doubtful_nodes(), ids=lambda each: each if isinstance(each, str) else "")
+def test_each_cause_of_doubt_counts_until_the_fencing_is_recorded(
+    what: str, status: NodeStatus, state: NodeState
+) -> None:
+    there = replace(status, state=state)
+    assert possibly_active(there) == {DB}
+    assert may_hold_anything(there)
+    assert possibly_promoted(there, DB) is (what in ("an open promote", "unverified"))
+
+
+@pytest.mark.parametrize("state", [NodeState.FENCED, NodeState.LEFT, NodeState.UNSEEN])
+def test_nothing_counts_on_a_node_that_is_not_there(state: NodeState) -> None:
+    for _, status in doubtful_nodes():
+        gone = replace(status, state=state)
+        assert possibly_active(gone) == frozenset()
+        assert not may_hold_anything(gone)
+        assert not possibly_promoted(gone, DB)
