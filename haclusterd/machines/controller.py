@@ -146,8 +146,9 @@ class ControllerMachine:
     def retimed(self, timing: Timing) -> None:
         """The administrator changed node-timeout or brain-timeout."""
         self._timing = timing
-        if self._membership is not None and self._director is not None:
+        if self._membership is not None:
             self._membership.retimed(timing)
+        if self._director is not None:
             self._director.retimed(timing)
 
     def leadership_changed(self, term: Term, *, is_self: bool) -> None:
@@ -190,8 +191,12 @@ class ControllerMachine:
         if not self._is_controller(cib):
             return self._claim(cib) if heir is None else self._claim_late(cib, heir, moment)
         if self._term is None:
-            effects.extend(self._take_office(moment))
-        assert self._membership is not None
+            effects.extend(self._take_office())
+        assert self._term is not None
+        if self._membership is None:
+            self._membership = MembershipMachine(
+                self._node, self._term, self._timing, moment.now, handed_over=self._handed_over, rules=self._rules
+            )
         assert self._director is not None
         effects.extend(self._membership.step(cib, report, moment, self._followers))
         effects.extend(self._director.step(cib, report, moment, self._wanted_of_fencing(cib)))
@@ -237,12 +242,9 @@ class ControllerMachine:
         command = DcElected(self._node, self._incarnation, self._leads_term)
         return (Propose(Scope.DC, f"dc:{self._leads_term}", command),)
 
-    def _take_office(self, moment: Moment) -> Sequence[Effect]:
+    def _take_office(self) -> Sequence[Effect]:
         assert self._leads_term is not None
         self._term = self._leads_term
-        self._membership = MembershipMachine(
-            self._node, self._term, self._timing, moment.now, handed_over=self._handed_over, rules=self._rules
-        )
         self._director = FencingDirector(
             self._node, self._term, self._timing, boot_id=self._incarnation.boot_id, rules=self._rules
         )
@@ -331,6 +333,14 @@ class ControllerMachine:
             self._answer = answer
             if answer.plan is not None:
                 self._learn_delays(self._question.cib, answer.plan)
+
+    def interrupted(self) -> None:
+        """This machine was shown nothing for a while: what it planned, walked and concluded of silence is from before.
+
+        Its own orders that are undecided still are, and no number of a transition is used twice.
+        """
+        self.cib_replaced()
+        self._transition = self._membership = None
 
     def cib_replaced(self) -> None:
         """The whole CIB was replaced: nobody told what changed in it."""

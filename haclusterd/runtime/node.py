@@ -319,6 +319,7 @@ class NodeRuntime:
                 self._leader_changed(event)
             case ReplicasDiffer(why=why):
                 self._safe_mode.hold(why)
+                self._controller.interrupted()
                 self._log("replicas.differ" if why else "replicas.agree", Priority.CRITICAL, detail=why)
             case LearnersReady(learners=learners):
                 self._learners.ready(learners)
