@@ -1,13 +1,16 @@
 """A witness votes, runs nothing, and when it is elected hands the leadership on at once (safety.md §5).
 
 It is a small machine, perhaps far away: a cluster should not be controlled from there while anybody else can do it.
-While nobody else is heard it leads as any voter does, since a cluster without a DC recovers nothing.
+While nobody else is heard it leads as any voter does, since a cluster without a DC recovers nothing. So it does while
+TCP is filtered between the others: whoever of them leads would give up a node that works (safety.md §4).
 """
+
+from collections.abc import Mapping
 
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
-from haclusterd.model.pacer import BrainState, PacerReport
+from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
 from haclusterd.model.timing import Timing
 
 ATTEMPT_MS = 1000
@@ -32,16 +35,36 @@ class WitnessDuty:
         if own is None or not own.is_witness or report is None:
             return None
         alive = {
-            heard.name
+            heard.name: heard
             for heard in report.nodes
             if heard.age_ms is not None and heard.age_ms < timing.node_timeout_ms and heard.brain is BrainState.ALIVE
         }
         heirs = sorted(
             member.name
             for member in members
-            if member.is_voter and not member.is_witness and member.name in alive and not _is_given_up(cib, member.name)
+            if member.is_voter
+            and not member.is_witness
+            and member.name in alive
+            and not _is_given_up(cib, member.name)
+            and not self._reaches_more_than(cib, alive, member.name)
         )
         return heirs[(now - self._since) // ATTEMPT_MS % len(heirs)] if heirs else None
+
+    def _reaches_more_than(self, cib: Cib, alive: Mapping[NodeName, HeardNode], heir: NodeName) -> bool:
+        """Tell whether this witness has a session with a node that takes part, and the heir has none with that.
+
+        Both ends must say so: one that has just begun lacks sessions for a moment, an older version tells of none.
+        """
+        sessions = alive[heir].linked
+        return bool(sessions) and any(
+            status.state is NodeState.ONLINE
+            and name not in (heir, self._node)
+            and name in alive
+            and self._node in alive[name].linked
+            and heir not in alive[name].linked
+            and name not in sessions
+            for name, status in cib.status.nodes.items()
+        )
 
     def holds_back(self, timing: Timing, now: Instant) -> bool:
         """Tell whether it is too early to take office, although somebody else should."""

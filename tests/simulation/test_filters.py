@@ -3,7 +3,7 @@
 import pytest
 
 from haclusterd.model.cluster import NodeState
-from haclusterd.model.ids import NodeName
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.configurations import SERVICES
 from haclusterd.simulator.scenario import Cluster, Shape
 
@@ -175,3 +175,20 @@ def test_a_dc_whose_older_daemon_cannot_join_is_given_up_by_another() -> None:
     cluster.brain_of(cluster.dc()).store.transfer_leadership(node)
     cluster.until(lambda: cluster.dc() == node, 5000, "the DC is of an older version")
     cluster.until(lambda: cluster.state(node) is not NodeState.ONLINE, 3 * GIVEN_UP_MS, "it is given up")
+
+
+def test_a_witness_leads_while_streams_are_filtered_between_the_two_others_and_nobody_is_given_up() -> None:
+    cluster = Cluster(1, Shape(nodes=3, witnesses=1)).form()
+    cluster.run_for(5000)
+    (witness,) = cluster.witnesses
+    one, other = cluster.others(witness)
+    cluster.drop_streams(one, other)
+    cluster.until(lambda: cluster.dc() == witness, GIVEN_UP_MS, "the witness leads")
+    cluster.run_for(60_000)
+    assert cluster.dc() == witness
+    assert cluster.all_online()
+    assert not cluster.switch.acted
+    cluster.truth.service_ends(cluster.node_of("db"), ResourceId("db"))
+    cluster.until(lambda: cluster.runs_once("db"), RECOVERED_MS, "db runs again")
+    cluster.end_filters()
+    cluster.until(lambda: cluster.dc() != witness, 10_000, "another node leads again")
