@@ -38,6 +38,7 @@ from haclusterd.model.remembered import Comparison, HistoryQuery
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.protocol.control import told
 from haclusterd.reports.items import exit_status, has_errors
+from haclusterd.runtime.safe_mode import AFTER_CRASHES
 
 NOW = WallTime(1_767_268_800_000)
 """2026-01-01 12:00:00 UTC."""
@@ -354,7 +355,10 @@ def _new_leader() -> Cluster:
 
 def _safe_mode() -> Cluster:
     cluster = running()
-    cluster.live = live_view(safe_mode="the controller crashed 3 times at configuration 7: KeyError: 'web'")
+    cluster.live = live_view(
+        safe_mode="the controller crashed 3 times at configuration 7: KeyError: 'web'",
+        safe_mode_remedy=AFTER_CRASHES,
+    )
     return cluster
 
 

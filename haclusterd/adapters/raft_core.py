@@ -206,6 +206,9 @@ class RaftCore:
                 raise StoreDamaged(f"{self._files.describe(SNAPSHOT_NAME)}: {error}. {REJOIN}") from error
             self._deliver(Restored(snapshot.index, outcome))
             self._restored_voters(snapshot.index)
+            if snapshot.index % settings.snapshot_every == 0:
+                # A restart must not forget that the replicas differ.
+                self._digests.note(settings.node, snapshot.index, hashlib.sha256(snapshot.payload).digest())
         for entry in self._journal.entries_from(self._snapshot_index + 1):
             self.appended(entry)
         others = [name for name in self.voter_set.voters if name != settings.node]

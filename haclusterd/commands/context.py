@@ -92,6 +92,8 @@ class LiveView:
     """How old this replica may be; 0: as new as the leader's, within a heartbeat."""
     safe_mode: str = ""
     """Why there is no controller; empty: there is one."""
+    safe_mode_remedy: str = ""
+    """What gives this node a controller again."""
     scheduler_error: str = ""
     """The newest crash or overrun of the scheduler; empty: none."""
     held_joins: Mapping[NodeName, str] = field(default_factory=dict)

@@ -91,7 +91,7 @@ def _control(context: Context) -> Iterator[Headline]:
             yield Headline(Gravity.WARNING, "DEGRADED", f"{live.node}: {warning}")
         if live.safe_mode:
             yield Headline(Gravity.CRITICAL, "SAFE MODE", f"nothing is controlled: {live.safe_mode}",
-                           "correct the configuration, then: systemctl restart haclusterd")  # fmt: skip
+                           live.safe_mode_remedy)  # fmt: skip
         if live.scheduler_error:
             yield Headline(Gravity.CRITICAL, "SCHEDULER FAILED", f"resources stay as they are: {live.scheduler_error}",
                            "correct the newest change of the configuration")  # fmt: skip

@@ -765,6 +765,7 @@ def live_view(runtime: NodeRuntime) -> LiveView:
         heard=_heard(runtime, pacer_report, moment.now) if pacer_report is not None else {},
         stale_ms=_stale_ms(runtime, moment.now),
         safe_mode=runtime.safe_mode,
+        safe_mode_remedy=runtime.safe_mode_remedy,
         scheduler_error=runtime.controller.failure,
         held_joins=held,
         transition=TransitionProgress(*progress) if progress is not None else None,

@@ -271,6 +271,11 @@ class NodeRuntime:
         """Why there is no controller here; empty when there is one."""
         return self._safe_mode.reason
 
+    @property
+    def safe_mode_remedy(self) -> str:
+        """What gives this node a controller again."""
+        return self._safe_mode.remedy
+
     def moment(self) -> Moment:
         """Return the present."""
         clock = self._ports.clock

@@ -8,6 +8,12 @@ from collections.abc import Iterable
 from haclusterd.model.instants import Instant
 from haclusterd.ports.crashes import CrashRecord
 
+AFTER_CRASHES = "correct the configuration, then: systemctl restart haclusterd"
+AFTER_DIFFERENCE = (
+    "let every voter come back: a majority says who is right. Where there is none, stop haclusterd on all nodes; "
+    "then, on the one that is right: crm cluster recover"
+)
+"""What to do while nobody can say which replica is right; a restart changes nothing."""
 CRASH_LOOP_COUNT = 3
 CRASH_LOOP_WINDOW_MS = 600_000
 
@@ -20,6 +26,13 @@ class SafeMode:
         """Empty when there is a controller."""
         self._epoch = -1
         self._is_held = False
+
+    @property
+    def remedy(self) -> str:
+        """What ends it; empty when there is a controller."""
+        if not self.reason:
+            return ""
+        return AFTER_DIFFERENCE if self._is_held else AFTER_CRASHES
 
     def judge(self, crashes: Iterable[CrashRecord], now: Instant) -> None:
         """Enter it at the third crash as controller at one configuration in ten minutes."""

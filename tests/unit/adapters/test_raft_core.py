@@ -9,7 +9,7 @@ from haclusterd.adapters.raft_journal import JOURNAL_NAME
 from haclusterd.adapters.raft_snapshot import SNAPSHOT_NAME, Snapshot, encode_snapshot
 from haclusterd.model.followers import Followers
 from haclusterd.model.ids import NodeName, Term
-from haclusterd.ports.store import LeadershipChanged, Restored, StoreDamaged, StoreRefused, VoterLinks
+from haclusterd.ports.store import LeadershipChanged, ReplicasDiffer, Restored, StoreDamaged, StoreRefused, VoterLinks
 from tests.simulation.store_world import CLUSTER, ListMachine
 from tests.unit.adapters.raft_bench import N1, N2, N3, N4, Bench
 
@@ -507,6 +507,17 @@ def test_a_snapshot_is_durable_before_the_journal_forgets() -> None:
     bench.lose_power()
     assert bench.events[0] == Restored(4, bench.machine.digest)
     assert bench.machine.items == [b"a", b"b", b"c"]
+
+
+def test_a_restart_does_not_forget_that_the_replicas_differ() -> None:
+    bench = Bench(snapshot_every=4, retained_entries=0)
+    follower_with(bench, "a", "b", "c", commit=4)
+    for _ in range(2):
+        bench.hear(N2, "digest", index=4, digest=b"2" * 32)
+        bench.hear(N3, "digest", index=4, digest=b"3" * 32)
+        (told,) = (event for event in bench.events if isinstance(event, ReplicasDiffer))
+        assert told.why.startswith("the replicas differ at entry 4")
+        bench.lose_power()
 
 
 def test_a_kill_between_snapshot_and_compaction_loses_nothing() -> None:
