@@ -92,7 +92,10 @@ def loop_pause_ms(cib: Cib, status: NodeStatus, now: WallTime) -> int:
     """
     limit = ClusterProperties(cib.configuration).integer("fencing-loop-limit")
     fenced = fenced_lately(cib, status.name, now)
-    if not limit or status.is_fence_requested or len(fenced) < limit:
+    # A life that goes on after its recorded fencing is to be fenced again, and no person has asked for that.
+    is_disproved = any(record.target_incarnation == status.incarnation for record in fenced)
+    is_wanted_by_person = status.is_fence_requested and not is_disproved
+    if not limit or is_wanted_by_person or len(fenced) < limit:
         return 0
     first, longest = LOOP_PAUSES_MS
     pause = min(longest, first << min(10, len(fenced) - limit))

@@ -172,6 +172,8 @@ class Host:
         self.wall = WallClock(world)
         self.boot: Boot | None = None
         self.boots = 0
+        self.keeps_boot_id = False
+        """Whether every boot has the id of the one before, as a container has that of the machine's kernel."""
         self._stood: list[tuple[int, int]] = []
         """When each pause in which its clocks stood still ended, and how long it was."""
         self.watchdog_resets = 0
@@ -193,7 +195,7 @@ class Host:
         """Boot; the pacer starts first, the brain a little later."""
         if self.boot is not None:
             return
-        self.boots += 1
+        self.boots += 0 if self.keeps_boot_id and self.boots else 1
         boot = Boot(self, self.boots)
         self.boot = boot
         self._truth.host_boots(self.name)

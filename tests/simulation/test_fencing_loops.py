@@ -66,3 +66,18 @@ def test_a_node_that_is_lost_soon_after_each_boot_is_fenced_at_growing_intervals
     assert all(gap >= 0.98 * (60_000 << index) for index, gap in enumerate(gaps[2:6])), gaps
     assert max(gaps) < 640_000, "a bound: it never stays away for ever"
     cluster.until(lambda: cluster.runs_once(*configurations.SERVICES), 30_000, "everything runs")
+
+
+def test_a_node_that_lives_on_by_its_boot_id_after_each_fencing_is_fenced_at_growing_intervals() -> None:
+    """A container, or the port of a network switch that `reboot` opens again: the record is disproved each time."""
+    cluster = Cluster(seed=1).form()
+    victim = cluster.others(cluster.dc())[0]
+    cluster.hosts[victim].keeps_boot_id = True
+    cluster.isolate(victim)
+    cluster.until(lambda: fencings(cluster, victim) == 1, 10_000, "fenced")
+    cluster.rejoin(victim)
+    cluster.run_for(180_000)
+    assert 3 <= fencings(cluster, victim) <= 6
+    assert cluster.runs_once(*configurations.SERVICES)
+    cluster.hosts[victim].keeps_boot_id = False
+    cluster.until(lambda: cluster.state(victim) is NodeState.ONLINE, 640_000, "another boot is let in")
