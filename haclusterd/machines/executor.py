@@ -54,6 +54,8 @@ RESULTS_MAX = 10
 OUTPUT_MAX = 800
 """Characters of each of an agent's outputs that are kept: the end, where the cause usually stands."""
 REASON_MAX = 500
+UNDYING_MS = 5000
+"""How long an agent of an older life is waited for after its kill; one in uninterruptible sleep may never die."""
 _SHOWS_ACTIVE = (ActionName.START, ActionName.PROMOTE, ActionName.MIGRATE_FROM, ActionName.MONITOR)
 IN_FORCE = (NodeState.ONLINE, NodeState.LOST)
 """States in which the CIB knows what may be active on a node."""
@@ -134,6 +136,8 @@ class ExecutorMachine:
         """Orders that were begun or answered: never to be begun again."""
         self._inherited: dict[OrderKey, Order] = {}
         """Open orders of an older life of this boot, which this one answers for when their agents have ended."""
+        self._undying: dict[str, ResourceId] = {}
+        """Agents of older lives that are there still after their kill, and nothing waits for any more."""
         self._ran_to_its_end: set[str] = set()
         """Agents of older lives that nobody killed."""
         self._disowned: set[OrderKey] = set()
@@ -142,6 +146,7 @@ class ExecutorMachine:
         self._call_id = 0
         self._runs = 0
         self._lease_grace_ms = lease_grace_ms
+        self._born_at = now
         self._grace_until = after(now, lease_grace_ms)
         """Until then a daemon that has just started waits for its first lease."""
         self._stopping: dict[ResourceId, _OwnStop] | None = None
@@ -184,12 +189,13 @@ class ExecutorMachine:
         """Take over what earlier incarnations of this boot left running."""
         for action in actions:
             if action.is_running and self._rules.adopt_running_agents:
-                self._line(action.resource).adopted[action.key] = action.deadline
+                self._line(action.resource).adopted[action.key] = max(action.deadline, self._born_at)
             elif not action.is_running:
                 self._ran_to_its_end.add(action.key)
 
     def adopted_ended(self, key: str, moment: Moment) -> Sequence[Effect]:
         """One of them has ended."""
+        self._undying.pop(key, None)
         for line in self._lines.values():
             deadline = line.adopted.pop(key, None)
             if deadline is not None and moment.now < deadline:
@@ -281,6 +287,7 @@ class ExecutorMachine:
     def deadline(self, moment: Moment) -> Instant:
         """Return when `ticked` is wanted next."""
         due = [recurring.due_at for line in self._lines.values() for recurring in line.recurring.values()]
+        due += [after(killed_at, UNDYING_MS) for line in self._lines.values() for killed_at in line.adopted.values()]
         if self._stopping is None:
             due.append(max(moment.lease_until, self._grace_until))
         return min((instant for instant in due if instant > moment.now), default=NEVER)
@@ -347,6 +354,7 @@ class ExecutorMachine:
 
     def _step(self, moment: Moment) -> list[Effect]:
         effects: list[Effect] = []
+        self._give_up_undying(moment)
         cause = self._must_act_alone(moment)
         if cause:
             effects.extend(self._begin_to_act_alone(cause, moment))
@@ -358,6 +366,17 @@ class ExecutorMachine:
                 effects.extend(self._advance(line, moment))
         effects.extend(self._report())
         return [*self._publish_empty(), *effects]
+
+    def _give_up_undying(self, moment: Moment) -> None:
+        """Wait no more for an older life's agent that its kill did not end: what is next for its resource says so.
+
+        It runs no more code of its own. The next action of the resource fails while it is there, as after a timeout in
+        this life, and a stop that fails is a reason to fence.
+        """
+        for line in self._lines.values():
+            for key in [key for key, killed_at in line.adopted.items() if moment.now >= after(killed_at, UNDYING_MS)]:
+                del line.adopted[key]
+                self._undying[key] = line.resource
 
     def _report(self) -> list[Effect]:
         """Propose everything that ended since the last step, in as few commands as it takes."""
@@ -379,6 +398,7 @@ class ExecutorMachine:
         """
         status = self._status()
         is_busy = any(line.running is not None or line.adopted or line.queue for line in self._lines.values())
+        is_busy = is_busy or bool(self._undying)
         if self._is_empty is None and not self._has_joined and not is_busy:
             return []
         is_proven = self._is_empty is True
@@ -647,6 +667,7 @@ class ExecutorMachine:
     def _possibly_active_here(self) -> frozenset[ResourceId]:
         """Return what may run here; what an older boot ran died with it."""
         begun = {line.resource for line in self._lines.values() if line.running is not None or line.adopted}
+        begun |= {*self._undying.values()}
         return (possibly_active(self._in_force) if self._in_force is not None else frozenset()) | begun
 
     def _own_stops(

@@ -159,7 +159,7 @@ def test_no_more_agents_than_allowed_run_at_once() -> None:
 
 def test_what_an_earlier_life_left_running_is_waited_for() -> None:
     node = Node()
-    node.executor.adopted([AdoptedAction("old", DB, "start", Instant(0), is_running=True)])
+    node.executor.adopted([AdoptedAction("old", DB, "start", Instant(10**9), is_running=True)])
     node.cluster.issue(probe("p"))
     node.see()
     assert node.begun() == []

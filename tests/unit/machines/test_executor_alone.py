@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from haclusterd.cib import commands
-from haclusterd.machines.executor import ExecutorMachine
+from haclusterd.machines.executor import UNDYING_MS, ExecutorMachine
 from haclusterd.model.agent_calls import AdoptedAction
 from haclusterd.model.configuration import AttributeSet, Group, Operation, Primitive
 from haclusterd.model.fencing import FenceOutcome
@@ -326,6 +326,26 @@ def test_a_new_life_answers_for_the_old_one_once_its_agent_has_ended(ends_after_
     assert node.answers() == [("a", ResultKind.UNKNOWN)]
     assert node.told[0].status == status
     assert not cluster.status(N2).orders
+
+
+def test_an_agent_of_an_older_life_that_no_kill_ends_does_not_hold_its_resource_for_ever() -> None:
+    """It sleeps uninterruptibly: its order is closed as unknown, so that the resource is looked at again."""
+    cluster = Cluster()
+    cluster.issue(order("a"))
+    cluster.must(commands.Join(N2, life(N2, token=2)))
+    node = Node(cluster)
+    node.executor.adopted([AdoptedAction("a", DB, "start", Instant(node.now + 1000), is_running=True)])
+    node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
+    node.see()
+    node.tick(1000 + UNDYING_MS - 1)
+    assert node.answers() == []
+    assert node.executor.deadline(node.moment()) == node.now + 1
+    node.tick(1)
+    node.see()
+    assert node.answers() == [("a", ResultKind.UNKNOWN)]
+    assert node.told[0].status == ExecutionStatus.CANCELLED
+    assert not cluster.status(N2).orders
+    assert not node.is_empty()
 
 
 def test_each_life_answers_again_for_what_is_still_open() -> None:
