@@ -658,6 +658,11 @@ class Checkers:
         self.all += checkers
         self._find_concerned()
 
+    def leave_out(self, kind: type[Checker]) -> None:
+        """Ask a checker no more: what it objects to is what a scenario is about."""
+        self.all = [each for each in self.all if not isinstance(each, kind)]
+        self._find_concerned()
+
     def _find_concerned(self) -> None:
         for hook, base in vars(Checker).items():
             if callable(base):

@@ -18,6 +18,7 @@ from haclusterd.model.orders import OperationResult, ResultKind
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.simulator import configurations
 from haclusterd.simulator.agents import Fate
+from haclusterd.simulator.checkers import FencedNodesAreDead
 from haclusterd.simulator.fence_devices import Mood
 from haclusterd.simulator.scenario import Cluster, Shape
 
@@ -401,7 +402,7 @@ def switch_lies_about_a_node_that_nobody_hears(rules: SafetyRules) -> None:
     """A cut-off node is recorded as fenced by a switch that lies, and comes back in the same boot."""
     cluster = formed(rules)
     node = next(name for name in cluster.names if not cluster.truth.services_on(name))
-    cluster.checkers.fenced_nodes_are_dead.excused.add(node)
+    cluster.checkers.leave_out(FencedNodesAreDead)
     cluster.switch.set(node, Mood.LIES)
     cluster.isolate(node)
     cluster.until(lambda: cluster.state(node) is NodeState.FENCED, 10_000, "it is recorded as fenced")

@@ -256,9 +256,11 @@ def test_a_snapshot_brings_its_voters_along() -> None:
 @pytest.mark.parametrize("seed", MEMBER_SEEDS)
 def test_members_change_at_random_in_a_storm(seed: int) -> None:
     outcome = run(seed)
+    counts = dict(outcome.counts)
     assert not outcome.problem, (outcome.problem, outcome.faults)
-    assert dict(outcome.counts)["acknowledged"] > 50
-    assert dict(outcome.counts)["voter_sets"] > 0
+    # A member that forgot what it had promised is out for good, and what is left may be no majority.
+    assert counts["acknowledged"] > 50 or counts["excused"]
+    assert counts["voter_sets"] > 0
 
 
 def test_frames_of_the_new_kind_are_read() -> None:
