@@ -202,8 +202,24 @@ def empty_state(lab: SystemdLab) -> Asked:
 # -- upgrades -------------------------------------------------------------------------------------------------------
 
 
-def _reload(machine: SystemdMachine) -> None:
+def _images(machine: SystemdMachine) -> tuple[int, int]:
+    """Return how many images of the pacer and of the daemon have begun in the machine's present boot."""
+    said = {"haclusterd-pacer": " serving ", "haclusterd": "daemon\\.start "}
+    counts = [machine.shell(f"journalctl -b -o cat -u {unit} | grep -c '{words}'", is_checked=False)
+              for unit, words in said.items()]  # fmt: skip
+    return int(counts[0] or 0), int(counts[1] or 0)
+
+
+def _reload(lab: SystemdLab, machine: SystemdMachine) -> None:
+    """Reload both, and wait for the new images: `systemctl reload` returns before they are executed."""
+    pacers, daemons = _images(machine)
     machine.shell("systemctl reload haclusterd-pacer && systemctl reload haclusterd")
+
+    def has_renewed() -> bool:
+        pacers_now, daemons_now = _images(machine)
+        return pacers_now > pacers and daemons_now > daemons
+
+    lab.until("new images of pacer and daemon", has_renewed, 30)
 
 
 def upgrade(lab: SystemdLab) -> Asked:
@@ -217,7 +233,7 @@ def upgrade(lab: SystemdLab) -> Asked:
             machine.shell(f"ln -s {target} /opt/haclusterd.new && mv -T /opt/haclusterd.new /opt/haclusterd")
         else:
             machine.shell(f"{PIP} --force-reinstall --no-deps haclusterd")
-        _reload(machine)
+        _reload(lab, machine)
         lab.until("its daemon to answer", lambda: lab.status(machine.name)["dc"] is not None, 30)
         lab.until("it to be online", lambda: machine.name in lab.online(), 30)
     failed = [event for event in lab.events(lab.began_wall_ms) if event["kind"] == "operation-failed"]
