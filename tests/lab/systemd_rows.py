@@ -51,6 +51,16 @@ def is_active(machine: SystemdMachine) -> bool:
     return machine.shows("haclusterd", "ActiveState") == "active"
 
 
+BEGINS = {"haclusterd-pacer": " serving ", "haclusterd": "daemon\\.start "}
+"""What each unit says once in the life of each image: the pacer when it has its settings, the daemon when it begins."""
+
+
+def images(machine: SystemdMachine, unit: str) -> int:
+    """Return how many images of a unit have begun in the machine's present boot."""
+    script = f"journalctl -b -o cat -u {unit} | grep -c '{BEGINS[unit]}'"
+    return int(machine.shell(script, is_checked=False) or 0)
+
+
 # -- stops, in all orders -------------------------------------------------------------------------------------------
 
 
@@ -83,9 +93,10 @@ STOPS = {
 def _kill(unit: str) -> Callable[[SystemdLab], Asked]:
     def play(lab: SystemdLab) -> Asked:
         machine = lab.machine(lab.holder())
-        before = machine.shows(unit, "MainPID")
-        machine.shell(f"kill -9 {before}")
-        lab.until("another process", lambda: machine.shows(unit, "MainPID") not in (before, "0", ""), 30)
+        before = images(machine, unit)
+        machine.shell(f"kill -9 {machine.shows(unit, 'MainPID')}")
+        # A pacer that was killed has no settings until the daemon connects: the next fault must not come before that.
+        lab.until("another process at work", lambda: images(machine, unit) > before, 30)
         return Asked(restarts=1)
 
     return play
@@ -167,7 +178,12 @@ def full_disk(lab: SystemdLab) -> Asked:
     if lab.fenced(lab.began).count(name) > 1:
         raise NotAsExpected(f"{name} is fenced again and again because its disk is full")
     lab.until(f"{name} to be on", machine.is_booted, 60)
+    since = f"--since=@{lab.began_wall_ms / 1000:.3f}"
+    said = " ".join(str(line.get("MESSAGE")) for line in lab.journal(name, since, "-u", "haclusterd"))
     machine.shell(f"rm -f {STATE}/ballast {STATE}/more")
+    for words in ("store.failed", "Make room"):
+        if words not in said:
+            raise NotAsExpected(f"the journal of {name} does not say {words!r}: {said[-600:]}")
     return Asked(may_be_fenced=(name,), outage_ms=RECOVERY_MS, restarts=20)
 
 
@@ -202,24 +218,12 @@ def empty_state(lab: SystemdLab) -> Asked:
 # -- upgrades -------------------------------------------------------------------------------------------------------
 
 
-def _images(machine: SystemdMachine) -> tuple[int, int]:
-    """Return how many images of the pacer and of the daemon have begun in the machine's present boot."""
-    said = {"haclusterd-pacer": " serving ", "haclusterd": "daemon\\.start "}
-    counts = [machine.shell(f"journalctl -b -o cat -u {unit} | grep -c '{words}'", is_checked=False)
-              for unit, words in said.items()]  # fmt: skip
-    return int(counts[0] or 0), int(counts[1] or 0)
-
-
 def _reload(lab: SystemdLab, machine: SystemdMachine) -> None:
     """Reload both, and wait for the new images: `systemctl reload` returns before they are executed."""
-    pacers, daemons = _images(machine)
+    before = {unit: images(machine, unit) for unit in BEGINS}
     machine.shell("systemctl reload haclusterd-pacer && systemctl reload haclusterd")
-
-    def has_renewed() -> bool:
-        pacers_now, daemons_now = _images(machine)
-        return pacers_now > pacers and daemons_now > daemons
-
-    lab.until("new images of pacer and daemon", has_renewed, 30)
+    lab.until("new images of pacer and daemon",
+              lambda: all(images(machine, unit) > count for unit, count in before.items()), 30)  # fmt: skip
 
 
 def upgrade(lab: SystemdLab) -> Asked:
@@ -379,7 +383,8 @@ def _show(lab: SystemdLab, played: Played, outage_ms: int, took_s: float) -> Non
         *(f"HELD TWICE: {each}" for each in played.double_holders),
     ]
     word = "NOT AS EXPECTED" if found else "ok"
-    print(f"{played.row.name:32s} {word:4s} outage {outage_ms:6d} ms  {took_s:6.1f} s", flush=True)
+    fenced = ",".join(lab.fenced(lab.began)) or "none"
+    print(f"{played.row.name:32s} {word:4s} outage {outage_ms:6d} ms  {took_s:6.1f} s  fenced: {fenced}", flush=True)
     for each in found:
         print(f"       {each}", flush=True)
     if found:
