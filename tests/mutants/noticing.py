@@ -83,7 +83,8 @@ def files_for(path: Path, level: Level, checkout: Path = CHECKOUT) -> Sequence[S
     name = f"{path.parent.name}.{path.stem}"
     near = {file for file in found if path.stem in file.stem or name in file.read_text()}
     nearest = {file for file in near if path.stem in file.stem}
-    groups = (sorted(nearest), sorted(near - nearest), sorted(found - near))
+    units = {file for file in found - near if "unit" in file.parts}
+    groups = (sorted(nearest), sorted(near - nearest), sorted(units), sorted(found - near - units))
     return [[str(file.relative_to(checkout)) for file in group] for group in groups if group]
 
 
