@@ -187,7 +187,7 @@ class HistoryMark:
 
 @dataclass(frozen=True, slots=True)
 class RefusedRequest:
-    """A request that had no effect, and why: whoever repeats it gets the same answer."""
+    """A request that had no effect, and why: a repetition gets the same answer."""
 
     request: RequestId
     code: str

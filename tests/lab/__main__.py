@@ -17,7 +17,7 @@ from tests.lab.faults_watchdog import WATCHDOG_MS
 from tests.lab.lab import Lab, obstacle
 from tests.lab.matrix import FAULTS
 from tests.lab.namespaces import LabError
-from tests.lab.nspawn import NoHouse, NspawnError
+from tests.lab.nspawn import LabUnavailableError, NspawnError
 from tests.lab.rounds import Round, Tally
 from tests.lab.site import NotAsExpected
 from tests.lab.systemd_lab import SystemdLab
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             is_good = false_alarms.watch(directory, options.minutes)
         else:
             is_good = _play_all(directory, options)
-    except NoHouse as error:
+    except LabUnavailableError as error:
         is_good = True
         return _skip(str(error))
     finally:

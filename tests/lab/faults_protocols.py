@@ -36,7 +36,7 @@ def _tcp_cut(kind: str) -> Callable[[Lab, random.Random], Played]:
 
 
 def _tcp_cut_and_restart(kind: str) -> Callable[[Lab, random.Random], Played]:
-    """The same, and its daemon is started anew: a service that dies on another node meanwhile is started again."""
+    """The same, and its daemon is started again: a service that dies on another node meanwhile is started again."""
 
     def play(lab: Lab, chance: random.Random) -> Played:
         name = victim(lab, kind)

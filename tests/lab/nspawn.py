@@ -55,7 +55,7 @@ def unified_root() -> Path | None:
     return None
 
 
-class NoHouse(NspawnError):  # noqa: N818 (a finding, not an error of the lab)
+class LabUnavailableError(NspawnError):
     """This machine does not let the lab make its mounts."""
 
 
@@ -82,7 +82,7 @@ class House:
         assert self._holder.stdout is not None
         if self._holder.stdout.readline().strip() != "ready":
             self._holder.wait()
-            raise NoHouse("the mounts of the lab cannot be made here")
+            raise LabUnavailableError("the mounts of the lab cannot be made here")
 
     def enter(self, *command: str) -> list[str]:
         """Return the command as it runs in the house."""
