@@ -1,9 +1,9 @@
 """Machines whose process 1 is systemd: containers of systemd-nspawn over an overlay of this machine's own files.
 
-Everything that is mounted is mounted in one namespace, the **house**, which ends with the lab. In it the root is this
-machine's, `/run` is a tmpfs, `/sys/fs/cgroup` is the unified hierarchy alone, and `IMAGE` is what all machines have in
-common. Each machine has its own writable layer above that, its own network, and is held by a shepherd: when the pipe
-from the lab closes, by whatever means, the shepherd takes the machine's power away.
+Everything that is mounted is mounted in one namespace, the **mount space**, which ends with the lab. In it the root
+is this machine's, `/run` is a tmpfs, `/sys/fs/cgroup` is the unified hierarchy alone, and `IMAGE` is what all
+machines have in common. Each machine has its own writable layer above that, its own network, and is held by a
+supervisor: when the pipe from the lab closes, by whatever means, the supervisor takes the machine's power away.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ class LabUnavailableError(NspawnError):
     """This machine does not let the lab make its mounts."""
 
 
-class House:
+class MountSpace:
     """The namespace of all mounts. `place`: a directory that is a tmpfs inside."""
 
     def __init__(self, place: Path) -> None:
@@ -85,11 +85,11 @@ class House:
             raise LabUnavailableError("the mounts of the lab cannot be made here")
 
     def enter(self, *command: str) -> list[str]:
-        """Return the command as it runs in the house."""
+        """Return the command as it runs in the mount space."""
         return ["nsenter", "-t", str(self._holder.pid), "-m", "--", *command]
 
     def run(self, *command: str, stdin: str = "", timeout_s: float = COMMAND_S) -> str:
-        """Run a command in the house; return its output. Raises NspawnError."""
+        """Run a command in the mount space; return its output. Raises NspawnError."""
         done = subprocess.run(
             self.enter(*command), env=ENVIRONMENT, input=stdin, capture_output=True, text=True, timeout=timeout_s,
             check=False,
@@ -123,13 +123,13 @@ class Container:
     `boot`, and its process 1 from then on.
     """
 
-    def __init__(self, house: House, name: str, root: Path, options: list[str], console: Path) -> None:
+    def __init__(self, mounts: MountSpace, name: str, root: Path, options: list[str], console: Path) -> None:
         self._name = name
         self.group = f"{GROUPS}/{os.getpid()}-{name}"
         spec = {"group": self.group, "name": name, "root": str(root), "options": options}
         with open(console, "ab") as log:
             self._shepherd = subprocess.Popen(
-                house.enter("unshare", "-n", "--", sys.executable, "-I", "-S", __file__, json.dumps(spec)),
+                mounts.enter("unshare", "-n", "--", sys.executable, "-I", "-S", __file__, json.dumps(spec)),
                 env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
             )  # fmt: skip
         self.init = self._told()
@@ -177,7 +177,7 @@ class Container:
         return done.stdout
 
 
-# -- the shepherd, in the house and in the machine's network --------------------------------------------------------
+# -- the supervisor, in the mount space and in the machine's network ------------------------------------------------
 
 
 def _shepherd(spec: dict[str, Any]) -> int:

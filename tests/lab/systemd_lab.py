@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.lab import Lab
-from tests.lab.nspawn import House
+from tests.lab.nspawn import MountSpace
 from tests.lab.site import NotAsExpected
 from tests.lab.switch import RINGS, address
 from tests.lab.systemd_machine import LAB, SystemdMachine, make_image, make_wheels
@@ -31,20 +31,20 @@ class SystemdLab(Lab):
     """`start`, then rows; `close` whatever happened. `directory` must be empty."""
 
     def __init__(self, directory: Path) -> None:
-        self.house = House(directory / "house")
+        self.mounts = MountSpace(directory / "mounts")
         try:
             super().__init__(directory / "site", 3, settings=SETTINGS)
         except BaseException:
-            self.house.close()
+            self.mounts.close()
             raise
-        self._closers.insert(0, self.house.close)
+        self._closers.insert(0, self.mounts.close)
         self.sockets = Path(LAB)
         self.patience_s = 120.0
         self.began_wall_ms = 0
         """When the row that is played began."""
 
     def make_machine(self, name: str, index: int) -> SystemdMachine:
-        return SystemdMachine(name, index, self.directory / name, self.switch, self.house)
+        return SystemdMachine(name, index, self.directory / name, self.switch, self.mounts)
 
     def _set_up(self) -> None:
         """Nothing is made beforehand: each machine makes its own settings, or gets them when it joins."""
@@ -57,7 +57,7 @@ class SystemdLab(Lab):
     def prepare(self) -> None:
         wheels = self.directory / "wheels"
         make_wheels(wheels)
-        image = make_image(self.house, wheels)
+        image = make_image(self.mounts, wheels)
         for name in self.machines:
             self.machine(name).prepare(image)
 

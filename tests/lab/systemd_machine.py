@@ -12,7 +12,7 @@ import uuid
 from pathlib import Path
 
 from tests.lab.machine import HERE, REPOSITORY, Machine
-from tests.lab.nspawn import IMAGE, Container, House, NspawnError
+from tests.lab.nspawn import IMAGE, Container, MountSpace, NspawnError
 from tests.lab.switch import Switch
 
 WHEELS = "/wheels"
@@ -48,27 +48,27 @@ def make_wheels(directory: Path) -> Path:
     return next(directory.glob("haclusterd-*.whl"))
 
 
-def make_image(house: House, wheels: Path) -> Path:
+def make_image(mounts: MountSpace, wheels: Path) -> Path:
     """Install the program above this machine's files; return the layer that has what was written."""
-    root = house.layer(IMAGE, Path("/"))
-    house.run("mkdir", "-p", f"{root}{WHEELS}")
-    house.run(
+    root = mounts.layer(IMAGE, Path("/"))
+    mounts.run("mkdir", "-p", f"{root}{WHEELS}")
+    mounts.run(
         "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--pipe", "--resolv-conf=off", "--timezone=off",
         f"--bind-ro={wheels}:{WHEELS}", f"--directory={root}", "/bin/sh", "-c", PREPARE,
     )  # fmt: skip
     for agent in (HERE / "sbin").iterdir():
-        house.run("cp", str(agent), f"{root}/usr/local/sbin/{agent.name}")
-        house.run("chmod", "755", f"{root}/usr/local/sbin/{agent.name}")
-    house.run("umount", str(root))
-    return house.path(IMAGE, "upper")
+        mounts.run("cp", str(agent), f"{root}/usr/local/sbin/{agent.name}")
+        mounts.run("chmod", "755", f"{root}/usr/local/sbin/{agent.name}")
+    mounts.run("umount", str(root))
+    return mounts.path(IMAGE, "upper")
 
 
 class SystemdMachine(Machine):
     """Starts switched off. Files, journal and state directory outlive its boots; `/run` does not."""
 
-    def __init__(self, name: str, index: int, home: Path, switch: Switch, house: House) -> None:
+    def __init__(self, name: str, index: int, home: Path, switch: Switch, mounts: MountSpace) -> None:
         super().__init__(name, index, home, switch)
-        self._house = house
+        self._mounts = mounts
         self.container: Container | None = None
         self.options: list[str] = []
         """More words for systemd-nspawn, from the next boot on."""
@@ -76,13 +76,13 @@ class SystemdMachine(Machine):
 
     def prepare(self, image: Path) -> None:
         """Make its own layer, and mount its disk."""
-        self.root = self._house.layer(self.name, image, Path("/"))
-        self._house.run("sh", "-c", f"echo {uuid.uuid4().hex} > {self.root}/etc/machine-id")
-        self._house.run("sh", "-c", f"echo {self.name} > {self.root}/etc/hostname")
-        self.disk = self._house.path(self.name, "disk")
-        self._house.run("mkdir", "-p", str(self.disk))
-        self._house.run("mount", self._loop, str(self.disk))
-        self._house.run("chmod", "700", str(self.disk))
+        self.root = self._mounts.layer(self.name, image, Path("/"))
+        self._mounts.run("sh", "-c", f"echo {uuid.uuid4().hex} > {self.root}/etc/machine-id")
+        self._mounts.run("sh", "-c", f"echo {self.name} > {self.root}/etc/hostname")
+        self.disk = self._mounts.path(self.name, "disk")
+        self._mounts.run("mkdir", "-p", str(self.disk))
+        self._mounts.run("mount", self._loop, str(self.disk))
+        self._mounts.run("chmod", "700", str(self.disk))
 
     @property
     def is_on(self) -> bool:
@@ -99,7 +99,7 @@ class SystemdMachine(Machine):
                 return
             options = [f"--bind={self.home.parent}:{LAB}", f"--bind={self.disk}:{STATE}",
                        f"--bind-ro={self.home.parent / 'wheels'}:{WHEELS}", *self.options]  # fmt: skip
-            made = Container(self._house, self.name, self.root, options, self.logs / "console")
+            made = Container(self._mounts, self.name, self.root, options, self.logs / "console")
             self._switch.plug(self.index, made.init)
             made.boot()
             self.is_stopped = False
