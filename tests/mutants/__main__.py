@@ -2,6 +2,7 @@
 
     python -m tests.mutants                            the curated list: unit tests, then the directed scenarios
     python -m tests.mutants --swarm 600                and, apart from them, a swarm of 600 s for each mutant
+    python -m tests.mutants --swarm 600 --sample 24    and a swarm for 24 of them only, drawn by --seed
     python -m tests.mutants --generated 200 --seed 1   and 200 mutants by rule: comparisons, bounds, guards
     python -m tests.mutants --only 'Replica.*'         mutants of some functions only
     python -m tests.mutants --list                     what there is, without running anything
@@ -16,6 +17,7 @@ import argparse
 import hashlib
 import json
 import os
+import random
 import sys
 import tempfile
 import threading
@@ -52,6 +54,8 @@ class Case:
     after: str
     listed: Mutant | None = None
     """Its entry in the curated list."""
+    is_for_swarm: bool = False
+    """A swarm is asked about it."""
 
 
 @dataclass(slots=True)
@@ -103,13 +107,23 @@ def load_answers(file: Path) -> Answers:
 
 def cases_of(options: argparse.Namespace) -> list[Case]:
     """Return the mutants that are asked for; a curated one that is not found raises MissingCodeError."""
-    curated = [Case(each.name, find(each), each.after, each) for each in CURATED]
+    asked = swarm_sample([each.name for each in CURATED], options)
+    curated = [Case(each.name, find(each), each.after, each, each.name in asked) for each in CURATED]
     generated = [
-        Case(each.name, each.place, each.after)
+        Case(each.name, each.place, each.after, is_for_swarm=bool(options.swarm) and not options.sample)
         for each in sample(options.generated, options.seed)
         if _compiles(each.place, each.after)
     ]
     return [case for case in (*curated, *generated) if fnmatch(case.name, options.only)]
+
+
+def swarm_sample(names: Sequence[str], options: argparse.Namespace) -> frozenset[str]:
+    """Return which of the curated list a swarm is asked about: all, or as many as --sample says, drawn by --seed."""
+    if not options.swarm:
+        return frozenset()
+    if not options.sample or options.sample >= len(names):
+        return frozenset(names)
+    return frozenset(random.Random(options.seed).sample(sorted(names), options.sample))
 
 
 def _compiles(place: Place, after: str) -> bool:
@@ -143,7 +157,7 @@ def judge(case: Case, free: "SimpleQueue[Workplace]", answers: Answers, options:
                 if judgement.verdict is Verdict.NOTICED:
                     break
             key = swarm_key(options)
-            if options.swarm and answers.of(case, key) is None:
+            if case.is_for_swarm and answers.of(case, key) is None:
                 judgement = place.judge(case.place.path, Level.SWARM, seed=SWARM_SEED, swarm_seconds=options.swarm)
                 answers.keep(case, key, judgement)
     finally:
@@ -218,10 +232,12 @@ def report(cases: Sequence[Case], answers: Answers, options: argparse.Namespace,
         print(f"SURVIVED {case.name}\n    it breaks: {breaks}\n    why: {why or 'not known'}")
     curated = [case for case in cases if case.listed]
     noticed = _percent(len(curated) - sum(bool(case.listed) for case in survivors), len(curated))
-    by_swarm = _percent(sum(swarm in noticed_by(case, answers, options) for case in curated), len(curated))
+    shown = [case for case in curated if case.is_for_swarm]
+    by_swarm = _percent(sum(swarm in noticed_by(case, answers, options) for case in shown), len(shown))
     generated = [case for case in cases if case.listed is None]
     pairs = [f"listed={len(curated)}", f"noticed_percent={noticed}"]
-    pairs += [f"swarm_percent={by_swarm}", f"swarm_seconds={options.swarm}"] if options.swarm else []
+    if options.swarm:
+        pairs += [f"swarm_percent={by_swarm}", f"swarm_asked={len(shown)}", f"swarm_seconds={options.swarm}"]
     if generated:
         rate = _percent(len(generated) - sum(case.listed is None for case in survivors), len(generated))
         pairs += [f"generated={len(generated)}", f"generated_noticed_percent={rate}"]
@@ -240,18 +256,24 @@ def _percent(part: int, whole: int) -> float:
     return round(100 * part / whole, 1) if whole else 100.0
 
 
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    made = argparse.ArgumentParser(prog="python -m tests.mutants", description=(__doc__ or "").partition("\n")[0])
+    made.add_argument("--only", default="*", metavar="PATTERN", help="names of mutants, with * and ?")
+    made.add_argument("--generated", type=int, default=0, metavar="N", help="so many mutants by rule as well")
+    made.add_argument("--seed", type=int, default=1, help="which ones of those by rule")
+    made.add_argument("--swarm", type=int, default=0, metavar="SECONDS", help="also a swarm for each mutant")
+    made.add_argument("--sample", type=int, default=0, metavar="N", help="a swarm for N of the curated list only")
+    made.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="how many mutants at a time")
+    made.add_argument("--answers", type=Path, default=ANSWERS, metavar="FILE", help="where answers are kept")
+    made.add_argument("--list", action="store_true", help="print the mutants and end")
+    made.add_argument("--trust", action="store_true", help="do not run the program as it is first")
+    return made
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="names of mutants, with * and ?")
-    parser.add_argument("--generated", type=int, default=0, metavar="N", help="so many mutants by rule as well")
-    parser.add_argument("--seed", type=int, default=1, help="which ones of those by rule")
-    parser.add_argument("--swarm", type=int, default=0, metavar="SECONDS", help="also a swarm for each mutant")
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="how many mutants at a time")
-    parser.add_argument("--answers", type=Path, default=ANSWERS, metavar="FILE", help="where answers are kept")
-    parser.add_argument("--list", action="store_true", help="print the mutants and end")
-    parser.add_argument("--trust", action="store_true", help="do not run the program as it is first")
-    options = parser.parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         return run(options)
     except MissingCodeError as error:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import main
+from tests.mutants.__main__ import cases_of, main, parser
 from tests.mutants.curated import CURATED
 from tests.mutants.generated import all_generated, sample
 from tests.mutants.noticing import CHECKOUT, Level, files_for
@@ -46,6 +46,16 @@ def test_every_file_has_tests_that_could_notice() -> None:
             files = files_for(path, level)
             assert files, (path, level)
             assert all((CHECKOUT / file).is_file() for group in files for file in group)
+
+
+def test_the_swarm_is_asked_about_as_many_as_wanted_and_the_same_each_time() -> None:
+    def asked(*arguments: str) -> list[str]:
+        return [case.name for case in cases_of(parser().parse_args(arguments)) if case.is_for_swarm]
+
+    assert asked("--swarm", "600", "--sample", "5") == asked("--swarm", "600", "--sample", "5")
+    assert len(asked("--swarm", "600", "--sample", "5", "--generated", "10")) == 5
+    assert asked("--swarm", "600") == [each.name for each in CURATED]
+    assert asked("--sample", "5") == []
 
 
 @pytest.mark.slow
