@@ -42,6 +42,7 @@ class _Check:
     ) -> None:
         self._above, self._bits = fencings
         self._copies = copies
+        self._graph = graph
         actions = graph.actions.values()
         self._fences = {action.node: action.id for action in actions if action.kind is ActionKind.FENCE}
         self._status = dict(sorted(cib.status.nodes.items()))
@@ -57,7 +58,10 @@ class _Check:
         is_promotion = action.name == ActionName.PROMOTE
         most = self._copies.most_promoted(resource) if is_promotion else self._copies.most(resource)
         holding = {name for name in self._status if self._holds(name, resource, is_promotion=is_promotion)}
-        if most > 1 and len(holding | self._making.get((resource, is_promotion), set())) <= most:
+        making = self._making.get((resource, is_promotion), set())
+        if most > 1 and len(holding | making) > most:
+            holding -= self._ended_before(action, resource, is_promotion=is_promotion).difference(lost)
+        if most > 1 and len(holding | making) <= most:
             return
         for node in lost:
             if node in holding and node != action.node:
@@ -66,6 +70,22 @@ class _Check:
                 assert self._bits[fence] & self._above[action.id], (
                     f"{action.key} on {action.node} does not wait for the fencing of {node}"
                 )
+
+    def _ended_before(self, action: GraphAction, resource: ResourceId, *, is_promotion: bool) -> set[NodeName]:
+        """Return the nodes on which the graph ends what they hold before it begins an action."""
+        ending = (ActionName.STOP, ActionName.DEMOTE) if is_promotion else (ActionName.STOP,)
+        found: set[NodeName] = set()
+        seen, waiting = {action.id}, list(action.inputs)
+        while waiting:
+            number = waiting.pop()
+            if number not in seen:
+                seen.add(number)
+                before = self._graph.actions[number]
+                waiting.extend(before.inputs)
+                is_of_agent = before.kind is ActionKind.RESOURCE and before.resource == resource
+                if is_of_agent and before.name in ending and before.node is not None:
+                    found.add(before.node)
+        return found
 
     def _holds(self, node: NodeName, resource: ResourceId, *, is_promotion: bool) -> bool:
         if is_promotion:

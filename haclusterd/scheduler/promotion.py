@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cmp_to_key
 
 from haclusterd.model.activity import possibly_promoted
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.colocation_effects import ColocationEffects, add_to_promotion
@@ -29,29 +30,37 @@ def choose_roles(clone: Resource, placing: Placing, effects: ColocationEffects) 
     for instance in clone.children:
         _weigh(clone, instance, effects)
     _sort(clone, placing)
-    promoted = _promoted_beyond_reach(clone)
+    out_of_hand = _promoted_out_of_hand(clone)
+    promoted = len(out_of_hand)
     for instance in clone.children:
-        is_wanted = promoted < clone.promoted_max or not clone.is_managed
+        is_counted = instance.assigned is not None and (instance.id, instance.assigned.name) in out_of_hand
+        is_wanted = is_counted or promoted < clone.promoted_max or not clone.is_managed
         if is_wanted and _can_be_promoted(clone, instance, placing):
             assert instance.assigned is not None
             name = instance.assigned.name
             clone.counts[name] = clone.counts.get(name, 0) + 1
             _promote(instance)
-            promoted += 1
+            promoted += not is_counted
         else:
             _leave(instance)
 
 
-def _promoted_beyond_reach(clone: Resource) -> int:
-    """Count the nodes that may go on with a promoted instance, and that nothing can fence (safety.md §5)."""
-    return len(
-        {
-            node.name
-            for leaf in clone.leaves()
-            for node in leaf.active_nodes
-            if node.is_beyond_reach and possibly_promoted(node.status, leaf.recorded_as)
-        }
-    )
+def _promoted_out_of_hand(clone: Resource) -> set[tuple[ResourceId, NodeName]]:
+    """Return the instances that may go on promoted on a lost node which this graph does not fence, and these nodes.
+
+    Nothing can fence it, or its daemon left while the instance was unmanaged (safety.md §4, §5).
+    """
+    return {
+        (instance.id, node.name)
+        for instance in clone.children
+        for leaf in instance.leaves()
+        for node in leaf.active_nodes
+        if _is_out_of_hand(node) and possibly_promoted(node.status, leaf.recorded_as)
+    }
+
+
+def _is_out_of_hand(node: Node) -> bool:
+    return node.is_beyond_reach or (node.status.has_detached and not node.is_unclean)
 
 
 def _weigh(clone: Resource, instance: Resource, effects: ColocationEffects) -> None:

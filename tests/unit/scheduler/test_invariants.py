@@ -74,6 +74,20 @@ def test_an_instance_too_many_waits_for_the_fencing() -> None:
         check(lost(clone_max=2), action(1, "start", "cache", "n3"))
 
 
+def test_an_instance_that_moves_takes_its_place_along() -> None:
+    check(lost(clone_max=2), action(1, "stop", "cache", "n2"), action(2, "start", "cache", "n3", 1))
+
+
+def test_an_instance_that_moves_is_stopped_first() -> None:
+    with pytest.raises(AssertionError, match="lost and not fenced, may run it"):
+        check(lost(clone_max=2), action(1, "start", "cache", "n3"), action(2, "stop", "cache", "n2"))
+
+
+def test_a_demotion_leaves_the_place_of_an_instance_taken() -> None:
+    with pytest.raises(AssertionError, match="lost and not fenced, may run it"):
+        check(lost(clone_max=2), action(1, "demote", "cache", "n2"), action(2, "start", "cache", "n3", 1))
+
+
 def test_a_second_promotion_waits_for_the_fencing() -> None:
     with pytest.raises(AssertionError, match="lost and not fenced, may run it"):
         check(lost(), action(1, "promote", "db", "n2"))
