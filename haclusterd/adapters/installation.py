@@ -26,6 +26,15 @@ class InstallationIncomplete(Exception):  # noqa: N818 (a finding, named as peop
     """The files that belong to the package are nowhere; the message says where they were looked for."""
 
 
+SYSTEM_FENCE_DIRECTORIES = (Path("/usr/sbin"), Path("/usr/local/sbin"))
+"""Where fence agents of the distribution are."""
+
+
+def agent_search_path() -> tuple[Path, ...]:
+    """Return where OCF agents are looked for, from OCF_RA_PATH; empty: the usual place (OCF_ROOT)."""
+    return tuple(Path(part) for part in os.environ.get("OCF_RA_PATH", "").split(":") if part)
+
+
 def share_directory() -> Path:
     """Return the directory that holds `resource_agents`, `shims`, `policies` and `systemd`."""
     places = _places()

@@ -379,7 +379,14 @@ TICKET = Level("ticket", "Tickets: what several clusters share, one at a time", 
     ),
 ), aliases=("site",))  # fmt: skip
 
-LEVELS: tuple[Level, ...] = (CLUSTER, CONFIGURE, FENCING, HISTORY, NODE, RESOURCE, TICKET)
+MIGRATE = Level("migrate", "Come here from Pacemaker", (
+    Command("check", "Say whether a CIB of Pacemaker may come in, and what would change", "",
+            (Parameter("file", is_optional=True, completes=Completes.FILE),),
+            (Option("--live", "live", "the CIB of the Pacemaker that runs on this machine"),),
+            examples=("crm migrate check cib.xml", "crm migrate check --live", "crm -o json migrate check cib.xml")),
+))  # fmt: skip
+
+LEVELS: tuple[Level, ...] = (CLUSTER, CONFIGURE, FENCING, HISTORY, MIGRATE, NODE, RESOURCE, TICKET)
 
 HINTS = {
     "corosync": "there is no corosync here: crm cluster members, crm cluster timing",

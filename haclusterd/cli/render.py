@@ -31,6 +31,10 @@ def renderer(schema: str) -> Renderer | None:
         from haclusterd.cli import render_simulation
 
         return render_simulation.render if name == "simulate" else render_simulation.render_dot
+    if name == "migration_check":
+        from haclusterd.cli import render_migration
+
+        return render_migration.render
     if name.startswith("fencing"):
         from haclusterd.cli import render_fencing, render_tables
 

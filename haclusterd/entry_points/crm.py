@@ -21,7 +21,7 @@ def main() -> int:
         open_file=_open_file,
         setup=_setup,
         version=_version,
-        tools={"restore": _restore, "recover": _recover, "init": _init, "join": _join},
+        tools={"restore": _restore, "recover": _recover, "init": _init, "join": _join, "check": _check},
     )
     try:
         return run(sys.argv[1:], world)
@@ -92,6 +92,12 @@ def _join(arguments: Mapping[str, Json]) -> Response:
     from haclusterd.entry_points.crm_join import join
 
     return join(arguments)
+
+
+def _check(arguments: Mapping[str, Json]) -> Response:
+    from haclusterd.entry_points.crm_migrate import check
+
+    return check(arguments)
 
 
 if __name__ == "__main__":

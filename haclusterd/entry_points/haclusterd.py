@@ -39,7 +39,12 @@ from haclusterd.adapters.event_log import standard_event_log
 from haclusterd.adapters.failed_plans import FailedPlans
 from haclusterd.adapters.fence_agents import StdinFenceAgents
 from haclusterd.adapters.history_sqlite import SqliteHistory
-from haclusterd.adapters.installation import InstallationIncomplete, share_directory
+from haclusterd.adapters.installation import (
+    SYSTEM_FENCE_DIRECTORIES,
+    InstallationIncomplete,
+    agent_search_path,
+    share_directory,
+)
 from haclusterd.adapters.measured_loops import MeasuredLoops
 from haclusterd.adapters.own_command import own_command
 from haclusterd.adapters.pacer_link import PacerLink
@@ -112,7 +117,6 @@ WHILE_NOBODY_FEEDS_US = 120_000_000
 """The service manager's watchdog while a new image starts, or this process ends."""
 CONTROL_SOCKET = "control.sock"
 FAILED_PLANS = "failed-plans"
-SYSTEM_FENCE_DIRECTORIES = (Path("/usr/sbin"), Path("/usr/local/sbin"))
 
 REMOVED = """\
 haclusterd: {node} was removed from the cluster, and ends. It never comes back under this name.
@@ -218,7 +222,7 @@ class Daemon:
             spawner=self._spawner,
             directories=AgentDirectories(
                 shipped=shipped,
-                search=_agent_search_path(),
+                search=agent_search_path(),
                 shims=agents / "shims",
                 control_socket=installation.runtime_directory / CONTROL_SOCKET,
                 own_environment=marks,
@@ -439,11 +443,6 @@ def _ignore(_: None) -> None:
 
 def _handle(control: ControlService, request: Request, peer: PeerCredentials, answer: Answer) -> HangUp:
     return control.handle(request, control.caller(peer.author, is_trusted=peer.is_trusted), answer)
-
-
-def _agent_search_path() -> tuple[Path, ...]:
-    """Return where OCF agents are looked for, from OCF_RA_PATH; empty: the usual place (OCF_ROOT)."""
-    return tuple(Path(part) for part in os.environ.get("OCF_RA_PATH", "").split(":") if part)
 
 
 def _node_settings(installation: Installation) -> NodeSettings:

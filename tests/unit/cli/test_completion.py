@@ -15,7 +15,7 @@ def lookup(kind: str) -> list[str]:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("", "cluster completion configure fencing history node resource simulate status ticket verify why"),
+        ("", "cluster completion configure fencing history migrate node resource simulate status ticket verify why"),
         ("st", "status"),
         ("--re", "--reason"),
         ("resource s", "scores start status stop"),

@@ -1,0 +1,219 @@
+"""`crm migrate check`: whether the configuration of a Pacemaker cluster may come in as it is.
+
+The answer says what loads, what changes its meaning, what this machine lacks, which nodes nobody can fence, and what a
+cluster of ours would do first with what the CIB says is running. A CIB may come in when it loads as a whole, its agents
+are here, and the first plan neither ends nor moves anything that runs. It is judged by the same reading, checks and
+scheduler as `configure load xml` and the running cluster; nothing is changed.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from haclusterd.commands.adoption import adopt
+from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.planning import as_pacemaker, plan
+from haclusterd.commands.simulated_state import State, state_after
+from haclusterd.commands.simulation_document import SimulationDocument
+from haclusterd.commands.verify import verify
+from haclusterd.formats.cib_xml import CibReading, read_cib
+from haclusterd.model.agents import AgentFacts
+from haclusterd.model.cluster import NodeState
+from haclusterd.model.configuration import Configuration, Primitive, effective
+from haclusterd.model.graph import ChangeKind, Plan
+from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.instants import WallTime
+from haclusterd.model.json_value import Json
+from haclusterd.reports.codes import Code, Severity
+from haclusterd.reports.items import ReportItem, has_errors
+from haclusterd.scheduler.options import ScheduleOptions
+
+MAY_NOT_COME_IN = 10
+"""The exit status of `crm migrate check` for a CIB that may not come in as it is."""
+_FENCING = frozenset({Code.FENCING_DISABLED, Code.NODE_NOT_COVERED})
+_INTERRUPTING = frozenset(
+    {
+        ChangeKind.STOP, ChangeKind.MOVE, ChangeKind.RESTART, ChangeKind.RECOVER, ChangeKind.DEMOTE,
+        ChangeKind.REPROMOTE, ChangeKind.MIGRATE,
+    }
+)  # fmt: skip
+"""Changes of what runs. A start, a promotion or a reload takes nothing away from anybody."""
+
+
+def named_agents(text: str, source: str) -> tuple[AgentReference, ...]:
+    """Return the agents that a CIB names, each once; none when it cannot be read."""
+    configuration = read_cib(text, source).cib.configuration
+    return tuple(sorted({each.agent for each in configuration.primitives()}, key=str))
+
+
+def check_migration(text: str, source: str, agents: Mapping[str, AgentFacts], now: WallTime) -> Outcome:
+    """Judge a CIB (XML); `agents` are the installed ones of those that it names, by `str(AgentReference)`.
+
+    Answers `haclusterd.migration_check/1`, with exit status 0 when it may come in and MAY_NOT_COME_IN when not; a text
+    that is no CIB is refused.
+    """
+    reading = read_cib(text, source)
+    if not reading.cib.members and has_errors(reading.reports):
+        return Outcome(reading.reports)
+    found = _Findings(reading, _judged(text, source, reading, agents), agents, reading.execution_date or now)
+    return Outcome(data=found.document(source), exit_status=0 if not found.objections() else MAY_NOT_COME_IN)
+
+
+def _judged(text: str, source: str, reading: CibReading, agents: Mapping[str, AgentFacts]) -> tuple[ReportItem, ...]:
+    """Return everything that loading it would say, and what reading its status says."""
+    made = adopt(text, source, Configuration())
+    reports = [*made.reports, *reading.reports]
+    if not has_errors(made.reports):
+        members = {name: each for name, each in reading.cib.members.items() if name in made.configuration.nodes}
+        reports += verify(made.configuration, members=members, agents=agents, places=made.places)
+    unique: dict[tuple[str, str], ReportItem] = {}
+    for item in reports:
+        unique.setdefault((str(item.place or ""), item.message), item)
+    return tuple(unique.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Findings:
+    """What was found out about one CIB."""
+
+    reading: CibReading
+    reports: tuple[ReportItem, ...]
+    agents: Mapping[str, AgentFacts]
+    now: WallTime
+
+    def document(self, source: str) -> Json:
+        """Write it all."""
+        configuration, objections = self.reading.cib.configuration, self.objections()
+        properties = effective(configuration.properties)
+        return {
+            "schema": "haclusterd.migration_check/1",
+            "source": source,
+            "pacemaker": properties.get("dc-version", ""),
+            "cluster": properties.get("cluster-name", ""),
+            "size": {
+                "nodes": len(configuration.nodes),
+                "resources": sum(1 for _ in configuration.primitives()),
+                "constraints": len(configuration.constraints),
+            },
+            "may_come_in": not objections,
+            "objections": list(objections),
+            "refused": [_shown(each) for each in self._refused()],
+            "changed": [_shown(each) for each in self._changed()],
+            "missing_agents": [
+                {"agent": agent, "resources": list(resources)} for agent, resources in self._missing().items()
+            ],
+            "unfenced": [_shown(each) for each in self.reports if each.code in _FENCING],
+            "plan": self._planned(),
+        }
+
+    def objections(self) -> tuple[str, ...]:
+        """Return why it may not come in as it is, each as a clause; none: it may."""
+        return tuple(self._objections())
+
+    def _objections(self) -> Iterator[str]:
+        refused, missing = self._refused(), self._missing()
+        if refused:
+            yield f"{_counted(len(refused), 'part')} of it cannot be loaded"
+        if missing:
+            yield f"{_counted(len(missing), 'agent')} {'is' if len(missing) == 1 else 'are'} not installed here"
+        plan_ = self._planned()
+        assert isinstance(plan_, dict)
+        if plan_["problem"]:
+            yield "no plan can be made for it"
+        ended = plan_["interrupted"]
+        if ended:
+            assert isinstance(ended, list)
+            yield f"the first plan interrupts {_counted(len(ended), 'resource or node', 'resources or nodes')}"
+
+    def _refused(self) -> list[ReportItem]:
+        return [
+            each for each in self.reports if each.severity is Severity.ERROR and each.code is not Code.UNKNOWN_AGENT
+        ]
+
+    def _changed(self) -> list[ReportItem]:
+        """Return what loads and does not mean, or not do, here what it does there."""
+        return [
+            each
+            for each in self.reports
+            if each.severity is Severity.WARNING and each.code not in {*_FENCING, Code.UNKNOWN_AGENT}
+        ]
+
+    def _missing(self) -> dict[str, list[str]]:
+        missing: dict[str, list[str]] = {}
+        for each in self.reading.cib.configuration.primitives():
+            if _is_for_an_agent(each) and str(each.agent) not in self.agents:
+                missing.setdefault(str(each.agent), []).append(each.id)
+        return dict(sorted(missing.items()))
+
+    # The first plan
+
+    def _planned(self) -> Json:
+        """Return what this cluster would do first with what the CIB says is running, and where Pacemaker differs."""
+        cib = self.reading.cib
+        is_known = any(each.state is NodeState.ONLINE for each in cib.status.nodes.values())
+        document: dict[str, Json] = {
+            "is_known": is_known, "problem": "", "interrupted": [], "changes": [], "otherwise": [],
+        }  # fmt: skip
+        if not is_known:
+            return document
+        theirs = as_pacemaker(self.reading)
+        ours = ScheduleOptions(has_quorum=theirs.has_quorum)
+        found, foreign = plan(cib, self.now, options=ours), plan(cib, self.now, options=theirs)
+        for each in (found, foreign):
+            if isinstance(each, ReportItem):
+                return {**document, "problem": each.message}
+        assert isinstance(found, Plan)
+        assert isinstance(foreign, Plan)
+        summary = SimulationDocument(cib, found, self.now).write()["summary"]
+        assert isinstance(summary, list)
+        return {
+            **document,
+            "interrupted": list(_interrupted(summary)),
+            "changes": summary,
+            "otherwise": list(_otherwise(found, foreign)),
+        }
+
+
+def _is_for_an_agent(primitive: Primitive) -> bool:
+    """Tell whether a program of this machine is meant; a connection to a remote node is the cluster's own."""
+    agent = primitive.agent
+    return (agent.provider, agent.type) != ("pacemaker", "remote")
+
+
+def _interrupted(summary: Sequence[Json]) -> Iterator[str]:
+    """Yield, of the changes of a plan, those that end or move what runs now, in words."""
+    kinds = {str(kind) for kind in _INTERRUPTING}
+    for entry in summary:
+        assert isinstance(entry, dict)
+        action = str(entry["action"])
+        if action == "fence":
+            yield f"fence {entry['node']}: {entry['reason']}"
+        elif action in kinds and not entry.get("impossible"):
+            origin = f" on {entry['from']}" if "from" in entry else ""
+            reason = f": {entry['reason']}" if "reason" in entry else ""
+            yield f"{action} {entry['resource']}{origin}{reason}"
+
+
+def _otherwise(ours: Plan, theirs: Plan) -> Iterator[str]:
+    """Yield what would run somewhere else, or in another role, than with Pacemaker."""
+    here, there = state_after(ours), state_after(theirs)
+    for name in sorted({*here, *there}):
+        if here.get(name, {}) != there.get(name, {}):
+            yield f"{name}: here {_where(here, name)}, with Pacemaker {_where(there, name)}"
+
+
+def _where(state: State, name: ResourceId) -> str:
+    nodes = state.get(name, {})
+    return ", ".join(f"{role} on {node}" for node, role in sorted(nodes.items())) or "stopped"
+
+
+def _shown(item: ReportItem) -> Json:
+    return {
+        "code": str(item.code),
+        "place": "" if item.place is None else str(item.place),
+        "message": item.message,
+        "remedy": item.remedy,
+    }
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"1 {one}" if number == 1 else f"{number} {many or one + 's'}"
