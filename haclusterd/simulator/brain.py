@@ -213,6 +213,8 @@ class BrainProcess:
     def __init__(self, around: Surroundings, host: Host, boot: Boot, hosted: HostAgents) -> None:
         world = around.world
         self.may_restart = True
+        self.refusal = ""
+        """Why it does not start with the data that it found."""
         self.life = Life(world, f"brain of {host.name}", boot.life)
         self.main_life = Life(world, f"main loop of {host.name}", self.life)
         self.raft_life = Life(world, f"Raft thread of {host.name}", self.life)
@@ -282,6 +284,7 @@ class BrainProcess:
             self.runtime.start()
         except (StoreDamaged, StoreRefused) as verdict:
             self._around.world.record(f"{self._host.name} does not start: {verdict}")
+            self.refusal = str(verdict)
             self.may_restart = False
             self.life.end()
             return

@@ -77,6 +77,8 @@ class Disk:
         """Every fsync reports EIO."""
         self.lies = False
         """Every fsync reports success and writes nothing."""
+        self.when_it_forgets: Callable[[], None] | None = None
+        """Called when power is lost while it lies."""
         self.sync_us: tuple[int, int] = (300, 3 * MS)
         """How long an fsync takes."""
         self.chance: random.Random = world.chance(f"disk/{name}")
@@ -88,6 +90,18 @@ class Disk:
         """Lose what is not on the medium; see `CachedFile.lose_power`."""
         for _, file in sorted(self._files.items()):
             file.lose_power(self.chance)
+        if self.lies and self.when_it_forgets is not None:
+            self.when_it_forgets()
+
+    def stop_lying(self) -> None:
+        """Lie no more, and write what was held back."""
+        self.lies = False
+        for file in self._files.values():
+            file.flush()
+
+    def empty(self) -> None:
+        """Remove every file."""
+        self._files = {}
 
     def copy(self) -> Callable[[], None]:
         """Copy what is on the medium; return how to put the copy in its place, while the host is off."""

@@ -68,9 +68,13 @@ def draw_plan(
     span_ms: int,
     *,
     always: Sequence[Kind[Stage]] = (),
+    paces_ms: Sequence[tuple[int, int]] = PACES_MS,
 ) -> tuple[Fault[Stage], ...]:
-    """Draw everything that will go wrong within a span; kinds that are `always` drawn from are never left out."""
-    pace_ms = chance.choice(PACES_MS)
+    """Draw everything that will go wrong within a span; kinds that are `always` drawn from are never left out.
+
+    One of `paces_ms` is the shortest and the longest pause between two faults.
+    """
+    pace_ms = chance.choice(paces_ms)
     if chance.random() >= ALL_KINDS_SHARE:
         kinds = chance.sample(kinds, min(SOME_KINDS, len(kinds)))
     kinds = (*kinds, *always)

@@ -18,6 +18,7 @@ from haclusterd.simulator import (
     configurations,
     coverage,
     drawn_configurations,
+    faults_of_disks,
     faults_of_edges,
     faults_of_edits,
     faults_of_hosts,
@@ -27,7 +28,8 @@ from haclusterd.simulator import (
 )
 from haclusterd.simulator.checkers import Violation
 from haclusterd.simulator.clients import Clients, Tally
-from haclusterd.simulator.faults import Fault, FaultRun, Kind, draw_plan
+from haclusterd.simulator.faults import PACES_MS, Fault, FaultRun, Kind, draw_plan
+from haclusterd.simulator.forgetting import Forgetting
 from haclusterd.simulator.scenario import Cluster, Shape
 from haclusterd.simulator.world import SECOND
 
@@ -71,6 +73,8 @@ class Mode(Enum):
     """The same, with clocks and devices that are as wrong as can be, and nodes driven to the edge of the wait."""
     LIAR = "liar"
     """A switch that lies, and only faults in which whoever lives is heard: so every lie must be found out."""
+    DISKS = "disks"
+    """A switch that may fail, and a disk that forgets what its node has promised."""
 
 
 KINDS: dict[Mode, tuple[Kind[Cluster], ...]] = {
@@ -80,6 +84,7 @@ KINDS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.MOMENTS: (*faults_of_people.OF_SERVICES, *faults_of_people.OF_SWITCHES, *faults_of_network.KINDS),
     Mode.EDGE: (*faults_of_hosts.OF_BRAINS, *faults_of_people.OF_SERVICES),
     Mode.LIAR: OF_THE_HEARD,
+    Mode.DISKS: tuple(kind for kind in (*USUAL, *faults_of_people.OF_SWITCHES) if kind.name != "damaged disk"),
 }
 ALWAYS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.SWITCH: (),
@@ -88,9 +93,10 @@ ALWAYS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.MOMENTS: (*faults_of_moments.OF_MOMENTS, *faults_of_edits.OF_MOVES),
     Mode.EDGE: faults_of_edges.OF_EDGES,
     Mode.LIAR: faults_of_people.OF_LIARS,
+    Mode.DISKS: faults_of_disks.OF_DISKS,
 }
 """Kinds that no seed of a mode leaves out."""
-MODES = (Mode.SWITCH, Mode.WATCHDOG, Mode.MOMENTS, Mode.MEMBERS, Mode.SWITCH, Mode.LIAR, Mode.EDGE)
+MODES = (Mode.SWITCH, Mode.WATCHDOG, Mode.MOMENTS, Mode.MEMBERS, Mode.SWITCH, Mode.LIAR, Mode.EDGE, Mode.DISKS)
 """By the seed, in turn."""
 WATCHED = (Mode.WATCHDOG, Mode.EDGE)
 """Where every host has a watchdog device, and there is no switch."""
@@ -151,7 +157,9 @@ def plan_of(cluster: Cluster, safety_ms: int) -> tuple[Fault[Cluster], ...]:
     always = ALWAYS[mode]
     if is_long(cluster.world.seed):
         always, safety_ms = (*always, *faults_of_people.OF_LONG_SEEDS), safety_ms * LONGER
-    return draw_plan(cluster.world.chance("faults"), KINDS[mode], cluster.names, safety_ms, always=always)
+    paces_ms = faults_of_disks.PACES_MS if mode is Mode.DISKS else PACES_MS
+    chance = cluster.world.chance("faults")
+    return draw_plan(chance, KINDS[mode], cluster.names, safety_ms, always=always, paces_ms=paces_ms)
 
 
 def run(
@@ -174,6 +182,10 @@ def run(
     except Exception as error:  # noqa: BLE001 (whatever it is, it is this seed's problem, with its story)
         problem = _told(error)
         rule = error.rule if isinstance(error, Violation) else type(error).__name__
+    excused = bool(problem) and bool(Forgetting.of(cluster).excuse)
+    if excused:
+        cluster.world.record(f"excused, because {Forgetting.of(cluster).excuse}: {problem}")
+        problem = rule = ""
     return Outcome(
         seed=seed,
         problem=problem,
@@ -182,7 +194,7 @@ def run(
         trace=cluster.world.trace(),
         faults=tuple(str(fault) for fault in plan if fault.number in faults.begun),
         begun=tuple(faults.begun),
-        counts=_counts(cluster, tally, len(faults.begun)),
+        counts=(*_counts(cluster, tally, len(faults.begun)), ("excused", int(excused))),
         coverage=tuple(sorted(cluster.coverage.counts.items())),
         story=tuple(cluster.world.story(None if whole_story else 60)) if whole_story or problem else (),
     )
@@ -198,7 +210,8 @@ def sections() -> tuple[coverage.Section, ...]:
     """Return everything that a whole campaign should have exercised."""
     faults = [kind.name for mode in Mode for kind in (*KINDS[mode], *ALWAYS[mode])]
     faults += [kind.name for kind in faults_of_people.OF_LONG_SEEDS]
-    return coverage.sections(faults, faults_of_moments.PAIRS)
+    forgetting = coverage.Section("forgetting", faults_of_disks.OUTCOMES, {})
+    return (*coverage.sections(faults, faults_of_moments.PAIRS), forgetting)
 
 
 def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int], ...]:
