@@ -59,8 +59,8 @@ kill-loop: setup  ## real processes killed, stopped and starved, and their clien
 verb-storm: setup  ## random verbs with random arguments by clients that hang up, against live daemons; SECONDS=1200 CLIENTS=4 SEED=1
 	@$(BIN)/python -m tests.verb_storm --seconds $(or $(SECONDS),1200) --clients $(or $(CLIENTS),4) --seed $(or $(SEED),1)
 
-conformance: setup  ## Pacemaker's public scheduler cases from ../shared, and what differs; DIFF=1 shows the differences
-	@$(BIN)/python -m tests.conformance.public_cases $(if $(DIFF),--diff)
+conformance: setup  ## Pacemaker's public scheduler cases and random CIBs from ../shared, tag by tag; DIFF=1 shows the differences, TAG=bundle
+	@$(BIN)/python -m tests.conformance.public_cases --failing $(if $(DIFF),--diff) $(if $(TAG),--tag $(TAG))
 
 fuzz-scheduler: setup  ## random CIBs, planned by ours and by crm_simulate, and compared; CASES=2000 SEED=1
 	@$(BIN)/python -m tests.fuzzing.differential --cases $(or $(CASES),2000) --seed $(or $(SEED),1)

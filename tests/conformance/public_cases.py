@@ -1,15 +1,19 @@
-"""Pacemaker's public scheduler cases, run in this process.
+"""Pacemaker's public scheduler cases, and random CIBs that Pacemaker decided.
 
-    python -m tests.conformance.public_cases [--cases NAME[,NAME]] [--tag TAG] [--forced] [--diff] [--tags] [--failing]
+    python -m tests.conformance.public_cases [--corpus public|random-public] [--cases NAME[,NAME]] [--tag TAG] [--diff]
+                                             [--failing] [--json FILE] [--baseline FILE]
 
 The cases and the comparison come from ../shared/conformance/scheduler, beside this repository; without it nothing is
-run. A case counts as covered when the reader of CIB XML has nothing to report that a plan depends on; `--forced` judges
-the others too, without what could not be held.
+run. The archives are unpacked below build/ once. A case counts as covered when the reader of CIB XML has nothing to
+report that a plan depends on; `--forced` judges the others too, without what could not be held. The percentages of the
+last line are of all cases: one that is not covered does not agree.
 """
 
 import argparse
+import hashlib
 import importlib.util
 import json
+import shutil
 import sys
 import tarfile
 import time
@@ -21,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import mkdtemp
 from types import ModuleType
 from typing import Any
 
@@ -36,20 +41,37 @@ HARNESS = HERE.parents[2] / "shared" / "conformance" / "scheduler"
 CORE = ("L1", "L2", "L3", "L4")
 LEVELS = ("L1", "L2", "L3", "L3p", "L4", "P")
 PROCESSES = 2
+PUBLIC, RANDOM = "public", "random-public"
+UNPACKED = HERE.parents[1] / "build" / "conformance"
 
 
 def absence() -> str:
     """Say why nothing can be run; empty when it can."""
-    missing = [name for name in ("conformance.py", "public.tar.xz") if not (HARNESS / name).is_file()]
+    needed = ("conformance.py", f"{PUBLIC}.tar.xz", f"{RANDOM}.tar.xz")
+    missing = [name for name in needed if not (HARNESS / name).is_file()]
     return f"{' and '.join(missing)} not found in {HARNESS}" if missing else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
+    """A case, by the place of its files."""
+
     name: str
-    xml: str
-    expected: Mapping[str, Any]
+    folder: Path
     tags: tuple[str, ...] = ()
+
+    @property
+    def xml(self) -> str:
+        return (self.folder / "xml" / f"{self.name}.xml").read_text()
+
+    @property
+    def expected(self) -> dict[str, Any]:
+        """What Pacemaker made of it, with the shared parameter sets in the actions that use them."""
+        expected: dict[str, Any] = json.loads((self.folder / "expected" / f"{self.name}.json").read_text())
+        for action in expected["actions"]:
+            if "params" in action:
+                action["params"] = expected["param_sets"][action["params"]]
+        return expected
 
 
 @dataclass(slots=True)
@@ -62,6 +84,8 @@ class Result:
     """Levels that differ."""
     missing_orders: int = 0
     """Orders between actions of both sides that ours does not have: unsafe."""
+    extra_orders: int = 0
+    """Orders between actions of both sides that only ours has: slower."""
     details: list[str] = field(default_factory=list)
     tags: tuple[str, ...] = ()
     is_forced: bool = False
@@ -75,6 +99,10 @@ class Result:
         """The first of the levels that count and differ."""
         return next((level for level in CORE if level in self.differs), "")
 
+    @property
+    def agrees(self) -> bool:
+        return self.is_covered and not self.first_difference
+
 
 @cache
 def harness() -> ModuleType:
@@ -87,31 +115,36 @@ def harness() -> ModuleType:
     return module
 
 
-def cases(names: Sequence[str] = (), tag: str = "") -> Iterator[Case]:
-    """Yield the cases of the archive, in order of their names."""
-    with tarfile.open(HARNESS / "public.tar.xz") as archive:
-        files = {member.name: archive.extractfile(member) for member in archive if member.isfile()}
-        texts = {name: file.read().decode() for name, file in files.items() if file is not None}
-    index = next(json.loads(text) for path, text in texts.items() if path.endswith("/index.json"))
-    for path in sorted(path for path in texts if path.endswith(".xml")):
-        name = Path(path).stem
-        tags = tuple(index[name]["tags"])
+def unpacked(corpus: str) -> Path:
+    """Return the folder of an archive's cases, which is unpacked when it is new."""
+    archive = HARNESS / f"{corpus}.tar.xz"
+    folder = UNPACKED / hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
+    if not folder.is_dir():
+        UNPACKED.mkdir(parents=True, exist_ok=True)
+        partial = Path(mkdtemp(dir=UNPACKED))
+        with tarfile.open(archive) as content:
+            content.extractall(partial, filter="data")
+        try:
+            partial.rename(folder)
+        except OSError:  # another process was first
+            shutil.rmtree(partial)
+    return folder / corpus
+
+
+def cases(names: Sequence[str] = (), tag: str = "", corpus: str = PUBLIC) -> Iterator[Case]:
+    """Yield the cases of an archive, in order of their names."""
+    folder = unpacked(corpus)
+    for name, about in sorted(json.loads((folder / "index.json").read_text()).items()):
+        tags = tuple(about["tags"])
         if (not names or name in names) and (not tag or tag in tags):
-            expected = json.loads(texts[path.replace("/xml/", "/expected/").removesuffix(".xml") + ".json"])
-            yield Case(name, texts[path], _with_parameters(expected), tags)
-
-
-def _with_parameters(expected: dict[str, Any]) -> dict[str, Any]:
-    for action in expected["actions"]:
-        if "params" in action:
-            action["params"] = expected["param_sets"][action["params"]]
-    return expected
+            yield Case(name, folder, tags)
 
 
 def judge(case: Case, *, is_detailed: bool = False, is_forced: bool = False) -> Result:
     """Plan a case and compare it with what Pacemaker expects."""
     context = Context(Cib(), WallTime(0), "tests")
-    arguments = {"text": case.xml, "source": f"{case.name}.xml", "date": case.expected["date"]}
+    expected = case.expected
+    arguments = {"text": case.xml, "source": f"{case.name}.xml", "date": expected["date"]}
     outcome = registry.run("simulate", arguments, context)
     not_held: tuple[str, ...] = ()
     if outcome.is_refused and is_forced:
@@ -122,7 +155,7 @@ def judge(case: Case, *, is_detailed: bool = False, is_forced: bool = False) -> 
         if failed:
             return Result(case.name, error=failed[0], differs=LEVELS, tags=case.tags)
         return Result(case.name, not_held=_not_held(outcome), tags=case.tags)
-    result = _compared(case, outcome.data, is_detailed=is_detailed)
+    result = _compared(case.name, expected, outcome.data, is_detailed=is_detailed)
     result.not_held, result.tags, result.is_forced = not_held, case.tags, is_forced
     return result
 
@@ -152,11 +185,11 @@ def judge_all(
         return list(pool.map(_judged, work, chunksize=8))
 
 
-def _compared(case: Case, document: Any, *, is_detailed: bool) -> Result:
+def _compared(name: str, expected: Mapping[str, Any], document: Any, *, is_detailed: bool) -> Result:
     view, differences = harness().View, harness().differences
-    unique = set(case.expected["unique"])
-    wanted, made = view(case.expected, unique).sets, view(document, unique).sets
-    result = Result(case.name)
+    unique = set(expected["unique"])
+    wanted, made = view(expected, unique).sets, view(document, unique).sets
+    result = Result(name)
     differs = []
     for level in LEVELS:
         missing, extra = differences(wanted[level], made[level])
@@ -169,6 +202,7 @@ def _compared(case: Case, document: Any, *, is_detailed: bool) -> Result:
     shared = set(wanted["L3"]) & set(made["L3"])
     common = [{pair for pair in side["L4"] if pair[0] in shared and pair[1] in shared} for side in (wanted, made)]
     result.missing_orders = len(common[0] - common[1])
+    result.extra_orders = len(common[1] - common[0])
     return result
 
 
@@ -228,19 +262,18 @@ def obstacles(results: Sequence[Result]) -> list[str]:
 
 
 def by_tag(results: Sequence[Result]) -> list[str]:
-    """Write for each tag how many of its covered cases agree on all levels, and where the others begin to differ."""
+    """Write for each tag how many of its cases agree on all levels, the lowest share first, and where others differ."""
     found: dict[str, list[Result]] = {}
     for result in results:
         for tag in result.tags:
-            if result.is_covered:
-                found.setdefault(tag, []).append(result)
-    lines = []
-    for tag, tagged in sorted(found.items()):
-        firsts = Counter(result.first_difference for result in tagged)
-        agree = firsts.pop("", 0)
-        begins = " ".join(f"{level}:{firsts[level]}" for level in CORE if firsts[level])
-        lines.append(f"  {tag:28} {agree:4} of {len(tagged):4}  {begins}")
-    return lines
+            found.setdefault(tag, []).append(result)
+    rows = []
+    for tag, tagged in found.items():
+        firsts = Counter(result.first_difference for result in tagged if not result.agrees)
+        share = 100 * sum(result.agrees for result in tagged) / len(tagged)
+        begins = " ".join(f"{level or 'refused'}:{firsts[level]}" for level in ("", *CORE) if firsts[level])
+        rows.append((share, tag, f"  {tag:32} {share:5.1f} % of {len(tagged):4}  {begins}".rstrip()))
+    return [row[-1] for row in sorted(rows)]
 
 
 def failing(results: Sequence[Result]) -> list[str]:
@@ -265,16 +298,57 @@ def _details(results: Sequence[Result], known: Known, *, is_detailed: bool, is_c
             yield from (f"    {each}" for each in result.details[:60])
 
 
+def percent(results: Sequence[Result]) -> float:
+    """Return how many of all cases agree on all levels."""
+    return 100 * sum(result.agrees for result in results) / max(1, len(results))
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", choices=(PUBLIC, RANDOM), help="only these; without it both")
     parser.add_argument("--cases", default="", help="only these, comma-separated")
     parser.add_argument("--tag", default="", help="only those with this tag")
     parser.add_argument("--forced", action="store_true", help="judge also what is not covered")
     parser.add_argument("--diff", action="store_true", help="show what differs")
-    parser.add_argument("--tags", action="store_true", help="count agreement tag by tag")
     parser.add_argument("--failing", action="store_true", help="list the cases that differ, by the first level")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write which levels of which case differ")
+    parser.add_argument("--baseline", type=Path, metavar="FILE", help="an earlier --json to compare with")
     parser.add_argument("-j", type=int, default=PROCESSES, dest="processes", help="how many processes")
     return parser.parse_args()
+
+
+def _judge_corpus(corpus: str, given: argparse.Namespace) -> list[Result]:
+    """Judge the chosen cases of one archive, and print what is to be said of them."""
+    known, began = Known.read(), time.monotonic()
+    names = [name for name in given.cases.split(",") if name]
+    chosen = list(cases(names, given.tag, corpus))
+    results = judge_all(chosen, is_detailed=given.diff, is_forced=given.forced, processes=given.processes)
+    if not results:
+        return results
+    lines = list(_details(results, known, is_detailed=given.diff, is_chosen=bool(names)))
+    if not names:
+        lines += ["what the reader cannot hold, and in how many cases:", *obstacles(results)]
+        lines += ["agreement by tag:", *by_tag(results)]
+    lines += ["cases that differ:", *failing(results)] if given.failing else []
+    lines += [f"{corpus}:", *totals(results, time.monotonic() - began)]
+    worse = {result.name: known.worse(result) for result in results if not result.not_held}
+    lines += [f"WORSE THAN RECORDED: {name} {','.join(levels)}" for name, levels in worse.items() if levels]
+    lines += [f"better than recorded: {r.name} {','.join(known.better(r))}" for r in results if known.better(r)]
+    print("\n".join(lines))
+    return results
+
+
+def _compare_with_baseline(results: Sequence[Result], baseline: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for result in results:
+        before, now = set(baseline.get(result.name, ())), set(_differing(result))
+        if now - before:
+            yield f"worse than the baseline: {result.name} {','.join(sorted(now - before))}"
+        if before - now:
+            yield f"better than the baseline: {result.name} {','.join(sorted(before - now))}"
+
+
+def _differing(result: Result) -> list[str]:
+    return ["refused"] if not result.is_covered else [level for level in LEVELS if level in result.differs]
 
 
 def main() -> int:
@@ -282,20 +356,21 @@ def main() -> int:
     if absence():
         print(f"skipped: {absence()}")
         return 0
-    known, began = Known.read(), time.monotonic()
-    names = [name for name in given.cases.split(",") if name]
-    chosen = cases(names, given.tag)
-    results = judge_all(chosen, is_detailed=given.diff, is_forced=given.forced, processes=given.processes)
-    lines = list(_details(results, known, is_detailed=given.diff, is_chosen=bool(names)))
-    lines += ["what the reader cannot hold, and in how many cases:", *obstacles(results)] if not names else []
-    lines += ["agreement by tag:", *by_tag(results)] if given.tags else []
-    lines += ["cases that differ:", *failing(results)] if given.failing else []
-    lines += totals(results, time.monotonic() - began)
-    worse = {result.name: known.worse(result) for result in results if not result.not_held}
-    lines += [f"WORSE THAN RECORDED: {name} {','.join(levels)}" for name, levels in worse.items() if levels]
-    lines += [f"better than recorded: {r.name} {','.join(known.better(r))}" for r in results if known.better(r)]
-    print("\n".join(lines))
-    return 1 if any(worse.values()) else 0
+    judged = {corpus: _judge_corpus(corpus, given) for corpus in (PUBLIC, RANDOM) if given.corpus in (None, corpus)}
+    results = [result for each in judged.values() for result in each]
+    if given.baseline:
+        print("\n".join(_compare_with_baseline(results, json.loads(given.baseline.read_text()))))
+    if given.json:
+        given.json.write_text(json.dumps({result.name: _differing(result) for result in results}))
+    shares = " ".join(
+        f"{key}_percent={percent(judged[corpus]):.1f}"
+        for key, corpus in (("public", PUBLIC), ("random", RANDOM))
+        if judged.get(corpus)
+    )
+    missing, extra = sum(r.missing_orders for r in results), sum(r.extra_orders for r in results)
+    print(f"RESULT {shares} missing={missing} extra={extra}")
+    known = Known.read()
+    return 1 if any(known.worse(result) for result in results if not result.not_held) else 0
 
 
 if __name__ == "__main__":
