@@ -475,6 +475,24 @@ def _empty() -> Cluster:
     return Cluster(live=live_view(connected_voters=(NodeName("n1"),)))
 
 
+def _orders_in_a_circle() -> Cluster:
+    cluster = formed()
+    cluster.configure(CONFIGURATION.replace("order db-first Mandatory: db site", "order x Serialize: web site"))
+    for resource, node in (("power", "n3"), ("db", "n2")):
+        cluster.run(resource, node)
+    for node in ("n1", "n2", "n3"):
+        cluster.prove(node)
+    return cluster
+
+
+def _deleted_and_failed() -> Cluster:
+    cluster = _resource_failed()
+    cluster.put(replace(cluster.node("n1"), orders={}))
+    kept = "\n".join(line for line in CONFIGURATION.splitlines() if not line.startswith(("primitive web", "group")))
+    cluster.cib = replace(cluster.cib, configuration=configured(kept.replace("db site", "db address")))
+    return cluster
+
+
 SITUATIONS: Mapping[str, Callable[[], Cluster]] = {
     "healthy": _healthy,
     "fencing-unproven": _fencing_unproven,
@@ -499,6 +517,8 @@ SITUATIONS: Mapping[str, Callable[[], Cluster]] = {
     "fenced-again": _fenced_again,
     "failed-and-back": _failed_and_back,
     "not-formed": _empty,
+    "orders-in-a-circle": _orders_in_a_circle,
+    "deleted-and-failed": _deleted_and_failed,
 }
 
 

@@ -15,6 +15,7 @@ from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.node_health import votes
 from haclusterd.commands.overview import Overview
 from haclusterd.commands.resource_state import InstanceState, meta_flag, node_flag
+from haclusterd.commands.verify_constraints import circles
 from haclusterd.commands.waits import Wait, span, wait_for_correction, wait_for_fencing, wait_for_unfencing
 from haclusterd.machines.fence_choice import fenced_lately
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
@@ -330,6 +331,11 @@ def _not_running(overview: Overview) -> Iterator[Headline]:
     if down:
         words = "is not running" if len(down) == 1 else "are not running"
         yield Headline(Gravity.CRITICAL, "DEGRADED", f"{named(down)} {words}", f"crm resource why {down[0]}")
+        for circle in circles(overview.cib.configuration):
+            if not circle.resources.isdisjoint(down):
+                text = f"orders go round in a circle, and what they name waits for ever: {circle.shown}"
+                remedy = f"remove one of: {', '.join(circle.constraints)}"
+                yield Headline(Gravity.CRITICAL, "DEGRADED", text, remedy)
 
 
 def _not_promoted(overview: Overview) -> Iterator[Headline]:

@@ -136,14 +136,15 @@ def _with_roles_of(
 
 def cleanup(context: Context, arguments: Arguments) -> Outcome:
     """Forget failures of one resource or all, on one node or all."""
-    resource = find_resource(context, arguments.word("resource")) if arguments.word("resource") else None
+    resource = _find_recorded(context, arguments.word("resource")) if arguments.word("resource") else None
     node = find_node(context, arguments.word("node")) if arguments.word("node") else None
     objections = tuple(each for each in (resource, node) if isinstance(each, ReportItem))
     if objections or isinstance(resource, ReportItem) or isinstance(node, ReportItem):
         return refusal(*objections)
     reprobe = arguments.flag("reprobe")
     configuration = context.cib.configuration
-    named = None if resource is None else primitives_of(configuration, resource)
+    # What was deleted and is still recorded is no resource of the configuration.
+    named = None if resource is None else primitives_of(configuration, resource) or (resource,)
     forgotten = [
         each
         for each in failures(context.cib)
@@ -168,6 +169,14 @@ def cleanup(context: Context, arguments: Arguments) -> Outcome:
         until_plans=True,
         waiting_for="the cluster to settle",
     )
+
+
+def _find_recorded(context: Context, word: str) -> ResourceId | ReportItem:
+    """Look up a resource, or what was deleted and of which a node still has records."""
+    statuses = context.cib.status.nodes.values()
+    recorded = {base_of(name) for status in statuses for name in (*status.histories, *status.unverified)}
+    found = find_resource(context, word)
+    return ResourceId(word) if isinstance(found, ReportItem) and ResourceId(word) in recorded else found
 
 
 VERBS = (

@@ -26,8 +26,11 @@ from haclusterd.reports.codes import Code
 CIRCLES_MAX = 20
 """Circles that are reported at once; more of them say nothing new."""
 
+PAIRS_MAX = 100
+"""More pairs of two sets than these are related by way of a vertex between them."""
+
 Vertex = tuple[str, str]
-"""A resource, or one end of a group: ("begin", id), ("end", id), ("self", id)."""
+"""A resource, one end of a group, or a promotion: ("begin", id), ("end", id), ("self", id), ("promote", id)."""
 
 
 @dataclass(slots=True)
@@ -46,6 +49,11 @@ class _Graph:
         for targets in self.edges.values():
             for vertex in vertices:
                 targets.pop(vertex, None)
+
+    def forget(self, cause: str) -> None:
+        for targets in self.edges.values():
+            for target in [target for target, known in targets.items() if known == cause]:
+                del targets[target]
 
     def chain(self, sources: Sequence[Vertex], targets: Sequence[Vertex]) -> list[str] | None:
         """Return the causes on a shortest way from a source to a target, each once; None when there is no way."""
@@ -76,31 +84,73 @@ def check_constraints(judgement: Judgement) -> None:
     _check_locations(judgement)
 
 
-def _check_orders(judgement: Judgement) -> None:
-    """Report circles of mandatory orders of starts."""
-    graph = _order_graph(judgement.configuration)
+@dataclass(frozen=True, slots=True)
+class Circle:
+    """Orders of which each thing that they name waits for the next."""
+
+    constraints: tuple[ConstraintId, ...]
+    """In the order of the configuration."""
+    shown: str
+    """What it goes through: `a -> b -> a`."""
+    resources: frozenset[str]
+    is_mandatory: bool
+    """Whether none of them could start even alone."""
+
+
+def circles(configuration: Configuration) -> Iterator[Circle]:
+    """Yield circles of orders of starts and promotions, those that are wholly mandatory first; at most CIRCLES_MAX.
+
+    Optional and serialized orders count when both actions are in one plan, which is so when everything starts.
+    Pacemaker accepts such orders, and what they name then waits for ever; so does the scheduler here.
+    """
+    mandatory = _order_graph(configuration, (OrderingKind.MANDATORY,))
+    found = list(_circles_in(mandatory, configuration, is_mandatory=True))
+    every = _order_graph(configuration, tuple(OrderingKind))
+    for circle in _circles_in(every, configuration, is_mandatory=False):
+        if not any(set(circle.constraints) <= set(known.constraints) for known in found):
+            found.append(circle)
+    yield from found[:CIRCLES_MAX]
+
+
+def _circles_in(graph: _Graph, configuration: Configuration, *, is_mandatory: bool) -> Iterator[Circle]:
     for _ in range(CIRCLES_MAX):
         circle = _find_circle(graph)
         if not circle:
             return
         ends = zip(circle, [*circle[1:], circle[0]], strict=True)
         causes = {graph.edges[source][target] for source, target in ends}
-        constraints = [id_ for id_ in judgement.configuration.constraints if id_ in causes]
+        constraints = tuple(id_ for id_ in configuration.constraints if id_ in causes)
+        # Without constraints groups alone make it: a member stands in two of them or twice in one, reported as such.
         if constraints:
-            path = ("constraint", constraints[-1])
-            shown = _spell(circle)
-            judgement.note(Code.ORDER_CYCLE, path, circle=shown, constraints=", ".join(constraints))
-        # Else groups alone make it: a member stands in two of them or twice in one, which is reported as such.
-        graph.remove(circle)
+            names = frozenset(name for _, name in circle)
+            yield Circle(constraints, _spell(circle), names, is_mandatory)
+            graph.forget(constraints[-1])
+        else:
+            graph.remove(circle)
+
+
+def _check_orders(judgement: Judgement) -> None:
+    """Refuse circles of mandatory orders of starts; warn of the others."""
+    for circle in circles(judgement.configuration):
+        judgement.note(
+            Code.ORDER_CYCLE if circle.is_mandatory else Code.ORDERS_WAIT,
+            ("constraint", circle.constraints[-1]),
+            circle=circle.shown,
+            constraints=", ".join(circle.constraints),
+        )
 
 
 def _spell(circle: Sequence[Vertex]) -> str:
-    names = [name for name, _ in groupby(vertex[1] for vertex in (*circle, circle[0]))]
+    things = [name for kind, name in circle if kind != "between"]
+    names = [name for name, _ in groupby((*things, things[0]))]
     return " -> ".join(names)
 
 
-def _order_graph(configuration: Configuration) -> _Graph:
-    """Return the graph of starts: an edge from what starts first to what then starts."""
+def _order_graph(configuration: Configuration, kinds: tuple[OrderingKind, ...]) -> _Graph:
+    """Return the graph of starts, and of promotions where not only mandatory orders are asked for.
+
+    An edge goes from what comes first to what then comes.
+    """
     graph = _Graph()
     for resource in configuration.resources.values():
         inside = contained(resource)
@@ -113,31 +163,98 @@ def _order_graph(configuration: Configuration) -> _Graph:
             before = _end(configuration, child)
         graph.add(before, ("end", resource.id), cause)
     for constraint in configuration.constraints.values():
-        if isinstance(constraint, Ordering) and constraint.kind is OrderingKind.MANDATORY:
-            for first, then in _ordered_pairs(constraint):
-                graph.add(_end(configuration, first), _begin(configuration, then), constraint.id)
+        if not isinstance(constraint, Ordering):
+            continue
+        for number, related in enumerate(_steps(configuration, constraint)):
+            if related[2] in kinds:
+                _relate(graph, configuration, related, constraint.id, number)
     return graph
 
 
-_STARTS = (None, "start")
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What is done with some resources: `start` or `promote`."""
+
+    action: str
+    resources: tuple[ResourceId, ...]
 
 
-def _ordered_pairs(constraint: Ordering) -> Iterator[tuple[ResourceId, ResourceId]]:
-    """Yield what starts after what; where any of a set will do, nothing is sure."""
+_COMING = frozenset({"start", "promote"})
+_KINDS = {kind.value.lower(): kind for kind in OrderingKind}
+
+
+def _steps(
+    configuration: Configuration, constraint: Ordering
+) -> Iterator[tuple[_Step, _Step, OrderingKind]]:
+    """Yield what comes before what; where any of a set will do, nothing is sure."""
+    own = constraint.kind
     if not constraint.sets:
-        is_of_starts = constraint.first_action == "start" and constraint.then_action in _STARTS
-        if is_of_starts and constraint.first != constraint.then:
-            yield constraint.first, constraint.then
+        first_action, then_action = constraint.first_action, constraint.then_action or constraint.first_action
+        first, then = _tagged(configuration, (constraint.first,)), _tagged(configuration, (constraint.then,))
+        if {first_action, then_action} <= _COMING:
+            yield _Step(first_action, first), _Step(then_action, then), own
         return
     for each in constraint.sets:
-        if each.is_sequential is not False and each.action in _STARTS:
-            yield from pairwise(each.members)
+        kind, action = _KINDS.get((each.kind or "").lower(), own), each.action or "start"
+        # Serialized, each comes before all behind it; a chain says as much about circles.
+        if action in _COMING and (kind is OrderingKind.SERIALIZE or each.is_sequential is not False):
+            for one, other in pairwise(_tagged(configuration, each.members)):
+                yield _Step(action, (one,)), _Step(action, (other,)), kind
     for earlier, later in pairwise(constraint.sets):
-        is_sure = earlier.require_all is not False and earlier.action in _STARTS and later.action in _STARTS
-        if is_sure and earlier.members and later.members:
-            last = earlier.members[-1:] if earlier.is_sequential is not False else earlier.members
-            first = later.members[:1] if later.is_sequential is not False else later.members
-            yield from ((one, other) for one in last for other in first)
+        actions = earlier.action or "start", later.action or "start"
+        if earlier.require_all is False or not _COMING.issuperset(actions):
+            continue
+        last = earlier.members[-1:] if earlier.is_sequential is not False else earlier.members
+        begin = later.members[:1] if later.is_sequential is not False else later.members
+        yield _Step(actions[0], _tagged(configuration, last)), _Step(actions[1], _tagged(configuration, begin)), own
+
+
+def _tagged(configuration: Configuration, names: Sequence[ResourceId]) -> tuple[ResourceId, ...]:
+    """Put the resources that a tag stands for in its place."""
+    tags = configuration.tags
+    return tuple(ResourceId(each) for name in names for each in (tags[name].references if name in tags else (name,)))
+
+
+def _relate(
+    graph: _Graph, configuration: Configuration, related: tuple[_Step, _Step, OrderingKind], id_: str, number: int
+) -> None:
+    """Put every resource of the one step before every one of the other; not before itself."""
+    earlier, later, kind = related
+    for step in (earlier, later):
+        for resource in step.resources if step.action == "promote" else ():
+            graph.add(_end(configuration, resource), ("promote", resource), id_)
+    pairs = len(earlier.resources) * len(later.resources)
+    if pairs > PAIRS_MAX and set(earlier.resources).isdisjoint(later.resources):
+        between: Vertex = ("between", f"{id_} {number}")
+        for first in earlier.resources:
+            graph.add(_after(configuration, first, earlier.action), between, id_)
+        for then in later.resources:
+            graph.add(between, _before(configuration, then, later.action), id_)
+        return
+    for first in earlier.resources:
+        for then in later.resources:
+            # To start after the whole group that it is in does not bind a member (Pacemaker 2.1.5, run so).
+            is_bound = kind is OrderingKind.MANDATORY or not _is_within(configuration, then, first)
+            if first != then and is_bound:
+                graph.add(_after(configuration, first, earlier.action), _before(configuration, then, later.action), id_)
+
+
+def _is_within(configuration: Configuration, inner: ResourceId, outer: ResourceId) -> bool:
+    pending, seen = [outer], {outer}
+    while pending:
+        found = configuration.resources.get(pending.pop())
+        inside = () if found is None else contained(found)
+        pending += [child for child in inside if child not in seen]
+        seen.update(inside)
+    return inner != outer and inner in seen
+
+
+def _after(configuration: Configuration, resource: ResourceId, action: str) -> Vertex:
+    return ("promote", resource) if action == "promote" else _end(configuration, resource)
+
+
+def _before(configuration: Configuration, resource: ResourceId, action: str) -> Vertex:
+    return ("promote", resource) if action == "promote" else _begin(configuration, resource)
 
 
 def _begin(configuration: Configuration, resource: ResourceId) -> Vertex:

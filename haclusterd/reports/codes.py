@@ -74,6 +74,7 @@ class Code(StrEnum):
     NO_MONITOR = "NO_MONITOR"
     CONSTRAINT_WITH_ITSELF = "CONSTRAINT_WITH_ITSELF"
     ORDER_CYCLE = "ORDER_CYCLE"
+    ORDERS_WAIT = "ORDERS_WAIT"
     COLOCATION_CONTRADICTION = "COLOCATION_CONTRADICTION"
     COLOCATION_WITHIN_GROUP = "COLOCATION_WITHIN_GROUP"
     LOCATION_NO_EFFECT = "LOCATION_NO_EFFECT"
@@ -267,6 +268,10 @@ CODES: dict[Code, CodeRow] = {
     ),
     Code.ORDER_CYCLE: CodeRow(
         "mandatory orders go round in a circle: {circle}", _CONFIGURATION, "remove one of: {constraints}"
+    ),
+    Code.ORDERS_WAIT: CodeRow(
+        "orders go round in a circle: {circle}; what is to start together waits for ever", _CONFIGURATION,
+        "remove one of: {constraints}", severity=_WARNING,
     ),
     Code.COLOCATION_CONTRADICTION: CodeRow(
         "{dependent} must and must not run with {primary}: {constraints}", _CONFIGURATION, "remove one of them"

@@ -54,6 +54,7 @@ FIRST = GOOD.count("\n") + 1
 MONITORED = "primitive d Dummy op monitor interval=5s"
 TEMPLATE = "rsc_template t Dummy op monitor interval=5s"
 STATEFUL = "primitive s ocf:pacemaker:Stateful op monitor interval=5s role=Promoted"
+PROMOTABLE = f"{STATEFUL}\nclone x s meta promotable=true"
 A_WITH_B = "colocation x inf: a b"
 IP = "ocf:heartbeat:IPaddr2"
 
@@ -203,7 +204,19 @@ def test_a_good_configuration_has_no_faults() -> None:
         # orders
         ("order x a b\norder y b a", [("ORDER_CYCLE", "2:7")]),
         ("order x a b\norder y b c\norder z c a", [("ORDER_CYCLE", "3:7")]),
-        ("order x a b\norder y Optional: b a", []),
+        ("order x a b\norder y Optional: b a", [("ORDERS_WAIT", "2:7")]),
+        ("order x Optional: a b\norder y Serialize: b a", [("ORDERS_WAIT", "2:7")]),
+        ("group g a b\norder x Serialize: a g", [("ORDERS_WAIT", "2:7")]),
+        ("group g a b\norder x Optional: a g", [("ORDERS_WAIT", "2:7")]),
+        ("group g a b\norder x Serialize: g a", []),
+        ("group g a b\norder x Serialize: b a", [("ORDERS_WAIT", "2:7")]),
+        ("group g a b\norder x Serialize: a b", []),
+        ("group g a b\norder x Serialize: c g\norder y b c", [("ORDERS_WAIT", "3:7")]),
+        ("order x Serialize: ( a b ) ( b a )", [("ORDERS_WAIT", "1:7")]),
+        ("tag t a b\norder x Optional: t c\norder y c a", [("ORDERS_WAIT", "3:7")]),
+        ("tag t a b\norder x t c\norder y c a", [("ORDER_CYCLE", "3:7")]),
+        (f"{PROMOTABLE}\norder o x:promote a:start\norder p a x", [("ORDER_CYCLE", "4:7")]),
+        (f"{PROMOTABLE}\norder o x:promote a:start\norder p x a", []),
         ("order x a b\norder y a:stop b:stop", []),
         ("order x a:stop b:start\norder y b:stop a:start", []),
         ("group g a b\norder x b a", [("ORDER_CYCLE", "2:7")]),
