@@ -388,21 +388,10 @@ MIGRATE = Level("migrate", "Come here from Pacemaker", (
 
 LEVELS: tuple[Level, ...] = (CLUSTER, CONFIGURE, FENCING, HISTORY, MIGRATE, NODE, RESOURCE, TICKET)
 
-HINTS = {
-    "corosync": "there is no corosync here: crm cluster members, crm cluster timing",
-    "constraint": "crm configure location, colocation, order",
-    "property": "crm configure property NAME=VALUE",
-    "resources": "crm resource",
-    "nodes": "crm node",
-    "config": "crm configure",
-    "cib": "shadow configurations are not supported yet; try changes with --dry-run",
-    "ra": "information about agents is not supported yet",
-    "monitor": "a live view is not supported yet: watch -n1 crm status",
-    "quit": "this word is for the interactive shell: crm",
-}
-"""Words of other tools and of later releases, with what to type instead."""
-
-NOT_YET = (
-    "acl_group", "acl_target", "alert", "erase", "filter", "graph", "role", "simulate", "user",
-)  # fmt: skip
-"""Commands of crmsh's `configure` that are for a later release."""
+NEVER_GUESSED = frozenset({
+    "address", "ban", "certificates", "cleanup", "clear", "commit", "confirm", "delete", "demote", "discard", "edit",
+    "fence", "grant", "init", "invite", "join", "load", "maintenance", "modgroup", "move", "promote", "recover",
+    "refresh", "remove", "rename", "restart", "restore", "revoke", "rollback", "set", "setup", "standby", "stop",
+    "test", "transfer-leader", "unmanage", "vote", "witness",
+})  # fmt: skip
+"""What stops, removes or restores something, or lets it in: no word that is merely similar leads to it."""

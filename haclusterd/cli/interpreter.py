@@ -14,7 +14,7 @@ from haclusterd.cli.grammar import Invocation, Level
 from haclusterd.cli.help import help_for
 from haclusterd.cli.options import parse_globals
 from haclusterd.cli.parsing import UsageError, find_level, parse
-from haclusterd.cli.session import Session
+from haclusterd.cli.session import Session, is_unsafe
 from haclusterd.model.requests import Response, Told
 
 _LEAVE = ("quit", "exit", "bye")
@@ -35,6 +35,8 @@ class Interpreter:
     session: Session
     is_script: bool
     levels: list[Level] = field(default_factory=lambda: [ROOT])
+    errors: set[str] = field(default_factory=set)
+    """What is wrong with the changes that wait, as far as they are kept all the same."""
 
     @property
     def level(self) -> Level:
@@ -138,10 +140,20 @@ class Interpreter:
             return 0
         arguments = {"text": self.session.pending_text(), "source": "uncommitted changes"}
         judged = self.session.ask("configure.script", arguments, replace(self.session.options, dry_run=True))
-        if judged.exit not in _TO_BE_JUDGED_LATER:
-            self.session.pending.pop()
+        found = {each.message for each in judged.reports if each.severity == "error"}
+        # What is deleted, renamed or set is there or is not; no later line makes it right.
+        known = self.errors if len(self.session.pending) > 1 else set()
+        is_refused = bool(found - known) and invocation.command.verb != "configure.statement"
         self.session.tell([each for each in judged.reports if each.severity != "info"])
-        return 0 if judged.exit in _TO_BE_JUDGED_LATER else judged.exit
+        if is_refused and is_unsafe(judged) and self.session.agrees(judged):
+            number, statement = self.session.pending.pop()
+            self.session.pending.append((number, f"{statement} --force"))
+            return 0
+        if judged.exit in _TO_BE_JUDGED_LATER and not is_refused:
+            self.errors = found
+            return 0
+        self.session.pending.pop()
+        return judged.exit
 
     def _diff(self) -> int:
         if not self.session.pending:

@@ -3,10 +3,11 @@
 Invariant: parsing needs no cluster. It raises UsageError with everything that a person needs to type it right.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from haclusterd.cli.command_table import HINTS, LEVELS, NOT_YET, ROOT
+from haclusterd.cli.command_table import LEVELS, NEVER_GUESSED, ROOT
 from haclusterd.cli.grammar import Command, Invocation, Level, Option, OptionValue, Parameter, Takes
+from haclusterd.cli.other_tools import instead_of
 from haclusterd.model.json_value import Json
 from haclusterd.reports.exit_codes import ExitStatus
 
@@ -31,30 +32,44 @@ def find_level(word: str) -> Level | None:
 
 
 def find_command(level: Level, word: str) -> Command:
-    """Return the command of this name, alias or unique prefix."""
+    """Return the command of this name, alias or unique prefix; no prefix is what another tool has as a word."""
     names = {name: command for command in level.commands for name in (command.name, *command.aliases)}
     if word in names:
         return names[word]
     found = {command.name: command for name, command in names.items() if word and name.startswith(word)}
+    if not found or instead_of(level.name, word):
+        raise unknown_word(level, word)
     if len(found) == 1:
         return next(iter(found.values()))
-    if found:
-        raise UsageError(f"{word} is ambiguous: {', '.join(sorted(found))}", "write more of it", ExitStatus.AMBIGUOUS)
-    raise unknown_word(word, names, level)
+    raise UsageError(f"{word} is ambiguous: {', '.join(sorted(found))}", "write more of it", ExitStatus.AMBIGUOUS)
 
 
-def unknown_word(word: str, known: Iterable[str], level: Level) -> UsageError:
-    """Return the error for a word that is no command, with what was probably meant."""
-    if not level.name and word in HINTS:
-        return UsageError(f"there is no command {word}", HINTS[word])
-    if level.name == "configure" and word in NOT_YET:
-        return UsageError(f"configure {word} is not supported yet", "see: crm configure --help")
-    from haclusterd.reports.suggestions import nearest
+def unknown_word(level: Level, word: str) -> UsageError:
+    """Return the error for a word that is no command: what to type instead, or what was probably meant.
 
-    guess = nearest(word, known)
-    help_ = f"crm {level.name} --help" if level.name else "crm --help"
+    Nothing is guessed that stops, removes or restores something.
+    """
     where = f" in {level.name}" if level.name else ""
-    return UsageError(f"there is no command {word}{where}", f"did you mean {guess}?" if guess else f"see: {help_}")
+    remedy = instead_of(level.name, word)
+    if not remedy:
+        from haclusterd.reports.suggestions import nearest
+
+        known = [name for command in level.commands if command.name not in NEVER_GUESSED
+                 for name in (command.name, *command.aliases)]  # fmt: skip
+        known += [below.name for below in LEVELS] if level is ROOT else []
+        guess = nearest(word, known)
+        help_ = f"crm {level.name} --help" if level.name else "crm --help"
+        remedy = f"did you mean {guess}?" if guess else f"see: {help_}"
+    return UsageError(f"there is no command {word}{where}", remedy)
+
+
+def _in_a_level_of_another_tool(words: Sequence[str]) -> UsageError | None:
+    """Return the error for `maintenance on` and the like: a level that is not here, and a command of it."""
+    name, command = words[0], words[1] if len(words) > 1 else ""
+    remedy = instead_of(name, command)
+    if not remedy or name in {level.name for level in LEVELS}:
+        return None
+    return UsageError(f"there is no command {name} {command}", remedy)
 
 
 def parse(words: Sequence[str], level: Level = ROOT) -> Invocation:
@@ -68,6 +83,9 @@ def parse(words: Sequence[str], level: Level = ROOT) -> Invocation:
                 names = ", ".join(command.name for command in below.commands)
                 raise UsageError(f"a command of {below.name} is missing", f"one of: {names}")
             return parse(words[1:], below)
+        other = _in_a_level_of_another_tool(words)
+        if other is not None:
+            raise other
     command = find_command(level, words[0])
     return Invocation(level.name, command, _arguments(level, command, words[1:]), tuple(words))
 

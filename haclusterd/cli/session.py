@@ -121,11 +121,11 @@ class Session:
     def ask_and_confirm(self, verb: str, arguments: Mapping[str, Json]) -> Response:
         """Ask a verb; what it refuses as unsafe is done nevertheless when a person says so."""
         response = self.ask(verb, arguments)
-        if _is_unsafe(response) and self._agrees(response):
+        if is_unsafe(response) and self.agrees(response):
             response = self.ask(verb, arguments, replace(self.options, force=True))
         return response
 
-    def _agrees(self, response: Response) -> bool:
+    def agrees(self, response: Response) -> bool:
         """Ask a person whether to do it nevertheless."""
         if not self.streams.is_interactive or self.options.dry_run or self.options.force:
             return False
@@ -154,7 +154,8 @@ class Session:
         return response
 
 
-def _is_unsafe(response: Response) -> bool:
+def is_unsafe(response: Response) -> bool:
+    """Tell whether something was refused for nothing but that it is unsafe, so that a person may insist."""
     errors = [each for each in response.reports if each.severity == "error"]
     return bool(errors) and all(each.code in ("UNSAFE", "MOVE_HAS_NO_EFFECT") for each in errors)
 

@@ -10,23 +10,22 @@ from haclusterd.commands.configure_script import Reading, edit, read_file, read_
 from haclusterd.commands.configure_view import ids_of, masked, part_of
 from haclusterd.commands.context import Context
 from haclusterd.commands.deletion import delete as without_objects
-from haclusterd.commands.headlines import named
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.overview import Overview
+from haclusterd.commands.removal import removal
 from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.commands.verify import verify as verify_configuration
 from haclusterd.formats.cib_xml import write_configuration
-from haclusterd.formats.crm_syntax import Arrangement
+from haclusterd.formats.crm_syntax import SECTIONS, Arrangement
 from haclusterd.formats.crm_syntax import show as show_crm
 from haclusterd.formats.policy_yaml import dump_policy
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.json_value import Json
 from haclusterd.model.properties import CLUSTER_PROPERTIES, ClusterProperties, property_row
-from haclusterd.reports.codes import Code, Severity
+from haclusterd.reports.codes import Code
 from haclusterd.reports.exit_codes import ExitStatus
-from haclusterd.reports.items import ReportItem, exit_status, has_errors, report
+from haclusterd.reports.items import exit_status, has_errors, report
 from haclusterd.reports.rendering import to_json
-from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.reports.suggestions import SHOW_ALL, did_you_mean
 
 _CONFIGURATION = shape_of(Configuration)
 
@@ -63,7 +62,8 @@ def show(context: Context, arguments: Arguments) -> Outcome:
         ids, format_ = ids[1:], "xml"
     unknown = [id_ for id_ in dict.fromkeys(ids) if id_ not in known]
     if unknown:
-        return refusal(*(report(Code.UNKNOWN_OBJECT, id=repr(id_), remedy=did_you_mean(id_, known)) for id_ in unknown))
+        remedies = {id_: did_you_mean(id_, known, SHOW_ALL) for id_ in unknown}
+        return refusal(*(report(Code.UNKNOWN_OBJECT, id=repr(id_), remedy=text) for id_, text in remedies.items()))
     shown = part_of(configuration, ids) if ids else configuration
     shown = shown if arguments.flag("secrets") else masked(shown, context.agents)
     data: dict[str, Json] = {
@@ -94,22 +94,8 @@ def load(context: Context, arguments: Arguments) -> Outcome:
     if has_errors(made.reports):
         return Outcome(made.reports)
     done = f"loaded {arguments.word('source') or 'the text'}"
-    reports = (*made.reports, *_removal(context, made.configuration))
+    reports = (*made.reports, *removal(context, made.configuration))
     return change(context, made.configuration, done=done, reports=reports, places=made.places)
-
-
-def _removal(context: Context, new: Configuration) -> tuple[ReportItem, ...]:
-    """Name the resources that the new configuration does not have any more."""
-    gone = [name for name in context.cib.configuration.resources if name not in new.resources]
-    if not gone:
-        return ()
-    overview = Overview(context.cib)
-    running = [name for name in gone if overview.instances(name)]
-    what = "every resource" if not new.resources else "a resource" if len(gone) == 1 else f"{len(gone)} resources"
-    text = f"this removes {what}: {named(gone)}"
-    text += f"; running: {named(running)}" if running else ""
-    is_meant = context.is_forced or context.is_preview
-    return (report(Code.UNSAFE, problem=text, severity=Severity.WARNING if is_meant else None),)
 
 
 def _read(context: Context, arguments: Arguments, base: Configuration) -> Reading:
@@ -135,7 +121,7 @@ def statement(context: Context, arguments: Arguments) -> Outcome:
     made = read_words(context, words)
     if has_errors(made.reports):
         return Outcome(made.reports)
-    done = f"committed {' '.join(words[:2])}"
+    done = f"committed {' '.join(words if words[0].lower() in SECTIONS else words[:2])}"
     return change(context, made.configuration, done=done, reports=made.reports, places=made.places)
 
 
@@ -221,7 +207,8 @@ def get_property(context: Context, arguments: Arguments) -> Outcome:
         row = property_row(name)
         if row is None:
             known = [each.name for each in CLUSTER_PROPERTIES]
-            unknown.append(report(Code.UNKNOWN_PROPERTY, name=name, remedy=did_you_mean(name, known)))
+            remedy = did_you_mean(name, known, "see: crm configure get_property")
+            unknown.append(report(Code.UNKNOWN_PROPERTY, name=name, remedy=remedy))
             continue
         value = properties.text(row.name)
         rows.append({"name": row.name, "value": value, "is_default": value == row.default, "meaning": row.doc})

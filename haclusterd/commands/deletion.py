@@ -18,7 +18,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.reports.suggestions import SHOW_ALL, did_you_mean
 
 _Key = TypeVar("_Key", bound=str)
 _Value = TypeVar("_Value")
@@ -57,7 +57,7 @@ def _delete_one(work: _Deletion, id_: str) -> None:
     elif not _delete_set(work, id_):
         known = [*configuration.resources, *configuration.constraints, *configuration.nodes, *configuration.templates,
                  *configuration.tags]  # fmt: skip
-        work.reports.append(report(Code.UNKNOWN_OBJECT, id=repr(id_), remedy=did_you_mean(id_, known)))
+        work.reports.append(report(Code.UNKNOWN_OBJECT, id=repr(id_), remedy=did_you_mean(id_, known, SHOW_ALL)))
 
 
 def _without(objects: Mapping[_Key, _Value], gone: str) -> dict[_Key, _Value]:

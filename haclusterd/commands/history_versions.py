@@ -13,6 +13,7 @@ from haclusterd.commands.change import change
 from haclusterd.commands.configure_view import masked
 from haclusterd.commands.context import Context, ListedVersion, Versions
 from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.removal import removal
 from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.formats.crm_syntax import Arrangement
 from haclusterd.formats.crm_syntax import show as show_crm
@@ -157,7 +158,7 @@ def rollback(context: Context, arguments: Arguments) -> Outcome:
     if isinstance(found, ReportItem):
         return refusal(found)
     reason = f"rollback to version {number}" + (f": {context.reason}" if context.reason else "")
-    outcome = change(replace(context, reason=reason), found, done=reason)
+    outcome = change(replace(context, reason=reason), found, done=reason, reports=removal(context, found))
     present = context.cib.version.epoch
     if outcome.is_refused or not isinstance(outcome.data, Mapping):
         return outcome

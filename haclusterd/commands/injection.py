@@ -115,7 +115,7 @@ def operation_failure(cib: Cib, text: str, now: WallTime) -> Cib | ReportItem:
     primitive = cib.configuration.resources.get(ResourceId(resource.partition(":")[0]))
     if not isinstance(primitive, Primitive):
         names = [each.id for each in cib.configuration.primitives()]
-        remedy = did_you_mean(resource, names)
+        remedy = did_you_mean(resource, names, "see: crm resource status")
         return _bad("op-fail", f"{resource!r} is no primitive{f'; {remedy}' if remedy else ''}")
     primitive = expanded(primitive, cib.configuration)
     interval_ms = _interval_ms(primitive, found["name"], found["interval"])
@@ -171,7 +171,7 @@ def _node(cib: Cib, name: str, option: str) -> NodeName | ReportItem:
     for known in (*cib.members, *cib.status.nodes):
         if known.lower() == name.lower():
             return known
-    remedy = did_you_mean(name, sorted(cib.members))
+    remedy = did_you_mean(name, sorted(cib.members), "see: crm cluster members")
     return _bad(option, f"{name!r} is no node of this cluster{f'; {remedy}' if remedy else ''}")
 
 

@@ -24,7 +24,7 @@ def find_node(context: Context, word: str) -> NodeName | ReportItem:
         return found
     if not word:
         return report(Code.MISSING_ARGUMENT, verb="offline", name="NODE", meaning="which node")
-    return report(Code.NO_SUCH_NODE, node=repr(word), remedy=did_you_mean(word, names))
+    return report(Code.NO_SUCH_NODE, node=repr(word), remedy=did_you_mean(word, names, "see: crm node show"))
 
 
 def find_resource(context: Context, word: str) -> ResourceId | ReportItem:
@@ -32,7 +32,8 @@ def find_resource(context: Context, word: str) -> ResourceId | ReportItem:
     known = context.cib.configuration.resources
     if ResourceId(word) in known:
         return ResourceId(word)
-    return report(Code.NO_SUCH_RESOURCE, resource=repr(word), remedy=did_you_mean(word, known))
+    remedy = did_you_mean(word, known, "see: crm resource status")
+    return report(Code.NO_SUCH_RESOURCE, resource=repr(word), remedy=remedy)
 
 
 def find_resources(

@@ -10,7 +10,7 @@ from haclusterd.model.configuration import Configuration, Group
 from haclusterd.model.ids import NCNAME, ResourceId
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.reports.suggestions import SHOW_ALL, did_you_mean
 
 Edited = tuple[Configuration, tuple[ReportItem, ...]]
 """The new configuration, not to be used when there are errors among the reports."""
@@ -26,7 +26,8 @@ def rename(cib: Cib, words: Sequence[str], *, is_forced: bool) -> Edited:
     old, new = words
     known = {*configuration.resources, *configuration.constraints, *configuration.templates, *configuration.tags}
     if old not in known:
-        return configuration, (report(Code.UNKNOWN_OBJECT, id=repr(old), remedy=did_you_mean(old, sorted(known))),)
+        remedy = did_you_mean(old, sorted(known), SHOW_ALL)
+        return configuration, (report(Code.UNKNOWN_OBJECT, id=repr(old), remedy=remedy),)
     if not NCNAME.match(new):
         return configuration, (report(Code.BAD_ID, id=new),)
     if new in known:
@@ -46,7 +47,7 @@ def modify_group(cib: Cib, words: Sequence[str]) -> Edited:
         return configuration, (report(Code.USAGE, problem=problem),)
     group, member = configuration.resources.get(ResourceId(words[0])), ResourceId(words[2])
     if not isinstance(group, Group):
-        remedy = did_you_mean(words[0], [each.id for each in configuration.groups()])
+        remedy = did_you_mean(words[0], [each.id for each in configuration.groups()], SHOW_ALL)
         return configuration, (report(Code.NO_SUCH_RESOURCE, resource=f"{words[0]!r} that is a group", remedy=remedy),)
     members = _members(group, words, member)
     if isinstance(members, ReportItem):
@@ -78,5 +79,5 @@ def _members(group: Group, words: Sequence[str], member: ResourceId) -> tuple[Re
 
 
 def _no_member(group: Group, name: str) -> ReportItem:
-    remedy = did_you_mean(name, group.members) or "it is no member"
+    remedy = did_you_mean(name, group.members, f"see: crm configure show {group.id}")
     return report(Code.UNKNOWN_RESOURCE, where=f"group {group.id}", id=name, remedy=remedy)

@@ -33,7 +33,6 @@ from haclusterd.commands.verb import Verb
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
-from haclusterd.reports.suggestions import did_you_mean
 
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
@@ -56,7 +55,8 @@ def run(name: str, arguments: Mapping[str, Json], context: Context) -> Outcome:
     verb = find(name)
     if verb is None:
         shown = name[:MAX_SHOWN]
-        return refusal(report(Code.UNKNOWN_VERB, verb=repr(shown), remedy=did_you_mean(shown, VERBS)))
+        remedy = "crm and this daemon are of different versions; see: crm --help"
+        return refusal(report(Code.UNKNOWN_VERB, verb=repr(shown), remedy=remedy))
     checked, objections = check(name, verb.arguments, arguments)
     if objections:
         return refusal(*objections)

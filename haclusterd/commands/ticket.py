@@ -4,6 +4,8 @@ Nothing here knows of the other clusters: who grants a ticket says with it that 
 a grant, and a revocation that stops or fences, ask first (Pacemaker Explained, "Multi-Site Clusters and Tickets").
 """
 
+from collections.abc import Collection
+
 from haclusterd.cib.commands import SetTicket, TicketChange
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context
@@ -15,7 +17,7 @@ from haclusterd.model.configuration import TicketConstraint
 from haclusterd.model.json_value import Json
 from haclusterd.model.words import bad_character
 from haclusterd.reports.codes import Code
-from haclusterd.reports.items import report
+from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import did_you_mean
 
 LONGEST_NAME = 255
@@ -29,11 +31,16 @@ _DONE = {
 }
 
 
+def _no_such(name: str, known: Collection[str]) -> ReportItem:
+    remedy = did_you_mean(name, known, "see: crm ticket show")
+    return report(Code.NO_SUCH_TICKET, ticket=repr(name), remedy=remedy)
+
+
 def show(context: Context, arguments: Arguments) -> Outcome:
     """Answer tickets: those that are known, and those that are only configured (schema `haclusterd.tickets/1`)."""
     wanted, known = arguments.word("ticket"), ticket_names(context)
     if wanted and wanted not in known:
-        return refusal(report(Code.NO_SUCH_TICKET, ticket=repr(wanted), remedy=did_you_mean(wanted, known)))
+        return refusal(_no_such(wanted, known))
     shown = [_ticket(context, name) for name in known if wanted in ("", name)]
     return Outcome(data={"schema": "haclusterd.tickets/1", "now": context.now, "tickets": shown})
 
@@ -71,7 +78,7 @@ def change_ticket(context: Context, arguments: Arguments) -> Outcome:
         return refusal(report(Code.BAD_ARGUMENT, name="ticket", problem="this cannot be a name"))
     known = ticket_names(context)
     if name not in known and change is not TicketChange.GRANT:
-        return refusal(report(Code.NO_SUCH_TICKET, ticket=repr(name), remedy=did_you_mean(name, known)))
+        return refusal(_no_such(name, known))
     state = context.cib.status.tickets.get(name, TicketState(name))
     if _is_so(context, state, change):
         return Outcome((report(Code.NOTHING_TO_DO, state=_DONE[change].format(name)),))

@@ -26,7 +26,7 @@ from haclusterd.model.properties import meta_row, read_boolean
 from haclusterd.model.words import ATTRIBUTE_NAME
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.reports.suggestions import SHOW_ALL, did_you_mean
 
 _Owner = TypeVar("_Owner", bound=Primitive | Group | Clone | Bundle | Template)
 _SECTIONS = ("properties", "resource_defaults", "operation_defaults")
@@ -52,7 +52,7 @@ def set_value(configuration: Configuration, words: Sequence[str]) -> tuple[Confi
     found = _owner(configuration, path)
     if found is None:
         known = [*configuration.resources, *configuration.templates, *configuration.nodes]
-        remedy = did_you_mean(path.partition(".")[0], known)
+        remedy = did_you_mean(path.partition(".")[0], known, SHOW_ALL)
         return configuration, (report(Code.UNKNOWN_OBJECT, id=repr(path.partition(".")[0]), remedy=remedy),)
     rest = path[len(found) + 1 :].split(".")
     if not all(map(ATTRIBUTE_NAME.match, rest)) or len(rest) > 3:

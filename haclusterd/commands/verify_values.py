@@ -82,7 +82,7 @@ def _check_aliases(judgement: Judgement, block: AttributeSet) -> None:
 def _check_property(judgement: Judgement, name: str, value: str) -> None:
     row, path = property_row(name), ("properties", name)
     if row is None:
-        remedy = did_you_mean(name, _PROPERTY_NAMES)
+        remedy = did_you_mean(name, _PROPERTY_NAMES, "leave it out; all are shown by: crm configure get_property")
         judgement.note(Code.UNKNOWN_PROPERTY, path, remedy=remedy, name=name)
         return
     judgement.check_value(row, value, name, path)

@@ -12,7 +12,7 @@ equal configuration.
 from collections.abc import Collection, Sequence
 
 from haclusterd.formats.assembly import Assembly, Mode, assemble
-from haclusterd.formats.crm_parser import KEYWORDS, read_statement
+from haclusterd.formats.crm_parser import KEYWORDS, SECTIONS, read_statement
 from haclusterd.formats.crm_tokens import Line, from_words, read_lines
 from haclusterd.formats.crm_writer import Arrangement, show
 from haclusterd.formats.statements import AddOperation, Define, MergeSet, Script, Statement
@@ -21,6 +21,7 @@ from haclusterd.reports.items import FAULTS_MAX, ReportItem, has_errors, in_read
 
 __all__ = [
     "KEYWORDS",
+    "SECTIONS",
     "AddOperation",
     "Arrangement",
     "Assembly",

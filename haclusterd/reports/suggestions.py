@@ -14,12 +14,15 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return by_lower.get(word.lower())
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Write the remedy for an unknown word: the nearest known one, or the whole list when it is short."""
+SHOW_ALL = "see: crm configure show"
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "remove it") -> str:
+    """Write the remedy for an unknown word: the nearest known one, the whole list when it is short, or `otherwise`."""
     choices = sorted(known)
     guess = nearest(word, choices)
     if guess is not None:
         return f"did you mean {guess}?"
     if 0 < len(choices) <= 12:
         return f"one of: {', '.join(choices)}"
-    return "remove it"
+    return otherwise

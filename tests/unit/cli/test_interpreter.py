@@ -74,6 +74,22 @@ def test_what_a_later_line_may_mend_is_kept() -> None:
     assert terminal.type(f"primitive later ocf:haclusterd:dummy {ON_IT}", "commit") == [0, 0]
 
 
+def test_a_deletion_that_is_refused_does_not_wait() -> None:
+    terminal = Terminal(running())
+    assert terminal.type("configure", "location l later 5: n1", "delete nope", "delete site") == [0, 0, 105, 107]
+    assert [statement for _, statement in terminal.session.pending] == ["location l later 5: n1"]
+    assert "remove it" not in terminal.err.getvalue()
+
+
+@pytest.mark.parametrize(("answer", "waits"), [("n\n", []), ("y\n", ["delete db --cascade --force"])])
+def test_a_deletion_of_what_runs_is_asked_at_once(answer: str, waits: list[str]) -> None:
+    terminal = Terminal(running(), answer)
+    assert terminal.type("configure", "delete db --cascade")[1] == (107 if not waits else 0)
+    assert [statement for _, statement in terminal.session.pending] == waits
+    assert terminal.type("commit") == [0]
+    assert terminal.has("db") is not bool(waits)
+
+
 def test_show_and_verify_see_what_waits() -> None:
     terminal = Terminal(running())
     terminal.type("configure", f"primitive x ocf:haclusterd:dummy {ON_IT}", "show x", "verify")

@@ -58,7 +58,7 @@ def test_what_was_not_given_is_empty() -> None:
 def test_a_verb_that_is_not_there() -> None:
     outcome = registry.run("resource.mvoe", {}, Context(running().cib, NOW, "root"))
     assert [(report.code, report.remedy) for report in outcome.reports] == [
-        (Code.UNKNOWN_VERB, "did you mean resource.move?")
+        (Code.UNKNOWN_VERB, "crm and this daemon are of different versions; see: crm --help")
     ]
 
 

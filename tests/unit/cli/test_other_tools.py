@@ -1,0 +1,154 @@
+"""Every word of crmsh and pcs is a command here or answers with what to type; no guess stops or removes anything."""
+
+import re
+import shlex
+
+import pytest
+
+from haclusterd.cli.command_table import LEVELS, NEVER_GUESSED, ROOT
+from haclusterd.cli.grammar import Level
+from haclusterd.cli.options import parse_globals
+from haclusterd.cli.other_tools import OTHER_TOOLS
+from haclusterd.cli.parsing import UsageError, find_command, find_level, parse
+from haclusterd.commands import registry
+from haclusterd.commands.verb import Permission
+
+CRMSH = {
+    "": "cib cluster configure corosync history maintenance node options ra report resource sbd script site status "
+        "template verify",
+    "assist": "template weak-bond",
+    "cib": "cibstatus commit delete diff import list new reset use",
+    "cibstatus": "load node op origin quorum save show simulate ticket",
+    "cluster": "add copy crash_test diff disable enable geo_init geo_init_arbitrator geo_join health init join remove "
+               "rename restart run start status stop wait_for_startup",
+    "configure": "acl_group acl_target alert assist bundle cib cibstatus clone colocation commit default-timeouts "
+                 "delete edit erase fencing_topology filter get-property graph group load location modgroup monitor ms "
+                 "node op_defaults order primitive property ptest ra refresh rename role rsc_defaults rsc_template "
+                 "rsc_ticket rsctest save schema set show simulate tag template upgrade user validate-all verify xml",
+    "corosync": "add-node del-node diff edit get log pull push reload set show status",
+    "history": "detail diff events exclude graph info latest limit log node peinputs refresh resource session setnodes "
+               "show source timeframe transition transitions wdiff",
+    "maintenance": "action off on",
+    "node": "attribute clearstate delete fence maintenance online ready server show standby status status-attr "
+            "utilization",
+    "options": "add-quotes check-frequency check-mode colorscheme editor manage-children output pager reset save set "
+               "show skill-level sort-elements user wait",
+    "ra": "classes info list providers validate",
+    "resource": "ban cleanup clear constraints demote failcount list locate maintenance manage meta move operations "
+                "param promote refresh restart scores secret start status stop trace unmanage untrace utilization",
+    "sbd": "configure device disable enable purge status",
+    "script": "json list run show verify",
+    "site": "ticket",
+    "template": "apply delete edit list load new show",
+}  # fmt: skip
+PCS = {
+    "": "acl alert booth client cluster config constraint dr host node pcsd property qdevice quorum resource status "
+        "stonith tag",
+    "alert": "create delete recipient remove show update",
+    "cluster": "auth authkey cib cib-push cib-upgrade config corosync destroy disable edit enable kill link node "
+               "reload remove report setup start status stop sync uidgid verify",
+    "constraint": "colocation config delete location order ref remove ticket",
+    "host": "auth deauth",
+    "node": "attribute maintenance standby unmaintenance unstandby utilization",
+    "property": "config defaults describe set unset",
+    "quorum": "config device expected-votes status unblock update",
+    "resource": "agents ban bundle cleanup clear clone config create debug-demote debug-monitor debug-promote "
+                "debug-start debug-stop defaults delete describe disable enable failcount group list manage meta move "
+                "move-with-constraint op promotable providers refresh relations relocate remove restart safe-disable "
+                "standards status unclone ungroup unmanage update utilization",
+    "stonith": "cleanup config confirm create delete describe disable enable fence history level list meta op refresh "
+               "remove sbd status update update-scsi-devices",
+    "tag": "config create delete list remove update",
+}  # fmt: skip
+WORDS = sorted({(level, word) for tool in (CRMSH, PCS) for level, words in tool.items() for word in words.split()})
+ENTRIES = [(level, word, text) for level, words in OTHER_TOOLS.items() for word, text in words.items()]
+
+
+def answer(words: list[str]) -> UsageError | None:
+    """Type words; return what is said when there is no such command."""
+    try:
+        parse(words)
+    except UsageError as error:
+        return error if error.problem.startswith("there is no command") else None
+    return None
+
+
+@pytest.mark.parametrize(("level", "word"), WORDS, ids=[" ".join(each).strip() for each in WORDS])
+def test_every_word_is_a_command_or_says_what_to_type(level: str, word: str) -> None:
+    said = answer([each for each in (level, word) if each])
+    if said is not None:
+        assert "did you mean" not in said.remedy
+        assert "--help" not in said.remedy.replace("crm --help shows", "")
+
+
+@pytest.mark.parametrize(("level", "word", "text"), ENTRIES, ids=[f"{level} {word}" for level, word, _ in ENTRIES])
+def test_what_is_said_to_type_is_a_command(level: str, word: str, text: str) -> None:
+    for typed in re.findall(r"\bcrm ((?:-o json |--cib-file FILE )?[a-z][^;:,()]*(?::[^;,()]*)?)", text):
+        words = parse_globals(shlex.split(typed.replace("NAME: ", "NAME ").partition(" > ")[0])).words
+        below = find_level(words[0]) if words[0] not in [command.name for command in ROOT.commands] else None
+        assert below is not None or find_command(ROOT, words[0])
+        if below is not None and len(words) > 1:
+            find_command(below, words[1])
+
+
+@pytest.mark.parametrize("level", [ROOT, *LEVELS], ids=lambda level: level.name or "root")
+def test_no_entry_hides_a_command(level: Level) -> None:
+    named = {name for command in level.commands for name in (command.name, *command.aliases)}
+    assert named.isdisjoint(OTHER_TOOLS.get(level.name, {}))
+
+
+HARMLESS = {"start", "manage", "online", "ready", "activate", "export", "backup", "attribute", "status-attr",
+            "utilization", "meta", "param"}  # fmt: skip
+
+
+def test_what_is_never_guessed_is_everything_that_takes_something_away() -> None:
+    changing = {
+        command.name
+        for level in LEVELS
+        for command in level.commands
+        if command.verb and command.verb != "configure.statement"
+        and registry.VERBS[command.verb].permission is not Permission.READ
+    }  # fmt: skip
+    assert changing - NEVER_GUESSED == HARMLESS
+
+
+def slips(word: str) -> set[str]:
+    """Return what a word becomes by one slip, and by leaving its end away."""
+    found = {word[:n] + word[n + 1 :] for n in range(len(word))}
+    found |= {word[:n] + word[n + 1 : n + 2] + word[n : n + 1] + word[n + 2 :] for n in range(len(word) - 1)}
+    return found | {word + "s", "un" + word, "re" + word}
+
+
+def test_no_guess_stops_removes_or_restores() -> None:
+    typed = {word for _, word in WORDS} | {name for level in (ROOT, *LEVELS) for name in level_words(level)}
+    for level in (ROOT, *LEVELS):
+        for word in sorted(set().union(*map(slips, typed))):
+            said = answer([each for each in (level.name, word) if each])
+            guess = re.search(r"did you mean ([^?]+)\?", said.remedy) if said is not None else None
+            if guess is not None:
+                found = find_level(guess[1]) or find_command(level, guess[1])
+                assert found.name not in NEVER_GUESSED, (level.name, word, said)
+
+
+def level_words(level: Level) -> list[str]:
+    """Return the names of a level's commands."""
+    return [command.name for command in level.commands]
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("cluster stop", "crm node standby NODE --wait, then there: systemctl stop haclusterd"),
+        ("cluster add n4", "crm cluster invite NODE"),
+        ("maintenance on", "crm configure property maintenance-mode=true"),
+        ("resource disable web", "crm resource stop NAME"),
+        ("site ticket grant paris", "crm ticket grant TICKET"),
+        ("cibstatus", "crm simulate"),
+        ("resorce", "did you mean resource?"),
+        ("cluster sotp", "see: crm cluster --help"),
+    ],
+)
+def test_what_is_said(line: str, remedy: str) -> None:
+    said = answer(line.split())
+    assert said is not None
+    assert said.remedy.startswith(remedy)
