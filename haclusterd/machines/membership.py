@@ -134,6 +134,7 @@ class MembershipMachine:
         if self._rules.dc_needs_fresh_lease and not moment.has_lease:
             return self._without_lease(cib, report, moment)
         self._leaseless_since = None
+        self._handed_over.pop(self._own_life(cib), None)
         self._restart_after_stall(report, moment)
         if self._is_from_before_a_standstill(report, moment):
             return ()
@@ -160,17 +161,53 @@ class MembershipMachine:
         if waited_ms < self._timing.node_timeout_ms:
             return ()
         view = _View({node.name: node for node in report.nodes}, max(0, moment.now - report.reported_at))
-        heirs = [
+        heard = [
             voter
             for voter in cib.voters()
-            if voter != self._node
-            and _is_below(view.age_ms(voter), self._timing.node_timeout_ms)
-            and not _is_below(view.age_through_ms(voter, self._node), self._timing.node_timeout_ms)
+            if voter != self._node and _is_below(view.age_ms(voter), self._timing.node_timeout_ms)
+        ]
+        if not heard:
+            return self._in_silence(cib, waited_ms, moment)
+        heirs = [
+            voter
+            for voter in heard
+            if not _is_below(view.age_through_ms(voter, self._node), self._timing.node_timeout_ms)
         ]
         if not heirs:
             return ()
-        heir = heirs[waited_ms // self._timing.node_timeout_ms % len(heirs)]
+        return self._because_of_lease(heirs[waited_ms // self._timing.node_timeout_ms % len(heirs)], waited_ms)
+
+    def _in_silence(self, cib: Cib, waited_ms: int, moment: Moment) -> Sequence[Effect]:
+        """No heartbeat passes in either direction, Raft's sessions do: let a voter lead that answers there.
+
+        Each is tried for one node-timeout, and once in a while only: where no heartbeat passes between any two, another
+        DC would be in the same place.
+        """
+        timeout_ms = self._timing.node_timeout_ms
+        behind = self._behind()
+        heirs = [
+            voter
+            for voter in sorted(cib.voters(), key=lambda name: (cib.members[name].is_witness, name))
+            if voter != self._node
+            and (voter not in behind or moment.now - behind[voter].answered_at < timeout_ms)
+        ]
+        life = self._own_life(cib)
+        first_at = self._handed_over.get(life, moment.now)
+        if moment.now - first_at > REMEMBERED_SHARE * self._timing.brain_timeout_ms:
+            first_at = moment.now
+        turn = (moment.now - first_at) // timeout_ms
+        if turn >= len(heirs):
+            return ()
+        self._handed_over[life] = first_at
+        return self._because_of_lease(heirs[turn], waited_ms)
+
+    @staticmethod
+    def _because_of_lease(heir: NodeName, waited_ms: int) -> Sequence[Effect]:
         return (Note("leadership", f"no lease for {waited_ms} ms; handing over to {heir}"), TransferLeadership(heir))
+
+    def _own_life(self, cib: Cib) -> tuple[NodeName, Incarnation | None]:
+        status = cib.status.nodes.get(self._node)
+        return (self._node, status.incarnation if status is not None else None)
 
     def _learn(self, cib: Cib, moment: Moment) -> None:
         """Note which lives the CIB names; what concerned another life, or one that is not in force, is over."""

@@ -16,6 +16,8 @@ FLOODER = Path(__file__).parents[1] / "flooder.py"
 BRAIN_TIMEOUT_S = 10.0
 NO_PART_MS = int(BRAIN_TIMEOUT_S * 1000) + RECOVERY_MS
 """A node that is heard and takes no part is lost after brain-timeout (safety.md §4)."""
+HAND_OVER_MS = int(2 * NODE_TIMEOUT_S * 1000)
+"""A DC without a lease waits for node-timeout before it hands over, and the next one before it judges."""
 FLOOD_S = 5 * NODE_TIMEOUT_S
 FLOOD_A_SECOND = 100_000
 OUTAGE_S = 4 * NODE_TIMEOUT_S
@@ -53,14 +55,17 @@ def _tcp_cut_and_restart(kind: str) -> Callable[[Lab, random.Random], Played]:
 
 
 def _udp_cut(kind: str) -> Callable[[Lab, random.Random], Played]:
-    """No heartbeat passes, Raft's sessions do: silence decides."""
+    """No heartbeat passes, Raft's sessions do: silence decides. A DC first gives the leadership away, without a lease."""
 
     def play(lab: Lab, chance: random.Random) -> Played:
         name = victim(lab, kind)
-        is_holder = name == lab.holder()
+        is_holder, is_dc = name == lab.holder(), name == lab.dc()
         lab.switch.filter(lab.machines[name].index, "udp")
         await_recovery(lab, name)
-        return shot(name, is_holder=is_holder)
+        played = shot(name, is_holder=is_holder)
+        if is_holder and is_dc:
+            played.bound_ms += HAND_OVER_MS
+        return played
 
     return play
 
@@ -155,8 +160,8 @@ FAULTS = (
       for kind in ("holder", "dc", "other")),
     *(Fault(f"udp-{kind}", Verdict.RECOVERS, _udp_cut(kind), sizes=(3, 5)) for kind in ("holder", "dc", "other")),
     Fault("maintenance-outage", Verdict.RECOVERS, maintenance_and_outage, sizes=(3, 5)),
-    Fault("maintenance-restart", Verdict.RECOVERS, maintenance_and_restart),
-    Fault("udp-flood", Verdict.RECOVERS, _udp_flood(is_forged=False)),
-    Fault("udp-flood-member", Verdict.RECOVERS, _udp_flood(is_forged=True)),
-    Fault("fence-away", Verdict.HOLDS, device_away, is_by_name=True),
+    Fault("maintenance-restart", Verdict.RECOVERS, maintenance_and_restart, sizes=(3, 5)),
+    Fault("udp-flood", Verdict.RECOVERS, _udp_flood(is_forged=False), sizes=(3, 5)),
+    Fault("udp-flood-member", Verdict.RECOVERS, _udp_flood(is_forged=True), sizes=(3, 5)),
+    Fault("fence-away", Verdict.HOLDS, device_away, sizes=(3, 5), is_by_name=True),
 )  # fmt: skip

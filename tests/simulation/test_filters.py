@@ -48,6 +48,8 @@ RECOVERED_MS = 4000
 """A service that died on a healthy node runs again: its monitor, a plan, a stop and a start."""
 GIVEN_UP_MS = 10_000 + 6000
 """brain-timeout, and an election where the DC itself was filtered."""
+DEAF_MS = 4 * 2000 + 1000
+"""The lease of a DC that hears nobody ends, stays away for node-timeout, and the next DC counts the silence anew."""
 
 
 @pytest.mark.parametrize("restarts", [False, True])
@@ -80,6 +82,36 @@ def test_a_node_whose_streams_are_filtered_holds_back_nobody_and_is_given_up(
     assert len(cluster.switch.acted) == 1, "it is fenced once"
     cluster.end_filters()
     cluster.until(cluster.is_settled, 30_000, "settled")
+
+
+@pytest.mark.parametrize("whom", ["dc", "first", "last"])
+@pytest.mark.parametrize("nodes", [3, 5])
+def test_a_node_whose_datagrams_are_filtered_is_lost_also_when_it_is_the_dc(nodes: int, whom: str) -> None:
+    """Its sessions work, so it goes on as Raft's leader: without a lease it may judge nobody, and nobody judges it."""
+    cluster = formed(nodes)
+    dc = cluster.dc()
+    rest = cluster.others(dc)
+    node = {"dc": dc, "first": rest[0], "last": rest[-1]}[whom]
+    cluster.drop_datagrams_of(node)
+    cluster.until(lambda: cluster.state(node) is not NodeState.ONLINE, DEAF_MS, "it is lost")
+    cluster.until(lambda: cluster.runs_once(*SERVICES), RECOVERED_MS, "everything runs")
+    cluster.until(lambda: bool(cluster.switch.acted), 5000, "it is fenced")
+    cluster.end_filters()
+    cluster.until(cluster.is_settled, 30_000, "settled")
+    assert [target for _, target, _ in cluster.switch.acted] == [node]
+
+
+def test_the_leadership_does_not_go_round_where_no_datagram_passes() -> None:
+    cluster = formed()
+    for node in cluster.names:
+        cluster.drop_datagrams_of(node)
+    cluster.run_for(60_000)
+    controller = cluster.cib.status.controller
+    cluster.run_for(120_000)
+    assert cluster.cib.status.controller == controller
+    assert not cluster.switch.acted
+    cluster.end_filters()
+    cluster.until(lambda: cluster.runs_once(*SERVICES), 30_000, "everything runs")
 
 
 def test_a_service_that_dies_on_a_filtered_node_runs_again_elsewhere() -> None:

@@ -178,10 +178,11 @@ def deaf_to_n1(name: NodeName, age_ms: int | None = 50) -> HeardNode:
         (T, [deaf_to_n1(N2), deaf_to_n1(N3)], [N3]),
         (2 * T, [deaf_to_n1(N2), deaf_to_n1(N3)], [N2]),
         (T, [deaf_to_n1(N2), deaf_to_n1(N3, T)], [N2]),
-        (T, [deaf_to_n1(N2, T), heard(N3, None)], []),
+        (T - 1, [heard(N2, None), heard(N3, None)], []),
+        (T, [deaf_to_n1(N2, T), heard(N3, None)], [N2]),
         (T, [heard(N2), heard(N3)], []),
     ],
-    ids=["too early", "the first", "the next", "one is silent", "all are silent", "it is heard"],
+    ids=["too early", "the first", "the next", "one is silent", "silent, too early", "all are silent", "it is heard"],
 )
 def test_a_dc_whose_lease_stays_away_because_it_is_not_heard_hands_over(
     waited_ms: int, nodes: list[HeardNode], heirs: list[NodeName]
@@ -191,6 +192,30 @@ def test_a_dc_whose_lease_stays_away_because_it_is_not_heard_hands_over(
     for now in (NOW, NOW + waited_ms):
         effects = dc.machine.step(dc.cluster.cib, report(*nodes, at=now), without_lease(now))
     assert [effect.to for effect in effects if isinstance(effect, TransferLeadership)] == heirs
+
+
+def heirs_in_silence(dc: Dc, *instants: int, behind: tuple[NodeName, ...] = ()) -> list[NodeName]:
+    """Return to whom a DC hands over that hears nobody, at each of these instants."""
+    found = []
+    for now in instants:
+        followers = Followers(Instant(now), tuple(Follower(name, Instant(0), Instant(0), False) for name in behind))
+        nodes = report(heard(N2, T + T), heard(N3, T + T), at=now)
+        effects = dc.machine.step(dc.cluster.cib, nodes, without_lease(now), followers)
+        found += [effect.to for effect in effects if isinstance(effect, TransferLeadership)]
+    return found
+
+
+def test_a_dc_that_hears_nobody_hands_over_to_a_voter_that_answers_it_in_raft() -> None:
+    assert heirs_in_silence(Dc(), NOW, NOW + T, behind=(N2,)) == [N3]
+    assert heirs_in_silence(Dc(), NOW, NOW + T, behind=(N2, N3)) == []
+
+
+def test_each_voter_is_tried_once_while_the_lease_stays_away() -> None:
+    """Where no heartbeat passes between any two, the leadership must not go round and round."""
+    dc = Dc()
+    assert heirs_in_silence(dc, NOW, *(NOW + number * T for number in range(1, 9))) == [N2, N3]
+    dc.machine.step(dc.cluster.cib, report(heard(N2), heard(N3), at=NOW + 9 * T), moment(NOW + 9 * T))
+    assert heirs_in_silence(dc, NOW + 10 * T, NOW + 11 * T) == [N2], "the lease was back: this is another silence"
 
 
 # -- members never heard -----------------------------------------------------------------------------------------------
