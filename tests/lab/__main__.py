@@ -12,8 +12,10 @@ from pathlib import Path
 from types import FrameType
 
 from tests.lab import false_alarms, nspawn
-from tests.lab.faults import Fault, Verdict
+from tests.lab.databases import DatabaseLab
+from tests.lab.faults import BY_NAME, Cluster, Fault, Verdict
 from tests.lab.faults_watchdog import WATCHDOG_MS
+from tests.lab.guests import GuestLab
 from tests.lab.lab import Lab, obstacle
 from tests.lab.matrix import FAULTS
 from tests.lab.namespaces import LabError
@@ -96,25 +98,23 @@ def _play_rows(directory: Path, only: str) -> bool:
 def _play_all(directory: Path, options: argparse.Namespace) -> bool:
     chance = random.Random(options.seed)
     tally = Tally()
-    clusters = [(int(size), has_watchdogs) for has_watchdogs in (False, True) for size in options.nodes.split(",")]
+    clusters = [(int(size), cluster) for cluster in Cluster for size in options.nodes.split(",")]
     chosen = {
-        (size, has_watchdogs): [
+        (size, cluster): [
             each for each in FAULTS
-            if size in each.sizes and each.has_watchdogs is has_watchdogs and _matches(each, options)
+            if size in each.sizes and each.cluster is cluster and _matches(each, options)
         ]
-        for size, has_watchdogs in clusters
+        for size, cluster in clusters
     }  # fmt: skip
     if not any(chosen.values()):
         print(f"no such fault; there are: {' '.join(fault.name for fault in FAULTS)}", file=sys.stderr)
         return False
     kinds = sum(map(len, chosen.values()))
     try:
-        for (size, has_watchdogs), faults in chosen.items():
+        for (size, cluster), faults in chosen.items():
             count = round((options.faults or kinds) * len(faults) / kinds)
-            place = directory / f"{size}{'-watchdogs' * has_watchdogs}"
-            watchdog_ms = WATCHDOG_MS * has_watchdogs
-            _play_on(lambda build, place=place, size=size, watchdog_ms=watchdog_ms:
-                     Lab(place / str(build), size, watchdog_ms=watchdog_ms),
+            place = directory / f"{size}-{cluster.name.lower()}"
+            _play_on(lambda build, place=place, size=size, cluster=cluster: _made(cluster, place / str(build), size),
                      _drawn(faults, count, chance), tally, chance)  # fmt: skip
     except (LabError, NotAsExpected) as error:
         print(f"lab: {error}", file=sys.stderr)
@@ -124,6 +124,18 @@ def _play_all(directory: Path, options: argparse.Namespace) -> bool:
         tally.broken += 1
     print(tally.result(), flush=True)
     return tally.is_good
+
+
+def _made(cluster: Cluster, directory: Path, size: int) -> Lab:
+    match cluster:
+        case Cluster.PLAIN:
+            return Lab(directory, size)
+        case Cluster.WATCHDOGS:
+            return Lab(directory, size, watchdog_ms=WATCHDOG_MS)
+        case Cluster.GUEST:
+            return GuestLab(directory, size)
+        case Cluster.DATABASE:
+            return DatabaseLab(directory, size)
 
 
 def _drawn(faults: list[Fault], count: int, chance: random.Random) -> list[Fault]:
@@ -146,7 +158,7 @@ def _play_on(make: Callable[[int], Lab], faults: list[Fault], tally: Tally, chan
             return
         lab = make(build)
         try:
-            kind = "nodes with watchdogs" if lab.watchdog_ms else "nodes"
+            kind = faults[0].cluster
             print(f"{len(lab.machines)} {kind} formed in {lab.start():.1f} s; {len(left)} faults to play", flush=True)
             while left:
                 if not tally.add(Round(lab, left.pop(0), len(tally.outcomes) + 1).play(chance)):
@@ -163,6 +175,8 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 def _matches(fault: Fault, options: argparse.Namespace) -> bool:
     wanted = options.only.split(",") if options.only else ["*"]
+    if fault.cluster in BY_NAME and "*" in wanted:
+        return False
     if fault.is_by_name and fault.name not in wanted and options.faults < HUNDREDS:
         return False
     return any(fnmatchcase(fault.name, each) for each in wanted)

@@ -26,6 +26,20 @@ class Verdict(StrEnum):
     DETECTED = "detected"
 
 
+class Cluster(StrEnum):
+    """What kind of machines a fault is played on, in words."""
+
+    PLAIN = "nodes"
+    WATCHDOGS = "nodes with watchdogs"
+    """And without a power switch."""
+    GUEST = "nodes with a virtual machine"
+    DATABASE = "nodes with a database"
+
+
+BY_NAME = frozenset({Cluster.GUEST, Cluster.DATABASE})
+"""Clusters whose faults are played only where somebody asks for them."""
+
+
 @dataclass(slots=True)
 class Played:
     """What a fault did, and what must therefore be found."""
@@ -35,6 +49,8 @@ class Played:
     may_be_fenced: tuple[str, ...] = ()
     bound_ms: int = 500
     """The longest outage that the client may have seen."""
+    interruption_ms: int = 10**9
+    """The longest interruption of what else runs on the cluster."""
     explains: tuple[str, ...] = ()
     """Kinds of events that the history must have."""
 
@@ -48,8 +64,7 @@ class Fault:
     play: Callable[[Lab, random.Random], Played]
     sizes: tuple[int, ...] = (3,)
     """Of clusters that it is played on."""
-    has_watchdogs: bool = False
-    """Whether it is played on machines with watchdogs and without a power switch."""
+    cluster: Cluster = Cluster.PLAIN
     is_long: bool = False
     """Once is enough."""
     is_by_name: bool = False

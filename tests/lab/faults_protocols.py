@@ -55,7 +55,7 @@ def _tcp_cut_and_restart(kind: str) -> Callable[[Lab, random.Random], Played]:
 
 
 def _udp_cut(kind: str) -> Callable[[Lab, random.Random], Played]:
-    """No heartbeat passes, Raft's sessions do: silence decides. A DC first gives the leadership away, without a lease."""
+    """No heartbeat passes, Raft's sessions do: silence decides. A DC first gives the leadership away."""
 
     def play(lab: Lab, chance: random.Random) -> Played:
         name = victim(lab, kind)

@@ -8,7 +8,7 @@ import random
 import signal
 from collections.abc import Callable
 
-from tests.lab.faults import Fault, Played, Verdict, victim
+from tests.lab.faults import Cluster, Fault, Played, Verdict, victim
 from tests.lab.faults_processes import BRAIN, PACER
 from tests.lab.lab import Lab
 
@@ -76,10 +76,10 @@ def _all_cut(lab: Lab, chance: random.Random) -> Played:
 
 
 FAULTS = (
-    Fault("watchdog-hang", Verdict.RECOVERS, _hang, has_watchdogs=True),
-    Fault("watchdog-crash", Verdict.RECOVERS, _crash, has_watchdogs=True),
-    Fault("watchdog-cut-peers", Verdict.RECOVERS, _cut, has_watchdogs=True),
-    Fault("watchdog-brain-hang", Verdict.RECOVERS, _stopped(BRAIN), has_watchdogs=True),
-    Fault("watchdog-pacer-hang", Verdict.RECOVERS, _stopped(PACER), has_watchdogs=True),
-    Fault("watchdog-cut-all", Verdict.HOLDS, _all_cut, has_watchdogs=True),
+    Fault("watchdog-hang", Verdict.RECOVERS, _hang, cluster=Cluster.WATCHDOGS),
+    Fault("watchdog-crash", Verdict.RECOVERS, _crash, cluster=Cluster.WATCHDOGS),
+    Fault("watchdog-cut-peers", Verdict.RECOVERS, _cut, cluster=Cluster.WATCHDOGS),
+    Fault("watchdog-brain-hang", Verdict.RECOVERS, _stopped(BRAIN), cluster=Cluster.WATCHDOGS),
+    Fault("watchdog-pacer-hang", Verdict.RECOVERS, _stopped(PACER), cluster=Cluster.WATCHDOGS),
+    Fault("watchdog-cut-all", Verdict.HOLDS, _all_cut, cluster=Cluster.WATCHDOGS),
 )

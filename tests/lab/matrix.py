@@ -3,9 +3,11 @@
 from tests.lab import (
     faults_control,
     faults_machines,
+    faults_migration,
     faults_network,
     faults_power,
     faults_processes,
+    faults_promotion,
     faults_protocols,
     faults_watchdog,
 )
@@ -18,4 +20,6 @@ FAULTS = (
     *faults_protocols.FAULTS,
     *faults_power.FAULTS,
     *faults_watchdog.FAULTS,
+    *faults_migration.FAULTS,
+    *faults_promotion.FAULTS,
 )

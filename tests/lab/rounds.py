@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.lab.faults import Fault, Played, Verdict
+from tests.lab.faults import BY_NAME, Fault, Played, Verdict
 from tests.lab.lab import Lab
 from tests.lab.namespaces import LabError
 from tests.lab.site import NotAsExpected
@@ -28,6 +28,9 @@ class Outcome:
     double_holders: list[str] = field(default_factory=list)
     outage: Outage = field(default_factory=Outage)
     fenced: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    """What was acknowledged and is not there any more."""
+    interruption_ms: int = 0
     is_whole: bool = True
 
 
@@ -52,7 +55,11 @@ class Round:
         self._heal(outcome)
         outcome.outage = lab.client.outage(since)
         outcome.fenced = lab.fenced(since)
+        outcome.interruption_ms = lab.interruption_ms(since)
         self._audit_holders(outcome, since)
+        outcome.lost = lab.lost(since)
+        if self.fault.verdict is not Verdict.DETECTED:
+            outcome.problems += [f"LOST: {each}" for each in outcome.lost]
         if outcome.is_whole:
             self._audit_states(outcome)
             outcome.problems += lab.unexplained_stops()
@@ -97,8 +104,9 @@ class Round:
     def _show(self, outcome: Outcome, took_s: float) -> None:
         word = "ok" if not outcome.problems else "NOT AS EXPECTED"
         print(
-            f"{self.number:4d} {self.fault.name:24s} {self.fault.verdict:9s} {word:4s} "
-            f"outage {outcome.outage.total_ms:6d} ms  fenced {','.join(outcome.fenced) or '-':8s} {took_s:5.1f} s",
+            f"{self.number:4d} {self.fault.name:32s} {self.fault.verdict:9s} {word:4s} "
+            f"outage {outcome.outage.total_ms:6d} ms  fenced {','.join(outcome.fenced) or '-':8s} {took_s:5.1f} s"
+            + f"  interruption {outcome.interruption_ms} ms" * (self.fault.cluster in BY_NAME),
             flush=True,
         )
         seen = outcome.double_holders if self.fault.verdict is Verdict.DETECTED else []
@@ -117,6 +125,8 @@ def _judge(played: Played, outcome: Outcome, events: list[Mapping[str, Any]]) ->
     if outcome.outage.longest_ms > played.bound_ms:
         spell = f"{outcome.outage.longest_ms} ms, more than {played.bound_ms} ms"
         problems.append(f"outage of {spell}: {outcome.outage.reasons}")
+    if outcome.interruption_ms > played.interruption_ms:
+        problems.append(f"interruption of {outcome.interruption_ms} ms, more than {played.interruption_ms} ms")
     kinds = {str(event["kind"]) for event in events}
     expected = [*played.explains, *(("node-fenced",) if played.fenced else ())]
     if len(outcome.outage.holders) > 1 and outcome.fault.verdict is not Verdict.DETECTED:
@@ -166,7 +176,19 @@ class Tally:
         counts = " ".join(f"{verdict}={count}" for verdict, count in by_verdict.items())
         unexpected = sum(1 for each in self.outcomes if each.problems) + self.broken
         head = f"RESULT faults={len(self.outcomes)} {counts} unexpected={unexpected} double_holders={held_twice}"
-        return " ".join([head, *self._medians()])
+        return " ".join([head, *self._by_name(), *self._medians()])
+
+    def _by_name(self) -> list[str]:
+        """Return what is said of the clusters that are played on by name."""
+        by_name = [each for each in self.outcomes if each.fault.cluster in BY_NAME]
+        runs = [each for each in by_name if each.fault.verdict is not Verdict.DETECTED]
+        if not runs:
+            return []
+        return [
+            f"runs={len(runs)}",
+            f"lost={sum(1 for each in runs if each.lost)}",
+            f"longest_outage_ms={max(each.interruption_ms for each in runs)}",
+        ]
 
     def _medians(self) -> list[str]:
         """Return the client's median outage of the kinds that people ask for."""

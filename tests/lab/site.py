@@ -167,6 +167,14 @@ class Site(ABC):
             )
         return found
 
+    def lost(self, since: int) -> list[str]:
+        """Say what was acknowledged to somebody and is gone."""
+        return []
+
+    def interruption_ms(self, since: int) -> int:
+        """Return the longest interruption of what runs beside the service."""
+        return 0
+
     # -- waiting ----------------------------------------------------------------------------------------------------
 
     def until(self, what: str, condition: Callable[[], bool], patience_s: float) -> None:
