@@ -5,10 +5,11 @@ fencing, how long an outage, how many restarts. Everything else is unasked for.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.lab.machine import REPOSITORY
 from tests.lab.nspawn import NspawnError
 from tests.lab.site import NotAsExpected
 from tests.lab.systemd_lab import SystemdLab
@@ -161,7 +162,7 @@ def no_pacer(lab: SystemdLab) -> Asked:
     finally:
         _no_drop_in(machine, "haclusterd-pacer")
     lab.until("it to join by itself", lambda: machine.name in lab.online(), JOIN_S)
-    return Asked(outage_ms=DRAIN_MS, restarts=60)
+    return Asked(restarts=60)
 
 
 def full_disk(lab: SystemdLab) -> Asked:
@@ -249,6 +250,13 @@ def upgrade(lab: SystemdLab) -> Asked:
 
 def broken_reload(lab: SystemdLab) -> Asked:
     machine = lab.machine(lab.holder())
+    _refuse_reload(lab, machine)
+    machine.shell("systemctl reload haclusterd")
+    return Asked()
+
+
+def _refuse_reload(lab: SystemdLab, machine: SystemdMachine) -> None:
+    """Break the package, ask for a reload in both ways, see them refused, and repair it."""
     pid = machine.shows("haclusterd", "MainPID")
     module = machine.shell(f"echo {PACKAGE}/runtime/node.py").strip()
     machine.shell(f"cp {module} /var/tmp/node.py; echo 'raise RuntimeError' >> {module}")
@@ -261,8 +269,6 @@ def broken_reload(lab: SystemdLab) -> Asked:
         lab.hold("the same process runs", lambda: machine.shows("haclusterd", "MainPID") == pid, 2)
     finally:
         machine.shell(f"cp /var/tmp/node.py {module}")
-    machine.shell("systemctl reload haclusterd")
-    return Asked()
 
 
 def power_cut_in_upgrade(lab: SystemdLab) -> Asked:
@@ -318,6 +324,57 @@ def network_mount(lab: SystemdLab) -> Asked:
     return Asked(outage_ms=DRAIN_MS)
 
 
+# -- what the journal says --------------------------------------------------------------------------------------------
+
+PAGE = REPOSITORY / "docs" / "howto" / "read-the-log.md"
+PRIORITIES = {"critical": "2", "error": "3", "warning": "4", "notice": "5"}
+EVENTS = (
+    "cib.configuration-changed", "cib.operation-failed", "daemon.reload-refused", "runtime-files.restored",
+    "cib.node-leaving", "cib.node-left", "cib.dc-elected", "cib.node-joined",
+    "cib.node-lost", "cib.fencing-ordered", "cib.node-fenced",
+)  # fmt: skip
+
+
+def journal_lines(lab: SystemdLab) -> Asked:
+    """Let one thing after the other happen, and read in the journal of a node that sees them all how urgent it was."""
+    witness, leader = other(lab), lab.machine(lab.dc())
+    lab.write()
+    holder = lab.machine(lab.holder())
+    holder.shell("kill -9 $(pgrep -f [l]ab-service)")
+    lab.until("the client to notice", lambda: not lab.client.is_served(), 5)
+    lab.until("the service to answer", lab.client.is_served, 30)
+    _refuse_reload(lab, witness)
+    witness.shell("rm -rf /run/haclusterd/*")
+    lab.until("words about the files", lambda: "runtime-files.restored" in _said(lab, witness), 20)
+    lab.until("all to be well", lab.is_whole, JOIN_S)
+    leader.shell("systemctl stop haclusterd")
+    lab.until("another DC", lambda: lab.dc() not in (leader.name, "None"), 30)
+    leader.shell("systemctl start haclusterd")
+    lab.until("it to be back", lab.is_whole, JOIN_S)
+    leader.switch_off()
+    lab.until("it to be fenced", lambda: leader.name in lab.fenced(lab.began), 30)
+    lab.until("all to be well", lab.is_whole, JOIN_S)
+    found: dict[str, set[str]] = {}
+    for line in _lines(lab, witness):
+        found.setdefault(str(line.get("MESSAGE")).split()[0], set()).add(str(line.get("PRIORITY")))
+    for event in EVENTS:
+        row = next(line for line in PAGE.read_text().splitlines() if f"`{event}`" in line)
+        wanted = PRIORITIES[row.split("|")[1].strip()]
+        if found.get(event) != {wanted}:
+            raise NotAsExpected(f"{event} stands in the journal with priorities {found.get(event)}, not {wanted}")
+    return Asked(may_be_fenced=(leader.name,), outage_ms=RECOVERY_MS, restarts=1)
+
+
+def _lines(lab: SystemdLab, machine: SystemdMachine) -> list[Mapping[str, Any]]:
+    """Return what the daemon of a machine has written since the row began."""
+    since = f"--since=@{lab.began_wall_ms / 1000:.3f}"
+    return [each for each in lab.journal(machine.name, since, "-u", "haclusterd") if each.get("MESSAGE")]
+
+
+def _said(lab: SystemdLab, machine: SystemdMachine) -> str:
+    return " ".join(str(line["MESSAGE"]) for line in _lines(lab, machine))
+
+
 ROWS = (
     *(Row(f"systemd-{name}", _stopping(command)) for name, command in STOPS.items()),
     Row("systemd-kill-brain", _kill("haclusterd")),
@@ -331,6 +388,7 @@ ROWS = (
     Row("systemd-network-mount", network_mount),
     Row("systemd-upgrade", upgrade),
     Row("systemd-power-cut-in-upgrade", power_cut_in_upgrade),
+    Row("systemd-journal", journal_lines),
     Row("systemd-full-disk", full_disk),
 )
 
