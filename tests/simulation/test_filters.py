@@ -49,7 +49,7 @@ RECOVERED_MS = 4000
 GIVEN_UP_MS = 10_000 + 6000
 """brain-timeout, and an election where the DC itself was filtered."""
 DEAF_MS = 4 * 2000 + 1000
-"""The lease of a DC that hears nobody ends, stays away for node-timeout, and the next DC counts the silence from its own start."""
+"""The lease of a DC that hears nobody ends, stays away for node-timeout, and the next DC counts from its own start."""
 
 
 @pytest.mark.parametrize("restarts", [False, True])

@@ -198,7 +198,8 @@ def heirs_in_silence(dc: Dc, *instants: int, behind: tuple[NodeName, ...] = ()) 
     """Return to whom a DC hands over that hears nobody, at each of these instants."""
     found = []
     for now in instants:
-        followers = Followers(Instant(now), tuple(Follower(name, Instant(0), Instant(0), is_linked=False) for name in behind))
+        silent = [Follower(name, Instant(0), Instant(0), is_linked=False) for name in behind]
+        followers = Followers(Instant(now), tuple(silent))
         nodes = report(heard(N2, T + T), heard(N3, T + T), at=now)
         effects = dc.machine.step(dc.cluster.cib, nodes, without_lease(now), followers)
         found += [effect.to for effect in effects if isinstance(effect, TransferLeadership)]
