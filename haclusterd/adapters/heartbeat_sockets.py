@@ -3,7 +3,8 @@
 Each address that is listened on has a socket for everybody, from which heartbeats also leave, and for each peer whose
 heartbeats come to it one that is connected to that peer: the kernel puts what comes from the peer's address there, and
 all else into the former. So a flood from other addresses fills a queue of its own, which is read at a bounded rate; one
-that forges a peer's address fills that peer's queue, which is read as fast as it goes, and no other peer's.
+that forges a peer's address fills that peer's queue, which is read as fast as it goes, and no other peer's, unless it
+is dropped before (`let_through`).
 
 Invariant: nothing here blocks or looks up a name. What the network refuses is a text in `errors`, never an exception,
 and never a sign about a peer (safety.md §4: refused connections cause nothing). A port in use is tried again. Stdlib
@@ -17,7 +18,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from haclusterd.adapters import datagram_filter
 from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.pacer import Link
 from haclusterd.protocol.heartbeat import MAXIMUM_SIZE
 
 PEER_BATCH = 64
@@ -34,8 +37,6 @@ SO_RCVBUFFORCE = 33
 """socket(7); the socket module does not know it."""
 
 Address = tuple[str, int]
-Link = tuple[Address, Address]
-"""An own address and the peer's address that sends to it."""
 
 
 class _Target(NamedTuple):
@@ -44,9 +45,14 @@ class _Target(NamedTuple):
 
 
 class HeartbeatSockets:
-    """Sockets on the selector of one loop; `receive` is called with each datagram and the host it says it is from."""
+    """Sockets on the selector of one loop.
 
-    def __init__(self, selector: selectors.BaseSelector, receive: Callable[[bytes, str], None]) -> None:
+    `receive` is called with each datagram, the host it says it is from, and the link whose peer has that address.
+    """
+
+    def __init__(
+        self, selector: selectors.BaseSelector, receive: Callable[[bytes, str, Link | None], None]
+    ) -> None:
         self._selector = selector
         self._receive = receive
         self._wanted: tuple[Address, ...] = ()
@@ -124,6 +130,28 @@ class HeartbeatSockets:
         else:
             self._send_errors.pop(to, None)
 
+    def let_through(self, link: Link, pieces: Sequence[datagram_filter.Piece]) -> str:
+        """Queue only what has these pieces on a link from now on; no pieces: everything. What waits, waits.
+
+        Return why that is not possible, or nothing.
+        """
+        connected = self._connected.get(link)
+        if connected is None:
+            return ""
+        try:
+            if pieces:
+                datagram_filter.attach(connected, pieces, MAXIMUM_SIZE)
+            else:
+                datagram_filter.detach(connected)
+        except OSError as error:
+            return os.strerror(error.errno or 0)
+        return ""
+
+    def dropped(self, link: Link) -> int:
+        """Return how many datagrams the kernel has dropped on a link so far."""
+        connected = self._connected.get(link)
+        return 0 if connected is None else datagram_filter.dropped(connected)
+
     def close(self) -> None:
         """Close all."""
         for link in list(self._connected):
@@ -176,17 +204,17 @@ class HeartbeatSockets:
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 0)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 0)
         self._connected[link] = made
-        self._selector.register(made, selectors.EVENT_READ, partial(self._read_peer, made, link[1][0]))
+        self._selector.register(made, selectors.EVENT_READ, partial(self._read_peer, made, link))
 
-    def _read_peer(self, connected: socket.socket, host: str) -> None:
+    def _read_peer(self, connected: socket.socket, link: Link) -> None:
         """Take what has come from one peer's address."""
-        receive = self._receive
+        receive, host = self._receive, link[1][0]
         for _ in range(PEER_BATCH):
             try:
                 datagram = connected.recv(MAXIMUM_SIZE + 1)
             except OSError:
                 return
-            receive(datagram, host)
+            receive(datagram, host, link)
 
     def _read_others(self, opened: socket.socket) -> None:
         """Take some of what has come from other addresses; once that was enough for a while, look at none of it."""
@@ -196,7 +224,7 @@ class HeartbeatSockets:
             except OSError:
                 return
             self._others_left -= 1
-            self._receive(datagram, sender[0])
+            self._receive(datagram, sender[0], None)
         if not self._others_left and not self._is_deaf_to_others:
             self._is_deaf_to_others = True
             for each in self._open.values():

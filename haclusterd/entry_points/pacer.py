@@ -37,11 +37,12 @@ from haclusterd.adapters.real_time import PACER_PRIORITY, lock_memory, run_first
 from haclusterd.adapters.refusals import SOURCES_MAX, Refusals, source_of
 from haclusterd.adapters.service_notification import notify
 from haclusterd.adapters.watchdog_device import WatchdogDevice, inherited_device, open_device, panic
+from haclusterd.machines.link_filtering import LetThrough, LinkFiltering
 from haclusterd.machines.pacer import Effect, PacerMachine, PublishLease, Report, SendHeartbeat
 from haclusterd.machines.watchdog_feeding import FeedWatchdog, OpenWatchdog, Panic
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
-from haclusterd.model.pacer import NO_LEASE, Heartbeat, HeldLease, PacerReport, PacerSettings, PeerAddress
+from haclusterd.model.pacer import NO_LEASE, Heartbeat, HeldLease, Link, PacerReport, PacerSettings, PeerAddress
 from haclusterd.protocol import heartbeat as heartbeat_protocol
 from haclusterd.protocol import pacer_socket
 
@@ -56,6 +57,7 @@ CHECK = "--check"
 SETTINGS_VARIABLE = "HACLUSTERD_PACER_SETTINGS"
 """Names the descriptor by which one image of this process leaves its settings to the next."""
 STANDARD_ERROR = 2
+FILTERED = "a flood, which the kernel drops"
 LONGEST_LINE = 1_000
 """Fits, in whatever letters, what a writable pipe takes without waiting (PIPE_BUF, pipe(7))."""
 
@@ -92,6 +94,8 @@ class PacerProcess:
         self._page = self._mapped.page
         self._machine = PacerMachine(boottime(), self._page.held_lease())
         self._sockets = HeartbeatSockets(self._selector, self._receive)
+        self._filtering = LinkFiltering()
+        self._filter_problem = ""
         self._listener = PacerListener(
             self._selector, directory / SOCKET_NAME, received=self._take_message, closed=self._brain_gone
         )
@@ -133,7 +137,7 @@ class PacerProcess:
         while self._exit_code is None:
             self._tick()
             now = boottime()
-            wake_at = min(self._machine.wake_at, self._sockets.wake_at)
+            wake_at = min(self._machine.wake_at, self._sockets.wake_at, self._filtering.wake_at)
             wait_ms = max(0, min(wake_at - now, LONGEST_WAIT_MS))
             for key, _ in self._selector.select(wait_ms / 1000):
                 key.data()
@@ -230,6 +234,8 @@ class PacerProcess:
             self._look_around(now)
         if now >= self._machine.wake_at and self._has_page():
             self._perform(self._machine.tick(self._page.read(self._names), now))
+        for change in self._filtering.step(self._machine.heard_life, now):
+            self._let_through(change)
         has_lease = now < self._lease_until
         if has_lease != self._had_lease:
             self._had_lease = has_lease
@@ -240,6 +246,9 @@ class PacerProcess:
         self._refused_lately.clear()
         self._has_page()
         self._sockets.retry()
+        for link in self._filtering.filtered:
+            if self._filtering.dropped(link, self._sockets.dropped(link), now):
+                self._refuse(f"datagram from {source_of(link[1][0])}", FILTERED)
         if self._sockets.errors != self._errors:
             self._errors = self._sockets.errors
             say(f"errors: {'; '.join(self._errors) or 'none any more'}")
@@ -254,13 +263,15 @@ class PacerProcess:
 
     # Datagrams
 
-    def _receive(self, datagram: bytes, host: str) -> None:
+    def _receive(self, datagram: bytes, host: str, link: Link | None) -> None:
         """Take a datagram. What is refused is dealt with first and costs least: there may be a flood of it."""
         settings = self._settings
         if settings is None:
             return
         heartbeat = heartbeat_protocol.decode(datagram, settings.node, self._keys)
         if isinstance(heartbeat, heartbeat_protocol.Rejection):
+            if link is not None:
+                self._filtering.refused(link)
             refused = host, heartbeat
             if refused not in self._refused_lately:
                 if len(self._refused_lately) < SOURCES_MAX:
@@ -269,6 +280,18 @@ class PacerProcess:
         elif datagram not in self._taken:
             self._taken.append(datagram)
             self._perform(self._machine.heartbeat_received(heartbeat.sender, heartbeat, boottime()))
+
+    def _let_through(self, change: LetThrough) -> None:
+        """Filter a link, or do so no more; where that is refused, what comes is read and refused one by one."""
+        admitted, settings = change.admitted, self._settings
+        if admitted is None or settings is None:
+            problem = self._sockets.let_through(change.link, ())
+        else:
+            opening = heartbeat_protocol.opening(admitted.peer, settings.node, admitted.boot_id, admitted.token)
+            problem = self._sockets.let_through(change.link, opening)
+        if problem and problem != self._filter_problem:
+            self._filter_problem = problem
+            say(f"a flood of datagrams cannot be filtered by the kernel, and is read instead: {problem}")
 
     def _refuse(self, what: str, reason: str) -> None:
         """Say that something was refused, the first time in a while."""
@@ -306,6 +329,7 @@ class PacerProcess:
         self._spelled = None
         self._taken.clear()
         self._sockets.listen(settings.listen, [peer.addresses for peer in settings.peers])
+        self._filtering.configured(settings)
         self._perform(self._machine.configured(settings, boottime()))
 
     def _brain_gone(self, client: BrainClient) -> None:

@@ -23,6 +23,7 @@ from haclusterd.model.pacer import (
     NO_LEASE,
     BrainState,
     HeardAge,
+    HeardLife,
     HeardNode,
     Heartbeat,
     HeldLease,
@@ -202,6 +203,13 @@ class PacerMachine:
             if peer.silent_since is not None and peer.silent_since < oldest and not peer.is_overdue:
                 oldest = peer.silent_since
         return min(wake_at, after(Instant(oldest), self._timing.node_timeout_ms))
+
+    def heard_life(self, node: NodeName) -> HeardLife | None:
+        """Return the life of a peer that has proved itself last; None when there is none."""
+        peer = self._peers.get(node)
+        if peer is None or peer.newest is None or peer.silent_since is None:
+            return None
+        return HeardLife(peer.newest.incarnation, peer.silent_since)
 
     # Events
 

@@ -92,6 +92,18 @@ class PageReading(NamedTuple):
     """The peers with whose daemons the brain has sessions."""
 
 
+Link = tuple[tuple[str, int], tuple[str, int]]
+"""An own address and the peer's address that sends to it: each a numeric address and a UDP port."""
+
+
+class HeardLife(NamedTuple):
+    """The life of a peer that is heard, or was heard last."""
+
+    incarnation: Incarnation
+    silent_since: Instant
+    """When its newest heartbeat came, or an own stall ended after it."""
+
+
 class HeldLease(NamedTuple):
     """A lease, and the life of this node's daemon to which it was given."""
 

@@ -84,6 +84,17 @@ def encode(heartbeat: Heartbeat, key: bytes) -> bytes:
     return body + _code(body, key)
 
 
+def opening(
+    sender: NodeName, receiver: NodeName, boot_id: str, token: str | None
+) -> tuple[tuple[int, bytes], ...]:
+    """Return what every heartbeat of a life begins with, or with no token every heartbeat of a boot: (place, bytes)."""
+    names = MAGIC + _text(sender) + _text(receiver)
+    boot = _text(boot_id, MAXIMUM_BOOT_ID_SIZE)
+    if token is None:
+        return (0, names), (len(names) + _U64.size, boot)
+    return ((0, names + _U64.pack(_number(token)) + boot),)
+
+
 def decode(datagram: bytes, receiver: NodeName, keys: Mapping[NodeName, bytes]) -> Heartbeat | Rejection:
     """Return what a datagram says, or why it is refused; `keys` are those of the peers, by name. Never raises."""
     if len(datagram) > MAXIMUM_SIZE:
@@ -179,8 +190,8 @@ def _incarnation(boot_id: bytes, number: int) -> Incarnation:
 @lru_cache(maxsize=CACHED)
 def _opening(sender: NodeName, receiver: NodeName, token: str, boot_id: str) -> bytes:
     """Return what all heartbeats of a life to one receiver begin with."""
-    name = _U64.pack(_number(token)) + _text(boot_id, MAXIMUM_BOOT_ID_SIZE)
-    return MAGIC + _text(sender) + _text(receiver) + name
+    ((_, opened),) = opening(sender, receiver, boot_id, token)
+    return opened
 
 
 def _code(body: bytes, key: bytes) -> bytes:

@@ -11,6 +11,7 @@ from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.instants import NEVER, Instant
 
 V4, V6 = "127.0.0.1", "::1"
+SO_LOCK_FILTER = 44
 
 
 def has_ipv6() -> bool:
@@ -32,7 +33,7 @@ class End:
     def __init__(self) -> None:
         self.selector = selectors.DefaultSelector()
         self.received: list[bytes] = []
-        self.sockets = HeartbeatSockets(self.selector, lambda datagram, _: self.received.append(datagram))
+        self.sockets = HeartbeatSockets(self.selector, lambda datagram, *_: self.received.append(datagram))
 
     def receive(self) -> list[bytes]:
         """Wait until something came, and return it."""
@@ -257,3 +258,36 @@ def test_a_peer_that_does_not_listen_costs_nothing_but_silence(end: End, peers: 
         back.bind(gone)
         back.sendto(b"back", own)
         assert end.receive() == [b"back"]
+
+
+def test_a_link_lets_through_what_it_is_asked_to_and_the_others_everything(end: End, peers: list[Peer]) -> None:
+    own = (V4, free_port())
+    end.sockets.listen([own], [[peers[0].address], [peers[1].address]])
+    link = (own, peers[0].address)
+    assert end.sockets.let_through(link, [(0, b"true")]) == ""
+    before = end.sockets.dropped(link)
+    for peer in peers:
+        peer.send(own, b"forged", b"true")
+    assert sorted(all_that_came(end)) == [b"forged"] * 2 + [b"true"] * 3
+    assert end.sockets.dropped(link) == before + 1
+    assert end.sockets.let_through(link, ()) == ""
+    peers[0].send(own, b"anything")
+    assert all_that_came(end) == [b"anything"]
+
+
+def test_a_link_that_is_not_connected_needs_no_filter(end: End, peers: list[Peer]) -> None:
+    link = ((V4, free_port()), peers[0].address)
+    assert end.sockets.let_through(link, [(0, b"true")]) == ""
+    assert end.sockets.dropped(link) == 0
+
+
+def test_where_filters_are_refused_everything_is_read(end: End, peers: list[Peer]) -> None:
+    own = (V4, free_port())
+    end.sockets.listen([own], [[peers[0].address]])
+    for key in end.selector.get_map().values():
+        assert isinstance(key.fileobj, socket.socket)
+        key.fileobj.setsockopt(socket.SOL_SOCKET, SO_LOCK_FILTER, 1)
+    link = (own, peers[0].address)
+    assert end.sockets.let_through(link, [(0, b"true")]) == "Operation not permitted"
+    peers[0].send(own, b"anything")
+    assert all_that_came(end) == [b"anything"]

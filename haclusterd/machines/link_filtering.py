@@ -1,0 +1,160 @@
+"""On which links the kernel drops what the peer that is heard cannot have sent (safety.md §3, floods).
+
+A heartbeat begins with the names, then the token and the boot id of the sender's incarnation: 64 and 122 random bits,
+which nobody knows who has not seen a heartbeat or been on the machine. While more datagrams are refused on a link than
+a peer by itself would send, only its known life is let through there. When that life falls silent, any life of the same
+boot is, since the daemon may have begun a new one; when that says nothing either, everything is, since the machine may
+have booted.
+
+Invariant: the filter keeps no peer out. A new life of its daemon passes SAME_LIFE_PERCENT of a period after the old one
+was heard last, another boot after SILENT_PERIODS, before which it would not be believed. Without a flood nothing is
+filtered.
+
+The machine is asked who was heard (`PacerMachine.heard_life`); time comes with each event.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from haclusterd.machines.pacer import SILENT_PERIODS
+from haclusterd.model.ids import NodeName
+from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
+from haclusterd.model.pacer import HeardLife, Link, PacerSettings
+from haclusterd.model.timing import derive
+
+FLOOD = 64
+"""Datagrams refused on one link in one heartbeat period. A peer sends four at most; with a wrong key, as many."""
+OVER_MS = 5_000
+"""A flood of which nothing came for so long is over."""
+SAME_LIFE_PERCENT = 150
+"""Of a heartbeat period: after it the next heartbeat of the known life is late."""
+
+
+class Admitted(NamedTuple):
+    """Whose heartbeats pass."""
+
+    peer: NodeName
+    boot_id: str
+    token: str | None
+    """None: those of every life in that boot."""
+
+
+class LetThrough(NamedTuple):
+    """Let nothing else through on a link from now on; None: everything."""
+
+    link: Link
+    admitted: Admitted | None
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A link on which something was refused lately."""
+
+    peer: NodeName
+    counted_from: Instant
+    refused: int = 0
+    """Since `counted_from`."""
+    flooded_at: Instant | None = None
+    """When it was last seen to be flooded."""
+    dropped: int | None = None
+    """What the kernel had dropped when it was last asked."""
+    admitted: Admitted | None = None
+
+
+class LinkFiltering:
+    """The links of one pacer."""
+
+    def __init__(self) -> None:
+        self._period_ms = 0
+        self._peers: dict[Link, NodeName] = {}
+        self._watched: dict[Link, _Watched] = {}
+        self._refused: dict[Link, int] = {}
+        """Since the newest step."""
+        self._wake_at = NEVER
+
+    @property
+    def wake_at(self) -> Instant:
+        """When `step` is due at the latest; NEVER while nothing is filtered."""
+        return self._wake_at
+
+    @property
+    def filtered(self) -> tuple[Link, ...]:
+        """The links on which not everything is let through."""
+        return tuple(link for link, watched in self._watched.items() if watched.admitted is not None)
+
+    def configured(self, settings: PacerSettings) -> None:
+        """Take the links; those that stay, with their peer, keep their filter."""
+        self._period_ms = derive(settings.node_timeout_ms, settings.brain_timeout_ms).heartbeat_ms
+        self._peers = {
+            link: peer.name for peer in settings.peers for link in zip(settings.listen, peer.addresses, strict=False)
+        }
+        self._watched = {
+            link: watched for link, watched in self._watched.items() if self._peers.get(link) == watched.peer
+        }
+
+    def refused(self, link: Link) -> None:
+        """A datagram that came on a link was not believed. It says nothing of time: there may be a flood of these."""
+        self._refused[link] = self._refused.get(link, 0) + 1
+
+    def dropped(self, link: Link, count: int, now: Instant) -> bool:
+        """Take how many datagrams the kernel has dropped on a filtered link so far; return whether these are more."""
+        watched = self._watched.get(link)
+        if watched is None or watched.admitted is None:
+            return False
+        is_more = watched.dropped is not None and count > watched.dropped
+        watched.dropped = count
+        if is_more:
+            watched.flooded_at = now
+        return is_more
+
+    def step(self, heard: Callable[[NodeName], HeardLife | None], now: Instant) -> tuple[LetThrough, ...]:
+        """Judge by what was refused since the last step, and by which life of each peer is heard, since when silent."""
+        self._wake_at = NEVER
+        if not self._refused and not self._watched:
+            return ()
+        self._count(now)
+        effects = []
+        for link, watched in list(self._watched.items()):
+            is_flooded = watched.flooded_at is not None and elapsed_ms(watched.flooded_at, now) < OVER_MS
+            admitted = self._admitted(watched, heard(watched.peer), now) if is_flooded else None
+            if admitted != watched.admitted:
+                watched.admitted = admitted
+                effects.append(LetThrough(link, admitted))
+            if not is_flooded and not watched.refused:
+                del self._watched[link]
+        return tuple(effects)
+
+    def _count(self, now: Instant) -> None:
+        for link, refused in self._refused.items():
+            peer = self._peers.get(link)
+            if peer is not None:
+                watched = self._watched.setdefault(link, _Watched(peer, counted_from=now))
+                watched.refused += refused
+        self._refused.clear()
+        for watched in self._watched.values():
+            if watched.refused >= FLOOD:
+                watched.flooded_at = now
+            if elapsed_ms(watched.counted_from, now) >= self._period_ms:
+                watched.counted_from = now
+                watched.refused = 0
+
+    def _admitted(self, watched: _Watched, life: HeardLife | None, now: Instant) -> Admitted | None:
+        """Return whose heartbeats pass in a flood; and be back when that may change."""
+        if watched.flooded_at is not None:
+            self._wake(after(watched.flooded_at, OVER_MS))
+        if life is None:
+            return None
+        same_life_until = after(life.silent_since, self._period_ms * SAME_LIFE_PERCENT // 100)
+        same_boot_until = after(life.silent_since, self._period_ms * SILENT_PERIODS)
+        incarnation = life.incarnation
+        if now < same_life_until:
+            self._wake(same_life_until)
+            return Admitted(watched.peer, incarnation.boot_id, incarnation.token)
+        if now < same_boot_until:
+            self._wake(same_boot_until)
+            return Admitted(watched.peer, incarnation.boot_id, None)
+        return None
+
+    def _wake(self, at: Instant) -> None:
+        self._wake_at = min(self._wake_at, at)
