@@ -1,5 +1,6 @@
 """One fault, from a whole cluster to a whole cluster, and the audits in between: what may never be, is not."""
 
+import os
 import random
 import statistics
 import time
@@ -67,6 +68,8 @@ class Round:
         outcome.problems += _judge(played, outcome, events)
         self._show(outcome, (time.monotonic_ns() - since) / 1e9)
         if outcome.problems:
+            # Bounds are of real time: a reader must know what else the processors had to do.
+            print(f"       load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors", flush=True)
             for event in events[:SHOWN_EVENTS]:
                 print(f"       {int(event['at']) - since_wall_ms:6d} ms  {event['text']}", flush=True)
         return outcome
