@@ -38,9 +38,11 @@ class BackgroundThreads:
 
         self._pool.submit(_without_full_collections, work).add_done_callback(finished)
 
-    def apart(self, work: Callable[[], bytes], done: Callable[[bytes | WorkFailed], None]) -> Callable[[], None]:
+    def apart(
+        self, work: Callable[[], bytes], done: Callable[[bytes | WorkFailed], None], whose: str = ""
+    ) -> Callable[[], None]:
         """See `Background.apart`."""
-        return self._forked.do(work, done)
+        return self._forked.do(work, done, whose)
 
     def stop(self) -> None:
         """End what can be ended, and wait for nothing."""

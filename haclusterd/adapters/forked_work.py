@@ -13,13 +13,17 @@ import resource
 import signal
 import traceback
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 
 from haclusterd.ports.background import WorkFailed
 
 AT_ONCE = 4
+OF_OTHERS = 3
+"""Of these for all users together who neither are root nor run the daemon: those two find a place at once."""
+OF_USER = 2
+"""Of these for one such user."""
 LIMIT_S = 60.0
 """How long one work may take."""
 MEMORY_BYTES = 256 * 1024 * 1024
@@ -44,6 +48,8 @@ class ForkedWork:
         loop: asyncio.AbstractEventLoop,
         *,
         at_once: int = AT_ONCE,
+        of_others: int = OF_OTHERS,
+        of_user: int = OF_USER,
         limit_s: float = LIMIT_S,
         memory_bytes: int = MEMORY_BYTES,
     ) -> None:
@@ -52,12 +58,17 @@ class ForkedWork:
         self.memory_bytes = memory_bytes
         self.libc = ctypes.CDLL(None)
         self._at_once = at_once
+        self._of_others = of_others
+        self._of_user = of_user
         self._running: set[_Image] = set()
         self._waiting: deque[_Image] = deque()
+        self._turns: dict[str, int] = {}
+        """When each user who waits or has work here got a place last, as a number that grows."""
+        self._turn = 0
 
-    def do(self, work: Callable[[], bytes], done: Done) -> Callable[[], None]:
+    def do(self, work: Callable[[], bytes], done: Done, whose: str = "") -> Callable[[], None]:
         """See `Background.apart`."""
-        image = _Image(self, work, done)
+        image = _Image(self, work, done, whose)
         self._waiting.append(image)
         self._begin()
         return image.cancel
@@ -77,16 +88,33 @@ class ForkedWork:
         self._begin()
 
     def _begin(self) -> None:
-        while self._waiting and len(self._running) < self._at_once:
-            image = self._waiting.popleft()
+        while (image := self._next()) is not None:
+            self._waiting.remove(image)
             self._running.add(image)
+            self._turn += 1
+            self._turns[image.whose] = self._turn
             image.begin()
+        here = {image.whose for image in (*self._waiting, *self._running)}
+        self._turns = {whose: turn for whose, turn in self._turns.items() if whose in here}
+
+    def _next(self) -> "_Image | None":
+        """Return what begins now: of root's first, else of the user whose turn is longest ago; None: nothing."""
+        if not self._waiting or len(self._running) >= self._at_once:
+            return None
+        of_user = Counter(image.whose for image in self._running if image.whose)
+        is_full = of_user.total() >= self._of_others
+        free = (
+            image for image in self._waiting
+            if not image.whose or (not is_full and of_user[image.whose] < self._of_user)
+        )  # fmt: skip
+        return min(free, key=lambda image: (bool(image.whose), self._turns.get(image.whose, 0)), default=None)
 
 
 class _Image:
     """One forked image, from before its fork until it is reaped."""
 
-    def __init__(self, owner: ForkedWork, work: Callable[[], bytes], done: Done) -> None:
+    def __init__(self, owner: ForkedWork, work: Callable[[], bytes], done: Done, whose: str) -> None:
+        self.whose = whose
         self._owner = owner
         self._work = work
         self._done = done

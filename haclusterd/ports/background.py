@@ -28,9 +28,13 @@ class Background(Protocol):
         """Do `work`, then call `done`; perhaps at once. It cannot be ended: it must be known to end soon."""
         ...
 
-    def apart(self, work: Callable[[], bytes], done: Callable[[bytes | WorkFailed], None]) -> Callable[[], None]:
+    def apart(
+        self, work: Callable[[], bytes], done: Callable[[bytes | WorkFailed], None], whose: str = ""
+    ) -> Callable[[], None]:
         """Do `work` at ordinary priority, within bounds of time and memory, and call `done` with what it returned.
 
-        Return what ends it before; `done` is not called then.
+        `whose` names the user that it is for; empty: root, or who runs the daemon. No user keeps another waiting for
+        longer than one work of that other user takes, and none keeps root waiting. Return what ends it before; `done`
+        is not called then.
         """
         ...

@@ -110,6 +110,11 @@ class Caller:
     is_trusted: bool = True
     """Whether this is root, or who runs the daemon."""
 
+    @property
+    def whose(self) -> str:
+        """For whom `Background.apart` works."""
+        return "" if self.is_trusted else self.author
+
 
 class ControlService:
     """The administrator's way into one daemon."""
@@ -385,7 +390,7 @@ class _Dialogue:
                 done(result)
 
         self._call_in(PROGRESS_MS, tell)
-        self._stop_apart = self._runtime.ports.background.apart(work, ended)
+        self._stop_apart = self._runtime.ports.background.apart(work, ended, self._caller.whose)
 
     def _told(self, work: Callable[[], Outcome]) -> bytes:
         """Run the verb; return what it must know first, as JSON, or the frame of its answer."""
@@ -582,6 +587,7 @@ class _Dialogue:
         self._stop_apart = self._runtime.ports.background.apart(
             lambda: IS_MET if look() else IS_NOT_MET,
             lambda result: self._looked(outcome, index, is_met=result == IS_MET),
+            self._caller.whose,
         )
 
     def _looked(self, outcome: Outcome, index: int | None, *, is_met: bool) -> None:

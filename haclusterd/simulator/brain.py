@@ -189,7 +189,9 @@ class AtOnce:
         """See `Background.run`."""
         done(work())
 
-    def apart(self, work: Callable[[], bytes], done: Callable[[bytes | WorkFailed], None]) -> Callable[[], None]:
+    def apart(
+        self, work: Callable[[], bytes], done: Callable[[bytes | WorkFailed], None], whose: str = ""  # noqa: ARG002 (nobody waits here)
+    ) -> Callable[[], None]:
         """See `Background.apart`."""
         done(work())
         return _nothing

@@ -28,9 +28,9 @@ async def forked() -> AsyncIterator[Callable[..., ForkedWork]]:
         each.stop()
 
 
-async def result_of(forked: ForkedWork, work: Callable[[], bytes]) -> bytes | WorkFailed:
+async def result_of(forked: ForkedWork, work: Callable[[], bytes], whose: str = "") -> bytes | WorkFailed:
     found: asyncio.Future[bytes | WorkFailed] = asyncio.get_running_loop().create_future()
-    forked.do(work, found.set_result)
+    forked.do(work, found.set_result, whose)
     return await asyncio.wait_for(found, PATIENCE_S)
 
 
@@ -89,6 +89,36 @@ async def test_cancelled_work_is_gone_at_once_and_makes_room(forked: Callable[..
     cancel()
     assert await asyncio.wait_for(begun, PATIENCE_S) == b"next"
     await until_none_is_left()
+
+
+async def test_no_user_keeps_root_or_another_user_waiting(forked: Callable[..., ForkedWork]) -> None:
+    """One user asks for as much as they can: root and another user are answered all the same."""
+    work = forked()
+    for _ in range(20):
+        work.do(for_ever, lambda _: pytest.fail("it never ends"), "greedy@n1")
+    assert len(children()) == 2
+    assert await result_of(work, lambda: b"root") == b"root"
+    assert await result_of(work, lambda: b"other", "other@n1") == b"other"
+    for _ in range(20):
+        work.do(for_ever, lambda _: pytest.fail("it never ends"), "second@n1")
+    assert len(children()) == 3
+    assert await result_of(work, lambda: b"root") == b"root"
+
+
+async def test_users_get_their_turns(forked: Callable[..., ForkedWork]) -> None:
+    work, begun = forked(at_once=2, of_others=1), list[bytes]()
+    waiting = asyncio.Event()
+
+    def note(result: bytes | WorkFailed) -> None:
+        assert isinstance(result, bytes)
+        begun.append(result)
+        if len(begun) == 6:
+            waiting.set()
+
+    for whose in ("a", "a", "a", "b", "b", "c"):
+        work.do(whose.encode, note, whose)
+    await asyncio.wait_for(waiting.wait(), PATIENCE_S)
+    assert b"".join(begun) == b"abcaba"
 
 
 async def test_nobody_waits_for_an_image_that_does_not_get_a_turn(

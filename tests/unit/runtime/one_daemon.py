@@ -427,7 +427,9 @@ class ByHand:
         else:
             done(work())
 
-    def apart(self, work: Callable[[], bytes], done: Callable[[bytes | WorkFailed], None]) -> Callable[[], None]:
+    def apart(
+        self, work: Callable[[], bytes], done: Callable[[bytes | WorkFailed], None], whose: str = ""
+    ) -> Callable[[], None]:
         is_cancelled = False
 
         def cancel() -> None:
