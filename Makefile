@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static swarm kill-loop verb-storm conformance fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour wheel reference lock
+.PHONY: help setup demo test quick lint static swarm kill-loop verb-storm conformance fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour wheel reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -80,6 +80,9 @@ fuzz-journal: setup  ## every cut and flipped bit of the store's files, and a ki
 
 fuzz-decoders: setup  ## damaged input for everything that reads what others wrote; SECONDS=60 SEED=1
 	@$(BIN)/python -m tests.fuzzing.decoders --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)
+
+fuzz-input: setup  ## damaged CIBs, crm texts and policies through crm: place, remedy, time, memory; CASES=1000 SEED=1
+	@$(BIN)/python -m tests.fuzzing.bad_input --cases $(or $(CASES),1000) --seed $(or $(SEED),1)
 
 bench-store: setup  ## new leaders, commits and elections of whole daemons; LEADERS=30 COMMITS=600 IDLE=10 (minutes)
 	@$(BIN)/python -m tests.benchmarks.store --leaders $(or $(LEADERS),30) --commits $(or $(COMMITS),600) \

@@ -6,12 +6,15 @@ Invariant: what comes back is used whole or not at all, and only when nobody has
 import os
 import shlex
 import subprocess
+import sys
 import tempfile
 
 from haclusterd.cli.fields import fields, number, text
 from haclusterd.cli.grammar import Invocation
+from haclusterd.cli.reading import read_text
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Response
 
 DEFAULT_EDITOR = "vi"
 
@@ -36,14 +39,16 @@ def edit(session: Session, invocation: Invocation) -> int:
         if edited == before:
             session.streams.stderr.write("nothing was changed\n")
             return 0
+        if isinstance(edited, Response):
+            return session.show(edited)
         written = edited
         status = session.show(session.ask_and_confirm("configure.load", {**arguments, "text": written}))
         if not status or not _wants_again(session):
             return status
 
 
-def _edited(written: str) -> str | None:
-    """Let a person edit a text; None when the editor failed."""
+def _edited(written: str) -> str | Response | None:
+    """Let a person edit a text; None when the editor failed, an answer when what it wrote cannot be read."""
     editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or DEFAULT_EDITOR)
     with tempfile.NamedTemporaryFile("w+", suffix=".crm", encoding="utf-8") as file:
         file.write(written)
@@ -54,8 +59,7 @@ def _edited(written: str) -> str | None:
             return None
         if ended.returncode:
             return None
-        with open(file.name, encoding="utf-8") as again:
-            return again.read()
+        return read_text(file.name, sys.stdin)
 
 
 def _wants_again(session: Session) -> bool:

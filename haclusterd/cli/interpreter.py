@@ -143,9 +143,10 @@ class Interpreter:
         found = {each.message for each in judged.reports if each.severity == "error"}
         # What is deleted, renamed or set is there or is not; no later line makes it right.
         known = self.errors if len(self.session.pending) > 1 else set()
-        is_refused = bool(found - known) and invocation.command.verb != "configure.statement"
+        new = replace(judged, reports=tuple(each for each in judged.reports if each.message in found - known))
+        is_refused = bool(new.reports) and invocation.command.verb != "configure.statement"
         self.session.tell([each for each in judged.reports if each.severity != "info"])
-        if is_refused and is_unsafe(judged) and self.session.agrees(judged):
+        if is_refused and is_unsafe(new) and self.session.agrees(new):
             number, statement = self.session.pending.pop()
             self.session.pending.append((number, f"{statement} --force"))
             return 0

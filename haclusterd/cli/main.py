@@ -8,6 +8,7 @@ from haclusterd.cli.dispatch import carry_out
 from haclusterd.cli.grammar import Invocation, Level
 from haclusterd.cli.options import GlobalOptions, parse_globals
 from haclusterd.cli.parsing import UsageError, find_level, parse
+from haclusterd.cli.reading import STANDARD_INPUT, read_text, shown_name
 from haclusterd.cli.session import Session, Streams
 from haclusterd.cli.terminal import Screen
 from haclusterd.model.json_value import Json
@@ -110,27 +111,20 @@ def _run_level(world: World, session: Session, level: Level) -> int:
         from haclusterd.cli.shell import run_shell
 
         return run_shell(session, level)
-    return _run_text(world.streams.stdin.read(), "standard input", session, level)
+    return _run_text(STANDARD_INPUT, world, session, level)
 
 
 def _run_script(name: str, world: World, session: Session, level: Level | None) -> int:
     if level is None:
         raise UsageError("with --file only a level can be named", f"one of: {', '.join(each.name for each in LEVELS)}")
-    if name == "-":
-        return _run_text(world.streams.stdin.read(), "standard input", session, level)
-    try:
-        with open(name, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        problem = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
-        return session.fail("NO_INPUT", f"cannot read {name}: {problem}", "", 66)
-    return _run_text(text, name, session, level)
+    return _run_text(name, world, session, level)
 
 
-def _run_text(text: str, source: str, session: Session, level: Level) -> int:
+def _run_text(name: str, world: World, session: Session, level: Level) -> int:
     from haclusterd.cli.interpreter import run_script
 
-    return run_script(session, text, source, level)
+    text = read_text(name, world.streams.stdin)
+    return session.show(text) if isinstance(text, Response) else run_script(session, text, shown_name(name), level)
 
 
 def _run_local(invocation: Invocation, world: World, session: Session) -> int:

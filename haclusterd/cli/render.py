@@ -10,6 +10,7 @@ from haclusterd.cli.fields import Fields, fields, text
 from haclusterd.cli.terminal import Colour, Screen
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response, Told
+from haclusterd.reports.rendering import printable
 
 Renderer = Callable[[Screen, Fields], list[str]]
 
@@ -101,7 +102,7 @@ def render_told(screen: Screen, told: Told) -> str:
     level = screen.paint(f"{told.severity.upper()}:", _SEVERITY_COLOURS.get(told.severity))
     place = f"{told.place}: " if told.place else ""
     remedy = f" ({told.remedy})" if told.remedy else ""
-    return f"{level} {place}{told.message}{remedy}"
+    return f"{level} {printable(f'{place}{told.message}{remedy}')}"
 
 
 def told_as_json(told: Told) -> Mapping[str, Json]:

@@ -12,6 +12,7 @@ from typing import TextIO
 from haclusterd.cli import render
 from haclusterd.cli.fields import fields, text
 from haclusterd.cli.grammar import Invocation
+from haclusterd.cli.reading import read_text, shown_name
 from haclusterd.cli.terminal import Screen, span
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response, Told
@@ -179,14 +180,9 @@ def _read_input(session: Session, arguments: dict[str, Json]) -> Response | None
     name = arguments.pop("file", None)
     if not isinstance(name, str):
         return None
-    try:
-        if name == "-":
-            arguments["text"] = session.streams.stdin.read()
-        else:
-            with open(name, encoding="utf-8") as file:
-                arguments["text"] = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        problem = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
-        return Response("", 66, (Told("error", "NO_INPUT", f"cannot read {name}: {problem}"),))
-    arguments["source"] = "standard input" if name == "-" else name
+    text = read_text(name, session.streams.stdin)
+    if isinstance(text, Response):
+        return text
+    arguments["text"] = text
+    arguments["source"] = shown_name(name)
     return None

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from haclusterd.cli import render
 from haclusterd.cli.fields import fields
+from haclusterd.cli.reading import read_text, shown_name
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Response, Told
+from haclusterd.model.requests import Response
 
 
 def simulate(session: Session, arguments: Mapping[str, Json]) -> int:
@@ -35,17 +36,11 @@ def _planned(session: Session, name: str, question: Mapping[str, Json]) -> Respo
     """Plan for one file of Pacemaker."""
     from haclusterd.cli.offline import ask_without_cluster
 
-    try:
-        if name == "-":
-            text = session.streams.stdin.read()
-        else:
-            with open(name, encoding="utf-8") as file:
-                text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        problem = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
-        return Response("", 66, (Told("error", "NO_INPUT", f"cannot read {name}: {problem}"),))
-    source = "standard input" if name == "-" else name
-    return ask_without_cluster("simulate", {"text": text or " ", "source": source, **question}, session.options)
+    text = read_text(name, session.streams.stdin)
+    if isinstance(text, Response):
+        return text
+    asked = {"text": text or " ", "source": shown_name(name), **question}
+    return ask_without_cluster("simulate", asked, session.options)
 
 
 def _write_json(session: Session, answers: Sequence[tuple[str, Response]]) -> None:

@@ -30,12 +30,11 @@ _ONLY_PACEMAKERS = frozenset(
 def adopt(text: str, source: str, base: Configuration) -> Reading:
     """Read CIB XML and put it over a base: objects of the same id are replaced, names in blocks are set."""
     made = read_configuration(text, source)
-    if has_errors(made.reports):
-        return Reading(base, made.reports)
     properties, reports = _without_pacemakers(made.configuration.properties, made.places)
     nodes = {name: replace(node, id="") for name, node in made.configuration.nodes.items()}
     adopted = replace(made.configuration, properties=properties, nodes=nodes)
-    return Reading(_over(base, adopted), (*made.reports, *reports), made.places)
+    unread = None if has_errors(made.reports) else frozenset[str]()
+    return Reading(_over(base, adopted), (*made.reports, *reports), made.places, unread)
 
 
 def _without_pacemakers(

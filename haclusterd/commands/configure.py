@@ -6,7 +6,7 @@ from haclusterd.cib.wire import shape_of
 from haclusterd.commands.adoption import adopt
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.change import change
-from haclusterd.commands.configure_script import Reading, edit, read_file, read_script, read_words
+from haclusterd.commands.configure_script import Reading, edit, every_error, read_file, read_script, read_words
 from haclusterd.commands.configure_view import ids_of, masked, part_of
 from haclusterd.commands.context import Context
 from haclusterd.commands.deletion import delete as without_objects
@@ -92,7 +92,7 @@ def load(context: Context, arguments: Arguments) -> Outcome:
         base = Configuration(nodes=base.nodes)
     made = _read(context, arguments, base)
     if has_errors(made.reports):
-        return Outcome(made.reports)
+        return Outcome(every_error(context, made))
     done = f"loaded {arguments.word('source') or 'the text'}"
     reports = (*made.reports, *removal(context, made.configuration))
     return change(context, made.configuration, done=done, reports=reports, places=made.places)
@@ -120,7 +120,7 @@ def statement(context: Context, arguments: Arguments) -> Outcome:
     words = arguments.words("words")
     made = read_words(context, words)
     if has_errors(made.reports):
-        return Outcome(made.reports)
+        return Outcome(every_error(context, made))
     done = f"committed {' '.join(words if words[0].lower() in SECTIONS else words[:2])}"
     return change(context, made.configuration, done=done, reports=made.reports, places=made.places)
 
@@ -129,7 +129,7 @@ def script(context: Context, arguments: Arguments) -> Outcome:
     """Make the changes of many statements at once, or none of them."""
     made = read_script(context, arguments.word("text"), arguments.word("source") or "script")
     if has_errors(made.reports):
-        return Outcome(made.reports)
+        return Outcome(every_error(context, made))
     return change(context, made.configuration, done="committed", reports=made.reports, places=made.places)
 
 
@@ -178,7 +178,9 @@ def verify(context: Context, arguments: Arguments) -> Outcome:
     elif arguments.word("pending"):
         made = read_script(context, arguments.word("pending"), "uncommitted changes")
     found = made.reports
-    if not has_errors(found):
+    if has_errors(found):
+        found = every_error(context, made)
+    else:
         judged = verify_configuration(
             made.configuration, members=context.cib.members, agents=context.agents, places=made.places
         )

@@ -3,20 +3,22 @@
 Invariant: a text is used wholly or not at all; every fault of it is reported at once, with its place.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.deletion import delete
 from haclusterd.commands.rearrangement import modify_group, rename
 from haclusterd.commands.value_setting import set_value
+from haclusterd.commands.verify import verify
 from haclusterd.formats.crm_syntax import Mode, Script, assemble, parse_script, parse_words
 from haclusterd.formats.crm_tokens import read_lines
 from haclusterd.formats.policy_yaml import read_policy
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import AgentReference, NodeName
-from haclusterd.reports.items import Place, ReportItem, has_errors
+from haclusterd.reports.codes import Code, Severity
+from haclusterd.reports.items import Place, ReportItem, has_errors, in_reading_order
 from haclusterd.reports.places import Places
 
 _EDITS = ("delete", "rm", "rename", "modgroup", "set")
@@ -30,6 +32,8 @@ class Reading:
     configuration: Configuration
     reports: tuple[ReportItem, ...] = ()
     places: Places = Places()
+    unread: frozenset[str] | None = frozenset()
+    """With errors: the ids that what could not be read would define; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,8 @@ def read_script(context: Context, text: str, source: str) -> Reading:
         script = parse_script(piece.text, source, known_agents=known_agents(context))
         step = _assembled(script, made.configuration, Mode.ADD, _members(context))
         places = Places({**made.places.known, **step.places.known})
-        made = Reading(step.configuration, (*made.reports, *step.reports), places)
+        unread = None if made.unread is None or step.unread is None else made.unread | step.unread
+        made = Reading(step.configuration, (*made.reports, *step.reports), places, unread)
     return made
 
 
@@ -83,10 +88,47 @@ def _members(context: Context) -> tuple[NodeName, ...]:
 
 
 def _assembled(script: Script, base: Configuration, mode: Mode, members: tuple[NodeName, ...]) -> Reading:
-    if has_errors(script.reports):
-        return Reading(base, script.reports)
     made = assemble(script.statements, base=base, mode=mode, members=members)
-    return Reading(made.configuration, (*script.reports, *made.reports), made.places)
+    unread = script.unread if has_errors(script.reports) else frozenset()
+    found = (*script.reports, *founded(made.reports, unread))
+    return Reading(made.configuration, found, made.places, unread)
+
+
+_OF_ONE = frozenset({
+    Code.UNKNOWN_RESOURCE, Code.UNKNOWN_TEMPLATE, Code.UNKNOWN_NODE, Code.UNKNOWN_OBJECT, Code.NO_SUCH_RESOURCE,
+})  # fmt: skip
+"""What may be wrong only because the thing that it names could not be read."""
+_OF_ANY = frozenset({Code.NOT_PROMOTABLE, Code.NOT_A_FENCE_DEVICE, Code.MISSING_PARAMETER, Code.GROUP_EMPTY})
+"""What may be wrong only because something could not be read."""
+
+
+def founded(reports: Iterable[ReportItem], unread: frozenset[str] | None) -> tuple[ReportItem, ...]:
+    """Leave out the errors that what could not be read may have brought about."""
+    if unread is not None and not unread:
+        return tuple(reports)
+    uncertain = _OF_ANY if unread is not None else _OF_ANY | _OF_ONE
+    gone = unread or frozenset()
+
+    def names_it(each: ReportItem) -> bool:
+        return each.code in _OF_ONE and any(value.strip("'") in gone for value in each.parameters.values())
+
+    return tuple(each for each in reports if each.code not in uncertain and not names_it(each))
+
+
+def every_error(context: Context, made: Reading) -> tuple[ReportItem, ...]:
+    """Return what is wrong with a text that cannot be used as it stands: what it says as far as it was read, too.
+
+    So a person corrects all of it in one round.
+    """
+    judged = verify(made.configuration, members=context.cib.members, agents=context.agents, places=made.places)
+    old = verify(context.cib.configuration, members=context.cib.members, agents=context.agents)
+    known = {(each.code, tuple(sorted(each.parameters.items()))) for each in old}
+    known |= {(each.code, tuple(sorted(each.parameters.items()))) for each in made.reports}
+    brought_in = (
+        each for each in founded(judged, made.unread)
+        if each.severity is Severity.ERROR and (each.code, tuple(sorted(each.parameters.items()))) not in known
+    )  # fmt: skip
+    return in_reading_order((*made.reports, *brought_in))
 
 
 def edit(context: Context, made: Reading, words: Sequence[str], place: Place | None = None) -> Reading:
@@ -105,7 +147,7 @@ def edit(context: Context, made: Reading, words: Sequence[str], place: Place | N
             ids = rest or [""]
             configuration, reports = delete(here, ids, cascade="--cascade" in words, is_forced=is_forced)
     placed = tuple(replace(each, place=place) for each in reports)
-    return Reading(configuration, (*made.reports, *placed), made.places)
+    return Reading(configuration, (*made.reports, *placed), made.places, made.unread)
 
 
 def _over(cib: Cib, configuration: Configuration) -> Cib:

@@ -241,7 +241,6 @@ def merge_block(sets: tuple[AttributeSet, ...], block: AttributeSet, *, has_scor
 
 
 def _add_levels(draft: _Draft, statement: DefineLevels, members: Iterable[NodeName]) -> None:
-    draft.places.update(statement.places)
     added = statement.levels
     if statement.is_for_all_nodes:
         names = sorted({*draft.nodes, *members})
@@ -253,6 +252,9 @@ def _add_levels(draft: _Draft, statement: DefineLevels, members: Iterable[NodeNa
     wanted: list[tuple[str | None, str]] = [(level.id, "") for level in kept]
     wanted += [(level.id or None, LEVEL_ID) for level in added]
     ids = allocate(wanted)[len(kept) :]
+    for number in range(len(added)):
+        place = statement.places.get(("fencing_level", str(number % len(statement.levels))), statement.place)
+        draft.places["fencing_level", str(len(kept) + number)] = place
     draft.fencing_levels = kept + tuple(replace(level, id=id_) for level, id_ in zip(added, ids, strict=True))
 
 

@@ -35,8 +35,9 @@ class FailCounts:
                 return False
             (kind, resource), operation, interval = older.groups(), ALL_OPERATIONS, "0"
         known = self.counts.setdefault(ResourceId(resource), {})
-        key = operation_key(operation, int(interval))
-        before = known.get(key, FailCount(operation, int(interval), 0, WallTime(0)))
+        interval_ms = int(interval[:15])
+        key = operation_key(operation, interval_ms)
+        before = known.get(key, FailCount(operation, interval_ms, 0, WallTime(0)))
         if kind == "fail-count":
             known[key] = replace(before, count=_score(value))
         elif value.isdecimal():

@@ -33,7 +33,8 @@ class Notes:
         """Report what the model cannot hold; without effect on any plan it is only a warning."""
         severity = Severity.ERROR if has_effect else Severity.WARNING
         self.reports.append(
-            report(Code.NOT_YET, place=self.place(element), severity=severity, construct=construct, remedy="")
+            report(Code.NOT_YET, place=self.place(element), severity=severity, construct=construct,
+                   remedy=None if has_effect else "")
         )
 
     def expect_only(self, element: Element, attributes: Collection[str], children: Collection[str] = ()) -> None:

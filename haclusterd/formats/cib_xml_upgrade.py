@@ -51,7 +51,7 @@ def schema_of(root: Element, notes: Notes) -> Schema:
     if text is None:
         return OLDEST
     found = _SCHEMA.match(text)
-    schema = (int(found[1]), int(found[2])) if found else _WITHOUT_NUMBER.get(text, OLDEST)
+    schema = (int(found[1][:9]), int(found[2][:9])) if found else _WITHOUT_NUMBER.get(text, OLDEST)
     if schema > NEWEST:
         problem = f"{text} is not known; it is read as {NEWEST_NAME}"
         notes.bad_value(root, "validate-with", problem, severity=Severity.WARNING)

@@ -54,6 +54,9 @@ def parse_words(
 def _read(lines: Sequence[Line], reports: Sequence[ReportItem], known_agents: Collection[AgentReference]) -> Script:
     statements: list[Statement] = []
     found = list(reports)
+    unread = set[str]()
+    # Of a statement that has no end nobody knows what it would have defined.
+    is_known = not reports
     for line in lines:
         if len(found) > FAULTS_MAX:
             break
@@ -61,4 +64,8 @@ def _read(lines: Sequence[Line], reports: Sequence[ReportItem], known_agents: Co
         found += objections
         if not has_errors(objections):
             statements += made
-    return Script(tuple(statements), in_reading_order(found))
+        else:
+            unread.update(token.text.partition(":")[0] for token in line.tokens[1:2])
+            is_known = is_known and line.tokens[0].text != "xml"
+    is_known = is_known and len(found) <= FAULTS_MAX
+    return Script(tuple(statements), in_reading_order(found), frozenset(unread) if is_known else None)

@@ -90,3 +90,5 @@ class Script:
 
     statements: tuple[Statement, ...]
     reports: tuple[ReportItem, ...]
+    unread: frozenset[str] | None = None
+    """The ids that statements would define which could not be read; None: not known."""

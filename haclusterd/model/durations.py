@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-_PLAIN = re.compile(r"\s*(\d+)\s*([a-zA-Z]*)\s*\Z")
+_PLAIN = re.compile(r"\s*([0-9]+)\s*([a-zA-Z]*)\s*\Z")
 _UNITS_MS = {
     "": 1000, "s": 1000, "sec": 1000, "second": 1000, "seconds": 1000, "ms": 1, "msec": 1,
     "m": 60_000, "min": 60_000, "minute": 60_000, "minutes": 60_000,
@@ -14,6 +14,7 @@ _ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)|(?=\d+[HS])|\Z)(?:(\d+)H)?
 _ISO_MS = (604_800_000, 86_400_000, 3_600_000, 60_000, 1000)
 
 
+_LONGEST_TEXT = 200
 LONGEST_MS = 10**14
 """About 3,000 years: what is longer is a mistake, and would not fit where a time less it is kept."""
 
@@ -28,6 +29,8 @@ def parse(text: str) -> int:
 
 
 def _parse(text: str) -> int:
+    if len(text) > _LONGEST_TEXT:
+        raise ValueError(f"not a duration: {text[:40]!r}... (write it like 30s, 500ms, 2min)")
     plain = _PLAIN.match(text)
     if plain:
         unit = plain.group(2).lower()

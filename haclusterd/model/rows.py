@@ -1,10 +1,12 @@
 """Rows of the tables of settings: what a setting is called, what its values look like, what it means."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from haclusterd.model import durations, scores
 
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _TRUE = frozenset({"true", "on", "yes", "y", "1"})
 _FALSE = frozenset({"false", "off", "no", "n", "0"})
 
@@ -45,6 +47,13 @@ def read_boolean(text: str) -> bool:
     if word in _FALSE:
         return False
     raise ValueError(f"not a boolean: {text!r} (write true or false)")
+
+
+def read_integer(text: str) -> int:
+    """Read a whole number of at most 18 digits; raise ValueError otherwise."""
+    if not _WHOLE.fullmatch(text.strip()):
+        raise ValueError(f"not a whole number: {text[:40]!r}")
+    return int(text)
 
 
 def objection(row: Row, text: str) -> str | None:
@@ -88,7 +97,7 @@ def _read_number(row: Row, text: str) -> int | None:
     elif row.type is ValueType.SCORE:
         return scores.parse(text)
     elif row.type is ValueType.INTEGER:
-        return int(text)
+        return read_integer(text)
     return None
 
 

@@ -4,7 +4,8 @@ import re
 
 INFINITY = 1_000_000
 
-_NUMBER = re.compile(r"[+-]?\d+\Z")
+_NUMBER = re.compile(r"[+-]?[0-9]+\Z")
+_DIGITS_MAX = 18
 _WORDS = {"infinity": INFINITY, "inf": INFINITY, "mandatory": INFINITY, "advisory": 0}
 
 
@@ -21,7 +22,9 @@ def parse(text: str) -> int:
     """Read a score as users write it (`100`, `-inf`, `INFINITY`, `mandatory`); raise ValueError otherwise."""
     word = text.strip()
     if _NUMBER.match(word):
-        return max(-INFINITY, min(INFINITY, int(word)))
+        is_huge = len(word.lstrip("+-0")) > _DIGITS_MAX
+        number = INFINITY if is_huge else abs(int(word))
+        return min(INFINITY, number) * (-1 if word.startswith("-") else 1)
     sign = -1 if word.startswith("-") else 1
     value = _WORDS.get(word.lstrip("+-").lower())
     if value is None or len(word) - len(word.lstrip("+-")) > 1:

@@ -173,9 +173,13 @@ _CONFIGURATION = ExitStatus.CONFIGURATION
 _WARNING = Severity.WARNING
 
 CODES: dict[Code, CodeRow] = {
-    Code.SYNTAX: CodeRow("{problem}", _DATA),
-    Code.EXPECTED: CodeRow("{construct}: expected {expected}, near <{found}>", _DATA),
-    Code.UNEXPECTED: CodeRow("{construct}: unexpected <{found}>", _DATA),
+    Code.SYNTAX: CodeRow("{problem}", _DATA, "correct the text there"),
+    Code.EXPECTED: CodeRow(
+        "{construct}: expected {expected}, near <{found}>", _DATA, "write it there; see: crm help configure"
+    ),
+    Code.UNEXPECTED: CodeRow(
+        "{construct}: unexpected <{found}>", _DATA, "correct or remove it; see: crm help configure"
+    ),
     Code.UNCLOSED_QUOTE: CodeRow("a quote is opened with {quote} and never closed", _DATA, "close it with {quote}"),
     Code.UNKNOWN_KEYWORD: CodeRow("unknown keyword {word}", _DATA),
     Code.NOT_YET: CodeRow("{construct} is not supported yet", _DATA, "remove it; nothing of this text was used"),
@@ -192,12 +196,12 @@ CODES: dict[Code, CodeRow] = {
     Code.BAD_ID: CodeRow(
         "{id!r} cannot be an id", _DATA, "begin with a letter or _, go on with letters, digits, '.', '-' and '_'"
     ),
-    Code.BAD_VALUE: CodeRow("{name}: {problem}", ExitStatus.BAD_VALUE),
+    Code.BAD_VALUE: CodeRow("{name}: {problem}", ExitStatus.BAD_VALUE, "correct the value"),
     Code.BAD_CHARACTER: CodeRow("{name} contains the character {character}", _DATA, "remove it"),
     Code.DUPLICATE_NAME: CodeRow("{name} is given twice", _DATA, "remove one of the two"),
     Code.UNKNOWN_KEY: CodeRow("{where}: unknown key {key}", _DATA),
     Code.MISSING_KEY: CodeRow("{where}: {key} is missing", _DATA, "add {key}: ..."),
-    Code.WRONG_TYPE: CodeRow("{name} must be {expected}, not {found}", _DATA),
+    Code.WRONG_TYPE: CodeRow("{name} must be {expected}, not {found}", _DATA, "write {expected} there"),
     Code.UNDEFINED_VARIABLE: CodeRow(
         "variable {name} is not defined", _DATA, "define {name}, or write $${{ for a literal ${{"
     ),
@@ -218,7 +222,9 @@ CODES: dict[Code, CodeRow] = {
         "node {node} is configured, but no member of the cluster", _CONFIGURATION, "let it join the cluster",
         severity=_WARNING,
     ),
-    Code.UNKNOWN_OBJECT: CodeRow("there is no object {id}", ExitStatus.NO_SUCH_OBJECT),
+    Code.UNKNOWN_OBJECT: CodeRow(
+        "there is no object {id}", ExitStatus.NO_SUCH_OBJECT, "see: crm configure show"
+    ),
     Code.UNKNOWN_PROPERTY: CodeRow("unknown cluster property {name}", _CONFIGURATION),
     Code.UNKNOWN_META: CodeRow("{where}: unknown meta-attribute {name}", _CONFIGURATION),
     Code.UNKNOWN_OPERATION_ATTRIBUTE: CodeRow("{where}: unknown operation attribute {name}", _CONFIGURATION),

@@ -7,7 +7,7 @@ command line and the API turn it into text. Tests look at codes and parameters, 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from haclusterd.reports.codes import CODES, Code, Severity
+from haclusterd.reports.codes import CODES, Code, CodeRow, Severity
 from haclusterd.reports.exit_codes import ExitStatus
 
 
@@ -69,15 +69,29 @@ def report_with(
 ) -> ReportItem:
     """Do the same with the parameters in a mapping."""
     row = CODES[code]
-    texts = {name: str(value) for name, value in parameters.items()}
+    texts = {name: _shortened(str(value)) for name, value in parameters.items()}
     assert set(texts) == row.names, f"{code}: {sorted(texts)} given, {sorted(row.names)} wanted"
     return ReportItem(
         code=code,
         severity=row.severity if severity is None else severity,
         parameters=texts,
         place=place,
-        remedy=row.remedy.format_map(texts) if remedy is None else remedy,
+        remedy=_usual(row, texts) if remedy is None else _shortened(remedy),
     )
+
+
+LONGEST_TEXT = 1000
+"""Characters of one parameter: it may quote what somebody wrote."""
+
+
+def _usual(row: CodeRow, texts: Mapping[str, str]) -> str:
+    """Return the code's remedy; nothing when the problem says itself what to write, as in `(write it like 30s)`."""
+    says_it = texts.get("problem", "").endswith(")") and "(write " in texts["problem"]
+    return "" if says_it else row.remedy.format_map(texts)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
 
 
 def has_errors(items: Iterable[ReportItem]) -> bool:

@@ -9,10 +9,10 @@ def render(item: ReportItem) -> str:
     """Write one report on one line: level, place, message, remedy."""
     place = f"{item.place}: " if item.place else ""
     remedy = f" ({item.remedy})" if item.remedy else ""
-    return _printable(f"{item.severity.upper()}: {place}{item.message}{remedy}")
+    return printable(f"{item.severity.upper()}: {place}{item.message}{remedy}")
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Escape what could steer a terminal or break the line: parameters are the user's own words."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 

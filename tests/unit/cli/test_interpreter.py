@@ -76,7 +76,7 @@ def test_what_a_later_line_may_mend_is_kept() -> None:
 
 def test_a_deletion_that_is_refused_does_not_wait() -> None:
     terminal = Terminal(running())
-    assert terminal.type("configure", "location l later 5: n1", "delete nope", "delete site") == [0, 0, 105, 107]
+    assert terminal.type("configure", "location l later 5: n1", "delete nope", "delete site") == [0, 0, 78, 78]
     assert [statement for _, statement in terminal.session.pending] == ["location l later 5: n1"]
     assert "remove it" not in terminal.err.getvalue()
 

@@ -106,8 +106,8 @@ def test_dot(loss: str) -> None:
 @pytest.mark.parametrize(
     ("stdin", "message"),
     [
-        ("<cib>", "ERROR: standard input:1:6: this is no well-formed XML: no element found"),
-        ("", "ERROR: standard input:1:2: this is no well-formed XML: no element found"),
+        ("<cib>", "ERROR: standard input:1:6: this is no well-formed XML: no element found (correct the text there)"),
+        ("", "ERROR: standard input:1:2: this is no well-formed XML: no element found (correct the text there)"),
     ],
 )
 def test_what_is_no_cib(stdin: str, message: str) -> None:

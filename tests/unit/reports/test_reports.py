@@ -52,7 +52,7 @@ def test_rendering() -> None:
 
 def test_rendering_cannot_steer_a_terminal() -> None:
     item = report(Code.SYNTAX, place=Place("a\nb", 1), problem="\x1b[31mï\u2028{problem}\ud800")
-    assert render(item) == r"ERROR: a\nb:1: \x1b[31mï\u2028{problem}\ud800"
+    assert render(item) == r"ERROR: a\nb:1: \x1b[31mï\u2028{problem}\ud800 (correct the text there)"
 
 
 ERROR = report(Code.DUPLICATE_ID, id="a")
