@@ -1,4 +1,4 @@
-"""Three hundred damaged CIBs, crm texts and policies: each is answered with a place and a remedy, soon and in bounds."""
+"""Three hundred damaged CIBs, crm texts and policies: each answered with a place and a remedy, soon and in bounds."""
 
 from pathlib import Path
 
