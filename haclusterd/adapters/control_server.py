@@ -206,10 +206,14 @@ class _Conversation:
             return False
         for frame in frames:
             message = decode(frame)
-            if not isinstance(message, Request):
+            if isinstance(message, Malformed) and message.request is not None:
+                item = report(Code.BAD_ARGUMENT, name="request", problem=message.problem)
+                self._answer(Response(message.request, int(item.exit_status), (told(item),)))
+            elif isinstance(message, Request):
+                self._carry_out(message, handle)
+            else:
                 refuse("not a request", message.problem if isinstance(message, Malformed) else type(message).__name__)
                 return False
-            self._carry_out(message, handle)
             # A client may send hundreds of requests in one piece; everything else on this loop gets its turn between.
             await asyncio.sleep(0)
         return True

@@ -23,13 +23,18 @@ MAX_FRAME_BYTES = 8 * 1024 * 1024
 HEADER_BYTES = 4
 MAX_DEPTH = 32
 """Of nested JSON values in a request."""
+MAX_ID_CHARACTERS = 200
+"""Of a request that is answered although it is not as it should be."""
+MAX_PLACE_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """Bytes that are not what they should be, with why; the connection is not used any more."""
+    """Bytes that are not what they should be, with why."""
 
     problem: str
+    request: str | None = None
+    """The id of the request, which can be answered then; None: the connection is not used any more."""
 
 
 Message = Request | Progress | Response
@@ -132,18 +137,51 @@ class _BadFieldError(Exception):
 
 def decode(payload: bytes) -> Message | Malformed:
     """Read one frame's payload."""
+    fractions: list[_Fraction] = []
+
+    def take_fraction(text: str) -> _Fraction:
+        fractions.append(_Fraction(text[:20]))
+        return fractions[-1]
+
     try:
-        document = json.loads(payload.decode("utf-8"), parse_float=_refuse_number, parse_constant=_refuse_number)
+        document = json.loads(payload.decode("utf-8"), parse_float=take_fraction, parse_constant=take_fraction)
     except (ValueError, RecursionError) as error:
         return Malformed(f"not JSON: {str(error)[:200]}")
     try:
+        if fractions:
+            _refuse_fractions(document)
         return _message(document)
     except _BadFieldError as error:
-        return Malformed(str(error))
+        return Malformed(str(error), _request_id(document))
 
 
-def _refuse_number(text: str) -> int:
-    raise ValueError(f"{text[:20]} is not a whole number")
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fraction:
+    """Stands in a document where a number is not whole, or is none."""
+
+    text: str
+
+
+def _refuse_fractions(document: object) -> None:
+    pending = [("", document)]
+    while pending:
+        place, value = pending.pop()
+        if isinstance(value, _Fraction):
+            where = place[:MAX_PLACE_CHARACTERS].removeprefix(".").encode(errors="replace").decode() or "message"
+            raise _BadFieldError(f"{where}: {value.text} is not a whole number")
+        if isinstance(value, dict):
+            pending += [(f"{place[:MAX_PLACE_CHARACTERS]}.{name}", part) for name, part in value.items()]
+        elif isinstance(value, list):
+            pending += [(f"{place[:MAX_PLACE_CHARACTERS]}[{at}]", part) for at, part in enumerate(value)]
+
+
+def _request_id(document: object) -> str | None:
+    """Return the id by which a client knows the answer to a request that is refused."""
+    if not isinstance(document, dict) or document.get("kind") != "request":
+        return None
+    found = document.get("id")
+    is_usable = isinstance(found, str) and len(found) <= MAX_ID_CHARACTERS and _is_unicode(found)
+    return found if is_usable else None
 
 
 def _message(document: Json) -> Message:

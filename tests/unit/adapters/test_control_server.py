@@ -99,6 +99,32 @@ async def test_the_own_user_is_answered_by_name(server: Path) -> None:
     assert answer.data["author"].endswith(f"@{socket.gethostname()}")
 
 
+def frame_of(payload: bytes) -> bytes:
+    return len(payload).to_bytes(HEADER_BYTES, "big") + payload
+
+
+async def test_a_request_with_a_fraction_is_answered_with_its_place_and_the_next_one_too(server: Path) -> None:
+    with_a_fraction = b'{"v":1,"kind":"request","id":"7","verb":"status","arguments":{"scores":[1,0.5]}}'
+    reader, writer = await asyncio.open_unix_connection(str(server))
+    writer.write(frame_of(with_a_fraction) + encode(Request("8", "status")))
+    answers = []
+    for _ in range(2):
+        size = int.from_bytes(await reader.readexactly(HEADER_BYTES), "big")
+        answers.append(decode(await reader.readexactly(size)))
+    writer.close()
+    refused, answered = answers
+    assert isinstance(refused, Response)
+    assert refused.id == "7"
+    assert refused.exit == ExitStatus.BAD_VALUE
+    assert refused.reports[0].message == "request: arguments.scores[1]: 0.5 is not a whole number"
+    assert isinstance(answered, Response)
+    assert (answered.id, answered.exit) == ("8", 0)
+
+
+async def test_what_is_no_request_ends_its_connection(server: Path) -> None:
+    assert await asked(server, frame_of(b'{"kind":"request"')) == b""
+
+
 async def test_the_socket_is_closed_to_all_but_its_group(server: Path) -> None:
     assert stat.S_IMODE(os.stat(server).st_mode) == 0o660
 

@@ -84,8 +84,11 @@ def nested(depth: int) -> object:
     [
         (b"\xff", "not JSON"),
         (b"[" * 100_000, "not JSON"),
-        (b'{"v":1.5}', "not JSON"),
-        (b'{"v":NaN}', "not JSON"),
+        (b'{"v":1.5}', "v: 1.5 is not a whole number"),
+        (b'{"v":NaN}', "v: NaN is not a whole number"),
+        (b"0.1", "message: 0.1 is not a whole number"),
+        (request(arguments={"limits": [1, {"a score": 1e3}]}), "arguments.limits[1].a score: 1000.0 is not"),
+        (request(options={"wait_ms": 1.5}), "options.wait_ms: 1.5 is not a whole number"),
         (b"[]", "message must be an object"),
         (request(v=2), "speaks version 1"),
         (request(v=True), "speaks version 1"),
@@ -105,6 +108,25 @@ def test_what_is_refused(payload: bytes, problem: str) -> None:
     answer = decode(payload)
     assert isinstance(answer, Malformed)
     assert problem in answer.problem
+
+
+@pytest.mark.parametrize(
+    ("payload", "identity"),
+    [
+        (request(id="7", arguments={"score": 0.5}), "7"),
+        (request(id="7", options={"sudo": True}), "7"),
+        (request(id=7, options={"sudo": True}), None),
+        (request(id="\ud800", options={"sudo": True}), None),
+        (request(id="x" * 5_000, options={"sudo": True}), None),
+        (request(kind="response", id="7"), None),
+        (b"[]", None),
+        (b"{", None),
+    ],
+)
+def test_whose_answer_a_refusal_is(payload: bytes, identity: str | None) -> None:
+    answer = decode(payload)
+    assert isinstance(answer, Malformed)
+    assert answer.request == identity
 
 
 def test_a_frame_that_is_too_large_is_refused_before_it_is_collected() -> None:
