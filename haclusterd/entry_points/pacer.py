@@ -43,6 +43,7 @@ from haclusterd.machines.watchdog_feeding import FeedWatchdog, OpenWatchdog, Pan
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import NO_LEASE, Heartbeat, HeldLease, Link, PacerReport, PacerSettings, PeerAddress
+from haclusterd.ports.event_log import Priority
 from haclusterd.protocol import heartbeat as heartbeat_protocol
 from haclusterd.protocol import pacer_socket
 
@@ -67,12 +68,16 @@ def boottime() -> Instant:
     return Instant(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000)
 
 
-def say(line: str) -> None:
-    """Write a line to standard error, unless its reader is behind or gone: a log must not hold a heartbeat back."""
+def say(line: str, priority: Priority = Priority.INFO) -> None:
+    """Write a line to standard error, unless its reader is behind or gone: a log must not hold a heartbeat back.
+
+    The journal reads the priority (sd-daemon(3)).
+    """
+    mark = f"<{priority}>" if "JOURNAL_STREAM" in os.environ else ""
     try:
         _, writable, _ = select.select([], [STANDARD_ERROR], [], 0)
         if writable:
-            os.write(STANDARD_ERROR, f"haclusterd-pacer: {line}"[:LONGEST_LINE].encode() + b"\n")
+            os.write(STANDARD_ERROR, f"{mark}haclusterd-pacer: {line}"[:LONGEST_LINE].encode() + b"\n")
     except OSError:
         return
 
@@ -173,7 +178,7 @@ class PacerProcess:
             pid = os.posix_spawn(command[0], command, os.environ)
             ended = os.pidfd_open(pid)
         except OSError as error:
-            say(f"reload refused, the running program goes on: {command[0]}: {error}")
+            say(f"reload refused, the running program goes on: {command[0]}: {error}", Priority.ERROR)
             return
         self._checked = pid
         self._selector.register(ended, selectors.EVENT_READ, lambda: self._take_answer(ended))
@@ -185,7 +190,8 @@ class PacerProcess:
         self._checked = 0
         if status:
             code = os.waitstatus_to_exitcode(status)
-            say(f"reload refused, the running program goes on: the one that is installed now ends with {code}")
+            problem = f"the one that is installed now ends with {code}"
+            say(f"reload refused, the running program goes on: {problem}", Priority.ERROR)
             return
         self._exit_code = 0
         self._is_to_renew = True
@@ -199,7 +205,7 @@ class PacerProcess:
         try:
             os.execve(command[0], command, environment)
         except OSError as error:
-            say(f"cannot execute {command[0]}: {error}; ending")
+            say(f"cannot execute {command[0]}: {error}; ending", Priority.CRITICAL)
 
     def _let_go(self) -> None:
         """End the device's count when nothing runs here, and nothing can be started any more.
@@ -217,12 +223,13 @@ class PacerProcess:
             if self._page.read(()).is_empty:
                 try:
                     device.disarm()
-                    say(f"{device.watchdog.device} let go of: nothing runs here")
+                    say(f"{device.watchdog.device} let go of: nothing runs here", Priority.NOTICE)
                 except OSError as error:
-                    say(f"{device.watchdog.device}: {error}")
+                    say(f"{device.watchdog.device}: {error}", Priority.ERROR)
                 return
         watchdog = device.watchdog
-        say(f"{watchdog.device} goes on counting: without a pacer this node is reset in {watchdog.timeout_ms} ms")
+        consequence = f"without a pacer this node is reset in {watchdog.timeout_ms} ms"
+        say(f"{watchdog.device} goes on counting: {consequence}", Priority.WARNING)
 
     # The clock
 
@@ -239,7 +246,7 @@ class PacerProcess:
         has_lease = now < self._lease_until
         if has_lease != self._had_lease:
             self._had_lease = has_lease
-            say(f"lease {'held' if has_lease else 'ended'}")
+            say(f"lease {'held' if has_lease else 'ended'}", Priority.NOTICE)
 
     def _look_around(self, now: Instant) -> None:
         self._looked_at = now
@@ -251,13 +258,14 @@ class PacerProcess:
                 self._refuse(f"datagram from {source_of(link[1][0])}", FILTERED)
         if self._sockets.errors != self._errors:
             self._errors = self._sockets.errors
-            say(f"errors: {'; '.join(self._errors) or 'none any more'}")
+            priority = Priority.WARNING if self._errors else Priority.NOTICE
+            say(f"errors: {'; '.join(self._errors) or 'none any more'}", priority)
 
     def _has_page(self) -> bool:
         """Look whether the page still bears its name; end otherwise, since what a new brain withdraws is not in it."""
         if self._mapped.is_in_place():
             return True
-        say(f"{self._mapped.path} was removed or replaced; ending, so that a new one is made")
+        say(f"{self._mapped.path} was removed or replaced; ending, so that a new one is made", Priority.ERROR)
         self._exit_code = EXIT_UNUSABLE
         return False
 
@@ -291,13 +299,14 @@ class PacerProcess:
             problem = self._sockets.let_through(change.link, opening)
         if problem and problem != self._filter_problem:
             self._filter_problem = problem
-            say(f"a flood of datagrams cannot be filtered by the kernel, and is read instead: {problem}")
+            flood = "a flood of datagrams cannot be filtered by the kernel, and is read instead"
+            say(f"{flood}: {problem}", Priority.WARNING)
 
     def _refuse(self, what: str, reason: str) -> None:
         """Say that something was refused, the first time in a while."""
         line = self._refusals.line(what, reason, f"{what} refused: {reason}", boottime() / 1000)
         if line:
-            say(line)
+            say(line, Priority.WARNING)
 
     # The brain
 
@@ -336,7 +345,7 @@ class PacerProcess:
         if client is self._brain:
             self._brain = None
             self._machine.brain_gone(boottime())
-            say("brain gone; heartbeats go on")
+            say("brain gone; heartbeats go on", Priority.NOTICE)
 
     # Effects
 
@@ -355,8 +364,8 @@ class PacerProcess:
                 case FeedWatchdog(until):
                     self._feed(until)
                 case Panic(action):
-                    say(f"ending this machine ({action})")
-                    say(panic(action))
+                    say(f"ending this machine ({action})", Priority.CRITICAL)
+                    say(panic(action), Priority.CRITICAL)
 
     def _open_watchdog(self, effect: OpenWatchdog) -> None:
         try:
@@ -366,7 +375,7 @@ class PacerProcess:
             return
         watchdog = self._device.watchdog
         weakness = f"; weak: {watchdog.weakness}" if watchdog.weakness else ""
-        say(f"{watchdog.device} ({watchdog.identity}) counts {watchdog.timeout_ms} ms{weakness}")
+        say(f"{watchdog.device} ({watchdog.identity}) counts {watchdog.timeout_ms} ms{weakness}", Priority.NOTICE)
         self._perform(self._machine.watchdog_opened(watchdog, boottime()))
 
     def _feed(self, until: Instant) -> None:
@@ -384,7 +393,7 @@ class PacerProcess:
 
     def _watchdog_failed(self, problem: str) -> None:
         if problem != self._watchdog_problem:
-            say(problem)
+            say(problem, Priority.ERROR)
         self._watchdog_problem = problem
         self._perform(self._machine.watchdog_failed(problem, boottime()))
 
@@ -397,7 +406,8 @@ class PacerProcess:
     def _report(self, report: PacerReport) -> None:
         if report.stalled_at != self._stalled_at:
             self._stalled_at = report.stalled_at
-            say("this process was stopped for more than a quarter of node-timeout; silence is counted anew")
+            stall = "this process was stopped for more than a quarter of node-timeout"
+            say(f"{stall}; silence is counted from now", Priority.WARNING)
         if self._brain is not None:
             errors = self._sockets.errors
             self._brain.send(pacer_socket.encode(replace(report, errors=errors) if errors else report))
@@ -423,7 +433,7 @@ def inherited_settings(environment: MutableMapping[str, str]) -> PacerSettings |
             memory.seek(0)
             frames = list(pacer_socket.FrameBuffer().feed(memory.read()))
     except (OSError, pacer_socket.FrameTooLongError) as error:
-        say(f"the settings of the program before cannot be read: {error}")
+        say(f"the settings of the program before cannot be read: {error}", Priority.WARNING)
         return None
     message = pacer_socket.decode(frames[0]) if frames else None
     return message if isinstance(message, PacerSettings) else None
@@ -462,7 +472,7 @@ def stay_on_time() -> None:
     failures = (("memory is not locked", lock_memory()), ("no real-time priority", run_first(PACER_PRIORITY)))
     for what, failure in failures:
         if failure is not None:
-            say(f"{what}: {failure}")
+            say(f"{what}: {failure}", Priority.WARNING)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -491,14 +501,14 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         lock = take_lock(directory)
         if lock is None:
-            say(f"another haclusterd-pacer serves {directory}; nothing was changed")
+            say(f"another haclusterd-pacer serves {directory}; nothing was changed", Priority.CRITICAL)
             return EXIT_TAKEN
         process = PacerProcess(directory, is_first=lock.is_first, device=inherited_device(os.environ),
                                settings=inherited_settings(os.environ))  # fmt: skip
         stay_on_time()
         return process.run()
     except OSError as error:
-        say(f"cannot use {directory}: {error}")
+        say(f"cannot use {directory}: {error}", Priority.CRITICAL)
         return EXIT_UNUSABLE
 
 

@@ -517,6 +517,36 @@ async def test_a_log_that_nobody_reads_holds_nothing_back(tmp_path: Path, is_gon
                 os.close(reader)
 
 
+@pytest.mark.parametrize("is_journal", [True, False], ids=["the journal", "a terminal"])
+async def test_lines_have_their_priority_where_the_journal_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_journal: bool
+) -> None:
+    monkeypatch.delenv("JOURNAL_STREAM", raising=False)
+    if is_journal:
+        monkeypatch.setenv("JOURNAL_STREAM", "8:12345")
+    async with cluster(tmp_path, only=()) as nodes:
+        node = nodes[N1]
+        try:
+            with (tmp_path / "log").open("wb") as log:
+                node.start_pacer(stderr=log.fileno())
+                node.start_brain()
+                await until(lambda: node.reports)
+                second = await asyncio.create_subprocess_exec(
+                    sys.executable, "-m", "haclusterd.entry_points.pacer", "--runtime-directory", str(node.directory),
+                    stderr=log.fileno(),
+                )  # fmt: skip
+                await second.wait()
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as noise:
+                noise.sendto(b"noise", node.settings.listen[0])
+            await until(lambda: "refused" in (tmp_path / "log").read_text())
+        finally:
+            node.end()
+        lines = (tmp_path / "log").read_text().splitlines()
+        for word, priority in (("another", 2), ("refused", 4), ("serving", 6)):
+            (line,) = (line for line in lines if word in line)
+            assert line.startswith(f"<{priority}>haclusterd-pacer: " if is_journal else "haclusterd-pacer: "), line
+
+
 async def test_it_tells_the_service_manager_when_it_is_ready(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as manager:
         manager.bind(str(tmp_path / "notify"))
