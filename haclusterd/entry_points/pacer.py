@@ -23,6 +23,7 @@ import selectors
 import signal
 import socket
 import sys
+import syslog
 import time
 from collections import deque
 from collections.abc import MutableMapping
@@ -43,7 +44,6 @@ from haclusterd.machines.watchdog_feeding import FeedWatchdog, OpenWatchdog, Pan
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import NO_LEASE, Heartbeat, HeldLease, Link, PacerReport, PacerSettings, PeerAddress
-from haclusterd.ports.event_log import Priority
 from haclusterd.protocol import heartbeat as heartbeat_protocol
 from haclusterd.protocol import pacer_socket
 
@@ -68,10 +68,10 @@ def boottime() -> Instant:
     return Instant(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000)
 
 
-def say(line: str, priority: Priority = Priority.INFO) -> None:
+def say(line: str, priority: int = syslog.LOG_INFO) -> None:
     """Write a line to standard error, unless its reader is behind or gone: a log must not hold a heartbeat back.
 
-    The journal reads the priority (sd-daemon(3)).
+    `priority` is one of syslog(3); the journal reads it (sd-daemon(3)).
     """
     mark = f"<{priority}>" if "JOURNAL_STREAM" in os.environ else ""
     try:
@@ -178,7 +178,7 @@ class PacerProcess:
             pid = os.posix_spawn(command[0], command, os.environ)
             ended = os.pidfd_open(pid)
         except OSError as error:
-            say(f"reload refused, the running program goes on: {command[0]}: {error}", Priority.ERROR)
+            say(f"reload refused, the running program goes on: {command[0]}: {error}", syslog.LOG_ERR)
             return
         self._checked = pid
         self._selector.register(ended, selectors.EVENT_READ, lambda: self._take_answer(ended))
@@ -191,7 +191,7 @@ class PacerProcess:
         if status:
             code = os.waitstatus_to_exitcode(status)
             problem = f"the one that is installed now ends with {code}"
-            say(f"reload refused, the running program goes on: {problem}", Priority.ERROR)
+            say(f"reload refused, the running program goes on: {problem}", syslog.LOG_ERR)
             return
         self._exit_code = 0
         self._is_to_renew = True
@@ -205,7 +205,7 @@ class PacerProcess:
         try:
             os.execve(command[0], command, environment)
         except OSError as error:
-            say(f"cannot execute {command[0]}: {error}; ending", Priority.CRITICAL)
+            say(f"cannot execute {command[0]}: {error}; ending", syslog.LOG_CRIT)
 
     def _let_go(self) -> None:
         """End the device's count when nothing runs here, and nothing can be started any more.
@@ -223,13 +223,13 @@ class PacerProcess:
             if self._page.read(()).is_empty:
                 try:
                     device.disarm()
-                    say(f"{device.watchdog.device} let go of: nothing runs here", Priority.NOTICE)
+                    say(f"{device.watchdog.device} let go of: nothing runs here", syslog.LOG_NOTICE)
                 except OSError as error:
-                    say(f"{device.watchdog.device}: {error}", Priority.ERROR)
+                    say(f"{device.watchdog.device}: {error}", syslog.LOG_ERR)
                 return
         watchdog = device.watchdog
         consequence = f"without a pacer this node is reset in {watchdog.timeout_ms} ms"
-        say(f"{watchdog.device} goes on counting: {consequence}", Priority.WARNING)
+        say(f"{watchdog.device} goes on counting: {consequence}", syslog.LOG_WARNING)
 
     # The clock
 
@@ -246,7 +246,7 @@ class PacerProcess:
         has_lease = now < self._lease_until
         if has_lease != self._had_lease:
             self._had_lease = has_lease
-            say(f"lease {'held' if has_lease else 'ended'}", Priority.NOTICE)
+            say(f"lease {'held' if has_lease else 'ended'}", syslog.LOG_NOTICE)
 
     def _look_around(self, now: Instant) -> None:
         self._looked_at = now
@@ -258,14 +258,14 @@ class PacerProcess:
                 self._refuse(f"datagram from {source_of(link[1][0])}", FILTERED)
         if self._sockets.errors != self._errors:
             self._errors = self._sockets.errors
-            priority = Priority.WARNING if self._errors else Priority.NOTICE
+            priority = syslog.LOG_WARNING if self._errors else syslog.LOG_NOTICE
             say(f"errors: {'; '.join(self._errors) or 'none any more'}", priority)
 
     def _has_page(self) -> bool:
         """Look whether the page still bears its name; end otherwise, since what a new brain withdraws is not in it."""
         if self._mapped.is_in_place():
             return True
-        say(f"{self._mapped.path} was removed or replaced; ending, so that a new one is made", Priority.ERROR)
+        say(f"{self._mapped.path} was removed or replaced; ending, so that a new one is made", syslog.LOG_ERR)
         self._exit_code = EXIT_UNUSABLE
         return False
 
@@ -300,13 +300,13 @@ class PacerProcess:
         if problem and problem != self._filter_problem:
             self._filter_problem = problem
             flood = "a flood of datagrams cannot be filtered by the kernel, and is read instead"
-            say(f"{flood}: {problem}", Priority.WARNING)
+            say(f"{flood}: {problem}", syslog.LOG_WARNING)
 
     def _refuse(self, what: str, reason: str) -> None:
         """Say that something was refused, the first time in a while."""
         line = self._refusals.line(what, reason, f"{what} refused: {reason}", boottime() / 1000)
         if line:
-            say(line, Priority.WARNING)
+            say(line, syslog.LOG_WARNING)
 
     # The brain
 
@@ -345,7 +345,7 @@ class PacerProcess:
         if client is self._brain:
             self._brain = None
             self._machine.brain_gone(boottime())
-            say("brain gone; heartbeats go on", Priority.NOTICE)
+            say("brain gone; heartbeats go on", syslog.LOG_NOTICE)
 
     # Effects
 
@@ -364,8 +364,8 @@ class PacerProcess:
                 case FeedWatchdog(until):
                     self._feed(until)
                 case Panic(action):
-                    say(f"ending this machine ({action})", Priority.CRITICAL)
-                    say(panic(action), Priority.CRITICAL)
+                    say(f"ending this machine ({action})", syslog.LOG_CRIT)
+                    say(panic(action), syslog.LOG_CRIT)
 
     def _open_watchdog(self, effect: OpenWatchdog) -> None:
         try:
@@ -375,7 +375,7 @@ class PacerProcess:
             return
         watchdog = self._device.watchdog
         weakness = f"; weak: {watchdog.weakness}" if watchdog.weakness else ""
-        say(f"{watchdog.device} ({watchdog.identity}) counts {watchdog.timeout_ms} ms{weakness}", Priority.NOTICE)
+        say(f"{watchdog.device} ({watchdog.identity}) counts {watchdog.timeout_ms} ms{weakness}", syslog.LOG_NOTICE)
         self._perform(self._machine.watchdog_opened(watchdog, boottime()))
 
     def _feed(self, until: Instant) -> None:
@@ -393,7 +393,7 @@ class PacerProcess:
 
     def _watchdog_failed(self, problem: str) -> None:
         if problem != self._watchdog_problem:
-            say(problem, Priority.ERROR)
+            say(problem, syslog.LOG_ERR)
         self._watchdog_problem = problem
         self._perform(self._machine.watchdog_failed(problem, boottime()))
 
@@ -407,7 +407,7 @@ class PacerProcess:
         if report.stalled_at != self._stalled_at:
             self._stalled_at = report.stalled_at
             stall = "this process was stopped for more than a quarter of node-timeout"
-            say(f"{stall}; silence is counted from now", Priority.WARNING)
+            say(f"{stall}; silence is counted from now", syslog.LOG_WARNING)
         if self._brain is not None:
             errors = self._sockets.errors
             self._brain.send(pacer_socket.encode(replace(report, errors=errors) if errors else report))
@@ -433,7 +433,7 @@ def inherited_settings(environment: MutableMapping[str, str]) -> PacerSettings |
             memory.seek(0)
             frames = list(pacer_socket.FrameBuffer().feed(memory.read()))
     except (OSError, pacer_socket.FrameTooLongError) as error:
-        say(f"the settings of the program before cannot be read: {error}", Priority.WARNING)
+        say(f"the settings of the program before cannot be read: {error}", syslog.LOG_WARNING)
         return None
     message = pacer_socket.decode(frames[0]) if frames else None
     return message if isinstance(message, PacerSettings) else None
@@ -472,7 +472,7 @@ def stay_on_time() -> None:
     failures = (("memory is not locked", lock_memory()), ("no real-time priority", run_first(PACER_PRIORITY)))
     for what, failure in failures:
         if failure is not None:
-            say(f"{what}: {failure}", Priority.WARNING)
+            say(f"{what}: {failure}", syslog.LOG_WARNING)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -501,14 +501,14 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         lock = take_lock(directory)
         if lock is None:
-            say(f"another haclusterd-pacer serves {directory}; nothing was changed", Priority.CRITICAL)
+            say(f"another haclusterd-pacer serves {directory}; nothing was changed", syslog.LOG_CRIT)
             return EXIT_TAKEN
         process = PacerProcess(directory, is_first=lock.is_first, device=inherited_device(os.environ),
                                settings=inherited_settings(os.environ))  # fmt: skip
         stay_on_time()
         return process.run()
     except OSError as error:
-        say(f"cannot use {directory}: {error}", Priority.CRITICAL)
+        say(f"cannot use {directory}: {error}", syslog.LOG_CRIT)
         return EXIT_UNUSABLE
 
 
