@@ -229,7 +229,8 @@ class BrainProcess:
         name = f"{host.name}/{host.boots}/{host.brain.starts}"
         loading_us = world.chance(f"loading/{name}").randint(*LOADING_US)
         pacer = SimulatedPacer(host, boot, self.main_life, loading_us)
-        replica = Replica(pacer, rules=around.rules, folding=around.folding)
+        self._pacer = pacer
+        self._replica = replica = Replica(pacer, rules=around.rules, folding=around.folding)
         self.raft = SimulatedRaft(
             host=host,
             boot=boot,
@@ -243,6 +244,7 @@ class BrainProcess:
             pacer=pacer,
             loading_us=loading_us,
             fail=self._fail,
+            greeting=self,
         )
         self.store = self.raft.main
         ports = NodePorts(
@@ -281,6 +283,22 @@ class BrainProcess:
         """See `Process.is_at_work`."""
         return self.main_life.is_running and self.raft_life.is_running
 
+    def objection(self, peer: NodeName, boot_id: str) -> str:
+        """See `Greeting.objection`; as in `entry_points.haclusterd`."""
+        runtime = self.runtime
+        return runtime.copied_nodes.objection(
+            peer,
+            boot_id,
+            joined=self._replica.incarnation_of(peer),
+            report=self._pacer.report(),
+            now=runtime.ports.clock.now(),
+            heartbeat_ms=runtime.timing.heartbeat_ms,
+        )
+
+    def kept_out(self, peer: NodeName, why: str) -> None:
+        """See `Greeting.kept_out`."""
+        self.runtime.copied_nodes.kept_out(peer, why, self.runtime.ports.clock.now())
+
     def _start(self) -> None:
         try:
             self.runtime.start()
@@ -300,22 +318,22 @@ class BrainProcess:
     def _settings(self, boot: Boot) -> NodeSettings:
         around, host = self._around, self._host
         return NodeSettings(
-            node=host.name,
+            node=host.node,
             cluster_uuid=around.cluster_uuid,
             cluster_name="simulated",
             members=around.members,
             boot_id=boot.boot_id,
             keys={
-                member.name: pair_key(host.name, member.name)
+                member.name: pair_key(host.node, member.name)
                 for member in around.members
-                if member.name != host.name
+                if member.name != host.node
             },
             timing=around.timing,
             watchdog=WatchdogSettings("/dev/watchdog", around.watchdog_ms) if around.watchdog_ms else None,
             actions_max=around.actions_max,
             rules=around.rules,
-            feature_level=around.feature_levels.get(host.name, FEATURE_LEVEL),
-            derive_key=lambda peer, _certificate: pair_key(host.name, peer),
+            feature_level=around.feature_levels.get(host.node, FEATURE_LEVEL),
+            derive_key=lambda peer, _certificate: pair_key(host.node, peer),
         )
 
     def _raft_settings(self) -> RaftSettings:
@@ -323,7 +341,7 @@ class BrainProcess:
         timers = RaftTimers.derive(self._around.timing.node_timeout_ms)
         return RaftSettings(
             self._around.cluster_uuid,
-            self._host.name,
+            self._host.node,
             voters,
             timers,
             learners=tuple(member.name for member in self._around.members if not member.is_voter),

@@ -112,6 +112,10 @@ class Disk:
 
         return put_back
 
+    def copy_to(self, other: "Disk") -> None:
+        """Let another disk hold what is on this medium."""
+        other._files = {name: CachedFile(bytearray(file.stable), file.stable) for name, file in self._files.items()}
+
     def damage(self, name: str, place: float) -> Callable[[], None]:
         """Flip one bit of what nobody can take for a torn write; return how to flip it back.
 

@@ -145,8 +145,7 @@ class Forgetting(Checker):
         cluster.world.record(f"a person replaces {node}")
         self.node = None
         cluster.hosts[node].disk.when_it_forgets = None
-        MemberChanges(cluster).drop(node)
-        MemberChanges(cluster).add()
+        MemberChanges(cluster).replace(node)
         cluster.coverage.count("forgetting", "replaced")
 
     def _excuse(self, why: str) -> None:

@@ -159,9 +159,14 @@ class Unit:
 class Host:
     """One machine."""
 
-    def __init__(self, world: World, truth: Truth, name: NodeName, *, drift_ppm: int = 0) -> None:
+    def __init__(
+        self, world: World, truth: Truth, name: NodeName, *, drift_ppm: int = 0, node: NodeName | None = None
+    ) -> None:
         self.world = world
         self.name = name
+        """Of the machine: what runs on it, and which way its packets go, is known by this."""
+        self.node = name if node is None else node
+        """Which node its daemon says it is; a copy of a machine says what the first one says."""
         self.drift_ppm = drift_ppm
         self.watchdog_timeout_ms = 0
         """0: it has no watchdog device."""

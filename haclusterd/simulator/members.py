@@ -48,6 +48,11 @@ class MemberChanges:
 
         self._pursue(lambda cib: name not in cib.status.nodes, next_step)
 
+    def replace(self, node: str) -> NodeName:
+        """Drop a machine whose daemon has ended for good, and bring another one; return its name at once."""
+        self.drop(node)
+        return self.add()
+
     def _is_covered(self, cib: Cib) -> bool:
         device = cib.configuration.resources.get(configurations.DEVICE)
         return device is None or device == configurations.device(self._listed(cib)).resource

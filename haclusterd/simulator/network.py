@@ -147,10 +147,10 @@ class Datagrams:
 
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._listeners: dict[NodeName, tuple[Life, Callable[[NodeName, Sealed], None]]] = {}
+        self._listeners: dict[NodeName, tuple[Life, Callable[[Sealed], None]]] = {}
 
-    def listen(self, node: NodeName, life: Life, received: Callable[[NodeName, Sealed], None]) -> None:
-        """Deliver to `received(source, datagram)` until the life ends or somebody else listens."""
+    def listen(self, node: NodeName, life: Life, received: Callable[[Sealed], None]) -> None:
+        """Deliver to `received(datagram)` until the life ends or somebody else listens."""
         self._listeners[node] = (life, received)
 
     def send(self, source: NodeName, target: NodeName, datagram: Sealed) -> None:
@@ -170,11 +170,33 @@ class Datagrams:
         if listener is None or not self._network.passes_datagrams(source, target):
             return
         life, received = listener
-        life.do(lambda: received(source, datagram))
+        life.do(lambda: received(datagram))
 
 
-class StreamEnd(Protocol):
+class Greeting(Protocol):
+    """What one end of a session asks before it talks (`adapters.raft_transport`)."""
+
+    def objection(self, peer: NodeName, boot_id: str) -> str:
+        """Return why that boot of a peer is not talked to now; empty: it may be."""
+        ...
+
+    def kept_out(self, peer: NodeName, why: str) -> None:
+        """A peer does not talk to this end."""
+        ...
+
+
+class StreamEnd(Greeting, Protocol):
     """What a process does with its sessions; every call is an event of the process."""
+
+    @property
+    def node(self) -> NodeName:
+        """Return which node this end says it is; two machines may say the same."""
+        ...
+
+    @property
+    def boot_id(self) -> str:
+        """Return in which boot it runs."""
+        ...
 
     def connected(self, peer: NodeName) -> None:
         """A session to `peer` is up."""
@@ -250,7 +272,7 @@ class _Session:
 
     def _hand_over(self, direction: _Direction, data: bytes) -> None:
         if direction.is_open:
-            self.ends[direction.target].end.received(direction.source, data)
+            self.ends[direction.target].end.received(self.ends[direction.source].end.node, data)
 
     def flows(self, direction: _Direction) -> bool:
         """Tell whether pings pass: the sender runs and the direction is open."""
@@ -264,9 +286,10 @@ class _Session:
             return
         incoming.is_open = False
         incoming.queue.clear()
-        self.streams.forget(node, incoming.source, self)
         endpoint, peer = self.ends[node], incoming.source
-        endpoint.life.after(0, lambda: endpoint.end.disconnected(peer))
+        name = self.ends[peer].end.node
+        self.streams.forget(node, name, self)
+        endpoint.life.after(0, lambda: endpoint.end.disconnected(name))
         network = self.streams.network
         if network.passes_streams(node, peer):
             network.world.after(network.delay_us(), lambda: self.close(peer))
@@ -284,7 +307,7 @@ class Streams:
         self._retry_us = retry_ms * MS
         self._endpoints: dict[NodeName, _Endpoint] = {}
         self._sessions: dict[tuple[NodeName, NodeName], _Session] = {}
-        """By (node, its peer): each end of a session has its own entry."""
+        """By (machine, the node that its peer says it is): each end of a session has its own entry."""
         network.when_changed(self._resume_moves)
         network.world.after(self._retry_us, self._look_after)
 
@@ -302,6 +325,10 @@ class Streams:
             return False
         session.send(source, data)
         return True
+
+    def has_session(self, machine: NodeName) -> bool:
+        """Tell whether anybody talks to a machine."""
+        return any(name == machine for name, _ in self._sessions)
 
     def close(self, node: NodeName, peer: NodeName) -> None:
         """Close a session from one end."""
@@ -358,14 +385,24 @@ class Streams:
         is_open = self.network.passes_streams(one, other) and self.network.passes_streams(other, one)
         if not is_open or not all(endpoint.life.is_running for endpoint in ends.values()):
             return
-        if (one, other) in self._sessions and (other, one) in self._sessions:
+        first, second = ends[one].end.node, ends[other].end.node
+        if first == second or ((one, second) in self._sessions and (other, first) in self._sessions):
             return
-        for name, peer in ((one, other), (other, one)):
+        if not self._is_welcome(ends[one].end, ends[other].end) or not self._is_welcome(ends[other].end, ends[one].end):
+            return
+        for name, peer in ((one, second), (other, first)):
             stale = self._sessions.get((name, peer))
             if stale is not None:
                 stale.close(name)
         session = _Session(self, ends)
-        self._sessions[(one, other)] = self._sessions[(other, one)] = session
-        for name, peer in ((one, other), (other, one)):
+        self._sessions[(one, second)] = self._sessions[(other, first)] = session
+        for name, peer in ((one, second), (other, first)):
             endpoint = ends[name]
             endpoint.life.after(0, lambda endpoint=endpoint, peer=peer: endpoint.end.connected(peer))  # type: ignore[misc]
+
+    def _is_welcome(self, host: StreamEnd, guest: StreamEnd) -> bool:
+        """Ask one end whether it talks to the other one, and let that hear why not."""
+        objection = host.objection(guest.node, guest.boot_id)
+        if objection:
+            guest.kept_out(host.node, objection)
+        return not objection

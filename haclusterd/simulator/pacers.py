@@ -76,12 +76,12 @@ class PacerProcess:
             self._machine.brain_gone(self._boot.clock.now())
             self._arm()
 
-    def _received(self, source: NodeName, datagram: Sealed) -> None:
+    def _received(self, datagram: Sealed) -> None:
         if self._settings is None:
             return
         heartbeat = opened(datagram, self._settings.node, self._keys)
         if isinstance(heartbeat, Heartbeat):
-            self._perform(self._machine.heartbeat_received(source, heartbeat, self._boot.clock.now()))
+            self._perform(self._machine.heartbeat_received(heartbeat.sender, heartbeat, self._boot.clock.now()))
 
     def _tick(self) -> None:
         self._timer_at = NEVER

@@ -15,7 +15,7 @@ from haclusterd.ports.pacer import Pacer
 from haclusterd.ports.store import StateMachine
 from haclusterd.simulator.disks import SimulatedFiles, SyncWorker
 from haclusterd.simulator.hosts import Boot, Host
-from haclusterd.simulator.network import Streams
+from haclusterd.simulator.network import Greeting, Streams
 from haclusterd.simulator.world import MS, Event, Life
 
 WAKE_US = (5, 200)
@@ -41,7 +41,9 @@ class SimulatedRaft:
         pacer: Pacer,
         loading_us: int,
         fail: Callable[[str], None],
+        greeting: Greeting,
     ) -> None:
+        self._greeting = greeting
         self._host = host
         self._boot = boot
         self._main_life = main_life
@@ -72,6 +74,24 @@ class SimulatedRaft:
         self.main = MainSide(self._pair, begin=self._begin, end=self._end)
 
     # The transport's end
+
+    @property
+    def node(self) -> NodeName:
+        """See `StreamEnd.node`."""
+        return self._host.node
+
+    @property
+    def boot_id(self) -> str:
+        """See `StreamEnd.boot_id`."""
+        return self._boot.boot_id
+
+    def objection(self, peer: NodeName, boot_id: str) -> str:
+        """See `Greeting.objection`."""
+        return self._greeting.objection(peer, boot_id)
+
+    def kept_out(self, peer: NodeName, why: str) -> None:
+        """See `Greeting.kept_out`."""
+        self._greeting.kept_out(peer, why)
 
     def connected(self, peer: NodeName) -> None:
         """See `StreamEnd.connected`."""

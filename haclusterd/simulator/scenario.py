@@ -176,6 +176,15 @@ class Cluster:
         self.names = (*self.names, name)
         return name
 
+    def add_copy(self, node: NodeName, machine: NodeName) -> Host:
+        """Bring a machine whose daemon says that it is `node`, at another address; it has no power yet."""
+        drift_ppm = self.shape.drift(self.world.chance(f"drift/{machine}"))
+        copy = Host(self.world, self.truth, machine, drift_ppm=drift_ppm, node=node)
+        self.hosts[machine] = copy
+        self._equip(copy, replace(self._surroundings, members=tuple(self.cib.members.values())))
+        copy.disk.empty()
+        return copy
+
     def member_of(self, node: str) -> Member:
         """Return the member that a host which was added can become, at first without a vote."""
         address = f"10.0.0.{node.removeprefix('n')}"

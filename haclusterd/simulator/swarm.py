@@ -18,6 +18,7 @@ from haclusterd.simulator import (
     configurations,
     coverage,
     drawn_configurations,
+    faults_of_copies,
     faults_of_disks,
     faults_of_edges,
     faults_of_edits,
@@ -28,6 +29,7 @@ from haclusterd.simulator import (
 )
 from haclusterd.simulator.checkers import Violation
 from haclusterd.simulator.clients import Clients, Tally
+from haclusterd.simulator.copies import Copies
 from haclusterd.simulator.faults import PACES_MS, Fault, FaultRun, Kind, draw_plan
 from haclusterd.simulator.forgetting import Forgetting
 from haclusterd.simulator.scenario import Cluster, Shape
@@ -75,6 +77,8 @@ class Mode(Enum):
     """A switch that lies, and only faults in which whoever lives is heard: so every lie must be found out."""
     DISKS = "disks"
     """A switch that may fail, and a disk that forgets what its node has promised."""
+    COPIES = "copies"
+    """A switch that may fail, and copies of machines that are started beside them."""
 
 
 KINDS: dict[Mode, tuple[Kind[Cluster], ...]] = {
@@ -85,6 +89,7 @@ KINDS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.EDGE: (*faults_of_hosts.OF_BRAINS, *faults_of_people.OF_SERVICES),
     Mode.LIAR: OF_THE_HEARD,
     Mode.DISKS: tuple(kind for kind in (*USUAL, *faults_of_people.OF_SWITCHES) if kind.name != "damaged disk"),
+    Mode.COPIES: (*USUAL, *faults_of_people.OF_SWITCHES),
 }
 ALWAYS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.SWITCH: (),
@@ -94,9 +99,20 @@ ALWAYS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.EDGE: faults_of_edges.OF_EDGES,
     Mode.LIAR: faults_of_people.OF_LIARS,
     Mode.DISKS: faults_of_disks.OF_DISKS,
+    Mode.COPIES: faults_of_copies.OF_COPIES,
 }
 """Kinds that no seed of a mode leaves out."""
-MODES = (Mode.SWITCH, Mode.WATCHDOG, Mode.MOMENTS, Mode.MEMBERS, Mode.SWITCH, Mode.LIAR, Mode.EDGE, Mode.DISKS)
+MODES = (
+    Mode.SWITCH,
+    Mode.WATCHDOG,
+    Mode.MOMENTS,
+    Mode.MEMBERS,
+    Mode.SWITCH,
+    Mode.LIAR,
+    Mode.EDGE,
+    Mode.DISKS,
+    Mode.COPIES,
+)
 """By the seed, in turn."""
 WATCHED = (Mode.WATCHDOG, Mode.EDGE)
 """Where every host has a watchdog device, and there is no switch."""
@@ -157,7 +173,7 @@ def plan_of(cluster: Cluster, safety_ms: int) -> tuple[Fault[Cluster], ...]:
     always = ALWAYS[mode]
     if is_long(cluster.world.seed):
         always, safety_ms = (*always, *faults_of_people.OF_LONG_SEEDS), safety_ms * LONGER
-    paces_ms = faults_of_disks.PACES_MS if mode is Mode.DISKS else PACES_MS
+    paces_ms = faults_of_disks.PACES_MS if mode in (Mode.DISKS, Mode.COPIES) else PACES_MS
     chance = cluster.world.chance("faults")
     return draw_plan(chance, KINDS[mode], cluster.names, safety_ms, always=always, paces_ms=paces_ms)
 
@@ -182,9 +198,10 @@ def run(
     except Exception as error:  # noqa: BLE001 (whatever it is, it is this seed's problem, with its story)
         problem = _told(error)
         rule = error.rule if isinstance(error, Violation) else type(error).__name__
-    excused = bool(problem) and bool(Forgetting.of(cluster).excuse)
+    excuse = Forgetting.of(cluster).excuse or Copies.of(cluster).excuse
+    excused = bool(problem) and bool(excuse)
     if excused:
-        cluster.world.record(f"excused, because {Forgetting.of(cluster).excuse}: {problem}")
+        cluster.world.record(f"excused, because {excuse}: {problem}")
         problem = rule = ""
     return Outcome(
         seed=seed,
@@ -211,7 +228,8 @@ def sections() -> tuple[coverage.Section, ...]:
     faults = [kind.name for mode in Mode for kind in (*KINDS[mode], *ALWAYS[mode])]
     faults += [kind.name for kind in faults_of_people.OF_LONG_SEEDS]
     forgetting = coverage.Section("forgetting", faults_of_disks.OUTCOMES, {})
-    return (*coverage.sections(faults, faults_of_moments.PAIRS), forgetting)
+    copies = coverage.Section("copy", faults_of_copies.OUTCOMES, {})
+    return (*coverage.sections(faults, faults_of_moments.PAIRS), forgetting, copies)
 
 
 def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int], ...]:
