@@ -16,6 +16,7 @@ from functools import partial
 
 from haclusterd.adapters.raft_identity import create_identity
 from haclusterd.cib import codec
+from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.cib.commands import ChangeConfiguration, ChangeMembers, Command, Edit, Envelope
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.fencing import FenceAction
@@ -448,6 +449,12 @@ class Cluster:
                 unit.enable()
             host.power_on()
 
+    def upgrade(self, node: NodeName) -> None:
+        """Install on a node a version that reads what the cluster uses, where it has an older one."""
+        if self._reads_less(node):
+            self.feature_levels[node] = self.cib.feature_level
+            self.reload_brain(node)
+
     def kill_service(self, resource: str) -> None:
         """Let a service die where it runs."""
         for node in self.truth.active_nodes(ResourceId(resource)):
@@ -581,7 +588,7 @@ class Cluster:
         short_us = self.timing.node_timeout_ms * MS
         hosts, network = self.hosts, self.network
         is_disk_hanging = hosts[node].disk.sync_us[1] >= self.timing.brain_timeout_ms * MS
-        if hosts[node].calm_us() < long_us or is_disk_hanging or node in self.feature_levels:
+        if hosts[node].calm_us() < long_us or is_disk_hanging or self._reads_less(node):
             return False
         for voter in self.cib.voters():
             if voter == node or hosts[voter].calm_us() < long_us or network.calm_us(node, voter) < long_us:
@@ -591,6 +598,10 @@ class Cluster:
             if all(span >= long_us or 0 <= span < short_us for span in calm.values()):
                 return True
         return False
+
+    def _reads_less(self, node: NodeName) -> bool:
+        """Tell whether the version that is installed on a node may not join."""
+        return self.feature_levels.get(node, FEATURE_LEVEL) < self.cib.feature_level
 
     # -- what checkers ask ------------------------------------------------------------------------------------------
 

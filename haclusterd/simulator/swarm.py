@@ -13,6 +13,7 @@ from enum import Enum
 from functools import partial
 
 from haclusterd.cib import codec
+from haclusterd.cib.changes import ChangeKind
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator import (
     configurations,
@@ -26,6 +27,7 @@ from haclusterd.simulator import (
     faults_of_moments,
     faults_of_network,
     faults_of_people,
+    faults_of_versions,
 )
 from haclusterd.simulator.checkers import Violation
 from haclusterd.simulator.clients import Clients, Tally
@@ -55,8 +57,19 @@ WATCHDOG_RESET_MS = 900
 EDGE_RESET_MS = (800, 990)
 """Of R, which is a second."""
 OF_PEOPLE = (*faults_of_people.OF_SERVICES, *faults_of_edits.OF_EDITS)
-USUAL = (*faults_of_hosts.KINDS, *faults_of_network.KINDS, *OF_PEOPLE, *faults_of_moments.OF_MOMENTS)
-OF_THE_HEARD = (*faults_of_hosts.OF_BRAINS, *OF_PEOPLE, *faults_of_moments.OF_GENTLE_MOMENTS)
+USUAL = (
+    *faults_of_hosts.KINDS,
+    *faults_of_versions.OF_VERSIONS,
+    *faults_of_network.KINDS,
+    *OF_PEOPLE,
+    *faults_of_moments.OF_MOMENTS,
+)
+OF_THE_HEARD = (
+    *faults_of_hosts.OF_BRAINS,
+    *faults_of_versions.OF_VERSIONS,
+    *OF_PEOPLE,
+    *faults_of_moments.OF_GENTLE_MOMENTS,
+)
 """Faults in which whoever lives is heard."""
 
 
@@ -85,7 +98,12 @@ KINDS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.SWITCH: (*USUAL, *faults_of_people.OF_SWITCHES),
     Mode.MEMBERS: (*USUAL, *faults_of_people.OF_SWITCHES),
     Mode.WATCHDOG: USUAL,
-    Mode.MOMENTS: (*faults_of_people.OF_SERVICES, *faults_of_people.OF_SWITCHES, *faults_of_network.KINDS),
+    Mode.MOMENTS: (
+        *faults_of_people.OF_SERVICES,
+        *faults_of_people.OF_SWITCHES,
+        *faults_of_network.KINDS,
+        *faults_of_versions.OF_VERSIONS,
+    ),
     Mode.EDGE: (*faults_of_hosts.OF_BRAINS, *faults_of_people.OF_SERVICES),
     Mode.LIAR: OF_THE_HEARD,
     Mode.DISKS: tuple(kind for kind in (*USUAL, *faults_of_people.OF_SWITCHES) if kind.name != "damaged disk"),
@@ -229,7 +247,9 @@ def sections() -> tuple[coverage.Section, ...]:
     faults += [kind.name for kind in faults_of_people.OF_LONG_SEEDS]
     forgetting = coverage.Section("forgetting", faults_of_disks.OUTCOMES, {})
     copies = coverage.Section("copy", faults_of_copies.OUTCOMES, {})
-    return (*coverage.sections(faults, faults_of_moments.PAIRS), forgetting, copies)
+    versions = coverage.Section("version", faults_of_versions.OUTCOMES, {})
+    rise = coverage.Section("change", (ChangeKind.FEATURE_LEVEL_ROSE.value,), {})
+    return (*coverage.sections(faults, faults_of_moments.PAIRS), forgetting, copies, versions, rise)
 
 
 def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int], ...]:
@@ -297,9 +317,10 @@ def _begin(cluster: Cluster, seed: int) -> None:
 
 
 def _keep_started(cluster: Cluster) -> None:
-    """Start again what leaves only now, because it was asked to before."""
+    """Start again what leaves only now, because it was asked to before, and upgrade what is too old to join."""
     for name in cluster.names:
         cluster.hosts[name].brain.enable()
+        cluster.upgrade(name)
     cluster.world.after(SECOND, lambda: _keep_started(cluster))
 
 
