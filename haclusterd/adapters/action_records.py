@@ -103,13 +103,15 @@ def find_process(record: ActionRecord) -> ActionRecord | None:
     """Return the record with the process that runs its action; None when no process does.
 
     A service inherits its agent's environment, mark included, so the mark alone is not enough: the agent is the one
-    whose arguments end with its path and action; a subshell of it has the same, so it is the oldest.
+    whose arguments end with its path and action, of a fence agent (which is no resource's) with its path; a subshell of
+    it has the same, so it is the oldest.
     """
     if record.pid is not None and record.start_time is not None:
         return record if _is_there(record.pid, record.start_time) else None
+    expected = [record.path, record.action] if record.resource else [record.path]
     found = []
     for pid in list_pids():
-        if read_marks(pid).get(ORDER_MARK) == record.key and read_arguments(pid)[-2:] == [record.path, record.action]:
+        if read_marks(pid).get(ORDER_MARK) == record.key and read_arguments(pid)[-len(expected) :] == expected:
             stat = read_stat(pid)
             if stat is not None:
                 found.append((stat.start_time, pid))

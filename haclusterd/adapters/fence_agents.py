@@ -2,7 +2,8 @@
 
 Invariants: parameters travel on standard input only, never in an argument vector, an environment, a log or an error
 text; what an agent prints is cleaned of secret values before it is passed on. An agent that an earlier life of this
-daemon started is killed before a new one is: a late `off` would hit a node that has come back.
+daemon started is killed before a new one is: a late `off` would hit a node that has come back. Where no new life comes,
+`timeout` kills it: no agent is at work later than `FENCE_AGENT_GRACE_MS` after its timeout (safety.md §5).
 
 `fence_local`, the power switch of local development clusters, exists only where the daemon's configuration allows
 development.
@@ -11,6 +12,7 @@ development.
 import asyncio
 import os
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +33,8 @@ AGENT_NAME = re.compile(r"fence_[A-Za-z0-9_.-]+\Z")
 METADATA_TIMEOUT_MS = 30_000
 METADATA_LIMIT = 1024 * 1024
 SECRET_NAME = re.compile(r"pass|secret|token|credential|private|_key\Z|\Akey\Z|community", re.IGNORECASE)
+GUARD = "timeout"
+"""Of coreutils; it leads the agent's process group, and kills it."""
 DYNAMIC = "dynamic"
 """A host parameter with this value is filled in."""
 SHORTEST_SECRET = 3
@@ -63,6 +67,7 @@ class StdinFenceAgents:
         directories: tuple[Path, ...],
         allows_development: bool,
         own_environment: Mapping[str, str],
+        has_lease: Callable[[], bool],
     ) -> None:
         self._clock = clock
         self._node = node
@@ -70,6 +75,7 @@ class StdinFenceAgents:
         self._directories = directories
         self._allows_development = allows_development
         self._own_environment = dict(own_environment)
+        self._has_lease = has_lease
         self._records = ActionRecords(runtime_directory / "fence-actions")
         self._processes = Processes(clock, loop)
         self._running: dict[str, RunningProgram] = {}
@@ -108,7 +114,7 @@ class StdinFenceAgents:
             done(_to_result(call, ended))
 
         program = Program(
-            (str(path),),
+            (*self._killed_after(call.timeout_ms), str(path)),
             {**self._environment(), ORDER_MARK: call.key},
             call.timeout_ms,
             stdin=write_stdin(call),
@@ -117,6 +123,7 @@ class StdinFenceAgents:
             program,
             Hooks(
                 ended=ended,
+                is_permitted=self._has_lease if call.needs_lease else _always,
                 before=lambda: self._records.write(record),
                 forked=lambda pid, start: self._records.write(replace(record, pid=pid, start_time=start)),
                 gone=lambda: self._records.remove(call.key),
@@ -144,7 +151,7 @@ class StdinFenceAgents:
     def exists(self, agent: str) -> bool:
         """Tell whether the agent is installed here and may be used."""
         path = self._find(agent)
-        return path is not None and os.access(path, os.X_OK)
+        return path is not None and os.access(path, os.X_OK) and self._guard() is not None
 
     def installed(self) -> tuple[str, ...]:
         """Return the fence agents that are installed here and may be used."""
@@ -221,15 +228,29 @@ class StdinFenceAgents:
             return f"{call.agent} is for development only, and this daemon's configuration does not allow development"
         if path is None:
             return f"{call.agent} is not installed on {self._node}"
+        if self._guard() is None:
+            return f"{GUARD} (coreutils) is not installed on {self._node}: {call.agent} could outlive its daemon"
         broken = sorted(name for name, value in call.parameters.items() if "\n" in name + value)
         if broken:
             return f"parameter {broken[0]!r} has a line break, which a fence agent cannot be given"
         return ""
 
+    def _guard(self) -> str | None:
+        return shutil.which(GUARD, path=self._environment()["PATH"])
+
+    def _killed_after(self, timeout_ms: int) -> tuple[str, ...]:
+        """Return what executes an agent and kills it some time after its timeout, if its daemon has not done so."""
+        seconds = -(-timeout_ms // 1000) + 1
+        return (self._guard() or GUARD, "-s", "KILL", str(seconds))
+
     def _environment(self) -> dict[str, str]:
         path = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
         path.append(INTERPRETER_DIRECTORY)
         return {"PATH": ":".join(path), "LANG": "C.UTF-8", **self._own_environment, NODE_MARK: self._node}
+
+
+def _always() -> bool:
+    return True
 
 
 def write_stdin(call: FenceCall) -> bytes:

@@ -63,6 +63,7 @@ _HANDLERS: dict[type, _Handler] = {
     commands.RecordFenceAgent: apply_fencing.record_fence_agent,
     commands.Fenced: apply_fencing.fenced,
     commands.RecordFenceFailure: apply_fencing.record_fence_failure,
+    commands.EndAbandonedFencing: apply_fencing.end_abandoned_fencing,
     commands.RecordProof: apply_fencing.record_proof,
     commands.ForgetFencings: apply_fencing.forget_fencings,
     commands.SetTicket: apply_tickets.set_ticket,

@@ -8,6 +8,7 @@ from haclusterd.cib.migrations import without_orders_of
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_status
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus, Status
 from haclusterd.model.fencing import (
+    AbandonedFencing,
     DeviceProof,
     FenceAction,
     FenceOrder,
@@ -18,6 +19,7 @@ from haclusterd.model.fencing import (
 )
 from haclusterd.model.ids import FenceKey, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.timing import abandoned_fencing_ms
 from haclusterd.model.watchdog import WATCHDOG
 
 REMEMBERED_FENCINGS = 100
@@ -64,6 +66,10 @@ def _objection(cib: Cib, order: FenceOrder, entry: Entry) -> Verdict | None:
         return refuse(cib, RefusalCode.OLD_TERM, f"term {order.dc_term} is not the DC's")
     if any(known.target == order.target for known in cib.status.fence_orders.values()):
         return refuse(cib, RefusalCode.FENCING_IN_FLIGHT, f"{order.target} is being fenced already")
+    abandoned = may_be_let_in(cib, order.target)
+    if abandoned is not None and order.action is not FenceAction.ON and entry.rules.abandoned_agent_holds_fencing:
+        text = f"{abandoned.executor} was lost while it let {order.target} in, and may do so afterwards"
+        return refuse(cib, RefusalCode.FENCING_IN_FLIGHT, text)
     target = cib.status.nodes.get(order.target)
     wanted = NodeState.ONLINE if order.action is FenceAction.ON else NodeState.LOST
     if target is None or target.state is not wanted or target.incarnation != order.target_incarnation:
@@ -72,6 +78,18 @@ def _objection(cib: Cib, order: FenceOrder, entry: Entry) -> Verdict | None:
     if executor is None or executor.incarnation != order.executor_incarnation:
         return refuse(cib, RefusalCode.OLD_INCARNATION, f"that incarnation of {order.executor} is over")
     return None
+
+
+def may_be_let_in(cib: Cib, node: NodeName) -> FenceOrder | None:
+    """Return the order of a lost executor whose agent may still let a node in; None: there is none."""
+    orders = (abandoned.order for _, abandoned in sorted(cib.status.abandoned_fencings.items()))
+    return next((order for order in orders if order.target == node and order.action is FenceAction.ON), None)
+
+
+def may_be_hit(cib: Cib, node: NodeName) -> FenceOrder | None:
+    """Return the order of a lost executor whose agent may still switch a node off; None: there is none."""
+    orders = (abandoned.order for _, abandoned in sorted(cib.status.abandoned_fencings.items()))
+    return next((order for order in orders if order.target == node and order.action is not FenceAction.ON), None)
 
 
 def record_fence_agent(cib: Cib, command: commands.RecordFenceAgent, entry: Entry) -> Verdict:
@@ -146,6 +164,9 @@ def fenced(cib: Cib, command: commands.Fenced, entry: Entry) -> Verdict:
             longest_lease_ms=target.longest_lease_ms,
         )
         status = replace(status, nodes={**status.nodes, target.name: dead})
+        if record.device != WATCHDOG:
+            # A watchdog leaves an empty node alone, and a fence agent may be at work on it.
+            status = without_abandoned_of(status, target.name)
         reason = f"{command.node} was fenced in the middle of it"
         status = without_orders_of(with_status(cib, status), target, reason, entry).status
     text = f"{command.node} is fenced" + (f" ({command.detail})" if command.detail else "")
@@ -157,7 +178,41 @@ def record_fence_failure(cib: Cib, command: commands.RecordFenceFailure, entry: 
     order = cib.status.fence_orders.get(command.key)
     if order is None:
         return refuse(cib, RefusalCode.UNKNOWN_KEY, f"no fence order {command.key} is open")
+    if command.outcome is FenceOutcome.UNKNOWN:
+        cib = _with_abandoned(cib, order, entry.at)
     return _failed(cib, order, command.outcome, command.detail, entry.at)
+
+
+def _with_abandoned(cib: Cib, order: FenceOrder, at: WallTime) -> Cib:
+    """Keep in mind that the agent of a lost executor may be at work; a new life of its daemon would have killed it."""
+    executor = cib.status.nodes.get(order.executor)
+    is_lost = executor is not None and executor.state is NodeState.LOST
+    if executor is None or not is_lost or executor.incarnation != order.executor_incarnation:
+        return cib
+    if order.state is not FenceState.OPEN or WATCHDOG in order.devices:
+        return cib
+    longest_ms = abandoned_fencing_ms(executor.longest_lease_ms, max(order.longest_call_ms, order.timeout_ms))
+    abandoned = {**cib.status.abandoned_fencings, order.key: AbandonedFencing(order, at, longest_ms)}
+    return with_status(cib, replace(cib.status, abandoned_fencings=abandoned))
+
+
+def without_abandoned_of(status: Status, executor: NodeName) -> Status:
+    """Return the status without the orders of an executor whose fence agents have ended, with it or by its new life."""
+    left = {key: item for key, item in status.abandoned_fencings.items() if item.order.executor != executor}
+    return replace(status, abandoned_fencings=left)
+
+
+def end_abandoned_fencing(cib: Cib, command: commands.EndAbandonedFencing, entry: Entry) -> Verdict:
+    """Forget an order whose agent has had its time."""
+    known = cib.status.abandoned_fencings.get(command.key)
+    if known is None:
+        return refuse(cib, RefusalCode.UNKNOWN_KEY, f"no fence order {command.key} is abandoned")
+    left = {key: item for key, item in cib.status.abandoned_fencings.items() if key != command.key}
+    text = f"the fence agent on {known.order.executor} that was to act on {known.order.target} has ended by now"
+    return accept(
+        with_status(cib, replace(cib.status, abandoned_fencings=left)),
+        change(ChangeKind.FENCE_AGENT_ENDED, text, node=known.order.target, resource=known.order.device),
+    )
 
 
 def _failed(cib: Cib, order: FenceOrder, outcome: FenceOutcome, detail: str, at: WallTime) -> Verdict:

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active
-from haclusterd.cib.apply_fencing import with_ended_order
+from haclusterd.cib.apply_fencing import may_be_hit, with_ended_order, without_abandoned_of
 from haclusterd.cib.apply_watchdog import lease_in_force_ms
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.levels import level_of_all
 from haclusterd.cib.migrations import with_doubt, without_orders_of
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_status
+from haclusterd.model import durations
 from haclusterd.model.activity import migrations_at
 from haclusterd.model.cluster import Cib, DesignatedController, NodeState, NodeStatus
 from haclusterd.model.fencing import FailedOperation, FenceAction, FenceOutcome
@@ -83,7 +84,8 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         joined = _with_expected(cib, joined)
     manner = "restarted" if is_same_boot else "joined"
     manner = f"{manner} unfenced, since nobody is left to fence it" if is_evading else manner
-    after = with_node(cib, joined)
+    # The new life has killed what fence agents the old one left, before it asked to join; a boot has ended them.
+    after = with_node(with_status(cib, without_abandoned_of(cib.status, joined.name)), joined)
     changes = [change(ChangeKind.NODE_JOINED, f"{command.node} {manner}", node=command.node)]
     level = level_of_all(after)
     if level > cib.feature_level:
@@ -136,8 +138,16 @@ def _why_held(cib: Cib, status: NodeStatus, command: commands.Join, entry: Entry
         order.target == command.node and order.action is not FenceAction.ON
         for order in cib.status.fence_orders.values()
     )
-    is_held = is_being_fenced and entry.rules.join_held_while_fencing
-    return f"{command.node} is being fenced; its join is held" if is_held else ""
+    if is_being_fenced and entry.rules.join_held_while_fencing:
+        return f"{command.node} is being fenced; its join is held"
+    abandoned = may_be_hit(cib, command.node)
+    if abandoned is not None and abandoned.executor != command.node and entry.rules.abandoned_agent_holds_join:
+        longest = durations.render(-(-cib.status.abandoned_fencings[abandoned.key].longest_ms // 1000) * 1000)
+        return (
+            f"{command.node} waits to join: {abandoned.executor} was lost while it fenced it, and a fence agent may be "
+            f"at work there: until {abandoned.executor} is fenced or back, or {longest} have passed"
+        )
+    return ""
 
 
 def _device_that_lied(cib: Cib, status: NodeStatus, command: commands.Join) -> ResourceId | None:

@@ -62,7 +62,7 @@ _TAG: Final = re.compile(
 SPREAD: Final[Mapping[type, frozenset[str]]] = {
     Cib: frozenset({"members", "configuration", "status", "requests", "refused", "staged"}),
     Configuration: frozenset({"nodes", "resources", "constraints", "templates", "tags"}),
-    Status: frozenset({"nodes", "fence_orders", "fencing_history", "proofs"}),
+    Status: frozenset({"nodes", "fence_orders", "abandoned_fencings", "fencing_history", "proofs"}),
     NodeStatus: frozenset({"attributes", "histories", "probed", "unverified", "orders"}),
 }
 """Fields whose parts stand on lines of their own; all others are small."""

@@ -215,6 +215,13 @@ class RecordFenceFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class EndAbandonedFencing:
+    """The fence agent of a lost executor has certainly ended: so much time has passed."""
+
+    key: FenceKey
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetFencings:
     """Forget the ended fencings of a node, or of all; what failed counts no more towards `fencing-max-attempts`."""
 
@@ -436,6 +443,7 @@ Command = (
     | RecordFenceAgent
     | Fenced
     | RecordFenceFailure
+    | EndAbandonedFencing
     | RecordProof
     | ForgetFencings
     | ChangeConfiguration

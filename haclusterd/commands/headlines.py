@@ -16,7 +16,14 @@ from haclusterd.commands.node_health import votes
 from haclusterd.commands.overview import Overview
 from haclusterd.commands.resource_state import InstanceState, meta_flag, node_flag
 from haclusterd.commands.verify_constraints import circles
-from haclusterd.commands.waits import Wait, span, wait_for_correction, wait_for_fencing, wait_for_unfencing
+from haclusterd.commands.waits import (
+    Wait,
+    span,
+    wait_for_correction,
+    wait_for_fencing,
+    wait_for_unfencing,
+    wait_to_join,
+)
 from haclusterd.machines.fence_choice import fenced_lately
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Primitive
@@ -227,6 +234,9 @@ def _node(context: Context, status: NodeStatus) -> Iterator[Headline]:
     words = _NODE_WORDS.get(status.state)
     if status.name not in context.cib.members:
         return
+    held = wait_to_join(context.cib, status, context.now)
+    if held is not None:
+        yield Headline(Gravity.WARNING, "DEGRADED", f"{status.name} {held.text}", held.remedy)
     if status.state is NodeState.ONLINE:
         waiting = wait_for_unfencing(context.cib, status, context.now)
         if waiting is not None:

@@ -6,11 +6,12 @@ Read from the CIB alone, so that every node answers the same. Every wait that is
 
 from dataclasses import dataclass
 
+from haclusterd.cib.apply_fencing import may_be_hit, may_be_let_in
 from haclusterd.commands import fencing_cover
 from haclusterd.commands.resource_state import newest_failure, recorded_names
 from haclusterd.machines.fence_choice import attempts_of, failures_of, fenced_lately, loop_pause_ms, pause_ms
 from haclusterd.model import durations
-from haclusterd.model.cluster import Cib, NodeStatus
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceOrder, FencingRecord
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
@@ -41,6 +42,11 @@ def wait_for_fencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None
     if is_fencing_pointless(cib, status, now):
         text = f"{since}; it is not fenced while nothing is managed"
         return Wait(text, f"end the maintenance, or boot {status.name}")
+    late = may_be_let_in(cib, status.name)
+    if late is not None:
+        text = f"{since}; it is fenced when a fence agent on {late.executor}, which was lost, can let it in no more," \
+               f" {_until_it_ended(cib, late, now)}; nothing of it is recovered"
+        return Wait(text, f"{_end_agent(late)}; or {by_hand(status)}")
     failed = failures_of(cib, status, is_unfencing=False)
     if not failed and _order_for(cib, status) is None:
         return _wait_between_fencings(cib, status, now)
@@ -84,6 +90,26 @@ def wait_for_unfencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | No
     next_one = _next_attempt(cib, status, attempts, last, now)
     text = f"{_devices(last)} failed {attempts} times to let it in (unfencing){_detail(last)}; {next_one}"
     return Wait(text, "correct the device; the next attempt comes by itself")
+
+
+def wait_to_join(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None:
+    """Say that a node may not come back yet since a fence agent could switch it off; None: it may."""
+    order = may_be_hit(cib, status.name)
+    if status.state is NodeState.ONLINE or order is None:
+        return None
+    text = f"waits to join: a fence agent on {order.executor}, which was lost, may still be at work on it, " \
+           f"{_until_it_ended(cib, order, now)}"
+    return Wait(text, _end_agent(order))
+
+
+def _until_it_ended(cib: Cib, order: FenceOrder, now: WallTime) -> str:
+    abandoned = cib.status.abandoned_fencings[order.key]
+    left_ms = min(abandoned.longest_ms, abandoned.since + abandoned.longest_ms - now)
+    return f"for {span(left_ms)} at most" if left_ms >= 1000 else "which ends now"
+
+
+def _end_agent(order: FenceOrder) -> str:
+    return f"at once: start haclusterd on {order.executor}, or fence it"
 
 
 def wait_for_correction(cib: Cib, resource: ResourceId, node: NodeName, now: WallTime) -> Wait | None:

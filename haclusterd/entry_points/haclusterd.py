@@ -202,6 +202,10 @@ class Daemon:
         shipped = agents / "resource_agents"
         marks = own_marks(os.environ)
         incarnation = Incarnation(settings.boot_id, SystemEntropy().token())
+
+        def has_lease() -> bool:
+            return clock.now() < self._pacer.lease_until()
+
         fence_agents = StdinFenceAgents(
             clock,
             loop,
@@ -211,6 +215,7 @@ class Daemon:
             directories=(shipped, *SYSTEM_FENCE_DIRECTORIES),
             allows_development=installation.is_development,
             own_environment=marks,
+            has_lease=has_lease,
         )
         self._ocf = ocf = OcfAgents(
             clock,
@@ -227,7 +232,7 @@ class Daemon:
                 control_socket=installation.runtime_directory / CONTROL_SOCKET,
                 own_environment=marks,
             ),
-            has_lease=lambda: clock.now() < self._pacer.lease_until(),
+            has_lease=has_lease,
         )
         return NodePorts(
             clock=clock,

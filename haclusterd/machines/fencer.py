@@ -1,9 +1,10 @@
 """Executes fence orders that name this node: the fence agents, their retries, their answers (safety.md §5).
 
-An order is begun at most once per incarnation, and only under a fresh lease. A killed or failed agent is a failure,
-never a success. All devices of a level must succeed: a node with two power supplies is off only when both are, so a
-reset with several devices is off on all and then on on all; once all are off the node is dead, and what `on` answers
-no longer matters (Pacemaker Explained, "Fencing Levels").
+An order is begun at most once per incarnation, and every call that counts only under a fresh lease: others must know
+until when an agent of a node that they have lost may act. A killed or failed agent is a failure, never a success. All
+devices of a level must succeed: a node with two power supplies is off only when both are, so a reset with several
+devices is off on all and then on on all; once all are off the node is dead, and what `on` answers no longer matters
+(Pacemaker Explained, "Fencing Levels").
 """
 
 import zlib
@@ -44,6 +45,11 @@ class _Step:
     """`off`, `on`, `reboot`; `list` or `status` to find out whether the device knows the target."""
     is_decisive: bool = True
     """Whether its failure is the order's."""
+
+    @property
+    def acts(self) -> bool:
+        """Whether a late call could do harm. Asking does none, nor does power for a node that was just switched off."""
+        return self.is_decisive and self.action not in (LIST, STATUS)
 
 
 @dataclass(slots=True)
@@ -133,7 +139,8 @@ class FencerMachine:
 
     def _begin_step(self, job: _Job, moment: Moment) -> Sequence[Effect]:
         parameters, step = self._parameters(job.step.device), job.step
-        job.timeout_ms = _duration(parameters, f"pcmk_{step.action}_timeout", job.order.timeout_ms)
+        timeout_ms = _duration(parameters, f"pcmk_{step.action}_timeout", job.order.timeout_ms)
+        job.timeout_ms = min(timeout_ms, max(job.order.longest_call_ms, job.order.timeout_ms))
         job.attempts_left = max(1, _integer(parameters, f"pcmk_{step.action}_retries", ATTEMPTS_DEFAULT))
         wait_ms = 0
         if step.action in (FenceAction.OFF, FenceAction.REBOOT):
@@ -153,6 +160,8 @@ class FencerMachine:
             if self._device(device) is None:
                 problem = job.failure or f"{device} is not configured any more"
                 effects.extend(self._end(job, FenceOutcome.FAILED, problem))
+            elif job.step.acts and not moment.has_lease:
+                effects.extend(self._end(job, FenceOutcome.FAILED, f"{self._node} holds no lease any more"))
             elif limit < 0 or busy < max(1, limit):
                 job.began_at = job.began_at if job.failure else moment.now
                 effects.append(self._call(job, moment))
@@ -174,6 +183,7 @@ class FencerMachine:
                 parameters=plain,
                 timeout_ms=max(1, job.timeout_ms - (moment.now - job.began_at)),
                 host=host if job.step.action != LIST else None,
+                needs_lease=job.step.acts,
             )
         )
 
@@ -236,10 +246,7 @@ class FencerMachine:
         return min(waiting, default=NEVER)
 
     def _device(self, name: ResourceId) -> Primitive | None:
-        device = self._cib.configuration.resources.get(name)
-        if not isinstance(device, Primitive) or device.agent.standard != "stonith":
-            return None
-        return expanded(device, self._cib.configuration)
+        return _stonith_device(self._cib, name)
 
     def _parameters(self, name: ResourceId) -> Mapping[str, str]:
         device = self._device(name)
@@ -247,6 +254,13 @@ class FencerMachine:
 
     def _host(self, device: ResourceId, target: NodeName) -> str:
         return host_map(self._parameters(device).get("pcmk_host_map", "")).get(target.lower(), str(target))
+
+
+def _stonith_device(cib: Cib, name: ResourceId) -> Primitive | None:
+    device = cib.configuration.resources.get(name)
+    if not isinstance(device, Primitive) or device.agent.standard != "stonith":
+        return None
+    return expanded(device, cib.configuration)
 
 
 def fence_parameters(parameters: Mapping[str, str], target: NodeName) -> tuple[dict[str, str], str | None]:
@@ -269,6 +283,17 @@ def fence_parameters(parameters: Mapping[str, str], target: NodeName) -> tuple[d
     if argument != "none" and plain.get(argument, "dynamic") == "dynamic":
         plain[argument] = host
     return plain, None
+
+
+def longest_call_ms(cib: Cib, devices: Sequence[ResourceId], timeout_ms: int) -> int:
+    """Return how long one call of an agent for these devices takes at most."""
+    found = timeout_ms
+    for name in devices:
+        device = _stonith_device(cib, name)
+        parameters = effective(device.parameters) if device is not None else {}
+        named = (f"pcmk_{action}_timeout" for action in (*FenceAction, LIST, STATUS))
+        found = max(found, *(_duration(parameters, name, timeout_ms) for name in named))
+    return found
 
 
 def delay_ms(parameters: Mapping[str, str], order: FenceOrder) -> int:

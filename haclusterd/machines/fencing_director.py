@@ -9,7 +9,8 @@ is heard afterwards has lied; another is tried.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from haclusterd.cib.commands import Fenced, IssueFence, Lost, RecordFenceFailure, RecordProof
+from haclusterd.cib.apply_fencing import may_be_let_in
+from haclusterd.cib.commands import EndAbandonedFencing, Fenced, IssueFence, Lost, RecordFenceFailure, RecordProof
 from haclusterd.machines.effects import Effect, Note, Propose, Scope
 from haclusterd.machines.fence_choice import (
     attempts_of,
@@ -22,6 +23,7 @@ from haclusterd.machines.fence_choice import (
     unfencing_levels_for,
 )
 from haclusterd.machines.fence_evidence import evidence_since, is_alive_since
+from haclusterd.machines.fencer import longest_call_ms
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.watchdog_wait import WatchdogWait
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
@@ -78,6 +80,8 @@ class FencingDirector:
         """For each node: after which failed attempt, until when the next waits."""
         self._held_until: dict[tuple[NodeName, WallTime], Instant] = {}
         """For each loss of a node: until when its fencing waits because there were so many."""
+        self._abandoned_at: dict[FenceKey, Instant] = {}
+        """When this DC saw each order first whose executor was lost, and whose agent may be at work."""
         self._told: set[tuple[NodeName, str]] = set()
         self._watchdogs = WatchdogWait(timing, rules=rules)
         self._orders = 0
@@ -101,6 +105,7 @@ class FencingDirector:
         self._watchdogs.observe(cib, moment)
         for order in cib.status.fence_orders.values():
             effects.extend(self._supervise(cib, order, report, moment))
+        effects.extend(self._wait_for_abandoned(cib, moment))
         being_fenced = {order.target for order in cib.status.fence_orders.values()}
         for name, status in sorted(cib.status.nodes.items()):
             is_to_be_let_in = status.state is NodeState.ONLINE and name in wanted.unfencings
@@ -138,6 +143,19 @@ class FencingDirector:
         incarnation = cib.status.fence_orders[order.key].target_incarnation
         command = Fenced(order.target, incarnation, order.key, FenceOutcome.FENCED, detail)
         return (Propose(Scope.DC, f"fenced:{order.key}", command),)
+
+    def _wait_for_abandoned(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
+        """Give the agents of lost executors their time; a new DC begins again."""
+        effects: list[Effect] = []
+        abandoned = cib.status.abandoned_fencings
+        self._abandoned_at = {key: self._abandoned_at.get(key, moment.now) for key in abandoned}
+        for key, seen_at in sorted(self._abandoned_at.items()):
+            ended_at = after(seen_at, abandoned[key].longest_ms)
+            if moment.now >= ended_at:
+                effects.append(Propose(Scope.DC, f"abandoned:{key}", EndAbandonedFencing(key)))
+            else:
+                self._wake_at = min(self._wake_at, ended_at)
+        return effects
 
     def _about_heard_life(self, order: FenceOrder, report: PacerReport | None) -> FenceOrder:
         """Let an order about a member that never joined be judged by the life of it that is heard, if any is."""
@@ -212,12 +230,17 @@ class FencingDirector:
         executor = executor_of(cib, status.name, level, failed, dc=self._node, is_unfencing=is_unfencing)
         if executor is None:
             return self._tell_once(status, f"no node that may use {', '.join(level)} is online")
+        late = may_be_let_in(cib, status.name) if self._rules.abandoned_agent_holds_fencing else None
+        if late is not None and not is_unfencing:
+            text = f"a fence agent on {late.executor} may still let it in: it is fenced when that has ended"
+            return self._tell_once(status, text)
         delay_ms = 0 if is_unfencing else wanted.delay_ms(status.name)
         if delay_ms is None:
             return ()
         incarnation = cib.status.nodes[executor].incarnation
         assert incarnation is not None
         self._orders += 1
+        timeout_ms = properties.duration_ms("fencing-timeout")
         order = FenceOrder(
             key=FenceKey(f"{self._term}.{status.name}.{status.since}.{attempts}.{self._orders}"),
             target=status.name,
@@ -227,13 +250,14 @@ class FencingDirector:
             executor=executor,
             executor_incarnation=incarnation,
             dc_term=self._term,
-            timeout_ms=properties.duration_ms("fencing-timeout"),
+            timeout_ms=timeout_ms,
             attempt=attempts + 1,
             issued_at=moment.wall,
             reason=wanted.unfencings[status.name] if is_unfencing else status.detail,
             others=level[1:],
             delay_ms=delay_ms,
             causes=status.causes,
+            longest_call_ms=longest_call_ms(cib, level, timeout_ms),
         )
         return (Propose(Scope.DC, f"fence:{status.name}", IssueFence(order)),)
 

@@ -82,6 +82,8 @@ class FenceCall:
     timeout_ms: int
     host: str | None = None
     """What the device calls the target; the agent's metadata says under which name it reads that (plug or port)."""
+    needs_lease: bool = False
+    """Whether it is not begun any more when the lease has ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ class ChangeKind(StrEnum):
     FENCING_ORDERED = "fencing-ordered"
     FENCING_AGENT_SUCCEEDED = "fencing-agent-succeeded"
     FENCING_FAILED = "fencing-failed"
+    FENCE_AGENT_ENDED = "fence-agent-ended"
     ORDER_ISSUED = "order-issued"
     ORDER_VOIDED = "order-voided"
     ORDER_NOT_BEGUN = "order-not-begun"

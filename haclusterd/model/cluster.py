@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from haclusterd.model.configuration import Configuration
-from haclusterd.model.fencing import DeviceProof, FailedOperation, FenceOrder, FencingRecord
+from haclusterd.model.fencing import AbandonedFencing, DeviceProof, FailedOperation, FenceOrder, FencingRecord
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
@@ -146,6 +146,7 @@ class Status:
     controller: DesignatedController | None = None
     nodes: Mapping[NodeName, NodeStatus] = field(default_factory=dict)
     fence_orders: Mapping[FenceKey, FenceOrder] = field(default_factory=dict)
+    abandoned_fencings: Mapping[FenceKey, AbandonedFencing] = field(default_factory=dict)
     fencing_history: tuple[FencingRecord, ...] = ()
     """Newest last, bounded."""
     proofs: Mapping[str, DeviceProof] = field(default_factory=dict)

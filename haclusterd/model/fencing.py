@@ -75,11 +75,24 @@ class FenceOrder:
     """How long off and reboot wait beside the device's own delays (`priority-fencing-delay`)."""
     causes: tuple[FailedOperation, ...] = ()
     """The failures that led to it; none: the node was not heard, or a person wanted it."""
+    longest_call_ms: int = 0
+    """No call of an agent for it takes longer; 0: `timeout_ms`."""
 
     @property
     def devices(self) -> tuple[ResourceId, ...]:
         """Every device that it takes."""
         return (self.device, *self.others)
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonedFencing:
+    """A fence order whose executor was lost before it answered: its fence agent may still be at work (safety.md §5)."""
+
+    order: FenceOrder
+    since: WallTime
+    """When the order was closed."""
+    longest_ms: int
+    """How long after that an agent may still act."""
 
 
 @dataclass(frozen=True, slots=True)

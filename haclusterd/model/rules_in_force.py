@@ -77,6 +77,10 @@ class SafetyRules:
     """A node that joins in the boot that a device was recorded to have ended is fenced again first (safety.md §5)."""
     join_held_while_fencing: bool = True
     """A Join is held while a fence order on the node is unfinished (safety.md §5)."""
+    abandoned_agent_holds_join: bool = True
+    """A Join is held while the fence agent of a lost executor may still hit that node (safety.md §5)."""
+    abandoned_agent_holds_fencing: bool = True
+    """A node is not fenced while the agent of a lost executor may still let it in afterwards (safety.md §5)."""
     reboot_clears_history: bool = True
     """A Join with a new boot id clears what the old boot ran (safety.md §6)."""
     unverified_is_probed: bool = True

@@ -13,6 +13,9 @@ CLOCK_RATE_PERCENT = 1
 WATCHDOG_RESERVE_MS = 1000
 """Between a watchdog's expiry and the silence of the machine: pretimeout, panic path (safety.md §2)."""
 
+FENCE_AGENT_GRACE_MS = 3000
+"""How long after its timeout a fence agent is killed that its daemon could not kill."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -83,6 +86,14 @@ def watchdog_wait_ms(lease_ms: int, watchdog_timeout_ms: int) -> int:
 def naive_watchdog_wait_ms(lease_ms: int, watchdog_timeout_ms: int) -> int:
     """Return what W would be if no feed could be held back; the simulator shows with it that this is too short."""
     return _slowest(lease_ms + watchdog_timeout_ms) + WATCHDOG_RESERVE_MS
+
+
+def abandoned_fencing_ms(lease_ms: int, call_ms: int) -> int:
+    """Return how long the fence agent of a lost executor may be at work after the loss was committed (safety.md §5).
+
+    A call is begun under the lease, and ends after its timeout by SIGKILL at the latest.
+    """
+    return _slowest(lease_ms + call_ms + FENCE_AGENT_GRACE_MS) + WATCHDOG_RESERVE_MS
 
 
 def _slowest(span_ms: int) -> int:

@@ -4,14 +4,17 @@
 does not miss. Here the hosts say what ran on them, or was being started, when they died.
 """
 
-from haclusterd.cib.commands import Fenced, Join, Leaving, Lost
-from haclusterd.model.fencing import FenceOutcome
-from haclusterd.model.ids import Incarnation, NodeName, ResourceId
+from haclusterd.cib.commands import Fenced, IssueFence, Join, Leaving, Lost
+from haclusterd.model.agent_calls import FenceCall
+from haclusterd.model.cluster import NodeState
+from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
+from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.checkers import Accepted, Checker, Log, Scene
 from haclusterd.simulator.configurations import CLONED
+from haclusterd.simulator.fence_devices import PowerSwitch
 from haclusterd.simulator.truth import Truth, promoted
 
 MAKING = ("start", "promote", "migrate_from")
@@ -85,3 +88,38 @@ class TheDeadAreFencedFirst(Checker):
         starting = self._truth.starting_on(node)
         if is_counted_on and starting and self.scene.boot_runs(node, command.incarnation.boot_id):
             self.object_to(f"{node} counts as silenced by its watchdog, while an agent may start {sorted(starting)}")
+
+
+class FenceAgentsActInTime(Checker):
+    """No fence agent acts for an order that is over: what is said is what arrives at the device (safety.md §5).
+
+    It switches no node off that has joined since the order was made, and lets none in that a later order has switched
+    off. What a device does late by itself is not the agent's doing.
+    """
+
+    def __init__(self, scene: Scene, log: Log, switch: PowerSwitch) -> None:
+        super().__init__(scene, log)
+        self._orders: dict[FenceKey, tuple[int, FenceOrder]] = {}
+        self._switched_off: dict[NodeName, int] = {}
+        """Which order has switched a node off last."""
+        switch.when_asked.append(self._asked)
+
+    def first_accepted(self, accepted: Accepted) -> None:
+        """See `Checker`."""
+        if isinstance(accepted.command, IssueFence):
+            order = accepted.command.order
+            self._orders[order.key] = len(self._orders), order
+
+    def _asked(self, call: FenceCall, target: NodeName) -> None:
+        key = FenceKey(call.key.rpartition("/")[0])
+        status = self.log.newest.status.nodes.get(target)
+        if key not in self._orders or status is None:
+            return
+        number, order = self._orders[key]
+        if order.action is not FenceAction.ON and call.action != FenceAction.ON:
+            self._switched_off[target] = max(number, self._switched_off.get(target, 0))
+            if status.state is NodeState.ONLINE and status.incarnation != order.target_incarnation:
+                self.object_to(f"{order.executor} has {target} switched off for {key}, after it has joined again")
+        is_crossed = order.action is FenceAction.ON and self._switched_off.get(target, -1) > number
+        if is_crossed and status.state is not NodeState.ONLINE:
+            self.object_to(f"{order.executor} lets {target} in for {key}, after a later order switched it off")

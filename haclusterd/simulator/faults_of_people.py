@@ -60,8 +60,8 @@ def bad_planners(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
 
 
 def bad_switch(chance: Chance, nodes: Nodes) -> Fault:
-    """The power switch refuses, is dead, or acts late."""
-    node, mood = chance.choice(nodes), chance.choice((Mood.REFUSES, Mood.DEAD, Mood.LATE))
+    """The power switch refuses, is dead, or acts late, or its agent takes long before it asks."""
+    node, mood = chance.choice(nodes), chance.choice((Mood.REFUSES, Mood.DEAD, Mood.LATE, Mood.DAWDLES))
     latency_ms = chance.randint(20, 4000)
 
     def begin(cluster: Cluster) -> End:

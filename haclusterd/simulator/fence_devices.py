@@ -1,8 +1,8 @@
 """Power switches and the fence agents that ask them.
 
 A switch does what it is asked after a while; or not; or says so without doing it; or does it after the agent has given
-up. The agent is a child of the host that runs it: it goes on when the brain there is killed, and a request that has
-left the host is carried out whatever becomes of the host.
+up. The agent is a process of the host that runs it: it goes on when the brain there is killed, until `timeout` or the
+brain's next life kills it. A request that has left the host is carried out whatever becomes of the host.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,6 +30,8 @@ class Mood(Enum):
     """Never answers."""
     LATE = "late"
     """Does it, but long after the agent was killed at its timeout."""
+    DAWDLES = "dawdles"
+    """Does it at once, but the agent takes all its time before it asks."""
 
 
 @dataclass(slots=True)
@@ -54,6 +56,8 @@ class PowerSwitch:
         self.reboot_brings_back = True
         """Whether `reboot` gives the power back; scenarios that want the node away for good say False."""
         self.acted: list[tuple[int, NodeName, str]] = []
+        self.when_asked: list[Callable[[FenceCall, NodeName], None]] = []
+        """Called when a request arrives whose agent is at work."""
         self.lies = 0
         """How often it said ok and did nothing."""
 
@@ -97,6 +101,9 @@ class SimulatedFenceAgents:
         self._boot = boot
         self._life = life
         self._node = node
+        for left_over in boot.fence_agents:
+            left_over.end()
+        boot.fence_agents.clear()
 
     def call(self, call: FenceCall, done: Callable[[FenceCallResult], None]) -> None:
         """See `FenceAgents.call`."""
@@ -109,6 +116,9 @@ class SimulatedFenceAgents:
         habits = self._switch.habits(target)
         ok = FenceCallResult(call.key, 0, timed_out=False, reason="", output="")
         latency_us, timeout_us = habits.latency_ms * MS, call.timeout_ms * MS
+        agent = Life(self._world, f"fence agent {call.key}", self._boot.life)
+        self._boot.fence_agents.append(agent)
+        self._boot.life.after(timeout_us, agent.end)
         if habits.mood in (Mood.DEAD, Mood.LATE) or latency_us >= timeout_us:
             late = FenceCallResult(call.key, 1, timed_out=True, reason="timed out", output="")
             self._answer_after(timeout_us, late, done)
@@ -122,9 +132,18 @@ class SimulatedFenceAgents:
             Mood.WORKS: latency_us * 3 // 4,
             Mood.LATE: timeout_us + habits.lateness_ms * MS,
         }.get(habits.mood)
-        if act_us is not None:
+
+        def ask() -> None:
+            if agent.is_alive:
+                for look in self._switch.when_asked:
+                    look(call, target)
+            self._switch.act(target, call.action)
+
+        if habits.mood is Mood.DAWDLES:
+            agent.after(latency_us, ask)
+        elif act_us is not None:
             # The request has left the host: nothing that happens to the host can call it back.
-            self._world.after(act_us, lambda: self._switch.act(target, call.action))
+            self._world.after(act_us, ask)
 
     def exists(self, agent: str) -> bool:
         """See `FenceAgents.exists`."""

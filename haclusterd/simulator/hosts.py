@@ -57,6 +57,8 @@ class Boot:
         """The runtime directory: action records by key."""
         self.watchdog: SimulatedWatchdog | None = None
         self.crashes: list[CrashRecord] = []
+        self.fence_agents: list[Life] = []
+        """Processes that outlive the brain which started them."""
 
 
 class Unit:

@@ -35,7 +35,7 @@ from haclusterd.simulator.agents import AgentFates, HostAgents, Manners
 from haclusterd.simulator.brain import BrainProcess, Surroundings
 from haclusterd.simulator.careless import seen_by
 from haclusterd.simulator.checkers import Checkers, Violation
-from haclusterd.simulator.checkers_of_the_dead import TheDeadAreFencedFirst
+from haclusterd.simulator.checkers_of_the_dead import FenceAgentsActInTime, TheDeadAreFencedFirst
 from haclusterd.simulator.clocks import EPOCH_MS
 from haclusterd.simulator.coverage import Coverage
 from haclusterd.simulator.fence_devices import PowerSwitch
@@ -112,12 +112,12 @@ class Cluster:
         self.switch = PowerSwitch(self.world, self.hosts)
         self.checkers = Checkers(self, lease_ms=lambda: self.timing.lease_ms, is_well=self.is_well)
         self.truth.show_to(self.checkers)
-        self.coverage = Coverage(self, self.checkers.log)
+        self.coverage = Coverage(self, log := self.checkers.log)
         """What this run exercises."""
-        self.activities = Activities(self, self.checkers.log)
+        self.activities = Activities(self, log)
         """What begins, for faults that wait for it."""
-        the_dead = TheDeadAreFencedFirst(self, self.checkers.log, self.truth)
-        self.checkers.add(self.coverage, self.activities, the_dead)
+        judges = TheDeadAreFencedFirst(self, log, self.truth), FenceAgentsActInTime(self, log, self.switch)
+        self.checkers.add(self.coverage, self.activities, *judges)
         self.installing: set[NodeName] = set()
         """Nodes that read a snapshot which another node has sent."""
         self._asked: set[RequestId] = set()

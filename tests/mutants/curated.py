@@ -163,6 +163,36 @@ APPLY = (
     ),
     Mutant(
         "_why_held",
+        "abandoned is not None and abandoned.executor != command.node and entry.rules.abandoned_agent_holds_join",
+        "False",
+        "a node joins while the fence agent of a lost daemon may still shoot it",
+    ),
+    Mutant(
+        "_with_abandoned",
+        "order.state is not FenceState.OPEN or WATCHDOG in order.devices",
+        "True",
+        "nobody waits for the fence agent of a lost daemon",
+    ),
+    Mutant(
+        "apply_fencing:_objection",
+        "abandoned is not None and order.action is not FenceAction.ON and entry.rules.abandoned_agent_holds_fencing",
+        "False",
+        "a node that was fenced is let in by an agent of before",
+    ),
+    Mutant(
+        "apply_fencing:fenced",
+        "record.device != WATCHDOG",
+        "True",
+        "the fence agent on an empty node counts as ended by a watchdog that is fed",
+    ),
+    Mutant(
+        "FencerMachine._call_what_is_due",
+        "job.step.acts and not moment.has_lease",
+        "False",
+        "a node that is cut off goes on to fence others, when nobody counts on that any more",
+    ),
+    Mutant(
+        "_why_held",
         "_is_evading(status, command) and is_another_online",
         "False",
         "a node evades a fencing that a person wants",

@@ -4,11 +4,14 @@ Each runs with every rule in force, and must then end well; and once more withou
 The stories are those of docs/design/0004-rules-and-scenarios.md.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from haclusterd.cib import apply as cib_apply
-from haclusterd.cib.commands import Lost, RecordResults, RequestFence, SetTransientAttribute
+from haclusterd.cib.commands import Lost, PutResource, RecordResults, RequestFence, SetTransientAttribute
 from haclusterd.model.cluster import NodeState
+from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.fencing import ProofState
 from haclusterd.model.graph import Plan, TransitionGraph
 from haclusterd.model.ids import NodeName, ResourceId
@@ -424,6 +427,72 @@ def slow_switch(rules: SafetyRules) -> None:
     cluster.until(lambda: bool(cluster.cib.status.fence_orders), 5000, "n1 being fenced")
     cluster.rejoin("n1")
     cluster.until(cluster.is_settled, 30_000, "settled")
+
+
+FENCING_TAKES = {"fencing_timeout": "30s", "fencing_action": "off"}
+DAWDLE_MS = 25_000
+
+
+def _lose_executor(cluster: Cluster, target: NodeName) -> NodeName:
+    """Take away the daemon that has a slow fence agent at work on a node, for good; its host is not to be fenced."""
+    cluster.until(lambda: bool(cluster.cib.status.fence_orders), 10_000, "an agent is at work")
+    cluster.run_for(200)
+    (order,) = cluster.cib.status.fence_orders.values()
+    assert order.target == target
+    cluster.switch.set(order.executor, Mood.REFUSES)
+    cluster.hosts[order.executor].brain.disable()
+    cluster.switch.set(target, Mood.WORKS)
+    return order.executor
+
+
+def fence_agent_outlives_its_daemon(rules: SafetyRules) -> None:
+    """The daemon that fences a node dies for good; its agent, which is slow, asks for `off` when the node is back."""
+    cluster = formed(rules, shape=Shape(nodes=5))
+    cluster.configure([configurations.properties(**{**configurations.USUAL_PROPERTIES, **FENCING_TAKES})])
+    target = cluster.others(cluster.dc())[0]
+    cluster.switch.set(target, Mood.DAWDLES, latency_ms=DAWDLE_MS)
+    cluster.power_off(target)
+    executor = _lose_executor(cluster, target)
+    cluster.until(lambda: cluster.state(target) is NodeState.FENCED, 30_000, "another node has fenced it")
+    cluster.power_on(target)
+    cluster.run_for(DAWDLE_MS)
+    assert cluster.switch.acted[-1][1:] == (target, "off"), "the agent of the lost daemon has asked"
+    cluster.power_on(target)
+    cluster.until(lambda: cluster.state(target) is NodeState.ONLINE, 60_000, "it joins when the agent has had its time")
+    assert cluster.state(executor) is NodeState.LOST
+    cluster.switch.mend()
+    cluster.hosts[executor].brain.enable()
+    cluster.until(cluster.is_settled, 90_000, "settled")
+
+
+def late_agent_lets_a_fenced_node_in(rules: SafetyRules) -> None:
+    """The daemon that lets a node in dies for good; the node is lost; the agent asks for `on` when it was fenced."""
+    cluster = Cluster(1, Shape(nodes=5), rules)
+    device = configurations.device(cluster.names).resource
+    assert isinstance(device, Primitive)
+    letting_in = AttributeSet("switch-meta", (("provides", "unfencing"),))
+    values = {**configurations.USUAL_PROPERTIES, **FENCING_TAKES}
+    usual = configurations.usual(cluster.names, **values)
+    target = cluster.names[0]
+    not_by_itself = configurations.prefers(configurations.DEVICE, target, -1_000_000)
+    cluster.form([
+        *(edit for edit in usual if edit != configurations.device(cluster.names)),
+        PutResource(replace(device, meta=(letting_in,))),
+        not_by_itself,
+    ])  # fmt: skip
+    cluster.power_off(target)
+    cluster.until(lambda: cluster.state(target) is NodeState.FENCED, 10_000, "fenced")
+    cluster.switch.set(target, Mood.DAWDLES, latency_ms=DAWDLE_MS)
+    cluster.power_on(target)
+    executor = _lose_executor(cluster, target)
+    cluster.until(lambda: cluster.state(executor) is NodeState.LOST, 30_000, "the executor is lost")
+    cluster.power_off(target)
+    cluster.until(lambda: cluster.switch.acted[-1][1:] == (target, "on"), 2 * DAWDLE_MS, "the agent has asked")
+    cluster.until(lambda: cluster.state(target) is not NodeState.LOST, 60_000, "it is back, or fenced")
+    cluster.switch.mend()
+    cluster.hosts[executor].brain.enable()
+    cluster.power_on(target)
+    cluster.until(cluster.is_settled, 90_000, "settled")
 
 
 # -- cold start ------------------------------------------------------------------------------------------------------

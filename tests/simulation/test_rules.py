@@ -96,6 +96,16 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
         frozenset({"DisprovedFencingIsRepeated"}),
     ),
     (("join_held_while_fencing",), scenarios.slow_switch, frozenset({"JoinsWaitForFencing"})),
+    (
+        ("abandoned_agent_holds_join",),
+        scenarios.fence_agent_outlives_its_daemon,
+        frozenset({"FenceAgentsActInTime"}),
+    ),
+    (
+        ("abandoned_agent_holds_fencing",),
+        scenarios.late_agent_lets_a_fenced_node_in,
+        frozenset({"FenceAgentsActInTime"}),
+    ),
     (("reboot_clears_history",), scenarios.stale_cib_after_power_loss, frozenset({"RebootsClear"})),
     (("unseen_is_fenced",), scenarios.member_never_seen, frozenset({"UnseenIsFenced"})),
     (("members_followed_first",), members.lease_by_old_voters, frozenset({"LeaseEndsAfterLoss"})),

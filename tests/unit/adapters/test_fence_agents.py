@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -28,6 +29,7 @@ class Switches:
         self.clock = clock
         self.directory = directory
         self.counter = 0
+        self.has_lease = True
         (directory / "sbin").mkdir(exist_ok=True)
         self.agents = StdinFenceAgents(
             clock,
@@ -38,6 +40,7 @@ class Switches:
             directories=(directory / "sbin", SHIPPED),
             allows_development=allows_development,
             own_environment={"HACLUSTERD_LOCAL_CLUSTER": str(directory)},
+            has_lease=lambda: self.has_lease,
         )
 
     def write(self, text: str, name: str = "fence_test") -> Path:
@@ -47,11 +50,17 @@ class Switches:
         return path
 
     def begin(
-        self, action: str, agent: str = "fence_test", timeout_ms: int = 20_000, **parameters: str
+        self,
+        action: str,
+        agent: str = "fence_test",
+        timeout_ms: int = 20_000,
+        needs_lease: bool = False,
+        **parameters: str,
     ) -> asyncio.Future[FenceCallResult]:
         self.counter += 1
         ended: asyncio.Future[FenceCallResult] = asyncio.get_running_loop().create_future()
-        self.agents.call(FenceCall(f"f{self.counter}", agent, action, parameters, timeout_ms), ended.set_result)
+        call = FenceCall(f"f{self.counter}", agent, action, parameters, timeout_ms, needs_lease=needs_lease)
+        self.agents.call(call, ended.set_result)
         assert not ended.done()
         return ended
 
@@ -111,7 +120,7 @@ async def test_secrets_are_nowhere_to_be_seen(switches: Switches, until) -> None
         directory = str(switches.directory)
         return [pid for pid in list_pids() if read_marks(pid).get("HACLUSTERD_LOCAL_CLUSTER") == directory]
 
-    await until(lambda: read.exists() and len(agents()) == 2)
+    await until(lambda: read.exists() and len(agents()) >= 2)
     for pid in agents():
         assert SECRET.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
         assert SECRET.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
@@ -184,7 +193,10 @@ async def test_fence_local_is_for_development_only(switches: Switches, clock: Bo
     assert (await development.run("off", agent="fence_local", nodes_dir=str(tmp_path), plug="n1")).exit_code == 1
 
 
-async def test_what_an_earlier_life_left_running_is_killed_first(switches: Switches, until) -> None:
+@pytest.mark.parametrize("is_pid_known", [True, False])
+async def test_what_an_earlier_life_left_running_is_killed_first(
+    switches: Switches, until, is_pid_known: bool
+) -> None:
     switches.write(f"#!/bin/sh\necho $$ >{switches.directory}/pid\nexec sleep 5004\n")
     ended = switches.begin("off")
     path = switches.directory / "pid"
@@ -192,7 +204,10 @@ async def test_what_an_earlier_life_left_running_is_killed_first(switches: Switc
     pid = int(path.read_text())
     start_time = read_stat(pid).start_time
     [record] = (switches.directory / "run" / "fence-actions").glob("*.json")
-    await until(lambda: json.loads(record.read_text())["pid"] == pid)
+    await until(lambda: json.loads(record.read_text())["pid"] is not None)
+    if not is_pid_known:
+        # The daemon was killed right after the fork.
+        record.write_text(json.dumps({**json.loads(record.read_text()), "pid": None, "start_time": None}))
     next_life = Switches(switches.clock, switches.directory)
     assert next_life.agents.kill_left_over() == ("f1",)
     await until(lambda: not is_running(pid, start_time))
@@ -200,6 +215,50 @@ async def test_what_an_earlier_life_left_running_is_killed_first(switches: Switc
     switches.agents.cancel("f1")
     assert (await ended).exit_code == 1
     assert next_life.agents.kill_left_over() == ()
+
+
+DIES_AT_ONCE = """
+import asyncio, os, sys
+from pathlib import Path
+from haclusterd.adapters.clock_boottime import BoottimeClock
+from haclusterd.ports.fencing import FenceCall
+from tests.unit.adapters.test_fence_agents import Switches
+
+async def live() -> None:
+    directory = Path(sys.argv[1])
+    switches = Switches(BoottimeClock(asyncio.get_running_loop()), directory)
+    switches.agents.call(FenceCall("f1", "fence_test", "off", {}, 500), print)
+    while not (directory / "pid").exists():
+        await asyncio.sleep(0.01)
+    os._exit(9)
+
+asyncio.run(live())
+"""
+
+
+async def test_what_a_daemon_leaves_that_never_comes_back_ends_soon_after_its_timeout(
+    switches: Switches, until
+) -> None:
+    switches.write(f"#!/bin/sh\necho $$ >{switches.directory}/new; mv {switches.directory}/new "
+                   f"{switches.directory}/pid\nsleep 5005\n")  # fmt: skip
+    daemon = await asyncio.create_subprocess_exec(sys.executable, "-c", DIES_AT_ONCE, str(switches.directory))
+    assert await daemon.wait() == 9
+    pid = int((switches.directory / "pid").read_text())
+    await until(lambda: (stat := read_stat(pid)) is None or stat.is_dead)
+
+
+async def test_what_needs_the_lease_is_not_begun_without_it(switches: Switches) -> None:
+    switches.write("#!/bin/sh\nexit 0\n")
+    switches.has_lease = False
+    assert (await switches.run("off", needs_lease=True)).reason == "not permitted any more"
+    assert (await switches.run("off")).exit_code == 0
+
+
+async def test_without_the_guard_no_agent_runs(switches: Switches, monkeypatch: pytest.MonkeyPatch) -> None:
+    switches.write("#!/bin/sh\nexit 0\n")
+    monkeypatch.setattr("haclusterd.adapters.fence_agents.GUARD", "no-such-program")
+    assert not switches.agents.exists("fence_test")
+    assert "(coreutils) is not installed on n1" in (await switches.run("off")).reason
 
 
 # Devices as resources of class stonith.

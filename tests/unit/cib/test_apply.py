@@ -28,6 +28,7 @@ from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.model.scores import INFINITY
+from haclusterd.model.watchdog import WATCHDOG
 
 N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
 DB = ResourceId("db")
@@ -407,6 +408,57 @@ def test_a_lying_device_is_marked_and_nothing_is_recovered(log: Log) -> None:
     log.must(commands.RecordFenceFailure(FenceKey("f1"), FenceOutcome.LIED, "n3 heard n2 afterwards"))
     assert log.cib.status.proofs["power/n2"].state is ProofState.LIED
     assert log.cib.status.nodes[N2].state is NodeState.LOST
+
+
+def abandoned(log: Log) -> None:
+    """n3 fences n2, and is lost before it answers; n1 fences n2 again."""
+    log.must(lose())
+    log.must(commands.IssueFence(replace(fence_order(), executor=N3, executor_incarnation=life("n3"))))
+    log.must(lose(N3))
+    log.must(commands.RecordFenceFailure(FenceKey("f1"), FenceOutcome.UNKNOWN, "n3 is gone"))
+    log.must(commands.IssueFence(replace(fence_order(), key=FenceKey("f2"))))
+    log.must(commands.RecordFenceAgent(FenceKey("f2"), FenceOutcome.FENCED, ""))
+    log.must(commands.Fenced(N2, life("n2"), FenceKey("f2"), FenceOutcome.FENCED, ""))
+    log.must_refuse(commands.Join(N2, life("n2", boot=2)), RefusalCode.HELD_FENCING_IN_FLIGHT)
+
+
+def test_a_join_is_held_while_the_fence_agent_of_a_lost_node_may_be_at_work(log: Log) -> None:
+    abandoned(log)
+    held = log.put(commands.Join(N2, life("n2", boot=2))).refusal
+    assert held is not None
+    assert "n3 was lost while it fenced it" in held.text
+    log.must(commands.EndAbandonedFencing(FenceKey("f1")))
+    log.must(commands.Join(N2, life("n2", boot=2)))
+    log.must_refuse(commands.EndAbandonedFencing(FenceKey("f1")), RefusalCode.UNKNOWN_KEY)
+
+
+@pytest.mark.parametrize("boot", [1, 2])
+def test_a_fence_agent_has_ended_when_its_daemon_is_back(log: Log, boot: int) -> None:
+    abandoned(log)
+    log.must(commands.Join(N3, life("n3", boot=boot, token=2)))
+    log.must(commands.Join(N2, life("n2", boot=2)))
+
+
+def test_a_fence_agent_has_ended_when_its_node_was_fenced(log: Log) -> None:
+    abandoned(log)
+    log.must(commands.Fenced(N3, life("n3"), None, FenceOutcome.CONFIRMED, "a person says so"))
+    log.must(commands.Join(N2, life("n2", boot=2)))
+
+
+def test_a_watchdog_may_have_left_a_node_alone_that_ran_nothing_but_a_fence_agent(log: Log) -> None:
+    abandoned(log)
+    by_watchdog = replace(fence_order(N3), key=FenceKey("w"), device=WATCHDOG)
+    log.must(commands.IssueFence(by_watchdog))
+    log.must(commands.Fenced(N3, life("n3"), FenceKey("w"), FenceOutcome.FENCED, ""))
+    log.must_refuse(commands.Join(N2, life("n2", boot=2)), RefusalCode.HELD_FENCING_IN_FLIGHT)
+
+
+def test_the_fence_agent_of_a_daemon_that_began_again_is_dead(log: Log) -> None:
+    log.must(lose())
+    log.must(commands.IssueFence(replace(fence_order(), executor=N3, executor_incarnation=life("n3"))))
+    log.must(commands.Join(N3, life("n3", token=2)))
+    log.must(commands.RecordFenceFailure(FenceKey("f1"), FenceOutcome.UNKNOWN, "n3 is gone"))
+    log.must(commands.Join(N2, life("n2", boot=2)))
 
 
 def test_a_repeated_request_has_one_effect(log: Log) -> None:

@@ -225,6 +225,31 @@ def test_a_reset_with_two_supplies_is_off_on_both_and_then_on_on_both() -> None:
     assert executor.ended(1) == [FenceOutcome.FENCED]
 
 
+def test_without_a_lease_nothing_is_asked_again() -> None:
+    executor = Executor()
+    executor.ordered()
+    assert executor.ended(1) == []
+    later = executor.now + RETRY_PAUSE_MS
+    assert executor.take(executor.fencer.ticked(without_lease(later))) == [FenceOutcome.FAILED]
+    assert len(executor.calls) == 1
+
+
+def test_without_a_lease_the_power_of_a_node_that_is_off_is_switched_on() -> None:
+    executor = Executor(others=("power2",))
+    executor.ordered()
+    executor.ended(0)
+    result = FenceCallResult(executor.calls[-1].key, 0, timed_out=False, reason="", output="")
+    executor.take(executor.fencer.agent_finished(result, without_lease(executor.now)))
+    assert actions(executor) == ["off", "off", "on"]
+    assert [call.needs_lease for call in executor.calls] == [True, True, False]
+
+
+def test_no_call_takes_longer_than_its_order_says() -> None:
+    executor = Executor({"pcmk_reboot_timeout": "90s"})
+    executor.ordered()
+    assert executor.calls[0].timeout_ms == TIMEOUT_MS
+
+
 def test_one_supply_that_stays_on_is_no_fencing() -> None:
     executor = Executor({"pcmk_off_retries": "1"}, others=("power2",))
     executor.ordered()

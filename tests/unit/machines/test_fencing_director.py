@@ -17,7 +17,7 @@ from haclusterd.model.fencing import FenceOrder, FenceOutcome, FenceState
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
-from haclusterd.model.timing import derive
+from haclusterd.model.timing import abandoned_fencing_ms, derive
 from tests.unit.machines.situations import (
     N1,
     N2,
@@ -483,6 +483,39 @@ def test_when_whoever_ran_the_agent_is_gone_the_outcome_is_unknown_and_it_is_fen
     dc.step()
     assert dc.order.key != first
     assert dc.order.executor_incarnation == life(N1, token=2)
+
+
+def test_the_agent_of_an_executor_that_is_lost_gets_its_time_from_each_dc() -> None:
+    dc = Dc()
+    dc.cluster.must(commands.IssueFence(replace(order_of(dc), executor=N3, executor_incarnation=life(N3))))
+    dc.cluster.lose(N3)
+    dc.step()
+    [abandoned] = dc.cluster.cib.status.abandoned_fencings.values()
+    longest_ms = abandoned_fencing_ms(T, abandoned.order.timeout_ms)
+    assert abandoned.longest_ms == longest_ms
+    dc.now += 20_000
+    dc.director = FencingDirector(N1, TERM, TIMING)
+    dc.step()
+    dc.now += longest_ms - 1
+    dc.step()
+    assert dc.cluster.cib.status.abandoned_fencings
+    assert dc.director.deadline() <= dc.now + 1
+    dc.now += 1
+    dc.step()
+    assert not dc.cluster.cib.status.abandoned_fencings
+
+
+def order_of(dc: Dc) -> FenceOrder:
+    """Return the order that a DC would give now."""
+    effects = FencingDirector(N1, TERM, TIMING).step(dc.cluster.cib, dc.quiet(), moment(dc.now))
+    return next(command.order for command in commands_of(effects) if isinstance(command, commands.IssueFence))
+
+
+def test_an_order_says_how_long_a_call_of_its_devices_takes_at_most() -> None:
+    dc = Dc()
+    slow = {"pcmk_off_timeout": "90s", "pcmk_status_timeout": "5s"}
+    dc.cluster.configure(commands.PutResource(primitive("power", "stonith:fence_test", slow)))
+    assert order_of(dc).longest_call_ms == 90_000
 
 
 def test_a_success_counts_also_when_its_executor_is_gone_since() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from haclusterd.cib import commands
 from haclusterd.cib.apply_fencing import UNFENCED_MARK
+from haclusterd.cib.changes import RefusalCode
 from haclusterd.machines.effects import Effect, Note
 from haclusterd.machines.fencing_director import FencingDirector, Wanted
 from haclusterd.machines.transition import TransitionMachine, TransitionState
@@ -14,7 +15,7 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet, Location
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FencingRecord
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
-from haclusterd.model.ids import ConstraintId, NodeName
+from haclusterd.model.ids import ConstraintId, FenceKey, NodeName
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.timing import derive
@@ -101,11 +102,19 @@ def test_without_a_device_that_provides_it_nothing_is_ordered_and_that_is_told()
 def test_a_node_that_is_lost_meanwhile_is_not_marked_and_is_fenced_afterwards() -> None:
     dc = Dc()
     dc.step()
+    order = dc.order
     dc.cluster.lose(N2)
     assert dc.cluster.put(commands.IssueFence(replace(dc.order, action=FenceAction.OFF))).refusal is not None
     dc.step()
     [record] = dc.records()
     assert (record.outcome, record.action) == (FenceOutcome.UNKNOWN, FenceAction.ON), "who asked is the lost node"
+    dc.step()
+    assert not dc.cluster.cib.status.fence_orders, "its agent may still let it in"
+    refused = dc.cluster.put(commands.IssueFence(replace(order, key=FenceKey("x"), action=FenceAction.OFF))).refusal
+    assert refused is not None
+    assert refused.code is RefusalCode.FENCING_IN_FLIGHT
+    dc.now = dc.director.deadline()
+    dc.step()
     dc.step()
     assert (dc.order.action, dc.order.executor, dc.order.attempt) == (FenceAction.REBOOT, N1, 1)
 
