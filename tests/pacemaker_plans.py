@@ -70,6 +70,8 @@ class Case:
     actions: tuple[str, ...]
     orders: tuple[str, ...] = ()
     """`A < B`: A is done before B."""
+    not_ordered: tuple[str, ...] = ()
+    """`A < B`: B need not wait for A."""
 
 
 def word(action: GraphAction) -> str:
@@ -98,3 +100,8 @@ def actions_of(case: Case) -> list[str]:
 def missing_orders(case: Case) -> list[str]:
     order = before(planned(case.text))
     return [each for each in case.orders if tuple(each.split(" < ")) not in order]
+
+
+def needless_orders(case: Case) -> list[str]:
+    order = before(planned(case.text))
+    return [each for each in case.not_ordered if tuple(each.split(" < ")) in order]

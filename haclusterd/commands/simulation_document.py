@@ -42,13 +42,16 @@ class SimulationDocument:
         self._plan = plan
         self._now = now
         self._actions = [action for _, action in sorted(plan.graph.actions.items())]
-        self._fences: dict[NodeName, GraphAction] = {}
+        self._fences: list[GraphAction] = []
+        self._fenced: set[NodeName] = set()
         self._stops: dict[ResourceId, dict[NodeName, GraphAction]] = {}
         for action in self._actions:
             if action.node is None:
                 continue
             if action.kind is ActionKind.FENCE or is_guest_fencing(action):
-                self._fences[action.node] = action
+                self._fences.append(action)
+                if is_node_fencing(action):
+                    self._fenced.add(action.node)
             elif action.name == ActionName.STOP and action.resource is not None:
                 self._stops.setdefault(action.instance or action.resource, {})[action.node] = action
 
@@ -73,8 +76,7 @@ class SimulationDocument:
         for name, member in sorted(self._cib.members.items()):
             if not member.is_witness:
                 status = self._cib.status.nodes.get(name) or NodeStatus(name)
-                is_fenced = is_after and name in self._fences and is_node_fencing(self._fences[name])
-                shown[name] = "offline" if is_fenced else self._node_words(status)
+                shown[name] = "offline" if is_after and name in self._fenced else self._node_words(status)
         return shown
 
     def _node_words(self, status: NodeStatus) -> str:
@@ -103,9 +105,9 @@ class SimulationDocument:
     # What an administrator would call the change
 
     def _fencing(self) -> Iterator[Fields]:
-        for node, action in self._fences.items():
+        for action in self._fences:
             if action.reason:
-                yield {"action": "fence", "node": node, "op": action.name, "reason": action.reason}
+                yield {"action": "fence", "node": action.node, "op": action.name, "reason": action.reason}
 
     # What the cluster does beside the graph
 
@@ -121,7 +123,7 @@ class SimulationDocument:
                     "after": [],
                 }  # fmt: skip
         for name, status in sorted(self._cib.status.nodes.items()):
-            if status.is_leaving and status.state is NodeState.ONLINE and name not in self._fences:
+            if status.is_leaving and status.state is NodeState.ONLINE and name not in self._fenced:
                 after = self._emptied(name)
                 if after is not None and ("do_shutdown", None, name) not in shown:
                     number += 1

@@ -22,8 +22,8 @@ OPERATION_ATTRIBUTES: tuple[Row, ...] = (
         choices=("nothing", "quorum", "fencing")),
 )  # fmt: skip
 
-DEFAULTABLE = ("timeout", "on-fail", "start-delay", "enabled")
-"""The attributes that operation defaults may give."""
+DEFAULTABLE = ("timeout", "on-fail", "start-delay")
+"""The attributes that operation defaults may give. `enabled` counts on the operation alone, as it does in Pacemaker."""
 
 RECURRING = frozenset({"monitor"})
 """The only actions that may have an interval."""

@@ -84,9 +84,7 @@ def _count(number: int | None, default: int) -> int:
 class _Contents:
     """Makes what is in one bundle."""
 
-    def __init__(
-        self, item: Bundle, bundle: Resource, addresses: tuple[str, ...], builder: ResourceBuilder
-    ) -> None:
+    def __init__(self, item: Bundle, bundle: Resource, addresses: tuple[str, ...], builder: ResourceBuilder) -> None:
         self._item = item
         self._bundle = bundle
         self._network = item.network or BundleNetwork()

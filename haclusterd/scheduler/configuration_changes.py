@@ -101,7 +101,7 @@ class _Finder:
                     self._delete(resource, node)
             else:
                 if wanted is None:
-                    wanted = configured_recurring(resource, self._settings)
+                    wanted = configured_recurring(resource)
                 self._look_at_active(resource, node, history, wanted)
 
     def look_at_numbered(self) -> None:
@@ -151,7 +151,7 @@ class _Finder:
             elif record.interval_ms or record.operation in _STARTING:
                 is_changed |= self._has_changed(resource, node, record, wanted)
         if is_changed and self._failures.effective_count(resource, node):
-            self._failures.forget(node, resource, "action definition changed")
+            self._failures.forget(node, resource, "action definition changed", waits_for_fencing=False)
 
     def _cancel(self, resource: Resource, node: Node, record: OperationRecord, why: str) -> None:
         if node.is_online or (node.is_guest and not node.must_be_reset):

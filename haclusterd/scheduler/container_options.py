@@ -15,9 +15,7 @@ _LOG_TARGET = "/var/log"
 Pairs = tuple[tuple[str, str], ...]
 
 
-def container_parameters(
-    item: Bundle, host: str, number: int, addresses: tuple[str, ...], *, has_child: bool
-) -> Pairs:
+def container_parameters(item: Bundle, host: str, number: int, addresses: tuple[str, ...], *, has_child: bool) -> Pairs:
     """Return the parameters of the container `number`, whose host name is `host`; with a child, its daemon runs it."""
     network = item.network or BundleNetwork()
     address = addresses[number] if addresses else ""

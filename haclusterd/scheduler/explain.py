@@ -123,6 +123,4 @@ def _promotion(resource: Resource) -> Promotion | None:
     clone = instance.parent
     if resource.addends is None or clone is None or not clone.is_promotable or clone.variant is not Variant.CLONE:
         return None
-    return Promotion(
-        instance.promotion_priority, _named(instance.promotion_addends), to_be_promoted(instance, clone)
-    )
+    return Promotion(instance.promotion_priority, _named(instance.promotion_addends), to_be_promoted(instance, clone))

@@ -115,8 +115,12 @@ class Failures:
             if self._digests.ran_with_others(resource, node, record):
                 self.forget(node, resource, _OUTDATED)
 
-    def forget(self, node: Node, resource: Resource, why: str) -> None:
-        """Note that a resource's failures on a node count no more."""
+    def forget(self, node: Node, resource: Resource, why: str, *, waits_for_fencing: bool = True) -> None:
+        """Note that a resource's failures on a node count no more.
+
+        What a connection's records say is forgotten once its node is fenced, what was changed in the configuration at
+        once.
+        """
         is_reachable = node.is_online and not node.is_unclean
         if (resource.id, node.name) in self._cleared:
             return
@@ -125,7 +129,7 @@ class Failures:
             self.forgotten.setdefault((node.name, resource.recorded_as), why)
         if is_reachable or is_compatible:
             self._cleared.add((resource.id, node.name))
-            is_after = resource.is_remote_connection and bool(resource.reconnect_interval_ms)
+            is_after = waits_for_fencing and resource.is_remote_connection and bool(resource.reconnect_interval_ms)
             is_possible = resource.is_managed and (node.is_online or (node.is_guest and not node.must_be_reset))
             self.clearings.append(Clearing(resource, node, why, is_possible, is_after))
 
@@ -196,7 +200,8 @@ def forget_removed(inventory: Inventory, failures: Failures, settings: Settings)
 def ban_after_failures(inventory: Inventory, failures: Failures) -> None:
     """Phase: ban resources from nodes where they failed `migration-threshold` times.
 
-    An anonymous instance failed for all instances: the clone is banned.
+    An anonymous instance failed for all instances: the clone is banned. Inside a bundle the instance is banned as well:
+    its container is a node for it alone, whatever the scores of the bundled clone.
     """
     nodes = [node for node in inventory.nodes if failures.counts_on(node)]
     if not nodes:
@@ -210,7 +215,11 @@ def ban_after_failures(inventory: Inventory, failures: Failures) -> None:
                 continue
             count = failures.effective_count(resource, node, with_launched=True)
             if count >= threshold:
-                to_ban(resource).add_score(node.name, -INFINITY, _failure_words(resource, node, failures, count))
+                banned = to_ban(resource)
+                why = _failure_words(resource, node, failures, count)
+                banned.add_score(node.name, -INFINITY, why)
+                if banned is not resource and banned.parent is not None:
+                    resource.add_score(node.name, -INFINITY, why)
 
 
 def to_ban(resource: Resource) -> Resource:

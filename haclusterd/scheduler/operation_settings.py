@@ -11,7 +11,7 @@ from haclusterd.model.configuration import AttributeSet, Operation
 from haclusterd.model.ocf import ActionName
 from haclusterd.scheduler.dates import parse_date
 from haclusterd.scheduler.entities import DEMOTE, LRM_DELETE, MONITOR, PROMOTE, START, STOP, UNAME, Node, Resource
-from haclusterd.scheduler.readings import boolean, duration_ms
+from haclusterd.scheduler.readings import duration_ms
 from haclusterd.scheduler.rules import RuleContext, by_strength, merge
 from haclusterd.scheduler.settings import Settings
 
@@ -70,26 +70,16 @@ def recurring_operations(resource: Resource, settings: Settings) -> list[Operati
             key = operation.name, operation.interval_ms
             if found.setdefault(key, operation) is not operation and settings.options.is_pacemaker_compatible:
                 repeated.add(key)
-    return [
-        operation
-        for key, operation in found.items()
-        if key not in repeated and _is_enabled(resource, operation, settings)
-    ]
+    return [operation for key, operation in found.items() if key not in repeated and operation.is_enabled]
 
 
-def configured_recurring(resource: Resource, settings: Settings) -> set[tuple[str, int]]:
+def configured_recurring(resource: Resource) -> set[tuple[str, int]]:
     """Return the names and intervals of the recurring operations that are configured, also of repeated ones."""
     return {
         (operation.name, operation.interval_ms)
         for operation in resource.operations
-        if operation.interval_ms > 0 and _is_enabled(resource, operation, settings)
+        if operation.interval_ms > 0 and operation.is_enabled
     }
-
-
-def _is_enabled(resource: Resource, operation: Operation, settings: Settings) -> bool:
-    if not operation.is_enabled:
-        return False
-    return boolean(_default(resource, operation.name, operation.interval_ms, "enabled", settings), default=True)
 
 
 def _default(resource: Resource, name: str, interval_ms: int, setting: str, settings: Settings) -> str | None:
@@ -153,7 +143,7 @@ def _chosen(resource: Resource, name: str, interval_ms: int, settings: Settings)
     operation = find_operation(resource, name, interval_ms)
     text = _on_fail_text(resource, operation, name, interval_ms, settings)
     if text is None and name == DEMOTE:
-        text = _as_promoted_monitor(resource, settings)
+        text = _as_promoted_monitor(resource)
     chosen = _ON_FAIL.get(text.strip().lower()) if text is not None else None
     if name == STOP and chosen in _NOT_FOR_STOP:
         return None
@@ -173,11 +163,11 @@ def _on_fail_text(
     return text if text is not None else _default(resource, name, interval_ms, "on-fail", settings)
 
 
-def _as_promoted_monitor(resource: Resource, settings: Settings) -> str | None:
+def _as_promoted_monitor(resource: Resource) -> str | None:
     """A demotion that says nothing fails like the monitor of the promoted role; the last one counts."""
     found = None
     for operation in resource.operations:
-        if _is_promoted_monitor(operation) and _is_enabled(resource, operation, settings):
+        if _is_promoted_monitor(operation) and operation.is_enabled:
             text = operation.on_fail
             if text is not None and text.strip().lower() != "demote":
                 found = text

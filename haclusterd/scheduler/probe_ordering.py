@@ -107,21 +107,27 @@ def _order_as_stop(template: Template, asked: list[Action], table: ActionTable) 
 
 
 def _order_dependents(resource: Resource, asked: list[Action], table: ActionTable) -> None:
-    """What would restart because this resource starts does not stop before it is known where this one is."""
-    for undoing in _undone_with(resource):
-        for probe in asked:
+    """What would restart because of what waits for a probe does not stop before it is known where this one is."""
+    known: dict[tuple[int, ...], list[Action]] = {}
+    for probe in asked:
+        waiting = [relation.then for relation in probe.after]
+        key = tuple(action.id for action in waiting)
+        undone = known.get(key)
+        if undone is None:
+            undone = known[key] = _undone_with(resource, waiting)
+        for undoing in undone:
             table.relate(probe, undoing, ORDERED)
 
 
-def _undone_with(resource: Resource) -> list[Action]:
-    """Return the stops and demotes of other resources that follow from a start of this one.
+def _undone_with(resource: Resource, waiting: list[Action]) -> list[Action]:
+    """Return the stops and demotes of other resources that follow from what waits for a probe of this one.
 
     Instances beside it in its own clone start with it, and need not restart because of that.
     """
     top = resource.top
     starting = top if top.variant is Variant.CLONE else resource
     found: dict[int, Action] = {}
-    waiting = list(starting.actions.get((START, 0), ()))
+    _note_undone(resource, (action for action in waiting if action.resource is not None), found)
     seen = {action.id for action in waiting}
     while waiting:
         action = waiting.pop()
@@ -132,13 +138,17 @@ def _undone_with(resource: Resource) -> list[Action]:
             if then.id not in seen:
                 seen.add(then.id)
                 waiting.append(then)
-        counted = after if starting is not resource and _is_around(top, action) else [*inside, *after]
-        for then in counted:
-            owner = then.resource
-            if owner is not None and owner.variant is Variant.PRIMITIVE and owner is not resource:
-                undone = owner.actions.get((_UNDOING.get(then.task, ""), 0), ())
-                found.update((item.id, item) for item in undone if not item.is_pseudo)
+        is_own = starting is not resource and _is_around(top, action)
+        _note_undone(resource, after if is_own else [*inside, *after], found)
     return list(found.values())
+
+
+def _note_undone(resource: Resource, following: Iterable[Action], found: dict[int, Action]) -> None:
+    for then in following:
+        owner = then.resource
+        if owner is not None and owner.variant is Variant.PRIMITIVE and owner is not resource:
+            undone = owner.actions.get((_UNDOING.get(then.task, ""), 0), ())
+            found.update((item.id, item) for item in undone if not item.is_pseudo)
 
 
 def _is_around(top: Resource, action: Action) -> bool:

@@ -423,11 +423,7 @@ def _cancel(action: Action) -> None:
 def _is_blocked_stop(first: Action) -> bool:
     owner = first.resource
     return (
-        first.task == STOP
-        and not first.is_runnable
-        and owner is not None
-        and not owner.is_managed
-        and owner.is_blocked
+        first.task == STOP and not first.is_runnable and owner is not None and not owner.is_managed and owner.is_blocked
     )
 
 

@@ -159,7 +159,7 @@ def _monitor_inactive(resource: Resource, operation: Operation, nodes: tuple[Nod
         monitor.expected = ExitCode.NOT_RUNNING
         monitor.why = "it must not run here"
         for probe in resource.actions.get((MONITOR, 0), ()):
-            if probe.node is node:
+            if probe.node is node and resource.is_managed:
                 table.relate(probe, monitor, UNRUNNABLE_FIRST_BLOCKS)
         _after_stops(resource, monitor, node, table)
         if not node.is_online or node.is_unclean:

@@ -25,6 +25,7 @@ from haclusterd.scheduler.settings import Settings
 MOST_INSTANCES = 1000
 """Of one clone or bundle; what asks for more, and for more than there are nodes, is a slip of the pen."""
 _CAN_BE_UNIQUE = ("ocf", "stonith")
+_PROMOTABLE = "ocf"
 
 Outer = tuple[tuple[AttributeSet, ...], ...]
 
@@ -191,6 +192,9 @@ class ResourceBuilder:
             if not isinstance(found, Primitive):
                 self.warn(f"{item.id} does without {member}: it is no primitive of its own")
                 continue
+            if group.is_promotable and expanded(found, self.configuration).agent.standard != _PROMOTABLE:
+                self.warn(f"{item.id} does without {member}: only agents of the class ocf can be promoted")
+                continue
             child = self.primitive(found, inside)
             if child is not None:
                 group.children.append(child)
@@ -238,7 +242,7 @@ class ResourceBuilder:
 
     def _read_clone(self, clone: Resource, meta: Mapping[str, str], standards: list[str]) -> str:
         """Read what only clones have; return why it cannot be, or nothing."""
-        if clone.is_promotable and any(standard != "ocf" for standard in standards):
+        if clone.is_promotable and all(standard != _PROMOTABLE for standard in standards):
             return "only agents of the class ocf can be promoted"
         nodes = max(1, len(self.inventory.nodes))
         clone.clone_max = at_least(meta.get("clone-max"), 0, nodes)

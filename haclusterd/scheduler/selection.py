@@ -108,8 +108,10 @@ def _is_addable(action: Action) -> bool:
     node = action.node
     if node is None:
         return False
-    return action.task == LRM_DELETE or (node.is_online and not node.is_unclean) or (
-        node.is_guest and not node.must_be_reset
+    return (
+        action.task == LRM_DELETE
+        or (node.is_online and not node.is_unclean)
+        or (node.is_guest and not node.must_be_reset)
     )
 
 

@@ -239,7 +239,12 @@ class _Unpacker:
         assert resource.agent is not None
         known = history or ResourceHistory(resource.recorded_as, resource.agent)
         replay = Replay(
-            resource, node, known, inventory=self._inventory, failures=self._failures, settings=self._settings,
+            resource,
+            node,
+            known,
+            inventory=self._inventory,
+            failures=self._failures,
+            settings=self._settings,
             limits=self._limits,
         )
         records = records_in_order(known)

@@ -131,9 +131,7 @@ def test_other_parameters_of_a_container(engine: str, inside: str, expected: dic
         ('docker image="i" replicas="4" replicas-per-host="2"', 'control-port="1"', 4, 1, False, False),
     ],
 )
-def test_how_many(
-    engine: str, network: str, count: int, per_host: int, *, unique: bool, promotable: bool
-) -> None:
+def test_how_many(engine: str, network: str, count: int, per_host: int, *, unique: bool, promotable: bool) -> None:
     inventory = inventory_of(bundle(engine, network, INSIDE))
     b, inner = found(inventory, "b"), found(inventory, "b-master" if promotable else "b-clone")
     assert (b.clone_max, b.clone_node_max, b.is_unique) == (count, per_host, unique)

@@ -2,9 +2,24 @@
 
 import pytest
 
-from tests.pacemaker_plans import FENCE, FENCE_KNOWN, FENCE_RUNS, LOST, Case, actions_of, member, missing_orders, ran
+from tests.pacemaker_plans import (
+    FENCE,
+    FENCE_KNOWN,
+    FENCE_RUNS,
+    LOST,
+    Case,
+    actions_of,
+    member,
+    missing_orders,
+    needless_orders,
+    ran,
+)
 from tests.unpacked_cibs import meta, primitive
 from tests.written_cibs import cib, pair
+
+STOPPED_MONITOR = '<operations><op id="o" name="monitor" interval="20s" role="Stopped"/></operations>'
+OF_B = STOPPED_MONITOR.replace('"o"', '"p"')
+MONITOR = '<operations><op id="o" name="monitor" interval="10s"/></operations>'
 
 CASES = (
     Case(
@@ -175,6 +190,49 @@ CASES = (
         ),
         ("monitor/20000 a@n2",),
     ),
+    Case(
+        "a monitor of what does not run waits for the probe, and not when the resource is left alone",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            resources=primitive("a", STOPPED_MONITOR) + primitive("b", meta("b", **{"is-managed": "false"}) + OF_B),
+            constraints='<rsc_location id="l" rsc="a" node="n2" score="5"/>',
+            status=member(1) + member(2, ran("a", "start"), ran("b", "start")),
+        ),
+        ("monitor a@n1", "monitor b@n1", "monitor/20000 a@n1", "monitor/20000 b@n1"),
+        ("monitor a@n1 < monitor/20000 a@n1",),
+        ("monitor b@n1 < monitor/20000 b@n1",),
+    ),
+    Case(
+        "the operation defaults cannot switch monitors off",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            nodes='<node id="1" uname="n1"/>',
+            resources=primitive("a", MONITOR) + primitive("b", MONITOR.replace('"o"', '"p"')),
+            more='<op_defaults><meta_attributes id="od">'
+            + pair("enabled", "false")
+            + "</meta_attributes></op_defaults>",
+            status=member(1, ran("a", "start", "monitor/10000"), ran("b", "start")),
+        ),
+        ("monitor/10000 b@n1",),
+    ),
+    Case(
+        "a promotable group does without members that cannot be promoted",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            nodes='<node id="1" uname="n1"/>',
+            resources='<clone id="c">'
+            + meta("c", promotable="true")
+            + '<group id="g">'
+            + primitive("b", agent="lsb:x")
+            + primitive("a")
+            + "</group></clone>",
+            status=member(1, ran("a", "monitor=7"), **{"master-a": "10"}),
+        ),
+        (
+            *("~start c@", "~start g:0@", "start a@n1", "~running g:0@", "~running c@"),
+            *("~promote c@", "~promote g:0@", "promote a@n1", "~promoted g:0@", "~promoted c@"),
+        ),
+    ),
 )
 
 
@@ -182,3 +240,4 @@ CASES = (
 def test_actions_and_their_order(case: Case) -> None:
     assert actions_of(case) == sorted(case.actions)
     assert missing_orders(case) == []
+    assert needless_orders(case) == []

@@ -19,6 +19,7 @@ from tests.unpacked_cibs import meta, primitive
 from tests.written_cibs import cib, pair
 
 REMOTE = 'class="ocf" provider="pacemaker" type="remote"'
+PODMAN = 'class="ocf" provider="heartbeat" type="podman"'
 NODES = '<node id="1" uname="n1"/><node id="2" uname="n2"/>'
 CONNECTION = primitive(
     "r1", '<operations><op id="r1-m" name="monitor" interval="30s"/></operations>', agent="ocf:pacemaker:remote"
@@ -141,7 +142,51 @@ CASES = (
 )
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+BUNDLED = (
+    Case(
+        "what is inside a container stays away from it after too many failures there",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            nodes='<node id="1" uname="n1"/>',
+            resources='<bundle id="b"><podman image="i" replicas="1"/><network control-port="3121"/>'
+            f"{primitive('a')}</bundle>",
+            status=member(1, ran("b-podman-0", "start", agent=PODMAN), ran("b-0", "start", agent=REMOTE))
+            + remote("b-0", NOTHING_THERE).replace(
+                "<lrm id",
+                '<transient_attributes id="b-0"><instance_attributes id="t">'
+                '<nvpair id="t-c" name="fail-count-a#start_0" value="INFINITY"/>'
+                "</instance_attributes></transient_attributes><lrm id",
+            ),
+        ),
+        (
+            *("~stop b@", "stop b-0@n1", "stop b-podman-0@n1", "~stopped b@"),
+            *("~start b@", "start b-podman-0@n1", "start b-0@n1", "~running b@"),
+            *("monitor/60000 b-podman-0@n1", "monitor/30000 b-0@n1"),
+        ),
+    ),
+    Case(
+        "a container does not stop before it is known where the containers beside it are",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            resources='<bundle id="b"><podman image="i" replicas="2"/></bundle>',
+            status=member(1, ran("b-podman-0", "start", agent=PODMAN)) + member(2),
+        ),
+        (
+            *("monitor b-podman-0@n2", "monitor b-podman-1@n1", "monitor b-podman-1@n2"),
+            *("~stop b@", "stop b-podman-0@n1", "~stopped b@"),
+            *("~start b@", "start b-podman-0@n1", "start b-podman-1@n2", "~running b@"),
+            *("monitor/60000 b-podman-0@n1", "monitor/60000 b-podman-1@n2"),
+        ),
+        (
+            "monitor b-podman-1@n1 < stop b-podman-0@n1",
+            "monitor b-podman-1@n2 < stop b-podman-0@n1",
+            "monitor b-podman-0@n2 < start b-podman-1@n2",
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize("case", [*CASES, *BUNDLED], ids=lambda case: case.name)
 def test_actions_and_their_order(case: Case) -> None:
     assert actions_of(case) == sorted(case.actions)
     assert missing_orders(case) == []

@@ -54,9 +54,7 @@ def test_a_guest_is_reached_by_a_connection_that_nobody_configured() -> None:
 
 
 def test_a_connection_to_a_guest_may_go_anywhere_even_where_nothing_may() -> None:
-    inventory = inventory_of(
-        primitive("vm", meta("vm", **GUEST)), properties=pair("symmetric-cluster", "false")
-    )
+    inventory = inventory_of(primitive("vm", meta("vm", **GUEST)), properties=pair("symmetric-cluster", "false"))
     assert found(inventory, "vm").allowed == {}
     assert found(inventory, "g1").allowed == {"n1": 0, "n2": 0, "g1": 0}
 

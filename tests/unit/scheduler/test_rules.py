@@ -161,9 +161,7 @@ def test_blocks_of_equal_score_count_from_the_last_to_the_first() -> None:
     assert merge(by_strength(blocks), context()) == {"z": "d", "x": "b", "y": "a"}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"), [("%0", "web-1"), ("%1-%2!", "web-!"), ("100%", "100%"), ("%a", "%a")]
-)
+@pytest.mark.parametrize(("text", "expected"), [("%0", "web-1"), ("%1-%2!", "web-!"), ("100%", "100%"), ("%a", "%a")])
 def test_submatches(text: str, expected: str) -> None:
     assert substituted(text, ("web-1", "web")) == expected
 
