@@ -33,7 +33,6 @@ RESTART_MS = 3_000
 def _migrate(phase: str, is_power: bool, kind: str) -> Callable[[Lab, random.Random], Played]:
     def play(lab: Lab, chance: random.Random) -> Played:
         assert isinstance(lab, GuestLab)
-        is_holder = False
         source, target = lab.ends(lab.dc(), kind, chance)
         name = {"source": source, "target": target, "dc": lab.dc()}[kind]
         since = time.monotonic_ns()

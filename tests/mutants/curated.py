@@ -465,6 +465,12 @@ MEMBERSHIP = (
         "a plan rests on what the CIB says of a node that nobody hears",
     ),
     Mutant(
+        "MembershipMachine._without_lease",
+        "not heard",
+        "False",
+        "a DC that no heartbeat reaches keeps the leadership, and nobody recovers what it ran",
+    ),
+    Mutant(
         "MembershipMachine._is_unseen_fenced",
         "self._rules.unseen_is_fenced",
         "False",
