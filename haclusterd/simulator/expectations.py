@@ -133,15 +133,19 @@ class _Reading:
         """Tell whether it must not run anywhere, whatever else is so."""
         if self._properties.boolean("stop-all-resources"):
             return True
-        return any(
-            self._meta(name).get("target-role", "").lower() == "stopped" for name in self._chain(resource)
-        )
+        return self._wants_stopped(resource)
+
+    def _wants_stopped(self, name: ResourceId) -> bool:
+        return self._meta(name).get("target-role", "").lower() == "stopped"
 
     def _is_beyond(self, resource: ResourceId) -> bool:
         """Tell whether something more than this judge understands has a say about a resource."""
         configuration, chain = self.cib.configuration, self._chain(resource)
         is_default = self._properties.text("placement-strategy") == "default"
         if not is_default or not self._properties.boolean("symmetric-cluster"):
+            return True
+        if any(self._wants_stopped(name) for name in chain):
+            # A member of what is stopped has a target-role of its own, which wins.
             return True
         groups: set[str] = {tag.id for tag in configuration.tags.values() if set(tag.references) & set(chain)}
         groups |= {each.template for each in configuration.primitives() if each.id in chain and each.template}

@@ -51,6 +51,16 @@ def test_what_was_to_be_stopped_and_runs_is_named() -> None:
     assert cluster.objection() == "cache runs on n1, and is to be stopped"
 
 
+def test_the_target_role_of_a_member_wins_over_that_of_its_group() -> None:
+    cluster = Cluster().form()
+    ask(cluster, "resource.stop", {"resources": ["front"]})
+    cluster.until(lambda: not cluster.truth.active_nodes(ResourceId("ip")), 10_000, "stopped")
+    cluster.configure([configurations.primitive("ip", meta={"target-role": "Started"})])
+    cluster.until(lambda: cluster.runs_once("ip"), 10_000, "started")
+    cluster.until_settled(10_000, "nothing to do")
+    assert not cluster.truth.active_nodes(ResourceId("web"))
+
+
 def test_what_is_unmanaged_is_not_expected_to_run() -> None:
     cluster = Cluster().form()
     ask(cluster, "resource.manage", {"resources": ["cache"], "unmanage": True})
