@@ -1,64 +1,33 @@
 """The configuration of a Pacemaker cluster as this cluster's own (`crm configure load xml`).
 
-Invariant: a document is adopted wholly or not at all. What cannot be held or obeyed here is an error with its line; the
-only things left out, each with a warning, are properties in which Pacemaker's daemons keep notes or tune themselves.
+Invariant: a document is adopted wholly or not at all. What cannot be held or obeyed here is an error with its line;
+what is left out because nothing follows from it, and what Pacemaker would replace by a default, is named (`settling`).
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 
 from haclusterd.commands.configure_script import Reading
+from haclusterd.commands.headlines import named
+from haclusterd.commands.settling import settle
 from haclusterd.formats.cib_xml import read_configuration
 from haclusterd.model.configuration import AttributeSet, Configuration, FencingLevel
-from haclusterd.model.properties import read_boolean
-from haclusterd.reports.codes import Code
-from haclusterd.reports.items import ReportItem, has_errors, report
-from haclusterd.reports.places import Places
-
-_ONLY_PACEMAKERS = frozenset(
-    {
-        "cluster-delay", "cluster-infrastructure", "dc-deadtime", "dc-version", "election-timeout", "enable-acl",
-        "fence-reaction", "fencing-reaction", "fencing-watchdog-timeout", "join-finalization-timeout",
-        "join-integration-timeout", "last-lrm-refresh", "load-threshold", "network-delay", "node-action-limit",
-        "pe-error-series-max", "pe-input-series-max", "pe-warn-series-max",
-        "stonith-watchdog-timeout", "transition-delay", "transition-idle-timeout",
-    }
-)  # fmt: skip
-"""Properties about which nothing here has to be decided."""
+from haclusterd.reports.codes import Code, Severity
+from haclusterd.reports.items import has_errors, report
 
 
 def adopt(text: str, source: str, base: Configuration) -> Reading:
     """Read CIB XML and put it over a base: objects of the same id are replaced, names in blocks are set."""
     made = read_configuration(text, source)
-    properties, reports = _without_pacemakers(made.configuration.properties, made.places)
-    nodes = {name: replace(node, id="") for name, node in made.configuration.nodes.items()}
-    adopted = replace(made.configuration, properties=properties, nodes=nodes)
+    settled, reports = settle(made.configuration, made.places, is_foreign=True)
+    numbered = [f"{node.name} {node.id}" for node in settled.nodes.values() if node.id]
+    if numbered:
+        problem = f"the ids of nodes ({named(numbered)}): a node is known by its name here"
+        place = made.places.find("node", next(iter(settled.nodes)))
+        reports += (report(Code.LEFT_OUT, place=place, severity=Severity.INFO, problem=problem),)
+    adopted = replace(settled, nodes={name: replace(node, id="") for name, node in settled.nodes.items()})
     unread = None if has_errors(made.reports) else frozenset[str]()
     return Reading(_over(base, adopted), (*made.reports, *reports), made.places, unread)
-
-
-def _without_pacemakers(
-    blocks: tuple[AttributeSet, ...], places: Places
-) -> tuple[tuple[AttributeSet, ...], tuple[ReportItem, ...]]:
-    reports = []
-    kept = []
-    for block in blocks:
-        pairs = tuple(pair for pair in block.pairs if not _is_only_pacemakers(*pair))
-        kept.append(replace(block, pairs=pairs))
-        for name, value in block.pairs:
-            if _is_only_pacemakers(name, value):
-                problem = f"the property {name}={value}, which only Pacemaker's daemons read"
-                reports.append(report(Code.LEFT_OUT, place=places.find("properties", name), problem=problem))
-    return tuple(kept), tuple(reports)
-
-
-def _is_only_pacemakers(name: str, value: str) -> bool:
-    if name != "have-watchdog":
-        return name in _ONLY_PACEMAKERS
-    try:
-        return not read_boolean(value)
-    except ValueError:
-        return False
 
 
 def _over(base: Configuration, new: Configuration) -> Configuration:

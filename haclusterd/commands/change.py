@@ -23,6 +23,7 @@ from haclusterd.cib.edits import difference
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Condition, Outcome
 from haclusterd.commands.planning import settled
+from haclusterd.commands.settling import settle
 from haclusterd.commands.verify import verify
 from haclusterd.model.configuration import (
     Colocation,
@@ -52,6 +53,8 @@ def change(
     places: Places | None = None,
 ) -> Outcome:
     """Propose the new configuration; `done` says in a sentence what it did."""
+    new, settled_on_the_way = settle(new, places or Places())
+    reports = (*reports, *settled_on_the_way)
     edits = difference(context.cib.configuration, new)
     if not edits:
         already = report(Code.NOTHING_TO_DO, state="the configuration is so already")

@@ -12,6 +12,7 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.deletion import delete as without_objects
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.removal import removal
+from haclusterd.commands.settling import settle
 from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.commands.verify import verify as verify_configuration
 from haclusterd.formats.cib_xml import write_configuration
@@ -181,8 +182,10 @@ def verify(context: Context, arguments: Arguments) -> Outcome:
     if has_errors(found):
         found = every_error(context, made)
     else:
+        settled, on_the_way = settle(made.configuration, made.places)
+        found = (*found, *on_the_way)
         judged = verify_configuration(
-            made.configuration, members=context.cib.members, agents=context.agents, places=made.places
+            settled, members=context.cib.members, agents=context.agents, places=made.places
         )
         found = (*found, *judged)
     status = exit_status(found, is_strict=arguments.flag("strict"))

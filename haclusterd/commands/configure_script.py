@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from haclusterd.commands.context import Context
 from haclusterd.commands.deletion import delete
 from haclusterd.commands.rearrangement import modify_group, rename
+from haclusterd.commands.settling import settle
 from haclusterd.commands.value_setting import set_value
 from haclusterd.commands.verify import verify
 from haclusterd.formats.crm_syntax import Mode, Script, assemble, parse_script, parse_words
@@ -120,7 +121,8 @@ def every_error(context: Context, made: Reading) -> tuple[ReportItem, ...]:
 
     So a person corrects all of it in one round.
     """
-    judged = verify(made.configuration, members=context.cib.members, agents=context.agents, places=made.places)
+    settled, _ = settle(made.configuration, made.places)
+    judged = verify(settled, members=context.cib.members, agents=context.agents, places=made.places)
     old = verify(context.cib.configuration, members=context.cib.members, agents=context.agents)
     known = {(each.code, tuple(sorted(each.parameters.items()))) for each in old}
     known |= {(each.code, tuple(sorted(each.parameters.items()))) for each in made.reports}

@@ -18,7 +18,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet, Configuration, NodeEntry, Primitive, Resource, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
-from haclusterd.reports.codes import Code
+from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report
 
 TARGET_ROLE = "target-role"
@@ -60,7 +60,7 @@ def _with_role(context: Context, arguments: Arguments, role: str, words: str) ->
     primitives = primitives_of(configuration, found)
     if not any(is_promotable(configuration, primitive) for primitive in primitives):
         where = "promote" if role == "Promoted" else "demote"
-        return refusal(report(Code.NOT_PROMOTABLE, where=where, id=found, word=role))
+        return refusal(report(Code.NOT_PROMOTABLE, severity=Severity.ERROR, where=where, id=found, word=role))
     top = configuration.top_of(found)
     is_wanted = role == "Promoted"
 

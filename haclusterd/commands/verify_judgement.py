@@ -7,7 +7,7 @@ from haclusterd.model.agents import AgentFacts
 from haclusterd.model.cluster import Member
 from haclusterd.model.configuration import AttributeSet, Configuration
 from haclusterd.model.ids import NodeName
-from haclusterd.model.properties import Row, live_objection
+from haclusterd.model.properties import Row, live_objection, objection
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report_with
 from haclusterd.reports.places import Places
@@ -46,7 +46,9 @@ class Judgement:
         problem = live_objection(row, value)
         if problem is not None:
             remedy = f"{row.name}: {row.doc} Default: {row.default}" if row.default else f"{row.name}: {row.doc}"
-            self.note(Code.BAD_VALUE, path, remedy=remedy, name=name, problem=problem)
+            is_warning = row.is_harmless and objection(row, value) is None
+            severity = Severity.WARNING if is_warning else None
+            self.note(Code.BAD_VALUE, path, remedy=remedy, severity=severity, name=name, problem=problem)
 
     def nearest(self, word: str, known: Iterable[str]) -> str | None:
         """Return the known name most like a word; None when there are so many faults that no guess would be read."""

@@ -3,7 +3,7 @@
 from haclusterd.commands.verify_judgement import Judgement, pairs
 from haclusterd.model import durations
 from haclusterd.model.configuration import Operation, Primitive, Template
-from haclusterd.model.operations import OPERATION_ATTRIBUTES, RECURRING, operation_row
+from haclusterd.model.operations import ONE_SHOT, OPERATION_ATTRIBUTES, RECURRING, operation_row
 from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
@@ -30,7 +30,10 @@ def _check_all(judgement: Judgement, owner: Primitive | Template, kind: str) -> 
     for index, operation in enumerate(owner.operations):
         path = (kind, owner.id, "operation", str(index))
         _check_operation(judgement, operation, f"{owner.id}: {operation.name}", path)
-        if operation.interval_ms and operation.name not in RECURRING:
+        if operation.interval_ms and operation.name not in (*RECURRING, *ONE_SHOT):
+            what = f"{owner.id}: the recurring operation {operation.name}"
+            judgement.note(Code.WITHOUT_EFFECT, path, what=what, why="only monitors recur")
+        elif operation.interval_ms and operation.name not in RECURRING:
             judgement.note(
                 Code.INTERVAL_OF_ONE_SHOT,
                 (*path, "interval"),

@@ -20,9 +20,11 @@ from haclusterd.model.configuration import (
 )
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.properties import ClusterProperties, read_boolean
-from haclusterd.reports.codes import Code, Severity
+from haclusterd.reports.codes import Code
 
 OF_PROMOTABLES = frozenset({"Promoted", "Unpromoted", "promote", "demote"})
+_UNIQUE = ("ocf", "stonith")
+"""Classes whose agents are told which instance they are."""
 NEEDED_ACTIONS = ("promote", "demote")
 
 
@@ -52,7 +54,7 @@ def _check_clone(judgement: Judgement, clone: Clone) -> None:
     is_promotable, is_unique = _flag(clone, "promotable"), _flag(clone, "globally-unique")
     for primitive in _primitives_in(judgement, clone.id):
         path = ("resource", clone.id, "meta", "promotable" if is_promotable else "globally-unique")
-        if primitive.agent.standard != "ocf" and (is_promotable or is_unique):
+        if primitive.agent.standard not in (("ocf",) if is_promotable else _UNIQUE) and (is_promotable or is_unique):
             what = "promotable" if is_promotable else "globally unique"
             judgement.note(Code.NEEDS_OCF, path, clone=clone.id, what=what, id=primitive.id, agent=primitive.agent)
         elif is_promotable and judgement.agents is not None:
@@ -118,7 +120,7 @@ class _Roles:
             if operation.role == "Promoted":
                 path = ("resource", primitive.id, "operation", str(index), "role")
                 where = f"{primitive.id}: {operation.name}"
-                self._report(primitive.id, operation.role, path, where, Severity.WARNING)
+                self._report(primitive.id, operation.role, path, where)
 
     def check_ticket(self, constraint: TicketConstraint) -> None:
         """Report loss policies that nothing follows from."""
@@ -144,8 +146,6 @@ class _Roles:
             step = self._parents.get(step)
         return False
 
-    def _report(
-        self, resource: ResourceId, word: str, path: tuple[str, ...], where: str, severity: Severity = Severity.ERROR
-    ) -> None:
+    def _report(self, resource: ResourceId, word: str, path: tuple[str, ...], where: str) -> None:
         if not self._can(resource):
-            self._judgement.note(Code.NOT_PROMOTABLE, path, severity=severity, where=where, id=resource, word=word)
+            self._judgement.note(Code.NOT_PROMOTABLE, path, where=where, id=resource, word=word)

@@ -14,7 +14,7 @@ from haclusterd.model.rules import (
     ResourceExpression,
     Rule,
 )
-from haclusterd.reports.codes import Code
+from haclusterd.reports.codes import Code, Severity
 from haclusterd.scheduler.dates import parse_date
 
 _Path = tuple[str, ...]
@@ -77,13 +77,15 @@ def _conditions(rule: Rule) -> Iterator[Condition]:
 
 def _check_rule(judgement: Judgement, rule: Rule, where: str, path: _Path) -> None:
     for condition in _conditions(rule):
-        problem = None
+        problem, doubt = None, None
         if isinstance(condition, DateExpression):
             problem = _objection_to_date(condition)
         elif isinstance(condition, AttributeExpression):
-            problem = _objection_to_comparison(condition)
+            problem, doubt = _objection_to_comparison(condition), _doubt_about_comparison(condition)
         if problem is not None:
             judgement.note(Code.BAD_VALUE, path, name=f"{where}: rule", problem=problem)
+        elif doubt is not None:
+            judgement.note(Code.BAD_VALUE, path, severity=Severity.WARNING, name=f"{where}: rule", problem=doubt)
 
 
 def _objection_to_date(condition: DateExpression) -> str | None:
@@ -109,11 +111,19 @@ def _objection_to_date(condition: DateExpression) -> str | None:
 def _objection_to_comparison(condition: AttributeExpression) -> str | None:
     if condition.operation not in (*COMPARISONS, *PRESENCE):
         return f"{condition.operation!r} is not one of: {', '.join((*COMPARISONS, *PRESENCE))}"
+    return None
+
+
+def _doubt_about_comparison(condition: AttributeExpression) -> str | None:
+    """What is not of the type that it should be compared as is compared as text (Pacemaker Explained, "Rules")."""
     is_literal = condition.value_source in (None, "literal")
     if condition.type in ("integer", "number") and is_literal and condition.value is not None:
         read = int if condition.type == "integer" else float
         try:
             read(condition.value)
         except ValueError:
-            return f"{condition.attribute} is compared with {condition.value!r}, which is no {condition.type}"
+            return (
+                f"{condition.attribute} is compared with {condition.value!r}, which is no {condition.type}: "
+                "they are compared as text"
+            )
     return None

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from haclusterd.commands.verify_judgement import Judgement, pairs
 from haclusterd.model.configuration import AttributeSet, Resource, Template
 from haclusterd.model.operations import DEFAULTABLE, operation_row
-from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, meta_row, property_row
+from haclusterd.model.properties import (
+    CLUSTER_PROPERTIES,
+    META_ATTRIBUTES,
+    is_of_others,
+    is_own_meta,
+    meta_row,
+    property_row,
+)
 from haclusterd.model.words import bad_character
 from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
@@ -22,8 +29,8 @@ def check_values(judgement: Judgement) -> None:
     configuration = judgement.configuration
     for block in configuration.properties:
         _check_aliases(judgement, block)
-    for name, value in pairs(configuration.properties):
-        _check_property(judgement, name, value)
+        for name, value in block.pairs:
+            _check_property(judgement, block.id, name, value)
     for name, value in pairs(configuration.resource_defaults):
         _check_meta(judgement, name, value, "resource defaults", ("resource_defaults", name))
     for name, value in pairs(configuration.operation_defaults):
@@ -79,8 +86,12 @@ def _check_aliases(judgement: Judgement, block: AttributeSet) -> None:
             judgement.note(Code.DUPLICATE_NAME, ("properties", name), remedy=remedy, name=row.name)
 
 
-def _check_property(judgement: Judgement, name: str, value: str) -> None:
+def _check_property(judgement: Judgement, block: str, name: str, value: str) -> None:
     row, path = property_row(name), ("properties", name)
+    if row is None and is_of_others(block, name):
+        why = "the cluster does not read it, agents may"
+        judgement.note(Code.KEPT, path, what=f"the property {name}", why=why)
+        return
     if row is None:
         remedy = did_you_mean(name, _PROPERTY_NAMES, "leave it out; all are shown by: crm configure get_property")
         judgement.note(Code.UNKNOWN_PROPERTY, path, remedy=remedy, name=name)
@@ -90,6 +101,10 @@ def _check_property(judgement: Judgement, name: str, value: str) -> None:
 
 def _check_meta(judgement: Judgement, name: str, value: str, where: str, path: tuple[str, ...]) -> None:
     row = meta_row(name)
+    if row is None and is_own_meta(name):
+        why = f"agents get it as OCF_RESKEY_CRM_meta_{name.replace('-', '_')}"
+        judgement.note(Code.KEPT, path, what=f"{where}: the meta-attribute {name}", why=why)
+        return
     if row is None:
         judgement.note(Code.UNKNOWN_META, path, remedy=did_you_mean(name, _META_NAMES), where=where, name=name)
         return

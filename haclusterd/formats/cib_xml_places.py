@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from haclusterd.formats.cib_xml_tree import Element
+from haclusterd.formats.cib_xml_upgrade import name_of_today
 from haclusterd.reports.items import Place
 from haclusterd.reports.places import Path, Places
 
@@ -29,7 +30,9 @@ def places_of(configuration: Element, source: str) -> Places:
 def _found(configuration: Element) -> Iterator[tuple[Path, Element]]:
     for section in configuration.children:
         if section.tag in _SECTIONS:
-            yield from (((_SECTIONS[section.tag], name), pair) for name, pair in _pairs(section))
+            for name, pair in _pairs(section):
+                yield (_SECTIONS[section.tag], name), pair
+                yield (_SECTIONS[section.tag], name_of_today(name)), pair
         elif section.tag == "nodes":
             for node in section.children:
                 yield from _node(node)

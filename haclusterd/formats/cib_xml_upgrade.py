@@ -58,6 +58,12 @@ def schema_of(root: Element, notes: Notes) -> Schema:
     return schema
 
 
+def name_of_today(written: str) -> str:
+    """Return what a property is called today."""
+    dashed = _with_dashes(written)
+    return _RENAMED_PROPERTIES.get(dashed, dashed)
+
+
 def upgraded(configuration: Configuration, schema: Schema) -> Configuration:
     """Bring what a schema says to where it stands today."""
     made = replace(configuration, properties=tuple(map(_with_new_values, configuration.properties)))

@@ -17,7 +17,7 @@ from haclusterd.model.operations import operation_row, read_role
 from haclusterd.model.properties import read_boolean
 from haclusterd.reports.codes import Code
 
-OTHER_ATTRIBUTES = frozenset({"interval-origin", "record-pending", "description"})
+OTHER_ATTRIBUTES = frozenset({"interval-origin", "description"})
 """Attributes of an operation beside those of the table; a description is not kept."""
 
 ACTION = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")

@@ -421,7 +421,7 @@ class TransitionMachine:
 
     def _room(self, cib: Cib) -> int:
         limit = ClusterProperties(cib.configuration).integer("batch-limit")
-        if limit == 0:
+        if limit <= 0:
             return len(self._tracked)
         return max(0, limit - sum(len(status.orders) for status in cib.status.nodes.values()))
 

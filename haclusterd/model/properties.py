@@ -1,11 +1,14 @@
 """Readers of cluster properties and meta-attributes, made from the tables of `model.property_tables`."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from functools import lru_cache
 
 from haclusterd.model import durations
 from haclusterd.model.configuration import AttributeSet, Configuration, effective, has_no_rule
 from haclusterd.model.property_tables import CLUSTER_PROPERTIES, META_ATTRIBUTES
-from haclusterd.model.rows import Row, ValueType, live_objection, objection, read_boolean
+from haclusterd.model.rows import Row, ValueType, canonical, live_objection, objection, read_boolean, read_integer
 
 __all__ = [
     "BOOTSTRAP_OPTIONS",
@@ -14,10 +17,13 @@ __all__ = [
     "ClusterProperties",
     "Row",
     "ValueType",
+    "is_of_others",
+    "is_own_meta",
     "live_objection",
     "meta_default",
     "meta_row",
     "meta_values",
+    "misspelled",
     "objection",
     "property_row",
     "read_boolean",
@@ -45,6 +51,37 @@ def meta_row(name: str) -> Row | None:
     return _META.get(name)
 
 
+_PLAIN_NAME = re.compile(r"[a-z0-9-]+\Z")
+_ALMOST = 0.8
+"""How like a known name an unknown one is that was probably meant to be it."""
+
+
+def misspelled(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that was probably meant by an unknown one; None: it is a name of its own."""
+    names = sorted(known)
+    dashed = name.replace("_", "-").lower()
+    if dashed in names:
+        return dashed
+    found = get_close_matches(name, names, n=1, cutoff=_ALMOST)
+    return found[0] if found else None
+
+
+def is_of_others(block: str, name: str) -> bool:
+    """Tell whether a name among the properties is an agent's own: the cluster keeps it and does not read it.
+
+    Agents write such names with capitals or underscores (redis_REPL_INFO), or into blocks of their own (SAPHanaSR).
+    """
+    if name in _PROPERTIES or misspelled(name, _PROPERTIES) is not None:
+        return False
+    return block != BOOTSTRAP_OPTIONS or _PLAIN_NAME.match(name) is None
+
+
+@lru_cache(maxsize=256)
+def is_own_meta(name: str) -> bool:
+    """Tell whether a meta-attribute is the administrator's own: agents get it as `CRM_meta_NAME`."""
+    return name not in _META and misspelled(name, _META) is None
+
+
 class ClusterProperties:
     """The properties of one configuration, with defaults filled in; an invalid value counts as unset.
 
@@ -62,7 +99,7 @@ class ClusterProperties:
         for name, value in self.written.items():
             row = _PROPERTIES.get(name)
             if row is not None and objection(row, value) is None:
-                self._values.setdefault(row.name, value)
+                self._values.setdefault(row.name, canonical(row, value))
 
     def text(self, name: str) -> str:
         """Return a property's value as text."""
@@ -78,7 +115,7 @@ class ClusterProperties:
 
     def integer(self, name: str) -> int:
         """Return an integer property."""
-        return int(self.text(name))
+        return read_integer(self.text(name))
 
 
 def fences_unseen(configuration: Configuration) -> bool:

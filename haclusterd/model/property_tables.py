@@ -5,6 +5,8 @@ Pacemaker's newest; older spellings are aliases (Pacemaker Explained, "Cluster-W
 Meta-Attributes").
 """
 
+from collections.abc import Mapping
+
 from haclusterd.model.rows import Row, ValueType
 
 CLUSTER_PROPERTIES: tuple[Row, ...] = (
@@ -14,7 +16,7 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
         "How long the daemon of a host that is heard may be away before the node is lost.",
         minimum=2000, maximum=600_000),
     Row("no-quorum-policy", ValueType.CHOICE, "stop", "What a node without quorum does with its resources.",
-        choices=("stop", "freeze", "ignore", "demote", "fence")),
+        choices=("stop", "freeze", "ignore", "demote", "fence"), old_words={"suicide": "fence"}),
     Row("symmetric-cluster", ValueType.BOOLEAN, "true", "Resources may run anywhere unless a constraint forbids."),
     Row("maintenance-mode", ValueType.BOOLEAN, "false", "Leave all resources alone."),
     Row("start-failure-is-fatal", ValueType.BOOLEAN, "true", "One failed start bans the resource from the node."),
@@ -37,7 +39,7 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("fencing-enabled", ValueType.BOOLEAN, "true", "Whether failed and lost nodes are fenced.",
         aliases=("stonith-enabled",)),
     Row("fencing-action", ValueType.CHOICE, "reboot", "What is asked of a fence device.",
-        aliases=("stonith-action",), choices=("reboot", "off")),
+        aliases=("stonith-action",), choices=("reboot", "off"), old_words={"poweroff": "off"}),
     Row("fencing-timeout", ValueType.DURATION, "60s", "How long one call of a fence agent may take.",
         aliases=("stonith-timeout",), minimum=1000),
     Row("fencing-max-attempts", ValueType.INTEGER, "10",
@@ -67,9 +69,8 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("node-pending-timeout", ValueType.DURATION, "0",
         "How long a node may take to join before it is fenced; 0: for ever.", live=("0",)),
     Row("cluster-recheck-interval", ValueType.DURATION, "15min", "How often the plan is checked without a cause."),
-    Row("cluster-delay", ValueType.DURATION, "60s", "How long it may take to reach a node with an order.",
-        live=("60s",)),
-    Row("batch-limit", ValueType.INTEGER, "0", "Most actions in flight in the whole cluster; 0: no limit.", minimum=0),
+    Row("batch-limit", ValueType.INTEGER, "0", "Most actions in flight in the whole cluster; 0 or -1: no limit.",
+        minimum=-1),
     Row("migration-limit", ValueType.INTEGER, "-1", "Most live migrations at once on a node; -1: no limit.",
         minimum=-1, live=("-1",)),
     Row("placement-strategy", ValueType.CHOICE, "default",
@@ -88,13 +89,45 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("cluster-name", ValueType.STRING, "", "A name for people; nothing follows from it."),
 )  # fmt: skip
 
+PACEMAKERS_PROPERTIES: Mapping[str, str] = {
+    "cluster-infrastructure": "Pacemaker notes there what it runs on",
+    "dc-version": "Pacemaker notes there its version",
+    "expected-quorum-votes": "Pacemaker noted there how many votes there were; here the voters are the members",
+    "have-watchdog": "Pacemaker notes there whether sbd runs; here each node tells what watchdog it has",
+    "last-lrm-refresh": "tools note there when they cleaned up last",
+    "cluster-delay": "it is about Pacemaker's messages",
+    "network-delay": "it is about Pacemaker's messages",
+    "transition-idle-timeout": "it is about Pacemaker's messages",
+    "dc-deadtime": "how a DC is found follows from node-timeout here",
+    "election-timeout": "how a DC is elected follows from node-timeout here",
+    "join-finalization-timeout": "joining waits for the log here, and for no time of its own",
+    "join-integration-timeout": "joining waits for the log here, and for no time of its own",
+    "pe-error-series-max": "plans are kept in the history here: history-keep, history-rows-max",
+    "pe-input-series-max": "plans are kept in the history here: history-keep, history-rows-max",
+    "pe-warn-series-max": "plans are kept in the history here: history-keep, history-rows-max",
+    "remove-after-stop": "what was removed is always forgotten once it is stopped here",
+    "enable-acl": "there are no access control lists here: control-group-permission says what haclient may do",
+    "fence-reaction": "a node that finds itself fenced stops everything here, or is reset by its watchdog",
+    "load-threshold": "how much is done at once does not follow from the load here: batch-limit",
+    "node-action-limit": "how much a node does at once is not limited here: batch-limit limits the cluster",
+    "transition-delay": "a plan is made at once here",
+}
+"""Properties that only Pacemaker's daemons read, each with the reason why nothing follows from it here."""
+
+BOOKKEEPING = frozenset(
+    {"cluster-infrastructure", "dc-version", "expected-quorum-votes", "have-watchdog", "last-lrm-refresh"}
+)
+"""Those that nobody chose: tools write them."""
+
 META_ATTRIBUTES: tuple[Row, ...] = (
     Row("target-role", ValueType.CHOICE, "Started", "The role that the resource should have.",
-        choices=("Started", "Stopped", "Unpromoted", "Promoted")),
-    Row("is-managed", ValueType.BOOLEAN, "true", "Whether the cluster starts and stops it."),
+        choices=("Started", "Stopped", "Unpromoted", "Promoted"),
+        old_words={"master": "Promoted", "slave": "Unpromoted"}),
+    Row("is-managed", ValueType.BOOLEAN, "true", "Whether the cluster starts and stops it.", invalid="false"),
     Row("maintenance", ValueType.BOOLEAN, "false", "Leave it wholly alone, monitors too."),
     Row("priority", ValueType.SCORE, "0", "Which resources keep running when not all can."),
-    Row("critical", ValueType.BOOLEAN, "true", "Whether it moves its colocated resources along when it fails."),
+    Row("critical", ValueType.BOOLEAN, "true", "Whether it moves its colocated resources along when it fails.",
+        invalid="false"),
     Row("resource-stickiness", ValueType.SCORE, "0", "How much it prefers to stay where it is; 1 for clones."),
     Row("migration-threshold", ValueType.SCORE, "INFINITY", "Failures on a node before it is banned from it."),
     Row("failure-timeout", ValueType.DURATION, "0", "After how long a failure is forgotten; 0: never."),

@@ -1,7 +1,8 @@
 """Rows of the tables of settings: what a setting is called, what its values look like, what it means."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from haclusterd.model import durations, scores
@@ -37,6 +38,12 @@ class Row:
     maximum: int | None = None
     live: tuple[str, ...] | None = None
     """The values that a running cluster obeys; None: all. Others only mean something in plans for Pacemaker's CIBs."""
+    is_harmless: bool = False
+    """A value that is not obeyed changes nothing that a resource or a node depends on: it is kept, with a warning."""
+    old_words: Mapping[str, str] = field(default_factory=dict)
+    """Values that earlier releases had, in lower case, and what stands for them today."""
+    invalid: str | None = None
+    """What Pacemaker takes in the place of a value that it cannot read; None: the default."""
 
 
 def read_boolean(text: str) -> bool:
@@ -49,11 +56,39 @@ def read_boolean(text: str) -> bool:
     raise ValueError(f"not a boolean: {text!r} (write true or false)")
 
 
+_TRAILING = re.compile(r"\s*([+-]?\d{1,18})\.\d*\s*\Z")
+_INFINITE = 1_000_000
+"""What INFINITY is as a whole number (Pacemaker Explained, "Boolean Operations": scores)."""
+
+
 def read_integer(text: str) -> int:
-    """Read a whole number of at most 18 digits; raise ValueError otherwise."""
-    if not _WHOLE.fullmatch(text.strip()):
+    """Read a whole number of at most 18 digits, or INFINITY; raise ValueError otherwise."""
+    word = text.strip()
+    if word.lstrip("+-").upper() == "INFINITY" and len(word) - len(word.lstrip("+-")) <= 1:
+        return -_INFINITE if word.startswith("-") else _INFINITE
+    if not _WHOLE.fullmatch(word):
         raise ValueError(f"not a whole number: {text[:40]!r}")
-    return int(text)
+    return int(word)
+
+
+def canonical(row: Row, text: str) -> str:
+    """Return a value as it is kept: words of a list in their own spelling, those of earlier releases renamed."""
+    if row.type is not ValueType.CHOICE:
+        return text
+    word = text.strip().lower()
+    word = row.old_words.get(word, word)
+    return next((choice for choice in row.choices if choice.lower() == word.lower()), text)
+
+
+def replacement(row: Row, text: str) -> str:
+    """Return what counts in the place of a value that cannot be read, as Pacemaker reads it.
+
+    Of a number with a fraction the whole part counts (seen with crm_simulate); of anything else the default.
+    """
+    found = _TRAILING.match(text)
+    if found is not None and row.type in (ValueType.INTEGER, ValueType.SCORE) and objection(row, found[1]) is None:
+        return found[1]
+    return row.default if row.invalid is None else row.invalid
 
 
 def objection(row: Row, text: str) -> str | None:
@@ -84,10 +119,11 @@ def _is_same(row: Row, text: str, other: str) -> bool:
     if row.type is ValueType.BOOLEAN:
         return read_boolean(text) == read_boolean(other)
     number = _read_number(row, text)
-    return text == other if number is None else number == _read_number(row, other)
+    return canonical(row, text) == other if number is None else number == _read_number(row, other)
 
 
 def _read_number(row: Row, text: str) -> int | None:
+    text = canonical(row, text)
     if row.choices and text not in row.choices:
         raise ValueError(f"{text!r} is not one of: {', '.join(row.choices)}")
     if row.type is ValueType.BOOLEAN:

@@ -33,6 +33,8 @@ class Code(StrEnum):
     NO_QUORUM_LEFT = "NO_QUORUM_LEFT"
     STALE = "STALE"
     STORED_AS = "STORED_AS"
+    KEPT = "KEPT"
+    WITHOUT_EFFECT = "WITHOUT_EFFECT"
     BAD_ID = "BAD_ID"
     BAD_VALUE = "BAD_VALUE"
     BAD_CHARACTER = "BAD_CHARACTER"
@@ -193,6 +195,8 @@ CODES: dict[Code, CodeRow] = {
         ExitStatus.OK, "ask a node that has quorum", severity=Severity.WARNING,
     ),
     Code.STORED_AS: CodeRow("{what} is kept as {stored}", ExitStatus.OK, severity=Severity.INFO),
+    Code.KEPT: CodeRow("{what} is kept and shown; {why}", ExitStatus.OK, severity=Severity.INFO),
+    Code.WITHOUT_EFFECT: CodeRow("{what} has no effect here: {why}", ExitStatus.OK, severity=Severity.WARNING),
     Code.BAD_ID: CodeRow(
         "{id!r} cannot be an id", _DATA, "begin with a letter or _, go on with letters, digits, '.', '-' and '_'"
     ),
@@ -217,7 +221,10 @@ CODES: dict[Code, CodeRow] = {
     ),
     Code.UNKNOWN_RESOURCE: CodeRow("{where}: there is no resource {id}", _CONFIGURATION, "define {id}"),
     Code.UNKNOWN_TEMPLATE: CodeRow("{where}: there is no template {id}", _CONFIGURATION, "define {id}: rsc_template"),
-    Code.UNKNOWN_NODE: CodeRow("{where}: there is no node {node}", _CONFIGURATION, "define the node {node}"),
+    Code.UNKNOWN_NODE: CodeRow(
+        "{where}: there is no node {node}", _CONFIGURATION, "correct it, or let {node} join the cluster",
+        severity=_WARNING,
+    ),
     Code.NODE_NOT_A_MEMBER: CodeRow(
         "node {node} is configured, but no member of the cluster", _CONFIGURATION, "let it join the cluster",
         severity=_WARNING,
@@ -244,10 +251,13 @@ CODES: dict[Code, CodeRow] = {
     Code.BAD_CHILD: CodeRow("{parent}: {id} is a {kind}", _CONFIGURATION),
     Code.GROUP_EMPTY: CodeRow("group {group} has no members", _CONFIGURATION, "name at least one primitive"),
     Code.EQUAL_INTERVALS: CodeRow(
-        "{resource}: two monitors have the interval {interval}", _CONFIGURATION,
-        "give them different intervals, as in 10s and 11s",
+        "{resource}: two monitors have the interval {interval}: only the first of them runs", _CONFIGURATION,
+        "give them different intervals, as in 10s and 11s", severity=_WARNING,
     ),
-    Code.OPERATION_TWICE: CodeRow("{resource}: operation {operation} is given twice", _CONFIGURATION, "remove one"),
+    Code.OPERATION_TWICE: CodeRow(
+        "{resource}: operation {operation} is given twice: the first one counts", _CONFIGURATION, "remove one",
+        severity=_WARNING,
+    ),
     Code.INTERVAL_OF_ONE_SHOT: CodeRow(
         "{resource}: operation {operation} cannot recur (interval {interval})", _CONFIGURATION, "write interval=0"
     ),
@@ -325,7 +335,7 @@ CODES: dict[Code, CodeRow] = {
     ),
     Code.NOT_PROMOTABLE: CodeRow(
         "{where}: {id} is not promotable, so that {word} means nothing", _CONFIGURATION,
-        "make it a clone with meta promotable=true, and name the clone",
+        "make it a clone with meta promotable=true, and name the clone", severity=_WARNING,
     ),
     Code.POLICY_NEEDS_FENCING: CodeRow(
         "{where}: loss-policy=fence does nothing while fencing is disabled", _CONFIGURATION,

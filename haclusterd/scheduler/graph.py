@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.properties import is_own_meta
 from haclusterd.scheduler.claims import Claims
 from haclusterd.scheduler.digests import Digests
 from haclusterd.scheduler.entities import CANCEL, DEMOTE, MONITOR, NOTIFY, START, STOP, Action, Resource, Variant
@@ -137,6 +138,7 @@ def _meta(action: Action, resource: Resource, operation: str, timeout: int) -> d
     """What the agent finds in OCF_RESKEY_CRM_meta_* (docs/design: agents)."""
     assert action.node is not None
     meta = {
+        **{name: value for name, value in resource.meta.items() if is_own_meta(name)},
         "name": operation,
         "on_node": action.node.name,
         "on_node_uuid": action.node.name,

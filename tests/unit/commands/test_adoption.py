@@ -3,11 +3,13 @@
 import pytest
 
 from haclusterd.commands import registry
+from haclusterd.commands.configure import show_document
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.model.agents import AgentFacts, ParameterFacts
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import ResourceId
+from haclusterd.reports.items import has_errors
 from tests.administered_clusters import NOW, Cluster, running
 from tests.written_cibs import cib, pair
 
@@ -52,9 +54,11 @@ def test_a_cluster_is_taken_over() -> None:
         'operation="eq" value="n1"/></rule></rsc_location>',
     )
     outcome = load(cluster, text)
-    assert told(outcome)[:2] == [
-        "warning cib.xml:3: left out: the property dc-version=2.1.5, which only Pacemaker's daemons read",
-        "warning cib.xml:3: left out: the property have-watchdog=false, which only Pacemaker's daemons read",
+    assert told(outcome)[:3] == [
+        "info cib.xml:3: left out: the property dc-version=2.1.5: Pacemaker notes there its version",
+        "info cib.xml:3: left out: the property have-watchdog=false: Pacemaker notes there whether sbd runs; here each "
+        "node tells what watchdog it has",
+        "info cib.xml:4: left out: the ids of nodes (n1 1, n2 2, n3 3): a node is known by its name here",
     ]
     made = loaded(cluster, outcome)
     assert list(made.resources) == ["a", "power"]
@@ -79,13 +83,8 @@ def test_an_update_keeps_what_the_file_does_not_name() -> None:
         (cib(nodes=NODES, resources='<primitive id="a" class="lsb" type="x"/>'), "error cib.xml:5: "),
         (cib(nodes=NODES, properties=pair("enable-startup-probes", "false")),
          "error cib.xml:3: enable-startup-probes: 'false' has no effect in a running cluster; only true has one"),
-        (cib(nodes=NODES, properties=pair("have-watchdog", "true")),
-         "error cib.xml:3: have-watchdog: 'true' has no effect in a running cluster"),
-        (cib(nodes=NODES, properties=pair("my-own", "1")), "error cib.xml:3: unknown cluster property my-own"),
         (cib(nodes=NODES, resources=PRIMITIVE.format(f'<meta_attributes id="x">\n{pair("remote-node", "g")}'
                                                      "</meta_attributes>")), "error cib.xml:6: a: remote-node: "),
-        (cib(nodes=NODES, resources="", constraints='<rsc_location id="l" rsc="gone" node="n1"/>'),
-         "error cib.xml:6: "),
         ("<cib>\n<x></cib>", "error cib.xml:2:6: this is no well-formed XML"),
         ("<acl/>", "error cib.xml:1: <acl> is neither a <cib> with a <configuration> nor a <configuration>"),
         (cib(resources="\n<x/>"), "error cib.xml:6: <x id=None> is not supported yet"),
@@ -96,6 +95,63 @@ def test_what_cannot_run_here_is_refused_with_its_line_and_changes_nothing(text:
     assert outcome.commands == ()
     errors = [line for line in told(outcome) if line.startswith("error")]
     assert any(line.startswith(expected) for line in errors), errors
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "remedy"),
+    [
+        (cib(nodes=NODES, resources="", properties=pair("have-watchdog", "true")),
+         "warning cib.xml:3: left out: the property have-watchdog=true: Pacemaker notes there whether sbd runs; here "
+         "each node tells what watchdog it has",
+         "where nodes are to be fenced by their watchdogs: crm configure property watchdog-fencing=true"),
+        (cib(nodes=NODES, resources="", properties=pair("batch-limt", "1")),
+         "warning cib.xml:3: left out: the property batch-limt, which there is not", "did you mean batch-limit?"),
+        (cib(nodes=NODES, resources="", properties=pair("batch-limit", "many")),
+         "warning cib.xml:3: batch-limit: not a whole number: 'many'; 0 counts instead, as in Pacemaker", None),
+        (cib(nodes=NODES, resources="", properties=pair("redis_REPL_INFO", "n1")),
+         "info cib.xml:3: the property redis_REPL_INFO is kept and shown; the cluster does not read it, agents may",
+         None),
+        (cib(nodes=NODES, resources="", properties=pair("stonith-watchdog-timeout", "10")),
+         "info cib.xml:3: stonith-watchdog-timeout=10 is kept as watchdog-fencing=true", None),
+        (cib(nodes=NODES, resources="", constraints='<rsc_location id="l" rsc="gone" node="n1" score="5"/>'),
+         "warning cib.xml:6: left out: constraint l: there is no resource gone",
+         "once it is defined: crm configure location l gone 5: n1"),
+        (cib(nodes=NODES, resources=PRIMITIVE.format(
+            f'<meta_attributes id="x">{pair("is-managed", "maybe")}</meta_attributes>')),
+         "warning cib.xml:5: a: is-managed: not a boolean: 'maybe' (write true or false); false counts instead, as in "
+         "Pacemaker", None),
+    ],
+)  # fmt: skip
+def test_what_pacemaker_takes_is_taken_and_named(text: str, expected: str, remedy: str | None) -> None:
+    cluster = running()
+    outcome = load(cluster, text)
+    assert expected in told(outcome)
+    assert outcome.commands, told(outcome)
+    said = {f"{each.severity} {each.place}: {each.message}": each.remedy for each in outcome.reports}
+    assert remedy in (None, said[expected])
+    # Whatever is shown of it loads back, without a word about what was left out.
+    loaded(cluster, outcome)
+    shown = show_document(cluster.cib.configuration)
+    again = load(cluster, shown, source="shown.crm")
+    assert not has_errors(again.reports)
+    assert "LEFT_OUT" not in {str(each.code) for each in again.reports}
+
+
+def test_a_watchdog_timeout_of_sbd_becomes_fencing_by_watchdogs() -> None:
+    cluster = running()
+    text = cib(nodes=NODES, resources="", properties=pair("stonith-watchdog-timeout", "10"))
+    made = loaded(cluster, load(cluster, text))
+    assert made.properties[0].pairs == (("watchdog-fencing", "true"),)
+
+
+def test_words_are_kept_in_one_spelling() -> None:
+    cluster = running()
+    meta = pair("target-role", "stopped") + pair("colour", "red")
+    text = cib(nodes=NODES, properties=pair("no-quorum-policy", "Suicide"),
+               resources=PRIMITIVE.format(f'<meta_attributes id="x">{meta}</meta_attributes>'))  # fmt: skip
+    made = loaded(cluster, load(cluster, text))
+    assert made.properties[0].pairs == (("no-quorum-policy", "fence"),)
+    assert made.resources[ResourceId("a")].meta[0].pairs == (("target-role", "Stopped"), ("colour", "red"))
 
 
 def test_xml_is_known_by_its_format_or_its_name() -> None:

@@ -100,7 +100,13 @@ def test_a_good_configuration_has_no_faults() -> None:
         # properties, meta-attributes, defaults
         ("property stonith-action=off", []),
         ("property fencing-enabeld=true", [("UNKNOWN_PROPERTY", "1:10")]),
-        ("property batch-limit=-1", [("BAD_VALUE", "1:10")]),
+        ("property batch-limit=-1", []),
+        ("property batch-limit=-2", [("BAD_VALUE", "1:10")]),
+        ("property redis_REPL_INFO=n1", [("KEPT", "1:10")]),
+        ("property SAPHanaSR: hana-site=a", [("KEPT", "1:21")]),
+        ("property SAPHanaSR: stonith-enable=true", [("UNKNOWN_PROPERTY", "1:21")]),
+        ("property no-quorum-policy=Stop fencing-action=poweroff", []),
+        ("property fencing-max-attempts=INFINITY", []),
         ("property batch-limit=many", [("BAD_VALUE", "1:10")]),
         ("property node-timeout=100ms", [("BAD_VALUE", "1:10")]),
         ("property node-timeout=1fortnight", [("BAD_VALUE", "1:10")]),
@@ -110,9 +116,12 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("rsc_defaults resource-stickiness=sticky", [("BAD_VALUE", "1:14")]),
         ("rsc_defaults resource-stickyness=1", [("UNKNOWN_META", "1:14")]),
         ("op_defaults timeout=20s on-fail=block", []),
+        ("op_defaults record-pending=true", []),
+        ("op_defaults record-pending=false", [("BAD_VALUE", "1:13")]),
         ("op_defaults interval=20s", [("UNKNOWN_OPERATION_ATTRIBUTE", "1:13")]),
         ("op_defaults timeout=x on-fail=explode", [("BAD_VALUE", "1:13"), ("BAD_VALUE", "1:23")]),
         ("group g a meta target-role=Stop", [("BAD_VALUE", "1:16")]),
+        ("group g a meta target-role=slave", []),
         ("group g a meta clone-maximum=2", [("UNKNOWN_META", "1:16")]),
         # operations
         ("primitive d Dummy", [("NO_MONITOR", "1:11")]),
@@ -121,6 +130,7 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("primitive d Dummy op monitor interval=5s op monitor interval=6s role=Stopped", []),
         ("primitive d Dummy op monitor interval=5s op start op start", [("OPERATION_TWICE", "1:54")]),
         ("primitive d Dummy op monitor interval=5s op start interval=5s", [("INTERVAL_OF_ONE_SHOT", "1:51")]),
+        ("primitive d Dummy op monitor interval=5s op report interval=5s", [("WITHOUT_EFFECT", "1:45")]),
         ("primitive d Dummy op monitor interval=5s timeout=20ms", [("TIMEOUT_TOO_SHORT", "1:42")]),
         ("primitive d Dummy op monitor interval=5s timeout=0", [("TIMEOUT_TOO_SHORT", "1:42")]),
         ("primitive d Dummy op monitor interval=5s timeout=48h", [("TIMEOUT_TOO_LONG", "1:42")]),
@@ -159,7 +169,8 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("bundle d docker image=x", [("NOT_YET", "1:8")]),
         # templates, tags
         (f"{TEMPLATE}\nprimitive d @t fake=1", []),
-        (f"{TEMPLATE} meta colour=red", [("UNKNOWN_META", "1:50")]),
+        (f"{TEMPLATE} meta colour=red", [("KEPT", "1:50")]),
+        (f"{TEMPLATE} meta target-rol=Stopped", [("UNKNOWN_META", "1:50")]),
         ("rsc_template t IPaddr2 params ip=1 op monitor interval=5s\nprimitive d @t", []),
         ("tag t a f\nlocation l t 5: n1", []),
         ("tag t a lost", [("UNKNOWN_RESOURCE", "1:9")]),
@@ -177,7 +188,7 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("clone x a\nlocation l x role=Promoted 5: n1", [("NOT_PROMOTABLE", "2:12")]),
         ("clone x a meta promotable=true", [("CANNOT_PROMOTE", "1:16")]),
         (f"{STATEFUL}\nclone x s meta promotable=true\ncolocation y inf: a x:Promoted", []),
-        ("clone x f meta globally-unique=true", [("NEEDS_OCF", "1:16")]),
+        ("clone x f meta globally-unique=true", []),
         ("rsc_ticket t paris: a loss-policy=demote", [("NOT_PROMOTABLE", "1:14")]),
         ("rsc_ticket t paris: a loss-policy=freeze", []),
         # sets
@@ -297,7 +308,7 @@ def test_what_is_not_known_is_not_judged(text: str) -> None:
 
 
 def test_without_places_there_is_still_everything_to_say() -> None:
-    (report,) = verify(Configuration(properties=(AttributeSet("p", (("x", "1"),)),)), members={}, agents=None)
+    (report,) = verify(Configuration(properties=(AttributeSet("p", (("batch-limt", "1"),)),)), members={}, agents=None)
     assert (str(report.code), report.place) == ("UNKNOWN_PROPERTY", None)
 
 
