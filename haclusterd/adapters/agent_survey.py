@@ -8,9 +8,11 @@ import os
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from haclusterd.adapters.agent_metadata import MetadataError, read_agent_metadata
+from haclusterd.adapters.agent_tools import missing_tools
 from haclusterd.adapters.agents_ocf import FEATURE_SET, METADATA_TIMEOUT_MS, AgentDirectories
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.ids import AgentReference
@@ -46,7 +48,8 @@ def _ask(agent: AgentReference, path: Path, directories: AgentDirectories) -> Ag
             env=_environment(agent, directories), stdin=subprocess.DEVNULL, capture_output=True, check=False,
             timeout=METADATA_TIMEOUT_MS / 1000,
         )  # fmt: skip
-        return read_agent_metadata(answer.stdout.decode(errors="replace"), agent).facts()
+        facts = read_agent_metadata(answer.stdout.decode(errors="replace"), agent).facts()
+        return replace(facts, missing_tools=missing_tools(path, directories.shims))
     except (OSError, subprocess.TimeoutExpired, MetadataError):
         return AgentFacts()
 

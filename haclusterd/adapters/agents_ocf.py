@@ -21,6 +21,7 @@ from signal import Signals
 
 from haclusterd.adapters.action_records import ActionRecord, ActionRecords, find_process
 from haclusterd.adapters.agent_metadata import MetadataError, read_agent_metadata
+from haclusterd.adapters.agent_tools import missing_tools
 from haclusterd.adapters.installation import INTERPRETER_DIRECTORY
 from haclusterd.adapters.processes import Ended, Ending, Hooks, Processes, Program, RunningProgram
 from haclusterd.adapters.service_groups import ServiceGroups
@@ -264,7 +265,8 @@ class OcfAgents:
         def ended(result: Ended) -> None:
             metadata: AgentMetadata | None = None
             with suppress(MetadataError):
-                metadata = read_agent_metadata(result.stdout, agent)
+                tools = missing_tools(Path(version[0]), self._directories.shims)
+                metadata = replace(read_agent_metadata(result.stdout, agent), missing_tools=tools)
                 self._metadata[agent] = version, metadata
             for each in self._reading.pop(agent):
                 each(metadata)

@@ -27,9 +27,31 @@ def check_agents(judgement: Judgement) -> None:
             path = ("resource", primitive.id, "agent")
             judgement.note(Code.UNKNOWN_AGENT, path, remedy=remedy, where=primitive.id, agent=primitive.agent)
             continue
+        _check_tools(judgement, primitive, facts)
         _check_parameters(judgement, primitive, facts)
         _check_advice(judgement, primitive, facts)
         _check_unfencing(judgement, primitive, facts)
+
+
+WORKS_WITHOUT_TOOLS = frozenset({"ocf:heartbeat:VirtualDomain", "ocf:heartbeat:Xen"})
+"""They call crm_resource to write down how much a machine uses, and go on when that fails (resource-agents 4.12)."""
+CALLS_TOOLS_WITH = {"ocf:heartbeat:pgsql": ("rep_mode", "none")}
+"""Agents that call tools only when a parameter has another value than this one, which is its default."""
+
+
+def _check_tools(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:
+    """Refuse an agent that would ask tools which are not here, and act on no answer."""
+    agent = str(primitive.agent)
+    if not facts.missing_tools or agent in WORKS_WITHOUT_TOOLS:
+        return
+    name, harmless = CALLS_TOOLS_WITH.get(agent, ("", ""))
+    given = effective(expanded(primitive, judgement.configuration).parameters).get(name) or harmless
+    if name and given == harmless:
+        return
+    remedy = f"leave {name} at {harmless}" if name else None
+    tools = ", ".join(facts.missing_tools)
+    path = ("resource", primitive.id, "agent")
+    judgement.note(Code.TOOLS_MISSING, path, remedy=remedy, where=primitive.id, agent=agent, tools=tools)
 
 
 def _check_parameters(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:

@@ -33,3 +33,5 @@ class AgentFacts:
     """By action's name; None: no advice."""
     unfences: bool = False
     """Of a fence agent: whether it must let each node in when that joins (`on` is automatic)."""
+    missing_tools: tuple[str, ...] = ()
+    """Tools of Pacemaker that its program calls and that are not here."""

@@ -32,13 +32,15 @@ class AgentMetadata:
     longdesc: str
     parameters: Mapping[str, ParameterFacts]
     actions: Mapping[str, "ActionMetadata"]
+    missing_tools: tuple[str, ...] = ()
+    """Tools of Pacemaker that its program calls and that are not here."""
 
     def facts(self) -> AgentFacts:
         """Return the part that a configuration is judged by."""
         timeouts = {name: each.timeout_ms for name, each in self.actions.items()}
         on = self.actions.get("on")
         unfences = on is not None and on.attributes.get("automatic") == "1"
-        return AgentFacts(self.version, self.shortdesc, self.parameters, timeouts, unfences)
+        return AgentFacts(self.version, self.shortdesc, self.parameters, timeouts, unfences, self.missing_tools)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ class Code(StrEnum):
     UNKNOWN_AGENT = "UNKNOWN_AGENT"
     UNKNOWN_PARAMETER = "UNKNOWN_PARAMETER"
     MISSING_PARAMETER = "MISSING_PARAMETER"
+    TOOLS_MISSING = "TOOLS_MISSING"
     MEMBER_NOT_A_PRIMITIVE = "MEMBER_NOT_A_PRIMITIVE"
     MEMBER_TWICE = "MEMBER_TWICE"
     MEMBER_OF_TWO_GROUPS = "MEMBER_OF_TWO_GROUPS"
@@ -239,6 +240,10 @@ CODES: dict[Code, CodeRow] = {
     Code.UNKNOWN_PARAMETER: CodeRow("{where}: agent {agent} has no parameter {name}", _CONFIGURATION),
     Code.MISSING_PARAMETER: CodeRow(
         "{where}: agent {agent} requires parameter {name}", _CONFIGURATION, "add to {where}: params {name}=VALUE"
+    ),
+    Code.TOOLS_MISSING: CodeRow(
+        "{where}: agent {agent} calls {tools}, which haclusterd does not have: it would act on no answer",
+        _CONFIGURATION, "use another agent, or one of your own",
     ),
     Code.MEMBER_NOT_A_PRIMITIVE: CodeRow(
         "group {group}: member {id} is not a primitive", _CONFIGURATION, "a group is made of primitives only"

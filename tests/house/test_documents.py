@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from haclusterd.cli.options import parse_globals
-from haclusterd.cli.parsing import parse
+from haclusterd.cli.parsing import UsageError, parse
 
 CHECKOUT = Path(__file__).parents[2]
 DOCUMENTS = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
@@ -96,3 +96,29 @@ def test_what_the_tour_types_can_be_typed() -> None:
     for line in typed:
         options = parse_globals(shlex.split(line))
         assert options.wants_version or parse(options.words)
+
+
+def typed_lines(text: str) -> list[str]:
+    """Return the command lines of `crm` that a page shows: in blocks of code, and between backquotes."""
+    blocks = re.findall(r"^```[^\n]*\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    blocks += ["\n".join(re.findall(r"^    (.*)$", text, flags=re.MULTILINE))]
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    found = [line.strip().removeprefix("# ").removeprefix("$ ") for line in lines]
+    found += re.findall(r"`(crm [^`\n]+)`", text)
+    return [line for line in found if re.match(r"crm (?!help )[a-z-]", line)]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_commands_that_a_page_shows_can_be_typed(path: Path) -> None:
+    wrong = []
+    for line in typed_lines(path.read_text()):
+        command = re.split(r"\s(?:#|[|<>]|&&|\$\()\s?|; ", line)[0]
+        try:
+            words = parse_globals(shlex.split(command)[1:]).words
+            if words and "..." not in command and "…" not in command:
+                parse(words)
+        except UsageError as error:
+            # A sentence names a command without its words.
+            if not error.problem.endswith(" is missing"):
+                wrong.append(f"{line}: {error}")
+    assert wrong == []

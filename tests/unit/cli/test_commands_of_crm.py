@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.adapters.agent_metadata import read_agent_metadata
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Command, Level, Takes
 from haclusterd.cli.help import help_for
@@ -14,6 +15,10 @@ from haclusterd.cli.parsing import parse
 from haclusterd.cli.terminal import Screen
 from haclusterd.commands import registry
 from haclusterd.commands.arguments import Kind
+from haclusterd.commands.context import Context
+from haclusterd.model.ids import AgentReference
+from haclusterd.reports.codes import Severity
+from tests.administered_clusters import NOW, formed
 
 REPOSITORY = Path(__file__).parents[3]
 ALL = [(level, command) for level in (ROOT, *LEVELS) for command in level.commands]
@@ -101,3 +106,40 @@ def test_examples_name_parameters_that_their_agent_has() -> None:
     named += [each.split()[5] for each in examples if each.startswith("crm resource param web set")]
     assert named
     assert set(named) <= known, named
+
+
+PRIMITIVES = ("web", "db", "address", "shop", "blog", "log", "ipmi1", "pdu-a", "pdu-b")
+STATEMENTS = [
+    example
+    for level in LEVELS
+    for command in level.commands
+    if command.is_statement and command.verb == "configure.statement"
+    for example in command.examples
+]
+
+
+def prelude(own: str) -> str:
+    """Return a configuration that has what the examples name, but for one object."""
+    agent = {"ipmi1": "stonith:fence_local", "pdu-a": "stonith:fence_local", "pdu-b": "stonith:fence_local"}
+    lines = [f"primitive {name} {agent.get(name, 'ocf:haclusterd:stateful')}" for name in PRIMITIVES if name != own]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("example", STATEMENTS)
+def test_every_example_of_a_statement_means_something(example: str) -> None:
+    """It is read and judged as what a person would commit, with the agents that come with the package."""
+    agents = {}
+    for path in (REPOSITORY / "tests/golden/agents").glob("*.xml"):
+        provider = "stonith" if path.stem.startswith("fence_") else "ocf:haclusterd"
+        reference = AgentReference.parse(f"{provider}:{path.stem}")
+        agents[str(reference)] = read_agent_metadata(path.read_text(), reference).facts()
+    words = shlex.split(example)[2:]
+    typed = " ".join(words) if words[0] == "xml" else example.removeprefix("crm configure ")
+    context = Context(formed().cib, NOW, "root", agents=agents)
+    before = prelude("" if words[0] == "monitor" else words[1])
+    asked = {"text": before + typed, "source": "example.crm"}
+    reports = registry.run("configure.verify", asked, context).reports
+    line = before.count("\n") + 1
+    errors = [each for each in reports if each.severity is Severity.ERROR and each.place and each.place.line == line]
+    assert [str(each.code) for each in errors] == (["NOT_YET"] if words[0] == "bundle" else []), errors
+

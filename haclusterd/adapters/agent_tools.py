@@ -1,0 +1,36 @@
+"""Which command-line tools of Pacemaker an agent's program names, and whether they are here.
+
+A tool that is not here makes an agent act on nothing: redis' replicas follow no master, pgsql waits in its start for
+ever. One that another installation left in PATH is no better: it asks a cluster that does not run.
+"""
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+TOOLS = frozenset({
+    "attrd_updater", "cibadmin", "corosync-cfgtool", "corosync-cmapctl", "corosync-quorumtool", "crm_attribute",
+    "crm_failcount", "crm_master", "crm_mon", "crm_node", "crm_resource", "crm_simulate", "crm_standby", "crm_ticket",
+    "crmadmin", "pacemakerd", "stonith_admin",
+})  # fmt: skip
+READ_BYTES = 1024 * 1024
+
+_METADATA = re.compile(r"<\?xml.*?</resource-agent>", re.DOTALL)
+"""Where a shell agent prints its meta-data it only speaks of tools."""
+_COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
+_BY_FUNCTION = {"crm_mon_no_validation": "crm_mon"}
+"""Functions of resource-agents' ocf-shellfuncs that call a tool."""
+
+
+def missing_tools(program: Path, shims: Path) -> tuple[str, ...]:
+    """Return the tools that the program names and that are not among the shims; none when it cannot be read."""
+    try:
+        with program.open("rb") as file:
+            text = file.read(READ_BYTES).decode(errors="replace")
+        present: Collection[str] = {each.name for each in shims.iterdir()}
+    except OSError:
+        return ()
+    words = set(_WORD.findall(_COMMENT.sub("", _METADATA.sub("", text))))
+    named = {_BY_FUNCTION.get(word, word) for word in words} & TOOLS
+    return tuple(sorted(named.difference(present)))
