@@ -14,7 +14,7 @@ from haclusterd.cib.commands import Command, DcElected, Fenced, IssueOrders, Joi
 from haclusterd.machines.no_quorum import LonePolicy, lone_policy, promotable_resources
 from haclusterd.machines.stop_plan import held_by, stops_before
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.configuration import Configuration
+from haclusterd.model.configuration import Configuration, Primitive, TicketConstraint
 from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.history import OperationRecord, ordered_records
 from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Term
@@ -316,20 +316,31 @@ class StartsNeedALease(Checker):
 
 
 class LeaseEndsAfterLoss(Checker):
-    """A lost incarnation's lease ends within L of the commit of its loss (safety.md §2)."""
+    """A lost incarnation's lease ends within L of the commit of its loss (safety.md §2).
 
-    def __init__(self, scene: Scene, log: Log, lease_ms: Callable[[], int]) -> None:
+    L is the longest that was in force for the node: people change node-timeout while it lives.
+    """
+
+    def __init__(self, scene: Scene, log: Log) -> None:
         super().__init__(scene, log)
-        self._lease_ms = lease_ms
+        self._bounds_ms: dict[tuple[NodeName, Incarnation], int] = {}
+
+    def first_accepted(self, accepted: Accepted) -> None:
+        """See `Checker`."""
+        command = accepted.command
+        if isinstance(command, Lost) and command.incarnation is not None:
+            status = accepted.before.status.nodes[command.node]
+            self._bounds_ms.setdefault((command.node, command.incarnation), status.longest_lease_ms)
 
     def lease_published(self, node: NodeName, incarnation: Incarnation, until: Instant, until_us: int) -> None:
         """See `Checker`."""
         lost_us = self.log.lost_at_us.get((node, incarnation))
-        if lost_us is None or until <= 0:
+        lease_ms = self._bounds_ms.get((node, incarnation))
+        if lost_us is None or lease_ms is None or until <= 0:
             return
         # Half a heartbeat's quantum of a millisecond clock on both ends, and the clock's own rate error. A machine that
         # was paused with its clocks counts none of that time.
-        bound_us = lost_us + self._lease_ms() * 1000 * 102 // 100 + 2000 + self.scene.stood_us(node, lost_us)
+        bound_us = lost_us + lease_ms * 1000 * 102 // 100 + 2000 + self.scene.stood_us(node, lost_us)
         if until_us > bound_us:
             late_ms = (until_us - bound_us) // 1000
             self.object_to(f"{node} {incarnation} was lost, yet its lease reaches {late_ms} ms too far")
@@ -390,9 +401,14 @@ class LostNodesAreSilent(Checker):
         command = accepted.command
         if not isinstance(command, Lost):
             return
-        has_failed = _stop_failed(accepted.before.status.nodes[command.node])
-        if self._is_well(command.node) and not has_failed:
+        if self._is_well(command.node) and not self._is_wanted(accepted.before, command.node):
             self.object_to(f"{command.node} is declared lost, but nothing was wrong with it: {command.reason}")
+
+
+    def _is_wanted(self, cib: Cib, node: NodeName) -> bool:
+        """Tell whether the configuration wants a node that is well to be fenced."""
+        status = cib.status.nodes[node]
+        return _has_failure_to_fence_for(cib.configuration, status) or _has_lost_a_deadman_ticket(cib, status)
 
 
 class StopsAreOrderedOnce(Checker):
@@ -567,9 +583,8 @@ class NodesWithoutLeaseStop(Checker):
         now_us = self.scene.world.now_us
         cib = self.scene.applied_at(node)
         policy = self._policy_of(node, cib)
-        if policy.keeps_running:
-            return
-        if self.scene.lease_left_ms(node) > 0 or not self.scene.is_at_work(node):
+        may_run_on = policy.keeps_running or self.scene.lease_left_ms(node) > 0
+        if may_run_on or not self.scene.is_at_work(node):
             self._without_since_us.pop(node, None)
             return
         since_us = self._without_since_us.setdefault(node, now_us)
@@ -592,10 +607,27 @@ class NodesWithoutLeaseStop(Checker):
         return policy
 
 
-def _stop_failed(status: NodeStatus) -> bool:
-    """Tell whether a node that is well is fenced because it could not stop something."""
-    records = [record for history in status.histories.values() for record in history.records.values()]
-    return any(record.operation == ActionName.STOP and record.is_failure for record in records)
+def _has_failure_to_fence_for(configuration: Configuration, status: NodeStatus) -> bool:
+    """Tell whether something failed on a node for which it is fenced: a stop, or what has `on-fail=fence`."""
+    for resource, history in status.histories.items():
+        primitive = configuration.resources.get(resource)
+        operations = primitive.operations if isinstance(primitive, Primitive) else ()
+        fencing = {operation.name for operation in operations if operation.on_fail == "fence"}
+        if any(record.is_failure and record.operation in {"stop", *fencing} for record in history.records.values()):
+            return True
+    return False
+
+
+def _has_lost_a_deadman_ticket(cib: Cib, status: NodeStatus) -> bool:
+    """Tell whether something may run on a node whose ticket is not here, and has `loss-policy=fence`."""
+    for constraint in cib.configuration.constraints.values():
+        if not isinstance(constraint, TicketConstraint) or constraint.loss_policy != "fence":
+            continue
+        ticket = cib.status.tickets.get(constraint.ticket)
+        is_here = ticket is not None and ticket.is_granted and not ticket.is_standby
+        if not is_here and constraint.resource in status.histories:
+            return True
+    return False
 
 
 class FencedNodesAreDead(Checker):
@@ -619,7 +651,7 @@ class FencedNodesAreDead(Checker):
 class Checkers:
     """All checkers of one run, and the log they share."""
 
-    def __init__(self, scene: Scene, *, lease_ms: Callable[[], int], is_well: Callable[[NodeName], bool]) -> None:
+    def __init__(self, scene: Scene, *, is_well: Callable[[NodeName], bool]) -> None:
         self.log = Log()
         self._scene = scene
         self._proposed: set[bytes] = set()
@@ -633,7 +665,7 @@ class Checkers:
             NothingOfReplayRuns(scene, self.log),
             OrdersAreOpenWhenBegun(scene, self.log),
             StartsNeedALease(scene, self.log),
-            LeaseEndsAfterLoss(scene, self.log, lease_ms),
+            LeaseEndsAfterLoss(scene, self.log),
             CibsAgree(scene, self.log),
             OneControllerPerTerm(scene, self.log),
             OrdersFollowTheirTerm(scene, self.log),

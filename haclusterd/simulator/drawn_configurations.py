@@ -7,12 +7,13 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from haclusterd.cib.commands import Edit, PutFencingLevels, PutResource
-from haclusterd.model.configuration import AttributeSet, FencingLevel, Primitive
-from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.cib.commands import Edit, PutConstraint, PutFencingLevels, PutResource
+from haclusterd.model.configuration import AttributeSet, FencingLevel, Primitive, TicketConstraint
+from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.simulator import configurations
 from haclusterd.simulator.agents import Manners
 
+TICKET = "rights"
 SECOND_DEVICE = ResourceId("second")
 POLICIES = ("stop", "stop", "stop", "freeze", "ignore", "demote", "fence")
 LONG_TIMEOUT_MS = 60_000
@@ -32,15 +33,25 @@ class Beginning:
 
 
 def draw(
-    chance: random.Random, nodes: Sequence[NodeName], *, has_switch: bool, is_promotable: bool, has_migration: bool
+    chance: random.Random,
+    nodes: Sequence[NodeName],
+    *,
+    has_switch: bool,
+    is_promotable: bool,
+    has_migration: bool,
+    is_unfencing: bool = False,
+    is_notified: bool = False,
 ) -> Beginning:
-    """Draw what a seed begins with; `has_switch`: there is a power switch, so no watchdog is counted on."""
+    """Draw what a seed begins with; `has_switch`: there is a power switch, so no watchdog is counted on.
+
+    `is_unfencing`, `is_notified`: it is so in any case.
+    """
     edits: list[Edit] = []
     said: list[str] = []
     if has_switch:
-        edits += _fencing(chance, nodes, said)
+        edits += _fencing(chance, nodes, said, is_unfencing=is_unfencing)
     slow = chance.random() < 0.35
-    is_notified = chance.random() < 0.5
+    is_notified = chance.random() < 0.5 or is_notified
     if is_promotable:
         timeout_ms = LONG_TIMEOUT_MS if slow else 5000
         edits += configurations.promotable(nodes, is_notified=is_notified, timeout_ms=timeout_ms)
@@ -76,10 +87,23 @@ def _manners(chance: random.Random, *, slow: bool) -> Manners:
     return replace(usual, start_ms=starts, promote_ms=promotes, demote_ms=chance.choice(SPANS_MS[:3]))
 
 
-def _fencing(chance: random.Random, nodes: Sequence[NodeName], said: list[str]) -> list[Edit]:
+def tickets(chance: random.Random) -> tuple[Edit, ...]:
+    """Draw services that run only while this cluster holds the ticket."""
+    names = chance.sample(configurations.SERVICES, chance.randint(1, 2))
+    policies = ("stop", "freeze", "demote", "fence")
+    return tuple(
+        PutConstraint(TicketConstraint(ConstraintId(f"{name}-ticket"), TICKET, ResourceId(name), None,
+                                       chance.choice(policies)))
+        for name in names
+    )  # fmt: skip
+
+
+def _fencing(
+    chance: random.Random, nodes: Sequence[NodeName], said: list[str], *, is_unfencing: bool
+) -> list[Edit]:
     """Draw devices, their delays, what they let in, and the topology."""
     delays = _delays(chance, nodes)
-    is_unfencing = chance.random() < 0.2
+    is_unfencing = chance.random() < 0.2 or is_unfencing
     edits: list[Edit] = [_device(configurations.DEVICE, nodes, delays, is_unfencing=is_unfencing)]
     if is_unfencing:
         said.append("unfencing")

@@ -8,6 +8,7 @@ Source: Pacemaker Explained, "Resource Meta-Attributes", "Deciding Which Nodes a
 "Ordering", "Tickets".
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,17 +26,39 @@ from haclusterd.model.configuration import (
     TicketConstraint,
     effective,
 )
+from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rows import read_boolean
 from haclusterd.model.scores import INFINITY
 from haclusterd.simulator.truth import Truth, promoted
 
+MINUTE_MS = 60_000
+
 
 def objection(cib: Cib, truth: Truth) -> str:
     """Say what runs and may not, or does not run and could; empty when everything is as it should be."""
     reading = _Reading(cib, truth)
     return next((text for text in reading.objections() if text), "")
+
+
+def fencing_pause_ms(cib: Cib) -> int:
+    """Return the longest pause that a fencing may have to wait for, by the fencings that are recorded now.
+
+    The rule, as `fencing-loop-limit` says it: a node that was fenced so often waits a minute before it is fenced once
+    more, twice as long with each further fencing, ten minutes at most. All remembered fencings count, since people may
+    have set clocks; and one more, since a node may be about to be fenced.
+    """
+    limit = ClusterProperties(cib.configuration).integer("fencing-loop-limit")
+    if not limit:
+        return 0
+    fenced = Counter(record.target for record in cib.status.fencing_history if record.outcome is FenceOutcome.FENCED)
+    return max((_pause_ms(count + 1 - limit) for count in fenced.values()), default=0)
+
+
+def _pause_ms(excess: int) -> int:
+    return 0 if excess < 0 else min(10 * MINUTE_MS, MINUTE_MS << min(excess, 4))
 
 
 @dataclass(frozen=True)
@@ -142,7 +165,10 @@ class _Reading:
         """Tell whether something more than this judge understands has a say about a resource."""
         configuration, chain = self.cib.configuration, self._chain(resource)
         is_default = self._properties.text("placement-strategy") == "default"
-        if not is_default or not self._properties.boolean("symmetric-cluster"):
+        has_health = self._properties.text("node-health-strategy") != "none"
+        if not is_default or has_health or not self._properties.boolean("symmetric-cluster"):
+            return True
+        if any(name in self._put_aside for name in chain):
             return True
         if any(self._wants_stopped(name) for name in chain):
             # A member of what is stopped has a target-role of its own, which wins.
@@ -154,6 +180,28 @@ class _Reading:
         if chain[-1] in self._in_circles:
             return True
         return any(self._is_intricate(constraint, chain) for constraint in configuration.constraints.values())
+
+    @cached_property
+    def _put_aside(self) -> frozenset[ResourceId]:
+        """Return what failed and is then not simply started again (`on-fail`), with what it is in."""
+        found: set[ResourceId] = set()
+        for primitive in self.cib.configuration.primitives():
+            policies = {operation.on_fail for operation in primitive.operations} - {None, "restart", "fence"}
+            if policies and any(self._failures(status, primitive.id) for status in self.cib.status.nodes.values()):
+                found.update(self._chain(primitive.id))
+        return frozenset(found)
+
+    def _failures(self, status: NodeStatus, resource: ResourceId) -> bool:
+        history = status.histories.get(resource)
+        return history is not None and _has_failed(history)
+
+    def _is_on_standby_for_failure(self, status: NodeStatus) -> bool:
+        """Tell whether something failed on a node that is to be on standby then."""
+        return any(
+            self._failures(status, primitive.id)
+            for primitive in self.cib.configuration.primitives()
+            if any(operation.on_fail == "standby" for operation in primitive.operations)
+        )
 
     @cached_property
     def _in_circles(self) -> frozenset[ResourceId]:
@@ -213,7 +261,7 @@ class _Reading:
             return False
         if self._is_maintained(status) or _is_true(self._attribute(status, "standby")) or status.is_leaving:
             return False
-        if self._has_failed_on(status, resource):
+        if self._has_failed_on(status, resource) or self._is_on_standby_for_failure(status):
             return False
         chain = self._chain(resource)
         score = sum(
@@ -320,6 +368,10 @@ def _named(constraint: Constraint) -> set[str]:
             return {name}
         case Colocation(dependent=name) | Ordering(then=name):
             return {name}
+
+
+def _has_failed(history: ResourceHistory) -> bool:
+    return bool(history.fail_counts) or any(record.is_failure for record in history.records.values())
 
 
 def _is_true(text: str | None) -> bool:

@@ -13,6 +13,7 @@ from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.simulator import configurations
+from haclusterd.simulator.drawn_configurations import TICKET
 from haclusterd.simulator.faults import Drawn, End, Kind
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
@@ -25,7 +26,6 @@ Deed = tuple[str, dict[str, Json]]
 LASTS_MS = (500, 20_000)
 UNDONE_SHARE = 0.75
 EXTRAS = ("extra1", "extra2", "extra3")
-TICKET = "rights"
 CLONE = "pgs"
 SERVICE = "ocf:simulated:service"
 GUEST = "vm"
@@ -132,6 +132,12 @@ def constrain(chance: Chance, nodes: Nodes) -> Fault:
     return _drawn(chance, " ".join(words), _statement(*words), _deletion(words[1]))
 
 
+FENCING_PROPERTIES: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("fencing-loop-limit", ("0", "1", "2"), "3"),
+    ("fencing-failure-limit", ("0", "2"), "1"),
+    ("fencing-loop-window", ("1min", "10min"), "1h"),
+    ("fencing-max-attempts", ("1", "3"), "10"),
+)
 PROPERTIES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("no-quorum-policy", ("stop", "freeze", "ignore", "demote", "fence"), "stop"),
     ("batch-limit", ("1", "3"), "0"),
@@ -146,12 +152,48 @@ PROPERTIES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("stop-removed-resources", ("false",), "true"),
     ("cluster-recheck-interval", ("5s",), "15min"),
     ("brain-timeout", ("5s", "20s"), "10s"),
+    ("node-timeout", ("1s", "3s", "5s"), "2s"),
+    ("shutdown-escalation", ("1s", "5s"), "20min"),
+    ("node-health-strategy", ("migrate-on-red", "only-green", "progressive"), "none"),
+    *FENCING_PROPERTIES,
 )
 
 
 def set_property(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
     """A property of the cluster, and mostly back to what it was."""
-    name, values, usual = chance.choice(PROPERTIES)
+    return _property_of(chance, PROPERTIES)
+
+
+def set_timeout(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+    """Another node-timeout comes into force while everything runs, and with it every timer that follows from it."""
+    return _property_of(chance, (("node-timeout", ("500ms", "1s", "3s", "5s", "10s"), "2s"),))
+
+
+def limit_fencing(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+    """How often nodes are fenced, and what is done without a quorum, changes."""
+    policy = ("no-quorum-policy", ("stop", "freeze", "ignore", "demote", "fence"), "stop")
+    return _property_of(chance, (*FENCING_PROPERTIES, policy))
+
+
+ON_FAIL: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("start", ("fence", "standby", "stop", "block", "restart")),
+    ("stop", ("fence", "block")),
+    ("monitor", ("fence", "standby", "stop", "block", "ignore", "restart", "restart-container")),
+)
+
+
+def set_on_fail(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+    """What is done when an operation of a service fails."""
+    resource = chance.choice((*configurations.SERVICES, "pg", GUEST))
+    operation, policies = chance.choice(ON_FAIL)
+    policy, path = chance.choice(policies), f"{resource}.{operation}.on-fail"
+    usual = "fence" if operation == "stop" else "restart"
+    return _drawn(chance, f"{path} is {policy}", ("configure.set", {"path": path, "value": policy}),
+                  ("configure.set", {"path": path, "value": usual}))  # fmt: skip
+
+
+def _property_of(chance: Chance, properties: Sequence[tuple[str, tuple[str, ...], str]]) -> Fault:
+    name, values, usual = chance.choice(properties)
     value = chance.choice(values)
     return _drawn(chance, f"{name}={value}", _statement("property", f"{name}={value}"),
                   _statement("property", f"{name}={usual}"))  # fmt: skip
@@ -211,12 +253,17 @@ def set_score(chance: Chance, nodes: Nodes) -> Fault:
 
 
 def set_attribute(chance: Chance, nodes: Nodes) -> Fault:
-    """An attribute of a node that nothing depends on, dampened or not, or its capacity."""
+    """An attribute of a node that nothing depends on, dampened or not, its health, or its capacity."""
     node = chance.choice(nodes)
+    arguments: dict[str, Json]
+    if chance.random() < 0.2:
+        arguments = {"node": node, "action": "set", "name": "#health-disk",
+                     "value": chance.choice(("red", "yellow", "green")), "lifetime": "reboot"}  # fmt: skip
+        return _drawn(chance, f"node.attribute {arguments}", ("node.attribute", arguments))
     if chance.random() < 0.3:
         deed: Deed = ("node.utilization", {"node": node, "action": "set", "name": "cpu", "value": "4"})
     else:
-        arguments: dict[str, Json] = {"node": node, "action": "set", "name": "colour",
+        arguments = {"node": node, "action": "set", "name": "colour",
                                       "value": str(chance.randint(1, 9)), "lifetime": "reboot"}  # fmt: skip
         if chance.random() < 0.5:
             arguments["dampen_ms"] = chance.choice((200, 3000))
@@ -227,7 +274,8 @@ def set_attribute(chance: Chance, nodes: Nodes) -> Fault:
 def use_ticket(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
     """A service comes to depend on a ticket, or the ticket is granted, revoked, set aside."""
     if chance.random() < 0.3:
-        resource, policy = chance.choice(configurations.SERVICES), chance.choice(("stop", "freeze"))
+        resource = chance.choice(configurations.SERVICES)
+        policy = chance.choice(("stop", "freeze", "demote", "fence"))
         words = ("rsc_ticket", "drawn-ticket", f"{TICKET}:", resource, f"loss-policy={policy}")
         return _drawn(chance, " ".join(words), _statement(*words), _deletion("drawn-ticket"))
     action = chance.choice(("grant", "grant", "revoke", "standby", "activate", "delete"))
@@ -261,11 +309,8 @@ def ban(chance: Chance, nodes: Nodes) -> Fault:
 
 
 def switch_resource(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
-    """A service is stopped for a while, or restarted.
-
-    Not the fence device: where its start is refused in the end, nothing could fence what is lost, and all would wait.
-    """
-    resource = chance.choice((*PLACES, "front"))
+    """A service is stopped for a while, or restarted; or the fence device, and nobody can be fenced meanwhile."""
+    resource = chance.choice((*PLACES, "front", configurations.DEVICE))
     if chance.random() < 0.3:
         return _drawn(chance, f"{resource} is restarted", ("resource.restart", {"resource": resource}))
     return _drawn(chance, f"{resource} is to be stopped", ("resource.stop", {"resources": [resource]}),
@@ -374,6 +419,12 @@ OF_EDITS: tuple[Kind[Cluster], ...] = _kinds(
     ("confirm fencing", 1, confirm_fencing),
 )
 """What administrators do, beside what `faults_of_people` has of them."""
+OF_POLICIES: tuple[Kind[Cluster], ...] = _kinds(
+    ("on-fail", 6, set_on_fail),
+    ("limit fencing", 3, limit_fencing),
+)
+OF_TIMEOUTS: tuple[Kind[Cluster], ...] = _kinds(("node-timeout", 4, set_timeout),)
+OF_TICKETS: tuple[Kind[Cluster], ...] = _kinds(("ticket", 8, use_ticket),)
 OF_MOVES: tuple[Kind[Cluster], ...] = _kinds(
     ("promotion score", 4, set_score),
     ("move", 2, move),

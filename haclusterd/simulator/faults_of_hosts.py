@@ -292,6 +292,27 @@ def hold_feed_back(chance: Chance, nodes: Nodes) -> Fault:
     return Drawn(f"the pacer of {node} is stopped before it feeds", begin, chance.randint(500, 8_000))
 
 
+def take_watchdog(chance: Chance, nodes: Nodes) -> Fault:
+    """Another program holds the watchdog device open when the pacer comes: after its restart, or after a boot."""
+    node, is_rebooted = chance.choice(nodes), chance.random() < 0.5
+
+    def begin(cluster: Cluster) -> End:
+        host = cluster.hosts[node]
+        host.is_watchdog_taken = True
+        if is_rebooted:
+            host.power_off()
+            host.power_on()
+        else:
+            host.pacer.kill()
+
+        def end() -> None:
+            host.is_watchdog_taken = False
+
+        return end
+
+    return Drawn(f"the watchdog of {node} is taken", begin, chance.randint(2_000, 20_000))
+
+
 OF_BRAINS: tuple[Kind[Cluster], ...] = (
     Kind("kill a brain", 6, kill_brain),
     Kind("stop a brain", 4, pause_brain),
@@ -303,7 +324,10 @@ OF_BRAINS: tuple[Kind[Cluster], ...] = (
     Kind("failing disk", 1, failing_disk),
 )
 """Those in which whoever lives is heard."""
-OF_WATCHDOGS: tuple[Kind[Cluster], ...] = (Kind("hold a feed back", 4, hold_feed_back),)
+OF_WATCHDOGS: tuple[Kind[Cluster], ...] = (
+    Kind("hold a feed back", 4, hold_feed_back),
+    Kind("take the watchdog", 2, take_watchdog),
+)
 KINDS: tuple[Kind[Cluster], ...] = (
     *OF_BRAINS,
     Kind("kill a pacer", 3, kill_pacer),

@@ -99,9 +99,9 @@ MET: Mapping[Activity, int] = {
 """What is met, and how often beside the others."""
 
 
-def strike(blow: str, chance: Chance, nodes: Nodes) -> Fault:
-    """Somebody is struck when a certain thing is under way."""
-    drawn = chance.choices(list(MET), list(MET.values()))[0]
+def strike(blow: str, chance: Chance, nodes: Nodes, *, met: Activity | None = None) -> Fault:
+    """Somebody is struck when a certain thing is under way: `met`, or what is drawn."""
+    drawn = met or chance.choices(list(MET), list(MET.values()))[0]
     whom = chance.choice(("there", "there", "there", "the DC", "the other", "anybody"))
     delay_ms, away_ms, anybody = chance.choice(DELAYS_MS), chance.randint(*AWAY_MS), chance.choice(nodes)
     provocations = {activity: _provocation(activity, chance, nodes) for activity in (drawn, *INSTEAD.values())}
@@ -121,16 +121,16 @@ def strike(blow: str, chance: Chance, nodes: Nodes) -> Fault:
 
 INSTEAD = {"promotion": Activity.START, "migration": Activity.STOP, "unfencing": Activity.FENCE}
 """What is met where a configuration has no such thing."""
-_OF_PROMOTION = (Activity.PROMOTE, Activity.DEMOTE, Activity.NOTIFY)
-_OF_MIGRATION = (Activity.MIGRATE_TO, Activity.MIGRATE_FROM)
+OF_PROMOTION = (Activity.PROMOTE, Activity.DEMOTE, Activity.NOTIFY)
+OF_MIGRATION = (Activity.MIGRATE_TO, Activity.MIGRATE_FROM)
 
 
 def _possible(cluster: Cluster, drawn: Activity) -> Activity:
     """Return what is drawn, or something that can happen here."""
     resources = cluster.cib.configuration.resources
-    if drawn in _OF_PROMOTION and CLONE not in resources:
+    if drawn in OF_PROMOTION and CLONE not in resources:
         return INSTEAD["promotion"]
-    if drawn in _OF_MIGRATION and GUEST not in resources:
+    if drawn in OF_MIGRATION and GUEST not in resources:
         return INSTEAD["migration"]
     is_unfencing = any(
         effective(resource.meta).get("provides") == "unfencing"
@@ -242,5 +242,19 @@ OF_MOMENTS: tuple[Kind[Cluster], ...] = tuple(
 OF_GENTLE_MOMENTS: tuple[Kind[Cluster], ...] = tuple(
     Kind(f"{blow} in the middle", 6, partial(strike, blow)) for blow in GENTLE
 )
-PAIRS: tuple[str, ...] = tuple(f"{blow} × {activity.value}" for blow in BLOWS for activity in MET)
+Pair = tuple[str, Activity]
+"""A blow, and what it meets."""
+PAIRS: tuple[Pair, ...] = tuple((blow, activity) for activity in MET for blow in BLOWS)
 """Every blow with everything that it may meet."""
+
+
+def spelled(pair: Pair) -> str:
+    """Return how a table names a pair."""
+    blow, activity = pair
+    return f"{blow} × {activity.value}"
+
+
+def directed(pair: Pair, weight: int) -> Kind[Cluster]:
+    """Return the fault that brings one pair about."""
+    blow, activity = pair
+    return Kind(f"{blow} in the middle", weight, partial(strike, blow, met=activity))

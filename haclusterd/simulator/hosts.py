@@ -175,6 +175,8 @@ class Host:
         self.watchdog_drift_ppm = 0
         self.watchdog_reset_ms = 0
         """From the device's expiry to the reset; safety.md §2 allows a second."""
+        self.is_watchdog_taken = False
+        """Another program holds its watchdog device open: nobody else can open it."""
         self.disk = Disk(world, name)
         self.wall = WallClock(world)
         self.boot: Boot | None = None

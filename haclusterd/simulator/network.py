@@ -3,6 +3,10 @@
 Datagrams are delayed, lost, doubled and reordered. A stream is first in, first out; what is sent into a cut direction
 waits, as TCP retransmits it, until the session ends. A session ends for both ends when a process dies on a running host
 (FIN or RST, if the path is open); when a host loses power nobody is told, and only silence ends it.
+
+There may be several networks, numbered from 0 on as the addresses of a member are. A cut of a direction concerns all of
+them, a cut of a link one. A heartbeat goes over each; a session is made over the first that is open, and made again
+over another one when its own is silent (`raft_transport`).
 """
 
 import random
@@ -31,8 +35,10 @@ class Weather:
 class Network:
     """Cuts and weather; every part of the network asks here whether something passes."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, links: int = 1) -> None:
         self.world = world
+        self.links = links
+        """How many networks connect the hosts."""
         self.weather = Weather()
         self.chance: random.Random = world.chance("network")
         self._cut: set[tuple[NodeName, NodeName]] = set()
@@ -40,7 +46,14 @@ class Network:
         self._filtered: set[tuple[NodeName, NodeName]] = set()
         """Directions in which no segment of a stream passes, while datagrams do."""
         self._extra_us: dict[tuple[NodeName, NodeName], int] = {}
+        self._cut_links: set[tuple[NodeName, NodeName, int]] = set()
+        """Directions of one network in which nothing passes."""
+        self._slow_links_us: dict[int, int] = {}
+        """How much longer everything travels on one network."""
+        self._slowed_us: dict[int, int] = {}
+        """When that changed last."""
         self._changed_us: dict[tuple[NodeName, NodeName], int] = {}
+        self._link_changed_us: dict[tuple[NodeName, NodeName, int], int] = {}
         self._weather_us = 0
         self._watchers: list[Callable[[], None]] = []
 
@@ -48,9 +61,9 @@ class Network:
         """Call `call` after each change of the cuts."""
         self._watchers.append(call)
 
-    def passes(self, source: NodeName, target: NodeName) -> bool:
-        """Tell whether that direction is open."""
-        return (source, target) not in self._cut
+    def passes(self, source: NodeName, target: NodeName, link: int = 0) -> bool:
+        """Tell whether that direction of a network is open."""
+        return (source, target) not in self._cut and (source, target, link) not in self._cut_links
 
     def cut(self, source: NodeName, target: NodeName) -> None:
         """Cut one direction."""
@@ -61,6 +74,30 @@ class Network:
         """Open one direction again."""
         self._cut.discard((source, target))
         self._changed(source, target)
+
+    def cut_link(self, source: NodeName, target: NodeName, link: int) -> None:
+        """Cut one direction on one network."""
+        self._cut_links.add((source, target, link))
+        self._link_changed(source, target, link)
+
+    def mend_link(self, source: NodeName, target: NodeName, link: int) -> None:
+        """Open it again."""
+        self._cut_links.discard((source, target, link))
+        self._link_changed(source, target, link)
+
+    def slow_link(self, link: int, extra_ms: int) -> None:
+        """Let everything on one network travel longer; 0 ms: as usual again."""
+        self.world.record(f"link {link} takes {extra_ms} ms more")
+        self._slow_links_us[link] = extra_ms * MS
+        self._slowed_us[link] = self.world.now_us
+
+    def open_link(self, one: NodeName, other: NodeName, besides: int | None = None) -> int | None:
+        """Return the first network on which streams pass both ways, leaving one out; None: there is none."""
+        for link in range(self.links):
+            is_open = self.passes_streams(one, other, link) and self.passes_streams(other, one, link)
+            if is_open and link != besides:
+                return link
+        return None
 
     def drop_datagrams(self, source: NodeName, target: NodeName) -> None:
         """Drop datagrams of one direction, as a filter or a full buffer does; streams pass."""
@@ -85,9 +122,9 @@ class Network:
         self._filtered.discard((source, target))
         self._changed(source, target)
 
-    def passes_streams(self, source: NodeName, target: NodeName) -> bool:
+    def passes_streams(self, source: NodeName, target: NodeName, link: int = 0) -> bool:
         """Tell whether segments of streams of that direction arrive."""
-        return self.passes(source, target) and (source, target) not in self._filtered
+        return self.passes(source, target, link) and (source, target) not in self._filtered
 
     def delay_datagrams(self, source: NodeName, target: NodeName, extra_ms: int) -> None:
         """Let the datagrams of one direction travel longer."""
@@ -98,13 +135,17 @@ class Network:
         """Return how much longer datagrams of that direction travel."""
         return self._extra_us.get((source, target), 0)
 
-    def passes_datagrams(self, source: NodeName, target: NodeName) -> bool:
+    def passes_datagrams(self, source: NodeName, target: NodeName, link: int = 0) -> bool:
         """Tell whether datagrams of that direction arrive."""
-        return self.passes(source, target) and (source, target) not in self._deaf
+        return self.passes(source, target, link) and (source, target) not in self._deaf
 
     def mend_all(self) -> None:
         """Open every direction."""
         self._extra_us.clear()
+        for link in sorted(link for link, extra_us in self._slow_links_us.items() if extra_us):
+            self.slow_link(link, 0)
+        for source, target, link in sorted(self._cut_links):
+            self.mend_link(source, target, link)
         for source, target in sorted(self._deaf):
             self.pass_datagrams(source, target)
         for source, target in sorted(self._filtered):
@@ -112,9 +153,9 @@ class Network:
         for source, target in sorted(self._cut):
             self.mend(source, target)
 
-    def delay_us(self) -> int:
+    def delay_us(self, link: int = 0) -> int:
         """Draw how long something travels."""
-        return self.chance.randint(*self.weather.delay_us)
+        return self.chance.randint(*self.weather.delay_us) + self._slow_links_us.get(link, 0)
 
     def set_weather(self, weather: Weather) -> None:
         """Treat what is sent in another way from now on."""
@@ -123,15 +164,27 @@ class Network:
         self._weather_us = self.world.now_us
 
     def calm_us(self, one: NodeName, other: NodeName) -> int:
-        """Return for how long both directions have been open in good weather; negative when they are not."""
+        """Return for how long a network has been open both ways in good weather; negative when none is."""
         is_bad = self.weather.loss or self.weather.reordering or self.weather.delay_us[1] > 5 * MS
-        is_open = all(
-            self.passes_datagrams(*way) and self.passes_streams(*way) for way in ((one, other), (other, one))
-        )
-        if is_bad or not is_open or self.extra_us(one, other) or self.extra_us(other, one):
+        if is_bad or self.extra_us(one, other) or self.extra_us(other, one):
             return -1
-        changed = (self._changed_us.get((one, other), 0), self._changed_us.get((other, one), 0), self._weather_us)
-        return self.world.now_us - max(changed)
+        return max(self._calm_link_us(one, other, link) for link in range(self.links))
+
+    def _calm_link_us(self, one: NodeName, other: NodeName, link: int) -> int:
+        ways = ((one, other), (other, one))
+        is_open = all(self.passes_datagrams(*way, link) and self.passes_streams(*way, link) for way in ways)
+        if not is_open or self._slow_links_us.get(link, 0):
+            return -1
+        changed = [self._changed_us.get(way, 0) for way in ways]
+        changed += [self._link_changed_us.get((*way, link), 0) for way in ways]
+        return self.world.now_us - max(*changed, self._slowed_us.get(link, 0), self._weather_us)
+
+    def _link_changed(self, source: NodeName, target: NodeName, link: int) -> None:
+        state = "open" if (source, target, link) not in self._cut_links else "cut"
+        self.world.record(f"path {source} {target} of link {link} {state}")
+        self._link_changed_us[(source, target, link)] = self.world.now_us
+        for call in self._watchers:
+            call()
 
     def _changed(self, source: NodeName, target: NodeName) -> None:
         what = {(True, True): "open", (True, False): "open to datagrams", (False, True): "open to streams"}
@@ -153,21 +206,21 @@ class Datagrams:
         """Deliver to `received(datagram)` until the life ends or somebody else listens."""
         self._listeners[node] = (life, received)
 
-    def send(self, source: NodeName, target: NodeName, datagram: Sealed) -> None:
-        """Send; it arrives never, once or twice."""
+    def send(self, source: NodeName, target: NodeName, datagram: Sealed, link: int = 0) -> None:
+        """Send on one network; it arrives never, once or twice."""
         network, weather, chance = self._network, self._network.weather, self._network.chance
         copies = 2 if weather.duplication and chance.random() < weather.duplication else 1
         for _ in range(copies):
             if weather.loss and chance.random() < weather.loss:
                 continue
-            delay_us = network.delay_us() + network.extra_us(source, target)
+            delay_us = network.delay_us(link) + network.extra_us(source, target)
             if weather.reordering and chance.random() < weather.reordering:
                 delay_us += chance.randint(0, weather.late_us)
-            network.world.after(delay_us, lambda: self._arrive(source, target, datagram))
+            network.world.after(delay_us, lambda: self._arrive(source, target, datagram, link))
 
-    def _arrive(self, source: NodeName, target: NodeName, datagram: Sealed) -> None:
+    def _arrive(self, source: NodeName, target: NodeName, datagram: Sealed, link: int) -> None:
         listener = self._listeners.get(target)
-        if listener is None or not self._network.passes_datagrams(source, target):
+        if listener is None or not self._network.passes_datagrams(source, target, link):
             return
         life, received = listener
         life.do(lambda: received(datagram))
@@ -235,9 +288,11 @@ class _Direction:
 class _Session:
     """One connection between two processes."""
 
-    def __init__(self, streams: "Streams", ends: dict[NodeName, _Endpoint]) -> None:
+    def __init__(self, streams: "Streams", ends: dict[NodeName, _Endpoint], link: int) -> None:
         self.streams = streams
         self.ends = ends
+        self.link = link
+        """The network that it was made over."""
         one, other = ends
         now = streams.network.world.now_us
         self.directions = {
@@ -253,16 +308,16 @@ class _Session:
     def move(self, direction: _Direction) -> None:
         """Let the first message travel, when the direction is open."""
         network = self.streams.network
-        if direction.is_moving or not direction.queue or not network.passes_streams(direction.source, direction.target):
+        if direction.is_moving or not direction.queue or not self._passes(direction):
             return
         direction.is_moving = True
-        arrives_us = max(network.world.now_us + network.delay_us(), direction.arrives_at_us)
+        arrives_us = max(network.world.now_us + network.delay_us(self.link), direction.arrives_at_us)
         direction.arrives_at_us = arrives_us
         network.world.at(arrives_us, lambda: self._arrive(direction))
 
     def _arrive(self, direction: _Direction) -> None:
         direction.is_moving = False
-        if not direction.queue or not self.streams.network.passes_streams(direction.source, direction.target):
+        if not direction.queue or not self._passes(direction):
             return
         data = direction.queue.popleft()
         target = self.ends[direction.target]
@@ -276,8 +331,10 @@ class _Session:
 
     def flows(self, direction: _Direction) -> bool:
         """Tell whether pings pass: the sender runs and the direction is open."""
-        passes = self.streams.network.passes_streams(direction.source, direction.target)
-        return passes and self.ends[direction.source].life.is_running
+        return self._passes(direction) and self.ends[direction.source].life.is_running
+
+    def _passes(self, direction: _Direction) -> bool:
+        return self.streams.network.passes_streams(direction.source, direction.target, self.link)
 
     def close(self, node: NodeName) -> None:
         """Close one end; the other end hears of it when the path is open."""
@@ -291,8 +348,8 @@ class _Session:
         self.streams.forget(node, name, self)
         endpoint.life.after(0, lambda: endpoint.end.disconnected(name))
         network = self.streams.network
-        if network.passes_streams(node, peer):
-            network.world.after(network.delay_us(), lambda: self.close(peer))
+        if network.passes_streams(node, peer, self.link):
+            network.world.after(network.delay_us(self.link), lambda: self.close(peer))
 
     def _incoming(self, node: NodeName) -> _Direction:
         return next(direction for direction in self.directions.values() if direction.target == node)
@@ -382,11 +439,18 @@ class Streams:
 
     def _connect(self, one: NodeName, other: NodeName) -> None:
         ends = {name: self._endpoints[name] for name in (one, other)}
-        is_open = self.network.passes_streams(one, other) and self.network.passes_streams(other, one)
-        if not is_open or not all(endpoint.life.is_running for endpoint in ends.values()):
+        if not all(endpoint.life.is_running for endpoint in ends.values()):
             return
         first, second = ends[one].end.node, ends[other].end.node
-        if first == second or ((one, second) in self._sessions and (other, first) in self._sessions):
+        if first == second:
+            return
+        session = self._sessions.get((one, second))
+        is_whole = session is not None and (other, first) in self._sessions
+        if session is not None and is_whole and not self._is_doubtful(session):
+            return
+        # A way that has become silent is left for another one, and for nothing else.
+        link = self.network.open_link(one, other, session.link if session is not None and is_whole else None)
+        if link is None:
             return
         if not self._is_welcome(ends[one].end, ends[other].end) or not self._is_welcome(ends[other].end, ends[one].end):
             return
@@ -394,7 +458,7 @@ class Streams:
             stale = self._sessions.get((name, peer))
             if stale is not None:
                 stale.close(name)
-        session = _Session(self, ends)
+        session = _Session(self, ends, link)
         self._sessions[(one, second)] = self._sessions[(other, first)] = session
         for name, peer in ((one, second), (other, first)):
             endpoint = ends[name]
@@ -406,3 +470,10 @@ class Streams:
         if objection:
             guest.kept_out(host.node, objection)
         return not objection
+
+    def _is_doubtful(self, session: _Session) -> bool:
+        """Tell whether the end that dials has heard nothing for so long that another network is worth a try."""
+        dialler = max(session.directions)
+        incoming = next(each for each in session.directions.values() if each.target == dialler)
+        silent_us = self.network.world.now_us - incoming.flowed_at_us
+        return self.network.links > 1 and silent_us >= self._silence_us // 2

@@ -92,8 +92,8 @@ class PacerProcess:
     def _perform(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
             match effect:
-                case SendHeartbeat(peer, _, heartbeat):
-                    self._send(peer, heartbeat)
+                case SendHeartbeat(peer, link, heartbeat):
+                    self._send(peer, link, heartbeat)
                 case PublishLease(lease):
                     self.page.publish_lease(lease)
                     if self._settings is not None:
@@ -108,15 +108,16 @@ class PacerProcess:
                     self._host.reboot()
         self._arm()
 
-    def _send(self, peer: NodeName, heartbeat: Heartbeat) -> None:
+    def _send(self, peer: NodeName, link: int, heartbeat: Heartbeat) -> None:
         number = self._sent.get(peer, 0)
         self._sent[peer] = number + 1
-        self._datagrams.send(self._host.name, peer, seal(heartbeat, self._keys[peer], number=number))
+        self._datagrams.send(self._host.name, peer, seal(heartbeat, self._keys[peer], number=number), link)
 
     def _open_watchdog(self, settings: WatchdogSettings) -> None:
         device, now = self._boot.watchdog, self._boot.clock.now()
-        if device is None:
-            self._perform(self._machine.watchdog_failed(f"{settings.device}: no such device", now))
+        if device is None or self._host.is_watchdog_taken:
+            why = "no such device" if device is None else "device or resource busy"
+            self._perform(self._machine.watchdog_failed(f"{settings.device}: {why}", now))
             return
         device.feed()
         self._perform(self._machine.watchdog_opened(Watchdog(device.timeout_ms, settings.device, "simulated"), now))

@@ -19,10 +19,12 @@ from haclusterd.cib import codec
 from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.cib.commands import ChangeConfiguration, ChangeMembers, Command, Edit, Envelope
 from haclusterd.model.cluster import Cib, Member, NodeState
+from haclusterd.model.configuration import Configuration
 from haclusterd.model.fencing import FenceAction
 from haclusterd.model.graph import Plan
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId
 from haclusterd.model.instants import Instant, WallTime
+from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing, derive
 from haclusterd.ports.agents import AgentCall
@@ -72,6 +74,8 @@ class Shape:
     """Fastest and slowest clock differ by twice this at most; 1 % is what safety.md §2 allows."""
     snapshot_every: int = 1000
     actions_max: int = 16
+    links: int = 1
+    """So many networks connect the nodes."""
     witnesses: int = 0
     """So many of the nodes, the last ones, vote and run nothing."""
     watchdog_ms: int = 0
@@ -99,18 +103,16 @@ class Cluster:
         self.witnesses = self.names[shape.nodes - shape.witnesses :]
         self.timing: Timing = derive(shape.node_timeout_ms, shape.brain_timeout_ms)
         self.truth = Truth(self.world)
-        self.network = Network(self.world)
+        self.network = Network(self.world, shape.links)
         self.datagrams = Datagrams(self.network)
         self.streams = Streams(self.network, silence_ms=4 * self.timing.election_min_ms)
         self.fates = AgentFates(self.world.chance("agents"))
         self.usual_manners = Manners()
         """How agents behave where no fault has them behave otherwise."""
         drifts = self.world.chance("drift")
-        self.hosts = {
-            name: Host(self.world, self.truth, name, drift_ppm=shape.drift(drifts)) for name in self.names
-        }
+        self.hosts = {name: Host(self.world, self.truth, name, drift_ppm=shape.drift(drifts)) for name in self.names}
         self.switch = PowerSwitch(self.world, self.hosts)
-        self.checkers = Checkers(self, lease_ms=lambda: self.timing.lease_ms, is_well=self.is_well)
+        self.checkers = Checkers(self, is_well=self.is_well)
         self.truth.show_to(self.checkers)
         self.coverage = Coverage(self, log := self.checkers.log)
         """What this run exercises."""
@@ -132,14 +134,14 @@ class Cluster:
         """What is installed on a node, as the level that it reads, where that is older than the newest."""
         self._keeps_all_rules = rules == ALL_RULES
         self._requests = 0
+        self._read_from: Configuration | None = None
+        self.fastest = self.slowest = self.timing
+        """With the least and the greatest node-timeout that was in force up to now."""
         self._plan_asked = (0, 0)
         self._plan_was_empty = False
         self._surroundings = Surroundings(
             world=self.world,
-            members=tuple(
-                Member(name, ((f"10.0.0.{place + 1}", 5405),), is_witness=name in self.witnesses)
-                for place, name in enumerate(self.names)
-            ),
+            members=self._first_members(),
             cluster_uuid=CLUSTER_UUID,
             timing=self.timing,
             rules=rules,
@@ -163,9 +165,22 @@ class Cluster:
         self.world.after(LOOK_US, self._look)
 
     def _look(self) -> None:
+        self._read_timing()
         for name in self.names:
             self.checkers.looked_at(name)
         self.world.after(LOOK_US, self._look)
+
+    def _read_timing(self) -> None:
+        """Notice what people make of node-timeout."""
+        configuration = self.cib.configuration
+        if configuration is self._read_from or not self.cib.version.epoch:
+            return
+        self._read_from = configuration
+        node_timeout_ms = ClusterProperties(configuration).duration_ms("node-timeout")
+        if node_timeout_ms > self.slowest.node_timeout_ms:
+            self.slowest = derive(node_timeout_ms, self.shape.brain_timeout_ms)
+        if node_timeout_ms < self.fastest.node_timeout_ms:
+            self.fastest = derive(node_timeout_ms, self.shape.brain_timeout_ms)
 
     def add_host(self) -> NodeName:
         """Bring a machine that knows who the members are, and is none itself yet; return its name."""
@@ -188,8 +203,14 @@ class Cluster:
 
     def member_of(self, node: str) -> Member:
         """Return the member that a host which was added can become, at first without a vote."""
-        address = f"10.0.0.{node.removeprefix('n')}"
-        return Member(NodeName(node), ((address, 5405),), is_voter=False, certificate=f"of {node}")
+        return Member(NodeName(node), self._addresses_of(node), is_voter=False, certificate=f"of {node}")
+
+    def _first_members(self) -> tuple[Member, ...]:
+        return tuple(Member(name, self._addresses_of(name), is_witness=name in self.witnesses) for name in self.names)
+
+    def _addresses_of(self, node: str) -> tuple[tuple[str, int], ...]:
+        """Return an address on each network."""
+        return tuple((f"10.0.{link}.{node.removeprefix('n')}", 5405) for link in range(self.shape.links))
 
     def forget_host(self, node: str) -> None:
         """Expect nothing of a machine any more; it may come back, and must do no harm."""
@@ -443,6 +464,7 @@ class Cluster:
             host.disk.is_full = False
             host.disk.fails_syncs = False
             host.disk.sync_us = (300, 3 * MS)
+            host.is_watchdog_taken = False
             host.go_on()
             for unit in (host.pacer, host.brain):
                 unit.resume()
@@ -584,8 +606,8 @@ class Cluster:
 
         What members without a vote hear counts for nothing (safety.md §4).
         """
-        long_us = (self.timing.one_way_ms + 2000) * MS
-        short_us = self.timing.node_timeout_ms * MS
+        long_us = (self.slowest.one_way_ms + 2000) * MS
+        short_us = self.fastest.node_timeout_ms * MS
         hosts, network = self.hosts, self.network
         is_disk_hanging = hosts[node].disk.sync_us[1] >= self.timing.brain_timeout_ms * MS
         if hosts[node].calm_us() < long_us or is_disk_hanging or self._reads_less(node):

@@ -14,28 +14,37 @@ from functools import partial
 
 from haclusterd.cib import codec
 from haclusterd.cib.changes import ChangeKind
+from haclusterd.cib.commands import SetTicket, TicketChange
+from haclusterd.model.cluster import NodeState
+from haclusterd.model.configuration import Primitive, effective
+from haclusterd.model.ids import ResourceId
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator import (
     configurations,
     coverage,
     drawn_configurations,
+    expectations,
     faults_of_copies,
     faults_of_disks,
     faults_of_edges,
     faults_of_edits,
     faults_of_hosts,
+    faults_of_links,
     faults_of_moments,
     faults_of_network,
     faults_of_people,
     faults_of_versions,
 )
+from haclusterd.simulator.activities import Activity
 from haclusterd.simulator.checkers import Violation
 from haclusterd.simulator.clients import Clients, Tally
 from haclusterd.simulator.copies import Copies
 from haclusterd.simulator.faults import PACES_MS, Fault, FaultRun, Kind, draw_plan
 from haclusterd.simulator.forgetting import Forgetting
+from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster, Shape
-from haclusterd.simulator.world import SECOND
+from haclusterd.simulator.subjects import NO_EMPHASIS, Emphasis, Subject, emphasis_of
+from haclusterd.simulator.world import MS, SECOND
 
 SAFETY_PHASE_MS = 60_000
 PROMOTABLE_EVERY = 2
@@ -46,7 +55,7 @@ LONG_EVERY = 5
 LONGER = 5
 """Some seeds with a switch take so many times as long."""
 LIVENESS_MS = 120_000
-"""Longer than any backoff that the faults may have brought about."""
+"""Longer than any backoff that the faults may have brought about, but for the pauses between fencings that go on."""
 BEGINNING_MS = 600_000
 """Longer than all starts and promotes of half a minute one after another."""
 STAYS_SETTLED_MS = 3000
@@ -134,6 +143,23 @@ MODES = (
 """By the seed, in turn."""
 WATCHED = (Mode.WATCHDOG, Mode.EDGE)
 """Where every host has a watchdog device, and there is no switch."""
+ALONE = (Mode.EDGE, Mode.DISKS, Mode.COPIES)
+"""Whose stories need all the room there is: they dwell on nothing else."""
+OF_SUBJECTS: dict[Subject, tuple[Kind[Cluster], ...]] = {
+    Subject.NOTHING: (),
+    Subject.LINKS: faults_of_links.OF_LINKS,
+    Subject.POLICIES: faults_of_edits.OF_POLICIES,
+    Subject.TICKETS: faults_of_edits.OF_TICKETS,
+    Subject.TIMEOUTS: faults_of_edits.OF_TIMEOUTS,
+}
+"""Kinds that a seed draws from beside those of its mode."""
+DIRECTED_WEIGHT = 12
+"""Of the blow and the activity that a seed prefers: about a third of its faults."""
+LINKS = (2, 2, 3)
+SMALL_SNAPSHOT = 30
+"""Entries between two snapshots where a node is to be sent one."""
+PEOPLE_LOOK_MS = 3000
+"""How often people look what they have left undone, once everything else is healed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +190,18 @@ def mode_of(seed: int) -> Mode:
     return MODES[seed % len(MODES)]
 
 
+def emphasis(seed: int) -> Emphasis:
+    """Return what a seed dwells on."""
+    mode, place = mode_of(seed), seed % len(MODES)
+    if mode in ALONE:
+        return NO_EMPHASIS
+    places = [number for number, each in enumerate(MODES) if each is mode]
+    number = seed // len(MODES) * len(places) + places.index(place) + places[0]
+    return emphasis_of(
+        number, has_switch=mode not in WATCHED, is_heard=mode is Mode.LIAR, has_members=mode is Mode.MEMBERS
+    )
+
+
 def is_long(seed: int) -> bool:
     """Tell whether a seed takes so long that what lasts for minutes has room."""
     return seed % LONG_EVERY == 0 and mode_of(seed) is Mode.SWITCH
@@ -173,11 +211,15 @@ def shape_of(seed: int) -> Shape:
     """Return how a seed's cluster is built."""
     mode = mode_of(seed)
     chance = random.Random(f"shape/{seed}")
-    is_edge = mode is Mode.EDGE
+    is_edge, dwells_on = mode is Mode.EDGE, emphasis(seed)
+    links = chance.choice(LINKS)
     return Shape(
+        links=links if dwells_on.subject is Subject.LINKS else 1,
         nodes=chance.choice((3, 3, 3, 5)),
         node_timeout_ms=chance.choice((1000, 2000, 2000)),
-        snapshot_every=chance.choice((30, 200, 1000)),
+        snapshot_every=min(
+            chance.choice((SMALL_SNAPSHOT, 200, 1000)), SMALL_SNAPSHOT if dwells_on.meets(Activity.SNAPSHOT) else 1000
+        ),
         drift_ppm=DRIFTS_PPM[-1] if is_edge else chance.choice(DRIFTS_PPM),
         are_drifts_extreme=is_edge,
         watchdog_ms=WATCHDOG_MS if mode in WATCHED else 0,
@@ -187,13 +229,22 @@ def shape_of(seed: int) -> Shape:
 
 def plan_of(cluster: Cluster, safety_ms: int) -> tuple[Fault[Cluster], ...]:
     """Return what goes wrong in a seed."""
-    mode = mode_of(cluster.world.seed)
-    always = ALWAYS[mode]
+    mode, dwells_on = mode_of(cluster.world.seed), emphasis(cluster.world.seed)
+    always = (*ALWAYS[mode], *_kinds_of(dwells_on, mode))
     if is_long(cluster.world.seed):
         always, safety_ms = (*always, *faults_of_people.OF_LONG_SEEDS), safety_ms * LONGER
     paces_ms = faults_of_disks.PACES_MS if mode in (Mode.DISKS, Mode.COPIES) else PACES_MS
     chance = cluster.world.chance("faults")
     return draw_plan(chance, KINDS[mode], cluster.names, safety_ms, always=always, paces_ms=paces_ms)
+
+
+def _kinds_of(dwells_on: Emphasis, mode: Mode) -> tuple[Kind[Cluster], ...]:
+    """Return the kinds of faults that a seed prefers."""
+    is_heard = mode is Mode.LIAR and dwells_on.subject is Subject.LINKS
+    kinds = faults_of_links.OF_OTHER_LINKS if is_heard else OF_SUBJECTS[dwells_on.subject]
+    if dwells_on.pair is None:
+        return kinds
+    return (*kinds, faults_of_moments.directed(dwells_on.pair, DIRECTED_WEIGHT))
 
 
 def run(
@@ -245,11 +296,13 @@ def sections() -> tuple[coverage.Section, ...]:
     """Return everything that a whole campaign should have exercised."""
     faults = [kind.name for mode in Mode for kind in (*KINDS[mode], *ALWAYS[mode])]
     faults += [kind.name for kind in faults_of_people.OF_LONG_SEEDS]
+    faults += [kind.name for kinds in OF_SUBJECTS.values() for kind in kinds]
     forgetting = coverage.Section("forgetting", faults_of_disks.OUTCOMES, {})
     copies = coverage.Section("copy", faults_of_copies.OUTCOMES, {})
     versions = coverage.Section("version", faults_of_versions.OUTCOMES, {})
     rise = coverage.Section("change", (ChangeKind.FEATURE_LEVEL_ROSE.value,), {})
-    return (*coverage.sections(faults, faults_of_moments.PAIRS), forgetting, copies, versions, rise)
+    pairs = map(faults_of_moments.spelled, faults_of_moments.PAIRS)
+    return (*coverage.sections(faults, pairs), forgetting, copies, versions, rise)
 
 
 def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int], ...]:
@@ -268,6 +321,7 @@ def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int
         ("seeds_with_lying_devices", int(cluster.switch.lies > 0)),
         ("seeds_with_watchdogs", int(cluster.shape.watchdog_ms > 0)),
         ("seeds_with_held_back_feeds", int(held_back > 0)),
+        ("seeds_with_several_networks", int(cluster.shape.links > 1)),
         ("seeds_at_the_edge", int(mode_of(cluster.world.seed) is Mode.EDGE)),
         ("acknowledged", tally.acknowledged),
         ("reads", tally.reads),
@@ -285,9 +339,11 @@ def _act(cluster: Cluster, faults: FaultRun[Cluster], seed: int, safety_ms: int)
     faults.end_all()
     cluster.heal()
     _keep_started(cluster)
-    cluster.until_settled(LIVENESS_MS, "settled after healing")
+    _put_right(cluster)
+    patience_ms = LIVENESS_MS + expectations.fencing_pause_ms(cluster.cib)
+    cluster.until_settled(patience_ms, "settled after healing")
     cluster.run_for(STAYS_SETTLED_MS)
-    cluster.until_settled(LIVENESS_MS, "settled again")
+    cluster.until_settled(patience_ms, "settled again")
     _judge_digests(cluster)
     return clients.judge()
 
@@ -300,28 +356,61 @@ def _begin(cluster: Cluster, seed: int) -> None:
     timeouts = {"node_timeout": f"{shape.node_timeout_ms}ms", "brain_timeout": f"{shape.brain_timeout_ms}ms"}
     usual = configurations.usual if has_switch else configurations.watched
     cluster.form(usual(cluster.names, **timeouts, **drawn))
-    has_all = mode_of(seed) is Mode.MOMENTS
-    is_promotable, has_migration = has_all or seed % PROMOTABLE_EVERY == 0, has_all or seed % MIGRATION_EVERY == 1
+    has_all, dwells_on = mode_of(seed) is Mode.MOMENTS, emphasis(seed)
+    is_promotable = has_all or seed % PROMOTABLE_EVERY == 0 or dwells_on.meets(*faults_of_moments.OF_PROMOTION)
+    has_migration = has_all or seed % MIGRATION_EVERY == 1 or dwells_on.meets(*faults_of_moments.OF_MIGRATION)
     if is_at_edge:
         edits = configurations.promotable(cluster.names) if is_promotable else ()
     else:
         beginning = drawn_configurations.draw(
-            chance, cluster.names, has_switch=has_switch, is_promotable=is_promotable, has_migration=has_migration
+            chance,
+            cluster.names,
+            has_switch=has_switch,
+            is_promotable=is_promotable,
+            has_migration=has_migration,
+            is_unfencing=dwells_on.meets(Activity.UNFENCE),
+            is_notified=dwells_on.meets(Activity.NOTIFY),
         )
         edits = beginning.edits
         cluster.fates.manners = cluster.usual_manners = beginning.manners
-        cluster.world.record(f"begins with: {drawn}; {beginning.text}")
+        cluster.world.record(f"begins with: {drawn}; {beginning.text}; {dwells_on}")
+    if dwells_on.subject is Subject.TICKETS:
+        cluster.administer(SetTicket(drawn_configurations.TICKET, TicketChange.GRANT, "swarm"))
+        edits = (*edits, *drawn_configurations.tickets(chance))
     if edits:
         cluster.configure(edits)
         cluster.until_settled(BEGINNING_MS, "the beginning settled")
 
 
 def _keep_started(cluster: Cluster) -> None:
-    """Start again what leaves only now, because it was asked to before, and upgrade what is too old to join."""
+    """Start again what leaves only now, because it was asked to before, upgrade what is too old to join, and switch on
+    what was fenced with `off`."""
     for name in cluster.names:
         cluster.hosts[name].brain.enable()
         cluster.upgrade(name)
+        status = cluster.cib.status.nodes.get(name)
+        if status is not None and status.state is NodeState.FENCED:
+            cluster.power_on(name)
     cluster.world.after(SECOND, lambda: _keep_started(cluster))
+
+
+def _put_right(cluster: Cluster) -> None:
+    """Let people start the fence devices that they have stopped: without them nothing that is lost is recovered."""
+    for device in _stopped_devices(cluster):
+        ask(cluster, "resource.start", {"resources": [device]})
+    cluster.world.after(PEOPLE_LOOK_MS * MS, lambda: _put_right(cluster))
+
+
+def _stopped_devices(cluster: Cluster) -> list[ResourceId]:
+    return [
+        primitive.id
+        for primitive in cluster.cib.configuration.primitives()
+        if primitive.agent.standard == "stonith" and _is_stopped(primitive)
+    ]
+
+
+def _is_stopped(primitive: Primitive) -> bool:
+    return effective(primitive.meta).get("target-role", "").lower() == "stopped"
 
 
 def _judge_digests(cluster: Cluster) -> None:

@@ -5,9 +5,11 @@ from collections import Counter
 import pytest
 
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
+from haclusterd.model.pacer import NO_LEASE, HeldLease
 from haclusterd.ports.agents import AgentCall
+from haclusterd.protocol.pacer_page import PacerPage
 from haclusterd.simulator import configurations, swarm
-from haclusterd.simulator.checkers import Violation
+from haclusterd.simulator.checkers import NodesWithoutLeaseStop, Violation
 from haclusterd.simulator.checkers_of_the_dead import TheDeadAreFencedFirst
 from haclusterd.simulator.coverage import Counts, Section, table, zeros
 from haclusterd.simulator.people import ask
@@ -33,6 +35,30 @@ def test_what_a_host_had_when_it_died_starts_elsewhere_only_after_its_death_is_i
         judge(cluster).agent_begins(other, start_of("db"))
     cluster.until(lambda: cluster.state(home) in ("fenced", "online") and cluster.runs_once("db"), 20_000, "recovered")
     judge(cluster).agent_begins(other, start_of("db"))
+
+
+def test_without_a_lease_a_node_is_blamed_only_for_the_time_since_it_may_not_run_on() -> None:
+    cluster = Cluster().form(configurations.usual(("n1", "n2", "n3"), no_quorum_policy="ignore"))
+    judge_of_leases = next(each for each in cluster.checkers.all if isinstance(each, NodesWithoutLeaseStop))
+    home = cluster.node_of("db")
+    process = cluster.brain_of(home)
+    boot = cluster.hosts[home].boot
+    assert boot is not None
+    page = PacerPage(boot.page)
+
+    def look_without(configuration_is_known: bool) -> None:
+        lease, shown = page.held_lease(), process.shown
+        assert lease is not None
+        page.publish_lease(HeldLease(lease.token, NO_LEASE))
+        process.shown = shown if configuration_is_known else None
+        judge_of_leases.looked_at(home)
+        process.shown = shown
+        page.publish_lease(lease)
+
+    look_without(configuration_is_known=False)
+    look_without(configuration_is_known=True)
+    cluster.run_for(20_000)
+    look_without(configuration_is_known=False)
 
 
 def test_what_could_run_and_does_not_is_named() -> None:

@@ -1,0 +1,67 @@
+"""What a seed dwells on, by its number alone: one blow that meets one activity, and one subject beside it.
+
+Drawn from everything at once, some pairs of a blow and an activity are met once in many hours. So each seed prefers one
+pair and one subject, in turn, and a campaign that runs long enough comes to all of them several times.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from haclusterd.simulator.activities import Activity
+from haclusterd.simulator.faults_of_moments import GENTLE, PAIRS, Pair
+
+
+class Subject(Enum):
+    """What there is more of in a seed than in others."""
+
+    NOTHING = "nothing"
+    LINKS = "links"
+    """Several networks, one of which fails."""
+    POLICIES = "policies"
+    """What is done when an operation fails, and how often nodes are fenced for it."""
+    TICKETS = "tickets"
+    TIMEOUTS = "timeouts"
+    """Another node-timeout comes into force."""
+
+
+USUAL = (
+    Subject.LINKS, Subject.POLICIES, Subject.NOTHING, Subject.TICKETS, Subject.LINKS, Subject.TIMEOUTS, Subject.NOTHING,
+)  # fmt: skip
+OF_THE_HEARD = (Subject.NOTHING, Subject.LINKS, Subject.POLICIES)
+STRIDE = 11
+"""Of pairs, from one seed to the next of the same kind: so a short campaign meets a bit of everything. It divides no
+number of pairs, so that all are come to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emphasis:
+    """What one seed dwells on."""
+
+    subject: Subject
+    pair: Pair | None
+
+    def meets(self, *activities: Activity) -> bool:
+        """Tell whether it is about one of these activities."""
+        return self.pair is not None and self.pair[1] in activities
+
+
+NO_EMPHASIS = Emphasis(Subject.NOTHING, None)
+
+
+def emphasis_of(number: int, *, has_switch: bool, is_heard: bool, has_members: bool) -> Emphasis:
+    """Return what the `number`-th seed of a kind dwells on.
+
+    `is_heard`: whoever lives is to be heard. What cannot happen in a kind of seed is left out: without a switch nobody
+    is let in by one, and where no members come and go none change.
+    """
+    pairs = [
+        (blow, activity)
+        for blow, activity in PAIRS
+        if (not is_heard or blow in GENTLE)
+        and (has_switch or activity is not Activity.UNFENCE)
+        and (has_members or activity is not Activity.MEMBERS)
+    ]
+    subjects = OF_THE_HEARD if is_heard else USUAL
+    turn = number + number // len(pairs)
+    return Emphasis(subjects[turn % len(subjects)], pairs[number * STRIDE % len(pairs)])
+

@@ -1,0 +1,101 @@
+"""What people change while a cluster runs: timeouts, policies of failures, tickets, a fence device that is stopped."""
+
+from dataclasses import replace
+
+import pytest
+
+from haclusterd.cib.commands import PutConstraint, PutResource, SetTicket, TicketChange
+from haclusterd.model.cluster import NodeState
+from haclusterd.model.configuration import Primitive, TicketConstraint
+from haclusterd.model.ids import ConstraintId, ResourceId
+from haclusterd.simulator import configurations, expectations
+from haclusterd.simulator.people import ask
+from haclusterd.simulator.scenario import Cluster, Shape
+
+DB = ResourceId("db")
+SECOND = 1000
+
+
+def formed(seed: int = 1, **values: str) -> Cluster:
+    cluster = Cluster(seed)
+    return cluster.form(configurations.usual(cluster.names, **values))
+
+
+def have_done(cluster: Cluster, *words: str) -> None:
+    epoch = cluster.cib.version.epoch
+    ask(cluster, "configure.statement", {"words": list(words)})
+    cluster.until(lambda: cluster.cib.version.epoch > epoch, 5 * SECOND, "configured")
+
+
+@pytest.mark.parametrize(("before", "after"), [("1s", "10s"), ("10s", "1s"), ("2s", "500ms")])
+def test_another_node_timeout_loses_nobody_and_is_kept(before: str, after: str) -> None:
+    cluster = formed(node_timeout=before)
+    have_done(cluster, "property", f"node-timeout={after}")
+    cluster.run_for(40 * SECOND)
+    assert not cluster.switch.acted
+    holder = cluster.node_of("db")
+    cluster.power_off(holder)
+    long_ms = {"10s": 10_000, "1s": 1000, "500ms": 500}[after]
+    lost_after_ms = cluster.until(lambda: cluster.state(holder) is NodeState.LOST, 30 * SECOND, "lost")
+    assert long_ms - 200 <= lost_after_ms <= 2 * long_ms + 1000
+
+
+def test_a_watchdog_is_waited_for_by_the_longest_lease_that_was_in_force() -> None:
+    cluster = Cluster(3, Shape(watchdog_ms=5000))
+    cluster.form(configurations.watched(cluster.names, node_timeout="5s"))
+    have_done(cluster, "property", "node-timeout=1s")
+    holder = cluster.node_of("db")
+    cluster.isolate(holder)
+    cluster.until(lambda: cluster.state(holder) is NodeState.FENCED, 60 * SECOND, "fenced")
+    cluster.until(lambda: cluster.runs_once("db"), 10 * SECOND, "db recovered")
+
+
+def test_while_the_fence_device_is_stopped_nothing_lost_is_recovered_and_then_it_is() -> None:
+    cluster = formed()
+    ask(cluster, "resource.stop", {"resources": [configurations.DEVICE]})
+    cluster.run_for(3 * SECOND)
+    holder = cluster.node_of("db")
+    cluster.isolate(holder)
+    cluster.run_for(30 * SECOND)
+    assert cluster.state(holder) is NodeState.LOST
+    assert not cluster.switch.acted
+    ask(cluster, "resource.start", {"resources": [configurations.DEVICE]})
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != holder, 40 * SECOND, "db recovered")
+
+
+def test_a_node_that_loses_a_ticket_with_loss_policy_fence_is_fenced_though_it_is_well() -> None:
+    cluster = formed()
+    cluster.administer(SetTicket("rights", TicketChange.GRANT, "scenario"))
+    needs = TicketConstraint(ConstraintId("db-ticket"), "rights", DB, None, "fence")
+    cluster.configure((PutConstraint(needs),))
+    cluster.run_for(10 * SECOND)
+    holder = cluster.node_of("db")
+    cluster.administer(SetTicket("rights", TicketChange.REVOKE, "scenario"))
+    cluster.until(lambda: cluster.state(holder) is NodeState.FENCED, 20 * SECOND, "fenced")
+    cluster.run_for(20 * SECOND)
+    assert not cluster.truth.active_nodes(DB)
+
+
+def test_a_monitor_that_fails_with_on_fail_fence_has_its_node_fenced() -> None:
+    cluster = formed()
+    db = cluster.cib.configuration.resources[DB]
+    assert isinstance(db, Primitive)
+    operations = tuple(replace(each, on_fail="fence") if each.interval_ms else each for each in db.operations)
+    cluster.configure((PutResource(replace(db, operations=operations)),))
+    cluster.run_for(10 * SECOND)
+    holder = cluster.node_of("db")
+    cluster.kill_service("db")
+    cluster.until(lambda: cluster.state(holder) is NodeState.FENCED, 20 * SECOND, "fenced")
+    cluster.until(lambda: cluster.runs_once("db"), 20 * SECOND, "db recovered")
+
+
+def test_a_node_that_was_fenced_often_is_waited_for_as_long_as_the_rule_says() -> None:
+    cluster = formed()
+    assert expectations.fencing_pause_ms(cluster.cib) == 0
+    for _ in range(3):
+        cluster.power_off("n2")
+        cluster.until(lambda: cluster.state("n2") is NodeState.FENCED, 20 * SECOND, "fenced")
+        cluster.until(cluster.all_online, 30 * SECOND, "back")
+    assert expectations.fencing_pause_ms(cluster.cib) == 120 * SECOND
+    cluster.configure((configurations.properties(**configurations.USUAL_PROPERTIES, fencing_loop_limit="0"),))
+    assert expectations.fencing_pause_ms(cluster.cib) == 0
