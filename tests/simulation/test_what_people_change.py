@@ -99,3 +99,18 @@ def test_a_node_that_was_fenced_often_is_waited_for_as_long_as_the_rule_says() -
     assert expectations.fencing_pause_ms(cluster.cib) == 120 * SECOND
     cluster.configure((configurations.properties(**configurations.USUAL_PROPERTIES, fencing_loop_limit="0"),))
     assert expectations.fencing_pause_ms(cluster.cib) == 0
+
+
+def test_a_watchdog_that_another_program_holds_is_counted_on_by_nobody_until_it_is_free_again() -> None:
+    cluster = Cluster(3, Shape(watchdog_ms=5000))
+    cluster.form(configurations.watched(cluster.names))
+    host = cluster.hosts[cluster.names[1]]
+    host.is_watchdog_taken = True
+    host.pacer.kill()
+    cluster.until(lambda: cluster.cib.status.nodes[host.name].watchdog is None, 3 * SECOND, "published as missing")
+    cluster.until(lambda: host.watchdog_resets == 1, 6 * SECOND, "what it had armed before resets it")
+    cluster.until(lambda: cluster.state(host.name) is NodeState.LOST, 4 * SECOND, "lost")
+    cluster.until(cluster.all_online, 10 * SECOND, "back, without a device")
+    assert cluster.cib.status.nodes[host.name].watchdog is None
+    host.is_watchdog_taken = False
+    cluster.until(lambda: cluster.cib.status.nodes[host.name].watchdog is not None, 3 * SECOND, "published again")
