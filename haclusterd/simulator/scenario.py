@@ -602,9 +602,9 @@ class Cluster:
         return self._plan_was_empty
 
     def is_well(self, node: NodeName) -> bool:
-        """Tell whether a node is well, and heard by a voter that hears everybody: no reason to declare it lost.
+        """Tell whether a node is well, hears a majority of the voters, and is heard by one that hears everybody.
 
-        What members without a vote hear counts for nothing (safety.md §4).
+        Then there is no reason to declare it lost. What members without a vote hear counts for nothing (safety.md §4).
         """
         long_us = (self.slowest.one_way_ms + 2000) * MS
         short_us = self.fastest.node_timeout_ms * MS
@@ -612,9 +612,15 @@ class Cluster:
         is_disk_hanging = hosts[node].disk.sync_us[1] >= self.timing.brain_timeout_ms * MS
         if hosts[node].calm_us() < long_us or is_disk_hanging or self._reads_less(node):
             return False
-        for voter in self.cib.voters():
-            if voter == node or hosts[voter].calm_us() < long_us or network.calm_us(node, voter) < long_us:
-                continue
+        voters = self.cib.voters()
+        heard = [
+            voter
+            for voter in voters
+            if voter != node and min(hosts[voter].calm_us(), network.calm_us(node, voter)) >= long_us
+        ]
+        if 2 * (len(heard) + (node in voters)) <= len(voters):
+            return False
+        for voter in heard:
             rest = [name for name in self.names if name not in (node, voter)]
             calm = {name: min(hosts[name].calm_us(), network.calm_us(name, voter)) for name in rest}
             if all(span >= long_us or 0 <= span < short_us for span in calm.values()):

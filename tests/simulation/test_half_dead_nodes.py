@@ -3,7 +3,7 @@
 import pytest
 
 from haclusterd.model.cluster import NodeState
-from haclusterd.simulator.scenario import Cluster
+from haclusterd.simulator.scenario import Cluster, Shape
 
 
 def formed() -> Cluster:
@@ -19,6 +19,20 @@ def test_a_node_that_hears_nobody_is_given_up_and_its_resources_run_elsewhere() 
         cluster.cut_one_way(other, home)
     cluster.until(lambda: any(target == home for _, target, _ in cluster.switch.acted), 10_000, "it is fenced")
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != home, 5000, "db elsewhere")
+    cluster.heal()
+    cluster.until(cluster.is_settled, 30_000, "settled")
+
+
+def test_a_node_that_hears_too_few_is_given_up_though_one_that_hears_all_hears_it() -> None:
+    cluster = Cluster(1, Shape(nodes=4)).form()
+    cluster.run_for(10_000)
+    dc = cluster.dc()
+    deaf, silent, whole = cluster.others(dc)
+    cluster.cut(deaf, dc)
+    cluster.cut_one_way(silent, deaf)
+    cluster.run_for(15_000)
+    assert [target for _, target, _ in cluster.switch.acted] == [deaf]
+    assert cluster.state(whole) is NodeState.ONLINE
     cluster.heal()
     cluster.until(cluster.is_settled, 30_000, "settled")
 
