@@ -143,8 +143,8 @@ def crossed_rings(lab: Lab, chance: random.Random) -> Played:
     """One network is lost from the DC to the others, the other one from the others to the DC: both ways are left."""
     dc = lab.dc()
     for other in lab.others(dc):
-        lab.switch.drop(lab.machines[dc].index, lab.machines[other].index, [0])
-        lab.switch.drop(lab.machines[other].index, lab.machines[dc].index, [1])
+        lab.switch.drop(lab.machines[dc].index, lab.machines[other].index, [0], only_ip=True)
+        lab.switch.drop(lab.machines[other].index, lab.machines[dc].index, [1], only_ip=True)
     lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began, "fence-asked"), WATCH_S)
     return Played(bound_ms=500)
 

@@ -105,10 +105,14 @@ class Switch:
                 self._unplugged.add((index, ring))
                 self.ip("link", "set", port(index, ring), "down")
 
-    def drop(self, source: int, target: int, rings: Iterable[int] = RINGS) -> None:
-        """Lose all frames from one machine to another."""
+    def drop(self, source: int, target: int, rings: Iterable[int] = RINGS, *, only_ip: bool = False) -> None:
+        """Lose all frames from one machine to another; with `only_ip` they go on to answer each other's ARP.
+
+        Without an answer a machine stops sending the other way too, within a minute, when its kernel next asks.
+        """
+        kind = "ether type ip " * only_ip
         self.rules(*(
-            f'add rule bridge lab forward iifname "{port(source, ring)}" oifname "{port(target, ring)}" drop'
+            f'add rule bridge lab forward iifname "{port(source, ring)}" oifname "{port(target, ring)}" {kind}drop'
             for ring in rings
         ))  # fmt: skip
 
