@@ -25,7 +25,8 @@ from haclusterd.model.templates import expanded
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.scheduler.fencing_capability import executors_of, unfencing_devices
+from haclusterd.scheduler.fence_executors import executors_of
+from haclusterd.scheduler.fencing_capability import unfencing_devices
 
 _ANY_NODE = Argument("node", Kind.WORD, "which node; left out: all")
 _NODE = Argument("node", Kind.WORD, "which node", is_required=True)
@@ -168,7 +169,7 @@ def _steps(cib: Cib, name: NodeName) -> Iterator[Json]:
     for number, level in enumerate(fencing_cover.levels_of(cib, name), start=1):
         executors = online
         for device in level:
-            executors = executors_of(cib.configuration, device, executors)
+            executors = executors_of(cib, device, executors)
         yield {
             "level": number,
             "devices": [{**_as_fields(_proof(cib, device, name)), **_delays(cib, device, name)} for device in level],

@@ -19,12 +19,15 @@ from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model.configuration import NodeEntry, effective
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
+from haclusterd.model.properties import read_boolean
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 
 SCHEMA = "haclusterd.node-attributes/1"
 FOREVER = "forever"
 REBOOT = "reboot"
+TERMINATE = "terminate"
+"""Whoever sets it wants the node fenced (Pacemaker Explained, "Node Attributes"), which takes another permission."""
 LONGEST_DAMPENING_MS = 3_600_000
 
 _NODE = Argument("node", Kind.WORD, "which node; left out: the one that answers")
@@ -67,6 +70,9 @@ def _put(context: Context, arguments: Arguments, value: str | None) -> Outcome:
     if isinstance(node, ReportItem):
         return refusal(node)
     name = arguments.word("name")
+    if name == TERMINATE and value is not None and _is_wanted(value):
+        problem = f"{name}={value} fences no node here"
+        return refusal(report(Code.BAD_ARGUMENT, name="name", problem=problem, remedy=f"crm node fence {node}"))
     done = f"{node}: {name} deleted" if value is None else f"{node}: {name}={value}"
     if arguments.word("lifetime") == FOREVER:
         return _put_for_ever(context, node, name, value, done)
@@ -80,6 +86,14 @@ def _put(context: Context, arguments: Arguments, value: str | None) -> Outcome:
     if not is_pending and context.cib.status.nodes[node].attributes.get(name) == value:
         return Outcome((report(Code.NOTHING_TO_DO, state=done),))
     return Outcome((report(Code.REQUESTED, what=done),), (command,))
+
+
+def _is_wanted(text: str) -> bool:
+    """Tell whether Pacemaker would read a word, or a time, as true."""
+    try:
+        return read_boolean(text)
+    except ValueError:
+        return text.strip().isdecimal()
 
 
 def _put_for_ever(context: Context, node: NodeName, name: str, value: str | None, done: str) -> Outcome:

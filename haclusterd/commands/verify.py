@@ -15,6 +15,7 @@ from haclusterd.commands.verify_judgement import Judgement
 from haclusterd.commands.verify_operations import check_operations
 from haclusterd.commands.verify_references import check_references
 from haclusterd.commands.verify_roles import check_roles
+from haclusterd.commands.verify_ruled import check_ruled
 from haclusterd.commands.verify_rules import check_rules
 from haclusterd.commands.verify_support import check_support
 from haclusterd.commands.verify_topology import check_topology
@@ -36,6 +37,7 @@ CHECKS = (
     check_constraints,
     check_roles,
     check_rules,
+    check_ruled,
     check_fencing,
     check_topology,
     check_fence_devices,

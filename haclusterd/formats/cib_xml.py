@@ -24,6 +24,9 @@ from haclusterd.reports.places import Places
 __all__ = ["CibReading", "ConfigurationReading", "read_cib", "read_configuration", "write_configuration"]
 
 
+_REMOTE_ADMINISTRATION = ("remote-tls-port", "remote-clear-port")
+
+
 @dataclass(frozen=True, slots=True)
 class CibReading:
     """What a document says; not to be used without asking when there are errors among the reports."""
@@ -60,6 +63,8 @@ def read_configuration(text: str, source: str) -> ConfigurationReading:
             Configuration(), (report(Code.SYNTAX, place=Place(source, root.line), problem=problem),)
         )
     notes = Notes(source)
+    for name in _REMOTE_ADMINISTRATION:
+        notes.left_out(root, name, "nobody administers this cluster over TLS: there is its control socket, and ssh")
     configuration, _ = ConfigurationReader(root, notes).read()
     return ConfigurationReading(configuration, in_reading_order(notes.reports), places_of(section, source))
 

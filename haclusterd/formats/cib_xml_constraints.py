@@ -74,6 +74,7 @@ class ConstraintReader:
     def _one(self, element: Element) -> Constraint | None:
         identifier = self._notes.required(element, "id")
         reader = self._readers.get(element.tag)
+        self._notes.left_out(element, "description", "descriptions stand at resources here")
         if reader is None:
             self._notes.not_yet(element, f"<{element.tag}>")
         if identifier is None or reader is None or not self._is_affordable(element):
@@ -118,7 +119,7 @@ class ConstraintReader:
 
     def _location(self, element: Element, identifier: ConstraintId) -> Location | None:
         notes = self._notes
-        known = ("id", "rsc", "rsc-pattern", "node", "score", "role", "resource-discovery")
+        known = ("id", "description", "rsc", "rsc-pattern", "node", "score", "role", "resource-discovery")
         notes.expect_only(element, known, ("rule", "lifetime", "resource_set"))
         sets = self._sets(element)
         pattern = notes.pattern(element, "rsc-pattern")
@@ -170,7 +171,9 @@ class ConstraintReader:
 
     def _colocation(self, element: Element, identifier: ConstraintId) -> Colocation | None:
         notes = self._notes
-        known = ("id", "rsc", "with-rsc", "score", "rsc-role", "with-rsc-role", "node-attribute", "influence")
+        known = (
+            "id", "description", "rsc", "with-rsc", "score", "rsc-role", "with-rsc-role", "node-attribute", "influence",
+        )  # fmt: skip
         notes.expect_only(element, known, ("resource_set",))
         has_influence = element.get("influence") is not None
         score = notes.score(element, "score", 0)
@@ -188,7 +191,8 @@ class ConstraintReader:
     def _ordering(self, element: Element, identifier: ConstraintId) -> Ordering | None:
         notes = self._notes
         known = (
-            "id", "first", "then", "first-action", "then-action", "kind", "score", "symmetrical", "require-all"
+            "id", "description", "first", "then", "first-action", "then-action", "kind", "score", "symmetrical",
+            "require-all",
         )  # fmt: skip
         notes.expect_only(element, known, ("resource_set",))
         kind = self._kind(element)
@@ -218,7 +222,7 @@ class ConstraintReader:
 
     def _ticket(self, element: Element, identifier: ConstraintId) -> TicketConstraint | None:
         notes = self._notes
-        notes.expect_only(element, ("id", "ticket", "rsc", "rsc-role", "loss-policy"), ("resource_set",))
+        notes.expect_only(element, ("id", "description", "ticket", "rsc", "rsc-role", "loss-policy"), ("resource_set",))
         ticket = notes.required(element, "ticket")
         sets = self._sets(element)
         resource = None if sets else self._resource(element, "rsc")

@@ -37,6 +37,12 @@ class Notes:
                    remedy=None if has_effect else "")
         )
 
+    def left_out(self, element: Element, name: str, why: str) -> None:
+        """Report an attribute from which nothing follows, when it is there."""
+        if element.get(name) is not None:
+            problem = f"<{element.tag} {name}>: {why}"
+            self.note(Code.LEFT_OUT, element, severity=Severity.WARNING, problem=problem)
+
     def expect_only(self, element: Element, attributes: Collection[str], children: Collection[str] = ()) -> None:
         """Report attributes and children that nobody reads."""
         for name in element.attributes:

@@ -30,6 +30,7 @@ class OperationReader:
             if block is None:
                 continue
             self._notes.expect_only(block, ("id", "description"), ("op",))
+            self._notes.left_out(block, "description", "descriptions stand at resources here")
             found += [self._operation(each) for each in block.all("op")]
         return tuple(operation for operation in found if operation is not None)
 
@@ -43,6 +44,7 @@ class OperationReader:
         for obsolete in _WITHOUT_EFFECT:
             if element.get(obsolete) is not None:
                 notes.not_yet(element, f"<op {obsolete}>", has_effect=False)
+        notes.left_out(element, "description", "descriptions stand at resources here")
         element, meta = self._with_own_meta(element)
         interval_ms = notes.duration_ms(element, "interval") or 0
         has_pending = element.get("record-pending") is not None

@@ -14,8 +14,8 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.scheduler.fence_executors import executors_of
 from haclusterd.scheduler.fencing_capability import (
-    executors_of,
     fencing_levels,
     unfencing_devices,
     watchdog_levels,
@@ -128,7 +128,7 @@ def executor_of(
         if status.state is NodeState.ONLINE and (is_unfencing or name != target)
     )
     for device in level:
-        online = executors_of(cib.configuration, device, online)
+        online = executors_of(cib, device, online)
     with_it = [record.executor for record in failed if (record.device, *record.others) == level]
 
     def rank(name: NodeName) -> tuple[int, bool, int, bool]:

@@ -109,7 +109,7 @@ class _Tracked:
     open_inputs: int = 0
     """How many of its inputs are not done yet."""
     waits_until: Instant | None = None
-    """Of a recurring monitor that lets others go first: until then at the latest."""
+    """Of a recurring monitor that lets others go first, and of what has a start-delay: until then at the latest."""
     dependants: list["_Tracked"] = field(default_factory=list)
     """What it is an input of."""
 
@@ -405,15 +405,23 @@ class TransitionMachine:
                 self._unsorted.discard(node)
             is_starting = bool(self._starting.get(node))
             admitted = (each for each in ready if guard.admits(each.action))
-            chosen.extend(islice((each for each in admitted if not (is_starting and self._waits(each, moment))), room))
+            chosen.extend(islice((each for each in admitted if not self._waits(each, moment, is_starting)), room))
         return chosen
 
-    def _waits(self, tracked: _Tracked, moment: Moment) -> bool:
-        """Tell whether a monitor still lets the starts on its node go first."""
-        if not tracked.action.interval_ms or not tracked.action.is_named(ActionName.MONITOR):
+    def _waits(self, tracked: _Tracked, moment: Moment, is_starting: bool) -> bool:
+        """Tell whether an action has a start-delay left, or a monitor still lets the starts on its node go first.
+
+        The executor delays the first run of a recurring monitor itself.
+        """
+        action = tracked.action
+        if action.interval_ms:
+            span_ms = MONITORS_WAIT_MS if is_starting and action.is_named(ActionName.MONITOR) else 0
+        else:
+            span_ms = action.start_delay_ms
+        if not span_ms:
             return False
         if tracked.waits_until is None:
-            tracked.waits_until = after(moment.now, MONITORS_WAIT_MS)
+            tracked.waits_until = after(moment.now, span_ms)
         if moment.now >= tracked.waits_until:
             return False
         self._deadline = min(self._deadline, tracked.waits_until)

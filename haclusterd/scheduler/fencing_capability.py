@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from haclusterd.model.cluster import NodeStatus
-from haclusterd.model.configuration import Configuration, FencingLevel, Location, Primitive, effective
+from haclusterd.model.configuration import Configuration, FencingLevel, Primitive, effective
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.properties import ClusterProperties, meta_values
-from haclusterd.model.scores import INFINITY
 from haclusterd.model.templates import fence_devices
 from haclusterd.model.watchdog import WATCHDOG
 
@@ -103,16 +102,6 @@ def unfencing_devices(configuration: Configuration, node: NodeName) -> tuple[Res
         if meta_values(configuration, own=effective(device.meta), parent={}).get("provides") == "unfencing"
         and _may_fence(device, node)
     )
-
-
-def executors_of(configuration: Configuration, device: ResourceId, nodes: Iterable[NodeName]) -> list[NodeName]:
-    """Return which of some nodes may use a device: those that no location constraint keeps it from."""
-    banned = {
-        constraint.node
-        for constraint in configuration.constraints.values()
-        if isinstance(constraint, Location) and constraint.resource == device and constraint.score <= -INFINITY
-    }
-    return [node for node in nodes if node not in banned]
 
 
 def _is_enabled(configuration: Configuration, device: Primitive, parent: ResourceId | None) -> bool:

@@ -103,3 +103,15 @@ def test_what_waits_to_be_written_is_read_and_is_not_written_already() -> None:
 def test_what_is_refused(wrong: dict[str, str | int], code: Code) -> None:
     outcome = ask(formed(), **wrong)
     assert [each.code for each in outcome.reports] == [code]
+
+
+@pytest.mark.parametrize("value", ["true", "1", "on", "1700000000"])
+def test_terminate_is_refused_with_the_verb_that_fences(value: str) -> None:
+    outcome = ask(formed(), action="set", node="n2", name="terminate", value=value)
+    assert outcome.commands == ()
+    assert [each.remedy for each in outcome.reports] == ["crm node fence n2"]
+
+
+@pytest.mark.parametrize("value", ["false", "0", ""])
+def test_terminate_may_be_taken_back(value: str) -> None:
+    assert ask(formed(), action="set", node="n2", name="terminate", value=value).commands

@@ -128,6 +128,17 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("group g a meta target-role=Stop", [("BAD_VALUE", "1:16")]),
         ("group g a meta target-role=slave", []),
         ("group g a meta clone-maximum=2", [("UNKNOWN_META", "1:16")]),
+        # under a rule: what is read without a plan
+        ("property $id=p rule date gt 2030-01-01 maintenance-mode=true", []),
+        ("property $id=p rule date gt 2030-01-01 node-timeout=5s", [("NOT_YET", "1:40")]),
+        ("property $id=p rule date gt 2030-01-01 stonith-timeout=5s", [("NOT_YET", "1:40")]),
+        ("primitive d Dummy meta rule date gt 2030-01-01 target-role=Stopped op monitor interval=5s", []),
+        ("primitive d stonith:fence_x ip=1 params rule #uname eq n1 pcmk_host_list=n1", [("NOT_YET", "1:59")]),
+        ("primitive d stonith:fence_x ip=1 meta rule date gt 2030-01-01 target-role=Stopped", [("NOT_YET", "1:63")]),
+        ("clone x a meta rule date gt 2030-01-01 clone-max=2", [("NOT_YET", "1:40")]),
+        ("rsc_defaults rule date gt 2030-01-01 clone-max=2", [("NOT_YET", "1:38")]),
+        ("location l f rule -inf: date gt 2030-01-01", [("NOT_YET", "1:10")]),
+        ("location l a rule -inf: date gt 2030-01-01", []),
         # operations
         ("primitive d Dummy", [("NO_MONITOR", "1:11")]),
         ("primitive d Dummy op monitor interval=0", [("NO_MONITOR", "1:11")]),

@@ -384,6 +384,19 @@ def test_a_monitor_waits_for_a_long_start_only_a_moment() -> None:
     assert walk.machine.deadline() == NEVER
 
 
+@pytest.mark.parametrize("action", [ActionName.START, ActionName.STOP, ActionName.PROMOTE])
+def test_an_action_with_a_start_delay_is_ordered_when_that_is_over(action: ActionName) -> None:
+    walk = Walk(replace(act(1, action), start_delay_ms=8000), act(2, ActionName.START, WEB))
+    walk.step()
+    assert walk.issued == ["web_start on n2"]
+    due = walk.machine.deadline()
+    assert due == moment(1000).now + 8000
+    walk.take(walk.machine.step(walk.cluster.cib, (), moment(due - 1)))
+    assert walk.issued == ["web_start on n2"]
+    walk.take(walk.machine.step(walk.cluster.cib, (), moment(due)))
+    assert walk.issued == ["web_start on n2", f"db_{action} on n2"]
+
+
 def test_a_monitor_is_cancelled_at_once() -> None:
     walk = Walk(recurring(1, name=ActionName.CANCEL), act(2, ActionName.START, WEB))
     walk.step()
