@@ -12,7 +12,7 @@ from __future__ import annotations
 import getopt
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from haclusterd.agents.cluster_link import ClusterError, ClusterLink
 
@@ -73,11 +73,17 @@ _UPDATER_LONG = [
 ]  # fmt: skip
 
 
+def _warn_of_private(options: Iterable[str]) -> None:
+    if any(option in ("-p", "--private") for option in options):
+        sys.stderr.write("attrd_updater: no attribute is private here: this one is set for everybody to see\n")
+
+
 def _read_updater(arguments: Sequence[str]) -> Call:
     call = Call()
     options, rest = getopt.gnu_getopt(list(arguments), _UPDATER_SHORT, _UPDATER_LONG)
     if rest:
         raise UsageError(f"unexpected: {rest[0]}")
+    _warn_of_private(option for option, _ in options)
     for option, text in options:
         if option in UPDATES:
             call.action, call.value = "set", text

@@ -6,7 +6,7 @@ stay silent, heard by no live voter for a whole heartbeat period, before its fen
 is heard afterwards has lied; another is tried.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from haclusterd.cib.apply_fencing import may_be_let_in
@@ -107,13 +107,35 @@ class FencingDirector:
             effects.extend(self._supervise(cib, order, report, moment))
         effects.extend(self._wait_for_abandoned(cib, moment))
         being_fenced = {order.target for order in cib.status.fence_orders.values()}
+        lost: list[NodeStatus] = []
         for name, status in sorted(cib.status.nodes.items()):
-            is_to_be_let_in = status.state is NodeState.ONLINE and name in wanted.unfencings
-            if (status.state is NodeState.LOST or is_to_be_let_in) and name not in being_fenced:
+            if name not in being_fenced and status.state is NodeState.LOST:
+                lost.append(status)
+            elif name not in being_fenced and status.state is NodeState.ONLINE and name in wanted.unfencings:
                 effects.extend(self._order(cib, status, moment, wanted))
             elif status.state is NodeState.FENCED:
                 effects.extend(self._distrust(cib, status, report, moment))
+        effects.extend(self._order_deaths(cib, lost, moment, wanted))
         return effects
+
+    def _order_deaths(
+        self, cib: Cib, lost: Sequence[NodeStatus], moment: Moment, wanted: Wanted
+    ) -> Iterator[Effect]:
+        """Order the deaths of lost nodes, or of one of them when they are not to be fenced at once.
+
+        Then who was tried least comes first, so that one that cannot be fenced holds up nobody for ever.
+        """
+        if ClusterProperties(cib.configuration).boolean("concurrent-fencing"):
+            for status in lost:
+                yield from self._order(cib, status, moment, wanted)
+            return
+        if any(order.action is not FenceAction.ON for order in cib.status.fence_orders.values()):
+            return
+        for status in sorted(lost, key=lambda each: attempts_of(failures_of(cib, each, is_unfencing=False))):
+            effects = self._order(cib, status, moment, wanted)
+            yield from effects
+            if any(isinstance(each, Propose) and isinstance(each.command, IssueFence) for each in effects):
+                return
 
     # -- orders under way -------------------------------------------------------------------------------------------
 

@@ -392,20 +392,23 @@ class TransitionMachine:
         if not any(self._ready.values()):
             return []
         guard = _Guard(cib, self._rules, self._blocked_resources(cib))
+        limits = _Limits(ClusterProperties(cib.configuration))
         chosen: list[_Tracked] = []
         for node, ready in self._ready.items():
             status = cib.status.nodes.get(node) if node is not None else None
             issued = self._issued.get(node, {})
             open_keys = {*issued, *status.orders} if status is not None else set(issued)
-            room = OPEN_ON_NODE_MAX - len(open_keys)
+            room = limits.actions - len(open_keys)
             if room <= 0 or not ready:
                 continue
             if node in self._unsorted:
                 ready.sort(key=_RANK)
                 self._unsorted.discard(node)
             is_starting = bool(self._starting.get(node))
+            migrations = sum(map(_is_migration, issued.values()))
             admitted = (each for each in ready if guard.admits(each.action))
-            chosen.extend(islice((each for each in admitted if not self._waits(each, moment, is_starting)), room))
+            due = (each for each in admitted if not self._waits(each, moment, is_starting))
+            chosen.extend(islice(_few_migrations(due, limits.migrations - migrations), room))
         return chosen
 
     def _waits(self, tracked: _Tracked, moment: Moment, is_starting: bool) -> bool:
@@ -488,6 +491,29 @@ class TransitionMachine:
             transition=self._number,
             is_probe=action.is_probe,
         )
+
+
+class _Limits:
+    """How much one node does at once (Pacemaker Explained, "Cluster Options")."""
+
+    def __init__(self, properties: ClusterProperties) -> None:
+        stated, migrations = properties.integer("node-action-limit"), properties.integer("migration-limit")
+        self.actions = min(stated, OPEN_ON_NODE_MAX) if stated > 0 else OPEN_ON_NODE_MAX
+        self.migrations = OPEN_ON_NODE_MAX if migrations < 0 else max(1, migrations)
+
+
+def _is_migration(tracked: _Tracked) -> bool:
+    return tracked.action.is_named(ActionName.MIGRATE_TO) or tracked.action.is_named(ActionName.MIGRATE_FROM)
+
+
+def _few_migrations(due: Iterable[_Tracked], room: int) -> Iterator[_Tracked]:
+    """Yield what is due, and of the migrations no more than there is room for."""
+    for tracked in due:
+        if _is_migration(tracked):
+            if room <= 0:
+                continue
+            room -= 1
+        yield tracked
 
 
 class _Guard:

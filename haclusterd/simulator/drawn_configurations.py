@@ -78,6 +78,18 @@ def properties(chance: random.Random, *, has_switch: bool) -> dict[str, str]:
         drawn["no_quorum_policy"] = chance.choice(("stop", "stop", "demote", "fence"))
     if chance.random() < 0.2:
         drawn["batch_limit"] = chance.choice(("1", "4"))
+    return drawn | _how_much_at_once(chance)
+
+
+def _how_much_at_once(chance: random.Random) -> dict[str, str]:
+    """Draw what Pacemaker's administrators set to hold a cluster back."""
+    drawn = {}
+    if chance.random() < 0.15:
+        drawn["concurrent_fencing"] = "false"
+    if chance.random() < 0.15:
+        drawn["enable_startup_probes"] = "false"
+    if chance.random() < 0.15:
+        drawn |= {"migration_limit": "1", "node_action_limit": chance.choice(("1", "3"))}
     return drawn
 
 

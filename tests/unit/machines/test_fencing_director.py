@@ -126,6 +126,31 @@ def test_a_node_without_a_device_is_not_fenced_and_that_is_told_once() -> None:
     assert dc.step() == []
 
 
+def targets(dc: Dc) -> list[NodeName]:
+    return [order.target for order in dc.cluster.cib.status.fence_orders.values()]
+
+
+@pytest.mark.parametrize(("value", "expected"), [("true", [N2, N3]), ("false", [N2])])
+def test_several_nodes_are_fenced_at_once_when_that_is_wanted(value: str, expected: list[NodeName]) -> None:
+    dc = Dc()
+    dc.cluster.configure(commands.PutSets("properties", (AttributeSet("p", (("concurrent-fencing", value),)),)))
+    dc.cluster.lose(N3)
+    dc.step()
+    assert sorted(targets(dc)) == expected
+    dc.step()
+    assert sorted(targets(dc)) == expected
+
+
+def test_a_node_that_cannot_be_fenced_does_not_hold_up_the_others() -> None:
+    dc = Dc()
+    dc.cluster.configure(commands.PutSets("properties", (AttributeSet("p", (("concurrent-fencing", "false"),)),)))
+    dc.cluster.lose(N3)
+    dc.step()
+    dc.agent_ended(FenceOutcome.FAILED)
+    dc.step()
+    assert targets(dc) == [N3]
+
+
 def test_where_fencing_is_disabled_nobody_is_fenced() -> None:
     dc = Dc()
     disabled = AttributeSet("cib-bootstrap-options", (("fencing-enabled", "false"),))

@@ -413,6 +413,26 @@ def test_no_more_orders_are_open_than_the_batch_limit() -> None:
     assert walk.issued == ["db_start on n2", "web_start on n2"]
 
 
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({}, ["db_migrate_to on n2", "web_migrate_to on n2", "ip_start on n2"]),
+        ({"migration-limit": "1"}, ["db_migrate_to on n2", "ip_start on n2"]),
+        ({"migration-limit": "0"}, ["db_migrate_to on n2", "ip_start on n2"]),
+        ({"node-action-limit": "1"}, ["db_migrate_to on n2"]),
+        ({"node-action-limit": "2"}, ["db_migrate_to on n2", "web_migrate_to on n2"]),
+    ],
+)
+def test_a_node_does_no_more_at_once_than_it_may(limits: dict[str, str], expected: list[str]) -> None:
+    cluster = Cluster()
+    cluster.configure(commands.PutSets("properties", (AttributeSet("p", tuple(limits.items())),)))
+    moves = act(1, ActionName.MIGRATE_TO), act(2, ActionName.MIGRATE_TO, WEB)
+    walk = Walk(*moves, act(3, ActionName.START, ResourceId("ip")), cluster=cluster)
+    effects = walk.machine.step(cluster.cib, (), moment(1000))
+    orders = [order for each in commands_of(effects) if isinstance(each, commands.IssueOrders) for order in each.orders]
+    assert [f"{each.resource}_{each.action} on {each.node}" for each in orders] == expected
+
+
 # -- fencing ----------------------------------------------------------------------------------------------------------
 
 
