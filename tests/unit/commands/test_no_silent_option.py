@@ -1,0 +1,139 @@
+"""Every setting of the tables, wherever it may stand: obeyed, refused by name, or warned of by name; never silent.
+
+What is accepted without a word is read alike by whoever needs no plan and by the scheduler, which judges rules.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from haclusterd.commands.verify import verify
+from haclusterd.commands.verify_ruled import PLANNED_PROPERTIES, UNPLANNED_META
+from haclusterd.formats.crm_syntax import assemble, parse_script
+from haclusterd.model.configuration import Configuration, effective
+from haclusterd.model.fence_parameters import DEVICE_PARAMETERS
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.instants import WallTime
+from haclusterd.model.operations import OPERATION_ATTRIBUTES
+from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, ClusterProperties
+from haclusterd.model.rows import Row, ValueType, live_objection
+from haclusterd.reports.codes import Severity
+from haclusterd.reports.items import ReportItem, has_errors
+from haclusterd.scheduler.dates import EffectiveTime
+from haclusterd.scheduler.rules import RuleContext, by_strength, evaluate, merge
+
+TIME = EffectiveTime(WallTime(1_767_268_800_000))
+RULES = {"plain": "", "true rule": "rule date gt 2020-01-01", "false rule": "rule date gt 2090-01-01"}
+DEVICE = "primitive power stonith:fence_local op monitor interval=60s"
+WEB = "primitive web ocf:haclusterd:dummy"
+MONITOR = "op monitor interval=60s"
+
+
+def other_value(row: Row) -> str:
+    """Return a valid value that is not the default, preferably one that a running cluster obeys."""
+    choices = [each for each in row.choices if each != row.default]
+    if choices:
+        return next((each for each in choices if live_objection(row, each) is None), choices[0])
+    if row.type is ValueType.BOOLEAN:
+        return "false" if row.default == "true" else "true"
+    if row.type is ValueType.STRING:
+        return "n1:1" if "map" in row.name else "n1"
+    number = max(row.minimum or 0, 7)
+    return f"{number}ms" if row.type is ValueType.DURATION and row.minimum is not None else "7"
+
+
+def judged(text: str) -> tuple[Configuration, tuple[ReportItem, ...]]:
+    script = parse_script(text, "text")
+    made = assemble(script.statements)
+    reports = (*script.reports, *made.reports)
+    if not has_errors(reports):
+        reports += verify(made.configuration, members={}, agents=None, places=made.places)
+    return made.configuration, reports
+
+
+def is_named(name: str, reports: tuple[ReportItem, ...]) -> bool:
+    """Tell whether a refusal or warning speaks of a setting."""
+    said = (f"{each.message} {each.remedy}" for each in reports if each.severity is not Severity.INFO)
+    return any(name in text for text in said)
+
+
+def combinations(rows: tuple[Row, ...]) -> Iterator[tuple[Row, str]]:
+    return ((row, rule) for row in rows for rule in RULES)
+
+
+def named(value: tuple[Row, str]) -> str:
+    return f"{value[0].name}, {value[1]}"
+
+
+@pytest.mark.parametrize("drawn", list(combinations(CLUSTER_PROPERTIES)), ids=named)
+def test_a_property(drawn: tuple[Row, str]) -> None:
+    row, rule = drawn
+    for name in (row.name, *row.aliases):
+        configuration, reports = judged(f"property $id=p {RULES[rule]} {name}={other_value(row)}")
+        if is_named(name, reports):
+            continue
+        assert rule == "plain" or row.name in PLANNED_PROPERTIES
+        read = ClusterProperties(
+            configuration, lambda block: block.rule is None or evaluate(block.rule, RuleContext(TIME))
+        ).text(row.name)
+        assert read == (row.default if rule == "false rule" else other_value(row))
+        if rule == "plain":
+            assert ClusterProperties(configuration).text(row.name) == read
+
+
+@pytest.mark.parametrize("drawn", list(combinations(META_ATTRIBUTES)), ids=named)
+@pytest.mark.parametrize("place", ["own", "defaults"])
+def test_a_meta_attribute(drawn: tuple[Row, str], place: str) -> None:
+    row, rule = drawn
+    pair = f"{row.name}={other_value(row)}"
+    own = f"{WEB} meta {RULES[rule]} {pair} {MONITOR}\nclone c web"
+    text = own if place == "own" else f"{WEB} {MONITOR}\nrsc_defaults {RULES[rule]} {pair}"
+    configuration, reports = judged(text)
+    if is_named(row.name, reports):
+        return
+    assert rule == "plain" or row.name not in UNPLANNED_META
+    resource = configuration.resources[ResourceId("web")]
+    blocks = resource.meta if place == "own" else configuration.resource_defaults
+    read = merge(by_strength(blocks), RuleContext(TIME))
+    assert read.get(row.name) == (None if rule == "false rule" else other_value(row))
+    if rule == "plain":
+        assert effective(blocks) == read
+
+
+@pytest.mark.parametrize("drawn", list(combinations(DEVICE_PARAMETERS)), ids=named)
+def test_a_device_parameter(drawn: tuple[Row, str]) -> None:
+    row, rule = drawn
+    configuration, reports = judged(f"{DEVICE} params {RULES[rule]} {row.name}={other_value(row)}")
+    if rule == "plain":
+        assert not has_errors(reports)
+        assert effective(next(configuration.fence_devices()).parameters) == {row.name: other_value(row)}
+    else:
+        assert has_errors(reports)
+        assert is_named(row.name, reports)
+
+
+@pytest.mark.parametrize("row", OPERATION_ATTRIBUTES, ids=lambda row: row.name)
+@pytest.mark.parametrize("place", ["operation", "meta of the operation", "defaults"])
+def test_an_operation_attribute(row: Row, place: str) -> None:
+    pair = f"{row.name}={other_value(row)}"
+    text = {
+        "operation": f"{WEB} op monitor {pair} {'' if row.name == 'interval' else 'interval=60s'}",
+        "meta of the operation": f"{WEB} op monitor interval=60s op_meta {pair}",
+        "defaults": f"{WEB} {MONITOR}\nop_defaults {pair}",
+    }[place]
+    configuration, reports = judged(text)
+    if is_named(row.name, reports):
+        return
+    resource = configuration.resources[ResourceId("web")]
+    blocks = configuration.operation_defaults
+    operations = getattr(resource, "operations", ())
+    if place == "meta of the operation":
+        blocks = operations[0].meta
+    if place != "operation":
+        assert effective(blocks) == {row.name: other_value(row)}
+        return
+    kept = {
+        "interval": "interval_ms", "timeout": "timeout_ms", "start-delay": "start_delay_ms", "enabled": "is_enabled",
+    }  # fmt: skip
+    attribute = kept.get(row.name, row.name.replace("-", "_"))
+    assert getattr(operations[0], attribute) != getattr(type(operations[0])("x", "monitor"), attribute)
