@@ -9,6 +9,7 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.injection import SUPPOSITIONS, suppose
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning import as_pacemaker, plan, standing
+from haclusterd.commands.settling import bad_values
 from haclusterd.commands.simulation_document import SimulationDocument
 from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.formats.cib_xml import read_cib
@@ -16,7 +17,7 @@ from haclusterd.formats.cib_xml_tree import MAX_LENGTH
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
 from haclusterd.reports.codes import Code, Severity
-from haclusterd.reports.items import ReportItem, has_errors, report
+from haclusterd.reports.items import ReportItem, has_errors, in_reading_order, report
 from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
 
 _SHOWN_AT_MOST = 20
@@ -47,7 +48,8 @@ def simulate(context: Context, arguments: Arguments) -> Outcome:
     cib = suppose(reading.cib, wanted, now)
     if isinstance(cib, tuple):
         return refusal(*cib)
-    return _planned(cib, now, options, tuple(map(_as_warning, reading.reports)))
+    doubts = bad_values(reading.cib.configuration, reading.places)
+    return _planned(cib, now, options, in_reading_order((*map(_as_warning, reading.reports), *doubts)))
 
 
 def _simulate_own(

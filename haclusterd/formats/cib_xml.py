@@ -38,6 +38,7 @@ class CibReading:
     execution_date: WallTime | None = None
     """When the plan was made that the document was saved for."""
     reports: tuple[ReportItem, ...] = ()
+    places: Places = Places()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ def read_cib(text: str, source: str) -> CibReading:
         notes.number(root, "no-quorum-panic", 0) != 0,
         _execution_date(root, notes),
         in_reading_order(notes.reports),
+        Places() if (section := root.first("configuration")) is None else places_of(section, source),
     )
 
 

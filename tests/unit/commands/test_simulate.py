@@ -147,3 +147,11 @@ def test_a_daemon_plans_for_its_own_cluster_only() -> None:
 def test_the_own_cib_is_planned_for_when_none_is_given() -> None:
     outcome = registry.run("simulate", {}, Context(Cib(), NOW, "tests"))
     assert outcome.data["summary"] == []
+
+
+def test_a_value_that_cannot_be_read_is_named_with_what_counts_instead() -> None:
+    text = cib(properties=pair("batch-limit", "many") + pair("no-quorum-policy", "Freeze"), status=on(1, ABSENT))
+    outcome = registry.run("simulate", {"text": text, "source": "cib.xml"}, Context(Cib(), NOW, "tests"))
+    assert [f"{each.severity} {each.place}: {each.message}" for each in outcome.reports] == [
+        "warning cib.xml:3: batch-limit: not a whole number: 'many'; 0 counts instead, as in Pacemaker"
+    ]
