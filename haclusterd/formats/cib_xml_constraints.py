@@ -175,9 +175,8 @@ class ConstraintReader:
             "id", "description", "rsc", "with-rsc", "score", "rsc-role", "with-rsc-role", "node-attribute", "influence",
         )  # fmt: skip
         notes.expect_only(element, known, ("resource_set",))
-        has_influence = element.get("influence") is not None
         score = notes.score(element, "score", 0)
-        influence = notes.boolean(element, "influence", default=False) if has_influence else None
+        influence = notes.optional_boolean(element, "influence")
         attribute = element.get("node-attribute")
         sets = self._sets(element)
         if sets:

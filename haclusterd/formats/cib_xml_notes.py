@@ -71,6 +71,17 @@ class Notes:
             self.bad_value(element, name, error)
             return default
 
+    def optional_boolean(self, element: Element, name: str) -> bool | None:
+        """Read a boolean attribute; None when there is none, or none that can be read: Pacemaker ignores it then."""
+        text = element.get(name)
+        if text is None:
+            return None
+        try:
+            return read_boolean(text)
+        except ValueError as error:
+            self.bad_value(element, name, error, severity=Severity.WARNING)
+            return None
+
     def score(self, element: Element, name: str, default: int) -> int:
         """Read a score attribute."""
         text = element.get(name)

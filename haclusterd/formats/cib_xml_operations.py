@@ -10,6 +10,7 @@ from haclusterd.model.configuration import AttributeSet, Operation, effective
 from haclusterd.model.operations import OPERATION_ATTRIBUTES
 
 _KEYS = tuple(dict.fromkeys((*(row.name for row in OPERATION_ATTRIBUTES), "record-pending", "interval-origin")))
+_DEFAULT_TIMEOUT_MS = next(durations.parse(row.default) for row in OPERATION_ATTRIBUTES if row.name == "timeout")
 _WITHOUT_EFFECT = ("can_fail", "role_after_failure")
 """Attributes that Pacemaker's newest schema drops."""
 _KNOWN = ("id", "name", "description", *_KEYS, *_WITHOUT_EFFECT)
@@ -52,7 +53,7 @@ class OperationReader:
             element.get("id") or f"{name}-{durations.render(interval_ms)}",
             name,
             interval_ms,
-            notes.duration_ms(element, "timeout"),
+            self._timeout_ms(element),
             notes.role(element, "role"),
             element.get("on-fail"),
             notes.duration_ms(element, "start-delay") or 0,
@@ -64,6 +65,11 @@ class OperationReader:
             notes.boolean(element, "record-pending", default=True) if has_pending else None,
         )
 
+    def _timeout_ms(self, element: Element) -> int | None:
+        """Read the timeout; one that cannot be read is the default, whatever the operation defaults say."""
+        read = self._notes.duration_ms(element, "timeout")
+        return _DEFAULT_TIMEOUT_MS if read is None and element.get("timeout") is not None else read
+
     def _with_own_meta(self, element: Element) -> tuple[Element, tuple[AttributeSet, ...]]:
         """Give what an operation's meta block says to the operation itself, whose own attributes win.
 
@@ -73,6 +79,8 @@ class OperationReader:
         if any(block.rule is not None for block in blocks):
             return element, blocks
         said = {name: value for name, value in effective(blocks).items() if name in _KEYS}
+        if said.pop("enabled", None) is not None:
+            self._notes.not_yet(element, "enabled in the meta-attributes of <op>", has_effect=False)
         kept = (replace(block, pairs=tuple(each for each in block.pairs if each[0] not in said)) for block in blocks)
         merged = Element(element.tag, {**said, **element.attributes}, element.line, element.children)
         return merged, tuple(block for block in kept if block.pairs)

@@ -30,12 +30,18 @@ _ROLES = {
 }
 
 
-def unpack_colocations(inventory: Inventory, configuration: Configuration) -> list[Together]:
-    """Make all colocations and hang them on the resources, most important first; return them as they were made."""
+def unpack_colocations(
+    inventory: Inventory, configuration: Configuration, *, binds_to_itself: bool = False
+) -> list[Together]:
+    """Make all colocations and hang them on the resources, most important first; return them as they were made.
+
+    What relates a resource to itself, or to what is in it, means nothing. Pacemaker lets it pull on itself, so that it
+    leaves its node in every transition (`binds_to_itself`).
+    """
     found: list[Together] = []
     for item in configuration.constraints.values():
         if isinstance(item, Colocation):
-            found.extend(_Reader(item, inventory, configuration).read())
+            found.extend(_Reader(item, inventory, configuration, binds_to_itself).read())
     for top in inventory.tops:
         found.extend(_implied(top))
     attach(found)
@@ -119,8 +125,11 @@ class _Side:
 class _Reader:
     """Reads one colocation constraint."""
 
-    def __init__(self, item: Colocation, inventory: Inventory, configuration: Configuration) -> None:
+    def __init__(
+        self, item: Colocation, inventory: Inventory, configuration: Configuration, binds_to_itself: bool
+    ) -> None:
         self._item = item
+        self._binds_to_itself = binds_to_itself
         self._inventory = inventory
         self._configuration = configuration
 
@@ -197,7 +206,7 @@ class _Reader:
                 yield from self._one(first, dependent, second, primary)
 
     def _one(self, first: _Side, dependent: Resource, second: _Side, primary: Resource) -> Iterator[Together]:
-        if dependent is primary or dependent.is_inside(primary) or primary.is_inside(dependent):
+        if not self._binds_to_itself and (dependent.is_inside(primary) or primary.is_inside(dependent)):
             return
         influence = self._item.influence
         is_within = first is second

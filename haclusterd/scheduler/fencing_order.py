@@ -61,7 +61,7 @@ def _order_stops(fence: Action, leaf: Resource, node: Node, table: ActionTable, 
         stop.is_pseudo = stop.is_runnable = True
         if is_after:
             if not is_in_bundle:
-                table.relate(fence, stop, AFTER_FENCING | GUEST_ALLOWED)
+                table.relate(fence, stop, AFTER_FENCING | GUEST_ALLOWED | _blocking(settings))
             _before_outer_stop(fence, leaf, table)
         if leaf.notifies:
             notify_after_fencing(fence, stop, leaf, table)
@@ -71,6 +71,11 @@ def _order_stops(fence: Action, leaf: Resource, node: Node, table: ActionTable, 
         demote.is_pseudo = demote.is_runnable = True
         if is_after and not is_in_bundle:
             table.relate(fence, demote, AFTER_FENCING | GUEST_ALLOWED | ORDERED)
+
+
+def _blocking(settings: Settings) -> int:
+    """Pacemaker starts elsewhere what ran on a guest node whose launcher could not be stopped: two copies."""
+    return 0 if settings.options.is_pacemaker_compatible else UNRUNNABLE_FIRST_BLOCKS
 
 
 def _before_outer_stop(fence: Action, leaf: Resource, table: ActionTable) -> None:

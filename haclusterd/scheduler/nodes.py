@@ -56,7 +56,12 @@ def node_attributes(cib: Cib, name: NodeName, kind: NodeKind, settings: Settings
     written = merge(by_strength(blocks), RuleContext(settings.time)) if blocks else {}
     controller = cib.status.controller
     is_controller = controller is not None and controller.node == name
-    found = {"#uname": name, "#id": name, "#is_dc": "true" if is_controller else "false", "#kind": kind.value}
+    found = {
+        "#uname": name,
+        "#id": entry.id if entry is not None and entry.id else name,
+        "#is_dc": "true" if is_controller else "false",
+        "#kind": kind.value,
+    }
     cluster_name = settings.cluster_name or cib.cluster_name
     if cluster_name:
         found["#cluster-name"] = cluster_name

@@ -54,9 +54,9 @@ def require(action: Action, cause: Action) -> bool:
 def forbid(action: Action, cause: Action) -> bool:
     """Make an action impossible, and so a live migration of which it is a part; tell whether that is new.
 
-    Fencing is never impossible because of something before it.
+    Fencing is never impossible because of something before it, except that of a guest node: its launcher must stop.
     """
-    if not action.is_runnable or action.is_fence:
+    if not action.is_runnable or (action.is_fence and not action.is_pseudo):
         return False
     action.is_runnable = action.is_migratable = False
     give_reason(action, cause, UNRUNNABLE)

@@ -35,7 +35,8 @@ class OwnScores:
 def apply_own_scores(cib: Cib, inventory: Inventory, failures: Failures, settings: Settings) -> OwnScores:
     """Give every resource its own scores for nodes, and hang the colocations on the resources."""
     configuration = cib.configuration
-    colocations = unpack_colocations(inventory, configuration)
+    compatible = settings.options.is_pacemaker_compatible
+    colocations = unpack_colocations(inventory, configuration, binds_to_itself=compatible)
     locks = apply_shutdown_locks(inventory, settings)
     apply_tickets(inventory, configuration, cib.status.tickets, settings)
     health = unpack_health(inventory, configuration)

@@ -17,13 +17,13 @@ def boolean(text: str | None, default: bool) -> bool:
 
 
 def score(text: str | None, default: int) -> int:
-    """Read a score."""
+    """Read a score; of one that goes on after its digits, those count."""
     if text is None:
         return default
     try:
         return scores.parse(text)
     except ValueError:
-        return default
+        return max(-scores.INFINITY, min(scores.INFINITY, integer(text, default)))
 
 
 def duration_ms(text: str | None, default: int) -> int:
@@ -36,11 +36,11 @@ def duration_ms(text: str | None, default: int) -> int:
         return default
 
 
-_INTEGER = re.compile(r"\s*([+-]?\d{1,18})\s*\Z")
+_INTEGER = re.compile(r"\s*([+-]?\d{1,18})(?!\d)")
 
 
 def integer(text: str | None, default: int) -> int:
-    """Read a whole number."""
+    """Read the whole number with which a text begins, as strtoll(3) does: `1.5` is 1."""
     found = _INTEGER.match(text) if text is not None else None
     return int(found[1]) if found is not None else default
 

@@ -158,7 +158,7 @@ class Replay:
         """A probe that cannot run here, because the agent or the service is not installed."""
         if not record.is_probe or self.is_bundled:
             return False
-        is_by_code = record.status in _JUDGED_BY_CODE and code in (ExitCode.NOT_INSTALLED, ExitCode.ARGUMENTS)
+        is_by_code = code in (ExitCode.NOT_INSTALLED, ExitCode.ARGUMENTS)
         return is_by_code or record.status is ExecutionStatus.NOT_INSTALLED or self._is_misconfigured(record, code)
 
     def _is_misconfigured(self, record: OperationRecord, code: ExitCode) -> bool:

@@ -193,7 +193,8 @@ class ResourceBuilder:
                 self.warn(f"{item.id} does without {member}: it is no primitive of its own")
                 continue
             if group.is_promotable and expanded(found, self.configuration).agent.standard != _PROMOTABLE:
-                self.warn(f"{item.id} does without {member}: only agents of the class ocf can be promoted")
+                if not around.number:
+                    self.warn(f"{item.id} does without {member}: only agents of the class ocf can be promoted")
                 continue
             child = self.primitive(found, inside)
             if child is not None:

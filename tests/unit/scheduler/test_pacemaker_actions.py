@@ -216,6 +216,68 @@ CASES = (
         ("monitor/10000 b@n1",),
     ),
     Case(
+        "a timeout that cannot be read is the default, not the operation defaults'",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            nodes='<node id="1" uname="n1"/>',
+            resources=primitive("a", MONITOR.replace('interval="10s"', 'interval="10s" timeout="abc"')),
+            more='<op_defaults><meta_attributes id="od">' + pair("timeout", "60s") + "</meta_attributes></op_defaults>",
+            status=member(1, ran("a", "start", "monitor/10000")),
+        ),
+        (),
+    ),
+    Case(
+        "of a number that goes on after its digits these count",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            resources='<clone id="c">' + meta("c", **{"clone-max": "1.5"}) + primitive("a") + "</clone>",
+            status=member(1, ran("a", "monitor=7")) + member(2, ran("a", "monitor=7")),
+        ),
+        ("~start c@", "start a@n1", "~running c@"),
+    ),
+    Case(
+        "a rule knows a node by the number that the cluster gave it",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            resources=primitive("a"),
+            constraints='<rsc_location id="l" rsc="a"><rule id="r" score="5"><expression id="e" attribute="#id" '
+            'operation="eq" value="2" type="number"/></rule></rsc_location>',
+            status=member(1, ran("a", "monitor=7")) + member(2, ran("a", "monitor=7")),
+        ),
+        ("start a@n2",),
+    ),
+    Case(
+        "a probe that finds no agent keeps the resource away, whatever its status says",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            nodes='<node id="1" uname="n1"/>',
+            resources=primitive("a"),
+            status=member(1, ran("a", "monitor=5").replace('op-status="0"', 'op-status="8"')),
+        ),
+        (),
+    ),
+    Case(
+        "a group that is to be apart from itself leaves the nodes that it prefers",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            nodes='<node id="1" uname="n1"/><node id="2" uname="n2"/><node id="3" uname="n3"/>',
+            resources='<group id="g">'
+            + meta("g", **{"resource-stickiness": "INFINITY"})
+            + primitive("a")
+            + primitive("b")
+            + "</group>",
+            constraints='<rsc_colocation id="c" rsc="g" with-rsc="g" score="-INFINITY"/>'
+            '<rsc_location id="l" rsc="g" node="n2" score="INFINITY"/>',
+            status=member(1, ran("a", "start"), ran("b", "start"))
+            + member(2, ran("a", "monitor=7"), ran("b", "monitor=7"))
+            + member(3, ran("a", "monitor=7"), ran("b", "monitor=7")),
+        ),
+        (
+            *("~stop g@", "stop a@n1", "stop b@n1", "~stopped g@"),
+            *("~start g@", "start a@n3", "start b@n3", "~running g@"),
+        ),
+    ),
+    Case(
         "a promotable group does without members that cannot be promoted",
         cib(
             properties=pair("stonith-enabled", "false"),

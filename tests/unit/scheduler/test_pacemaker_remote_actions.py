@@ -26,6 +26,7 @@ CONNECTION = primitive(
 )
 ON_R1 = '<rsc_location id="l" rsc="a" node="r1" score="100"/>'
 NOTHING_THERE = ran("a", "monitor=7")
+STUCK = ran("vm", "stop=1").replace('op-status="0"', 'op-status="4"')
 
 CASES = (
     Case(
@@ -163,6 +164,16 @@ BUNDLED = (
             *("~start b@", "start b-podman-0@n1", "start b-0@n1", "~running b@"),
             *("monitor/60000 b-podman-0@n1", "monitor/30000 b-0@n1"),
         ),
+    ),
+    Case(
+        "a guest node is not fenced when what launches it cannot be stopped",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            nodes='<node id="1" uname="n1"/>',
+            resources=primitive("vm", meta("vm", **{"remote-node": "g1"})) + primitive("a"),
+            status=member(1, STUCK, ran("g1", "start", agent=REMOTE), NOTHING_THERE) + remote("g1", ran("a", "start")),
+        ),
+        ("stop g1@n1",),
     ),
     Case(
         "a container does not stop before it is known where the containers beside it are",
