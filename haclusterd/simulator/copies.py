@@ -105,6 +105,9 @@ class Copies(Checker):
                 del self._knowing[voter]
         if not self._unheard and not self._is_heard(node, voters) and not set(voters) <= set(self._knowing):
             self._unheard = f"{node} was not heard when not all voters knew its copy"
+        if self._unheard and cluster.hosts[node].is_powered and cluster.streams.has_session(copy.name):
+            # It votes in the first one's place, while that votes too.
+            self.excuse = self.excuse or self._unheard
 
     def _is_heard(self, node: NodeName, voters: list[NodeName]) -> bool:
         cluster = self._cluster
