@@ -304,7 +304,7 @@ CLUSTER = Level("cluster", "The cluster as a whole: members, timers, set-up", (
             examples=("crm cluster witness w1",)),
     Command("remove", "Let a node leave for good; dead ones too", "cluster.remove", (_NODE,), aliases=("delete",),
             examples=('crm cluster remove n3 --reason "replaced by n4"', "crm cluster remove n3 --wait=10min")),
-    Command("address", "Let a node be reached elsewhere, while it runs", "cluster.address",
+    Command("address", "Change the addresses of a node while it runs", "cluster.address",
             (_NODE, Parameter("addresses")),
             examples=("crm cluster address n2 10.0.0.2:7400,10.1.0.2:7400",)),
     Command("vote", "Give a member a vote, or take it", "cluster.vote",

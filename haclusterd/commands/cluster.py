@@ -111,7 +111,7 @@ def _rows(derived: timing.Timing) -> tuple[tuple[str, int, str], ...]:
         ("brain-timeout", derived.brain_timeout_ms, "a heard host whose daemon was away for so long is lost"),
         ("heartbeat", derived.heartbeat_ms, "between two heartbeats on each link"),
         ("lease", derived.lease_ms, "how long a node without echoes may go on"),
-        ("stall", derived.stall_ms, "after an own standstill of more, silence is counted anew"),
+        ("stall", derived.stall_ms, "after an own standstill of more, silence is counted from now"),
         ("round trip, longest", timing.longest_round_trip_ms(derived), "on a slower network the lease would not hold"),
         ("election, shortest", derived.election_min_ms, "a Raft follower that heard no leader for so long campaigns"),
         ("election, longest", derived.election_max_ms, "the upper end of the same random choice"),

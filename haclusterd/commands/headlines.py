@@ -86,7 +86,7 @@ def _ignored_quorum(cib: Cib) -> Iterator[Headline]:
         return
     what = "a node that is cut off runs on"
     if not fencing_cover.is_enabled(cib):
-        what += ", and what it runs is started elsewhere as well: DATA WILL BE DESTROYED"
+        what += ", and what it runs is started on other nodes as well: DATA WILL BE DESTROYED"
     yield Headline(Gravity.CRITICAL, "QUORUM IGNORED", what, "crm configure property no-quorum-policy=stop")
 
 

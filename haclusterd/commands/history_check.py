@@ -55,7 +55,7 @@ def _problems(found: Comparison) -> Iterator[ReportItem]:
         if each.gaps:
             yield _differs(each.node, f"entries {_spans(each.gaps)} are missing")
         if each.damaged:
-            yield _differs(each.node, f"entries {_spans(each.damaged)} are damaged on its disk; they are fetched anew")
+            yield _differs(each.node, f"entries {_spans(each.damaged)} are damaged on its disk; they are fetched again")
     readable = [each for each in found.summaries if not each.problem]
     for other in readable[1:]:
         yield from _differences(readable[0], other)

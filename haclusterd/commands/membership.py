@@ -298,7 +298,7 @@ VERBS = (
     Verb("cluster.remove", remove, Permission.ADMINISTER, "Let a node leave for good", (
         Argument("node", Kind.WORD, "which", is_required=True),
     ), cost=Cost.LIGHT),
-    Verb("cluster.address", address, Permission.ADMINISTER, "Let a node be reached elsewhere", (
+    Verb("cluster.address", address, Permission.ADMINISTER, "Change the addresses of a node", (
         Argument("node", Kind.WORD, "which", is_required=True),
         Argument("addresses", Kind.WORD, "HOST:PORT, with commas", is_required=True),
     ), cost=Cost.LIGHT),

@@ -138,10 +138,10 @@ def _move_away(context: Context, target: ResourceId, *, keep: bool) -> Outcome:
         new,
         done=f"{target} moves away from {located}",
         until=lambda cib, _live: _runs_elsewhere(cib, target, located),
-        waiting_for=f"{target} to run elsewhere than on {located}",
+        waiting_for=f"{target} to run on another node than {located}",
         waits_by_default=True,
     )
-    return _with_end(context, outcome, target, location, keep=keep, where=f"elsewhere than on {located}")
+    return _with_end(context, outcome, target, location, keep=keep, where=f"on another node than {located}")
 
 
 def ban(context: Context, arguments: Arguments) -> Outcome:
@@ -249,7 +249,8 @@ def _objection(context: Context, new: Configuration, target: ResourceId, node: N
         if placement.next_on == node:
             continue
         score = next((each for each in placement.scores if each.node == node), None)
-        why = (score.objection if score is not None else "") or placement.verdict or "the scheduler places it elsewhere"
+        objection = score.objection if score is not None else ""
+        why = objection or placement.verdict or "the scheduler places it on another node"
         return report(
             Code.MOVE_HAS_NO_EFFECT, resource=placement.resource, node=node, why=why,
             remedy=f"crm resource why {placement.resource} {node}",

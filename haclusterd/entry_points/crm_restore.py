@@ -95,7 +95,7 @@ def _data(backup: Backup, name: str, output: str, bundles: Mapping[NodeName, Pat
             f"It begins with version {old.version.epoch} of {old.cluster_name}; nothing runs until its nodes start.",
             "Make sure that no node of the old cluster comes back: its services would run twice.",
             "Copy each directory to its node, as /etc/haclusterd, readable by root only.",
-            "Keep the directory `authority` apart: whoever has it can admit nodes.",
+            "Keep the directory `authority` apart: who has it can admit nodes.",
             "Then on each node, once, with an empty /var/lib/haclusterd: haclusterd --initialize",
             "and: systemctl enable --now haclusterd",
             "Then look: crm status",

@@ -41,7 +41,7 @@ def set_up(arguments: Mapping[str, Json]) -> Response:
         "files": [f"{node}: {bundle}" for node, bundle in bundles.items()],
         "next_steps": [
             "Copy each directory to its node, as /etc/haclusterd, readable by root only.",
-            "Keep the directory `authority` apart: whoever has it can admit nodes.",
+            "Keep the directory `authority` apart: who has it can admit nodes.",
             "Then on each node, once: haclusterd --initialize",
             "and: systemctl enable --now haclusterd",
             "Then look: crm status",

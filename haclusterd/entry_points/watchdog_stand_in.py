@@ -108,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
         description="A watchdog device for development: a FIFO, and what happens when it is not fed.",
         epilog="Example: watchdog_stand_in /tmp/n1/watchdog --timeout-ms 5000 -- kill -KILL 4711",
     )
-    parser.add_argument("path", type=Path, help="the FIFO, which is made anew")
+    parser.add_argument("path", type=Path, help="the FIFO, which is made again")
     parser.add_argument("--timeout-ms", type=int, required=True, metavar="MS", help="after how long without food")
     parser.add_argument("command", nargs="+", help="what ends the node")
     options = parser.parse_args(arguments)

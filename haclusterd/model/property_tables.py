@@ -36,7 +36,7 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
         "How long others may take to move away what runs on a node that leaves; then it stops it by itself.",
         minimum=1000),
     Row("control-group-permission", ValueType.CHOICE, "operate",
-        "What members of the group haclient may do: look, operate, or everything. Whoever may do everything is root on "
+        "What members of the group haclient may do: look, operate, or everything. Who may do everything is root on "
         "every node.", choices=("read", "operate", "administer")),
     Row("fencing-enabled", ValueType.BOOLEAN, "true", "Whether failed and lost nodes are fenced.",
         aliases=("stonith-enabled",)),
@@ -158,7 +158,7 @@ META_ATTRIBUTES: tuple[Row, ...] = (
     Row("globally-unique", ValueType.BOOLEAN, "false", "Clones: each instance does something else than the others."),
     Row("interleave", ValueType.BOOLEAN, "false",
         "Clones: orders concern the instances of the same node only, not all instances."),
-    Row("notify", ValueType.BOOLEAN, "false", "Clones: instances are told before and after what others do."),
+    Row("notify", ValueType.BOOLEAN, "false", "Clones: instances are notified before and after what others do."),
     Row("remote-node", ValueType.STRING, "", "The name of the Pacemaker Remote guest that runs inside it.", live=()),
     Row("remote-addr", ValueType.STRING, "", "How the guest is reached.", live=()),
     Row("remote-port", ValueType.INTEGER, "3121", "At which port.", minimum=1, maximum=65535, live=()),

@@ -201,7 +201,7 @@ class EnrolmentService:
     ) -> ReportItem | None:
         """Return why somebody is not let in; nothing is said of the cluster before the secret is proven."""
         if invitation is None:
-            problem = "this invitation is not known here: it is over, withdrawn, or the daemon was started anew"
+            problem = "this invitation is not known here: it is over, withdrawn, or the daemon was started again"
             return report(Code.NOT_ADMITTED, problem=problem, remedy="crm cluster invite, for another token")
         if not is_proven(invitation.key, hello, visit.session_certificate, application):
             invitation.wrong_proofs += 1

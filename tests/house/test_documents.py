@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.options import parse_globals
 from haclusterd.cli.parsing import UsageError, parse
+from haclusterd.commands import registry
+from haclusterd.model.operations import OPERATION_ATTRIBUTES
+from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES
+from haclusterd.reports.codes import CODES
 
 CHECKOUT = Path(__file__).parents[2]
 DOCUMENTS = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
@@ -122,3 +127,39 @@ def test_commands_that_a_page_shows_can_be_typed(path: Path) -> None:
             if not error.problem.endswith(" is missing"):
                 wrong.append(f"{line}: {error}")
     assert wrong == []
+
+
+NOT_USED = {
+    "told": "shown, reported, sent, notified, answered",
+    "anew": "again",
+    "whoever": "who, or the thing's name",
+    "heir": "successor",
+    "elsewhere": "on another node, in another place",
+}
+"""Words of the project's own that a reader stumbles over, with what to write (GLOSSARY.md, "Words not to use")."""
+MADE_OF_CODE = {"docs/design/0004-rules-and-scenarios.md"}
+
+
+def outside_code(text: str) -> str:
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.parametrize("path", [each for each in DOCUMENTS if named(each) not in MADE_OF_CODE], ids=named)
+def test_pages_are_in_plain_words(path: Path) -> None:
+    text = outside_code(path.read_text().partition("## Words not to use")[0])
+    found = set(re.findall(rf"\b({'|'.join(NOT_USED)})\b", text, re.IGNORECASE))
+    assert {word: NOT_USED[word.lower()] for word in found} == {}
+
+
+def test_what_people_are_shown_is_in_plain_words() -> None:
+    shown = [text for row in CODES.values() for text in (row.template, row.remedy)]
+    shown += [command.help for level in (ROOT, *LEVELS) for command in level.commands]
+    shown += [verb.help for verb in registry.VERBS.values()]
+    shown += [row.doc for row in (*CLUSTER_PROPERTIES, *META_ATTRIBUTES, *OPERATION_ATTRIBUTES)]
+    wrong = [text for text in shown if re.search(rf"\b({'|'.join(NOT_USED)})\b", text, re.IGNORECASE)]
+    assert wrong == []
+
+
+def test_the_glossary_lists_the_words_not_to_use() -> None:
+    section = (CHECKOUT / "docs" / "GLOSSARY.md").read_text().partition("## Words not to use")[2]
+    assert set(re.findall(r"^\| ([a-z]+) \|", section, re.MULTILINE)) - {"word"} == set(NOT_USED)

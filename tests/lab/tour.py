@@ -235,7 +235,7 @@ class Tour:
         second = f"{address(4, 1)}:7400"
         self.type("n1", f"crm cluster address n4 {address(4, 0)}:7400,{second}")
         self.type("n1", "crm cluster transfer-leader n2")
-        self.page.heading("Back it up, and restore it elsewhere", "restore")
+        self.page.heading("Back it up, and restore it in another place", "restore")
 
     def _restore(self) -> None:
         self.type("n1", "crm cluster backup shop.backup")
