@@ -3,7 +3,8 @@
 HEAD = """\
 # The first hour
 
-From empty machines to a running cluster, which then grows, loses a machine, replaces it, and is restored in another place.
+From empty machines to a running cluster, which then grows, loses a machine, replaces it, and is restored in
+another place.
 Everything below was typed on fresh machines by `make tour`, and what it printed stands here as it came; only tokens are
 cut short. The machines are made of namespaces (`tests/lab`), so no systemd runs on them, and the two daemons are
 started by hand; with systemd, `init` and `join` start them. Run it yourself: `make tour` (root, Linux).
@@ -33,8 +34,8 @@ a vote; once it has caught up, it votes.
 The same for the third:
 """,
     "protect": """\
-Without a way to fence a node, its services are not recovered on another node; so the fence device comes first. `fence_lab` is
-the power switch of these machines; yours is perhaps `fence_ipmilan` or `fence_apc`.
+Without a way to fence a node, its services are not recovered on another node; so the fence device comes first.
+`fence_lab` is the power switch of these machines; yours is perhaps `fence_ipmilan` or `fence_apc`.
 """,
     "five": """\
 Five voters survive the loss of two. Two more machines, installed like the first:
