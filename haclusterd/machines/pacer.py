@@ -179,6 +179,10 @@ class PacerMachine:
         self._own_vote: Instant | None = None
         self._lease = inherited
         self._lease_floor = NO_LEASE
+        self._lengthened_at: Instant | None = None
+        """When node-timeout was raised last."""
+        self._lease_ms_before = 0
+        """What a heartbeat that was sent before that gives, when it is echoed."""
         self._stalled_at: Instant | None = None
         self._is_brain_connected = False
         self._brain_gone_at = now
@@ -217,8 +221,8 @@ class PacerMachine:
         """Take the settings of a brain that is there. What is known of peers that stay is kept."""
         self._notice(now)
         old = self._settings
+        self._retime(derive(settings.node_timeout_ms, settings.brain_timeout_ms), now)
         self._settings = settings
-        self._timing = derive(settings.node_timeout_ms, settings.brain_timeout_ms)
         if not self._is_brain_connected:
             # Stamps from before are another process's; a new life of the same process is not away for a moment.
             self._brain_gone_at = now
@@ -351,14 +355,34 @@ class PacerMachine:
         peer.vote = given_at
         return True
 
-    def _lease_until(self, settings: PacerSettings) -> Instant:
+    def _retime(self, timing: Timing, now: Instant) -> None:
+        """Take other timers. A longer lease is given by heartbeats that are sent from now on, and by no older ones.
+
+        Who is lost already learns of a longer node-timeout too. What was echoed before must not give it more than its
+        survivors counted on when they declared it lost (safety.md §2).
+        """
+        if self._settings is not None and timing.lease_ms > self._timing.lease_ms:
+            newest = self._newest_vote(self._settings)
+            self._lease_ms_before = self._timing.lease_ms if newest is None else self._lease_ms_of(newest)
+            self._lengthened_at = now
+        self._timing = timing
+
+    def _lease_ms_of(self, sent_at: Instant) -> int:
+        is_older = self._lengthened_at is not None and sent_at <= self._lengthened_at
+        return min(self._timing.lease_ms, self._lease_ms_before) if is_older else self._timing.lease_ms
+
+    def _newest_vote(self, settings: PacerSettings) -> Instant | None:
+        """Return when the newest heartbeat was sent that a majority of the voters has echoed."""
         votes = [peer.vote for peer in self._peers.values() if peer.address.is_voter]
         if settings.is_voter:
             votes.append(self._own_vote)
-        newest = majority_newest(votes, len(votes))
+        return majority_newest(votes, len(votes))
+
+    def _lease_until(self, settings: PacerSettings) -> Instant:
+        newest = self._newest_vote(settings)
         if newest is None:
             return self._lease_floor
-        return max(self._lease_floor, after(newest, self._timing.lease_ms))
+        return max(self._lease_floor, after(newest, self._lease_ms_of(newest)))
 
     def _lease_changes(self) -> tuple[Effect, ...]:
         settings = self._settings

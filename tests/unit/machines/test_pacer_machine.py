@@ -384,6 +384,21 @@ def test_a_lease_is_not_kept_longer_than_shorter_timers_allow() -> None:
     assert alone.lease_until() == given - T // 2
 
 
+def test_a_longer_node_timeout_lengthens_no_lease_that_was_given_before(subject: Subject) -> None:
+    """Who is lost learns of it as well, and its survivors count on what was in force before."""
+    subject.hear("n2", echo=BEGIN)
+    subject.now += 10
+    subject.configure(replace(settings(), node_timeout_ms=3 * T))
+    assert subject.lease_until() == BEGIN + T
+    subject.configure(replace(settings(), node_timeout_ms=5 * T))
+    assert subject.lease_until() == BEGIN + T
+    subject.run_until(BEGIN + T)
+    newest = subject.sent[-1].heartbeat.sent_at
+    assert newest > BEGIN + 10
+    subject.hear("n2", echo=newest)
+    assert subject.lease_until() == newest + 5 * T
+
+
 def test_a_brain_that_judges_nobody_is_told_of_ages_now_and_then_and_of_silence_at_once() -> None:
     subject = Subject(settings())
 
