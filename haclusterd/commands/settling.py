@@ -6,6 +6,7 @@ misspelled name and a constraint on what does not exist are left out. Whatever i
 name; hand-written text is left as it is, for verification to judge.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -32,6 +33,7 @@ from haclusterd.model.operations import DEFAULTABLE, ONE_SHOT, OPERATION_ATTRIBU
 from haclusterd.model.properties import is_of_others, is_own_meta, meta_row, property_row
 from haclusterd.model.property_tables import BOOKKEEPING, CLUSTER_PROPERTIES, META_ATTRIBUTES, PACEMAKERS_PROPERTIES
 from haclusterd.model.rows import Row, ValueType, canonical, objection, replacement
+from haclusterd.model.rules import DateExpression, Rule
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.places import Places
@@ -103,6 +105,7 @@ def settle(
     if is_foreign:
         made = replace(made, tags=dict(_tags(work, made)))
         made = replace(made, constraints=dict(_constraints(work, made)))
+        _note_local_times(work, made)
     return made, tuple(work.reports)
 
 
@@ -291,6 +294,45 @@ def _constraints(work: _Settling, configuration: Configuration) -> Iterator[tupl
             work.left_out(("constraint", id_), f"constraint {id_}: it relates a resource to itself", "name two")
         else:
             yield id_, constraint
+
+
+_OFFSET = re.compile(r"(?:Z|[+-]\d\d(?::?\d\d)?)\s*\Z")
+
+
+def _note_local_times(work: _Settling, configuration: Configuration) -> None:
+    """Warn of times that mean another moment here: without an offset they are UTC, in Pacemaker local time."""
+    rules: list[tuple[_Path, str, Rule]] = [
+        (("constraint", id_), f"constraint {id_}", rule)
+        for id_, each in configuration.constraints.items() if isinstance(each, Location) for rule in each.rules
+    ]  # fmt: skip
+    owners = (*configuration.resources.values(), *configuration.templates.values())
+    blocks: list[tuple[_Path, str, AttributeSet]]
+    blocks = [(("resource", each.id), each.id, block) for each in owners for block in each.meta + each.parameters]
+    blocks += [(("properties",), "properties", block) for block in configuration.properties]
+    blocks += [(("resource_defaults",), "resource defaults", block) for block in configuration.resource_defaults]
+    blocks += [(("operation_defaults",), "operation defaults", block) for block in configuration.operation_defaults]
+    rules += [(path, where, block.rule) for path, where, block in blocks if block.rule is not None]
+    for path, where, rule in rules:
+        if _is_local(rule):
+            problem = "times without an offset are UTC here, and local time in Pacemaker"
+            remedy = "write the offset, as in 2030-01-31T12:00:00+01:00; date_spec is UTC always"
+            name = f"{where}: rule"
+            work.note(Code.BAD_VALUE, path, severity=Severity.WARNING, remedy=remedy, name=name, problem=problem)
+
+
+def _has_time(text: str) -> bool:
+    return "T" in text or ":" in text
+
+
+def _is_local(rule: Rule) -> bool:
+    for each in rule.conditions:
+        if isinstance(each, Rule) and _is_local(each):
+            return True
+        if isinstance(each, DateExpression):
+            moments = [text for text in (each.start, each.end) if text is not None]
+            if each.spec or not all(_has_time(text) and _OFFSET.search(text) for text in moments):
+                return True
+    return False
 
 
 def _named(constraint: Constraint) -> Iterator[ResourceId]:

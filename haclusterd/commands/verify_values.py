@@ -45,7 +45,11 @@ def check_values(judgement: Judgement) -> None:
 def _check_nodes(judgement: Judgement) -> None:
     for node in judgement.configuration.nodes.values():
         for name, value in pairs(node.attributes):
-            _check_characters(judgement, value, f"{node.name}: {name}", ("node", node.name, "attributes", name))
+            own = ("node", node.name, "attributes", name)
+            _check_characters(judgement, value, f"{node.name}: {name}", own)
+            if name == "terminate":
+                why = f"a node is fenced with: crm node fence {node.name}"
+                judgement.note(Code.WITHOUT_EFFECT, own, what=f"{node.name}: the attribute {name}", why=why)
     for where, blocks, path in _utilizations(judgement):
         for name, value in pairs(blocks):
             _check_capacity(judgement, value, f"{where}: {name}", (*path, name))

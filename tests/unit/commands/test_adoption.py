@@ -113,6 +113,10 @@ def test_what_cannot_run_here_is_refused_with_its_line_and_changes_nothing(text:
          None),
         (cib(nodes=NODES, resources="", properties=pair("stonith-watchdog-timeout", "10")),
          "info cib.xml:3: stonith-watchdog-timeout=10 is kept as watchdog-fencing=true", None),
+        (cib(nodes=NODES, resources=PRIMITIVE.format(""), constraints='<rsc_location id="l" rsc="a"><rule id="r" '
+             'score="5"><date_expression id="d" operation="gt" start="2030-01-01 10:00:00"/></rule></rsc_location>'),
+         "warning cib.xml:6: constraint l: rule: times without an offset are UTC here, and local time in Pacemaker",
+         "write the offset, as in 2030-01-31T12:00:00+01:00; date_spec is UTC always"),
         (cib(nodes=NODES, resources="", constraints='<rsc_location id="l" rsc="gone" node="n1" score="5"/>'),
          "warning cib.xml:6: left out: constraint l: there is no resource gone",
          "once it is defined: crm configure location l gone 5: n1"),

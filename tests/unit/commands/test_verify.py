@@ -101,6 +101,7 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("location a b 5: n1", [("DUPLICATE_ID", "1:10")]),
         ("group g a params $id=x fake=1\nproperty $id=x batch-limit=3", [("DUPLICATE_ID", "2:16")]),
         ("node n3", [("NODE_NOT_A_MEMBER", "1:6")]),
+        ("node n1 attributes terminate=true", [("WITHOUT_EFFECT", "1:20")]),
         ("node n1 attributes x=y\nlocation l a 5: w", []),
         # properties, meta-attributes, defaults
         ("property stonith-action=off", []),
