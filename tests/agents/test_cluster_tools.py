@@ -64,7 +64,7 @@ DIALOGUES = {
         attrd_updater -n ping -Q -> name="ping" host="n1" value="100"
         attrd_updater -n ping -B 200 -d 5 ->
         attrd_updater --name ping --query --node n1 -> name="ping" host="n1" value="200"
-        attrd_updater -n lsn -p -v '0/3000060#1' -N n2 ->
+        attrd_updater -n lsn -v '0/3000060#1' -N n2 ->
         attrd_updater -n lsn -Q -A -> name="lsn" host="n2" value="0/3000060#1"
         attrd_updater -n x -Q -N n2 -U 5 ->
         attrd_updater -n x -Q -N n2 -> name="x" host="n2" value="5"
@@ -95,6 +95,13 @@ def test_a_dialogue(name: str, daemon: AnsweringDaemon) -> None:
         command, _, expected = (part.strip() for part in line.partition("->"))
         code, out, err = run(daemon, command)
         assert (command, code, out.rstrip("\n"), err) == (command, 0, expected.replace("\\n", "\n").rstrip("\n"), "")
+
+
+def test_a_private_attribute_is_set_for_everybody_and_that_is_said(daemon: AnsweringDaemon) -> None:
+    code, out, err = run(daemon, "attrd_updater -n lsn -p -v 7 -N n2")
+    assert (code, out) == (0, "")
+    assert err == "attrd_updater: no attribute is private here: this one is set for everybody to see\n"
+    assert run(daemon, "attrd_updater -n lsn -Q -N n2")[1] == 'name="lsn" host="n2" value="7"\n'
 
 
 @pytest.mark.parametrize(
