@@ -108,6 +108,8 @@ class SimulationDocument:
         for action in self._fences:
             if action.reason:
                 yield {"action": "fence", "node": action.node, "op": action.name, "reason": action.reason}
+        for node, task, reason in self._plan.impossible_fencing:
+            yield {"action": "fence", "node": node, "op": task, "reason": reason, "impossible": True}
 
     # What the cluster does beside the graph
 

@@ -203,3 +203,5 @@ class Plan:
     """What the graph means for each resource, in the order of decision."""
     expired_failures: tuple[tuple[NodeName, ResourceId], ...] = ()
     """Failures that count no more (failure-timeout passed, or the parameters have changed): they may be forgotten."""
+    impossible_fencing: tuple[tuple[NodeName, str, str], ...] = ()
+    """Node, action and reason: guest nodes that cannot be fenced, since their launchers cannot be stopped."""

@@ -8,6 +8,7 @@ run there stays blocked there. A guest node is fenced by restarting its launcher
 from __future__ import annotations
 
 from haclusterd.model.cluster import NodeState
+from haclusterd.model.ids import NodeName
 from haclusterd.scheduler.actions import ActionTable
 from haclusterd.scheduler.entities import DO_SHUTDOWN, START, STOP, Action, Inventory, Node
 from haclusterd.scheduler.fencing_order import order_fencing
@@ -133,6 +134,15 @@ def fencing_warnings(inventory: Inventory, settings: Settings) -> list[str]:
         if resource.is_blocked and resource.failed_because
     ]
     return found
+
+
+def impossible_fencing(table: ActionTable) -> tuple[tuple[NodeName, str, str], ...]:
+    """Return node, action and reason of the fencings that are wanted and cannot be done."""
+    return tuple(
+        (node, task, fence.reason)
+        for (node, task), fence in table.fences.items()
+        if fence.is_required and not fence.is_runnable
+    )
 
 
 def unseen_hold(inventory: Inventory) -> str:

@@ -18,7 +18,7 @@ from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.colocation_lists import this_with, with_this
 from haclusterd.scheduler.entities import UNAME, Resource, Together, Variant
 from haclusterd.scheduler.influence import has_influence
-from haclusterd.scheduler.node_values import folded, is_bundled, value_on
+from haclusterd.scheduler.node_values import folded, is_by_host, value_on
 from haclusterd.scheduler.placing import Placing, Table
 
 PREFERS = " prefers"
@@ -113,7 +113,7 @@ class Pull:
         if len(self._live) != 1 or here.variant is not Variant.PRIMITIVE or step.together.attribute != UNAME:
             return None
         name = self._live[0]
-        if name not in self.placing.available or is_bundled(here) or is_bundled(self.target):
+        if name not in self.placing.available or is_by_host(here) or is_by_host(self.target):
             return None
         if step.together.is_configured and here.parent is not None:
             return None
@@ -159,7 +159,7 @@ class Pull:
 
     def _by_value(self, source: Resource, scores: Table, attribute: str) -> dict[str | None, int] | None:
         """The best of the neighbour's scores for each value of the attribute; None where nodes are just themselves."""
-        if attribute == UNAME and not is_bundled(source) and not is_bundled(self.target):
+        if attribute == UNAME and not is_by_host(source) and not is_by_host(self.target):
             return None
         best: dict[str | None, int] = {}
         for name, score in scores.items():

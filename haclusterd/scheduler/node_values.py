@@ -13,6 +13,11 @@ def is_bundled(resource: Resource) -> bool:
     return resource.outermost.variant is Variant.BUNDLE
 
 
+def is_by_host(resource: Resource) -> bool:
+    """Tell whether a guest's host may count in the place of the guest when a resource's places are compared."""
+    return resource.uses_host_attributes or is_bundled(resource)
+
+
 def attributes_on(node: Node, resource: Resource) -> Mapping[str, str]:
     """Return a node's attributes as they are now for a resource: of a guest node its host's, if it asks for those."""
     if not resource.uses_host_attributes or node.connection is None or not node.is_guest:

@@ -27,7 +27,7 @@ from haclusterd.scheduler.configuration_changes import find_configuration_change
 from haclusterd.scheduler.digests import Digests
 from haclusterd.scheduler.explain import place_all
 from haclusterd.scheduler.failures import Failures, forget_removed
-from haclusterd.scheduler.fencing import create_fencing, fencing_warnings, unseen_hold
+from haclusterd.scheduler.fencing import create_fencing, fencing_warnings, impossible_fencing, unseen_hold
 from haclusterd.scheduler.graph import build_graph
 from haclusterd.scheduler.internal_ordering import internal_templates
 from haclusterd.scheduler.invariants import check_graph
@@ -118,6 +118,7 @@ def schedule(
         warnings=(*inventory.warnings, *fencing_warnings(inventory, settings), *selected.warnings),
         recheck_at=settings.time.recheck_at,
         expired_failures=tuple(sorted(failures.forgotten)),
+        impossible_fencing=impossible_fencing(table),
     )
 
 

@@ -2,6 +2,10 @@
 
 import pytest
 
+from haclusterd.commands import registry
+from haclusterd.commands.context import Context
+from haclusterd.model.cluster import Cib
+from haclusterd.model.instants import WallTime
 from tests.pacemaker_plans import (
     FENCE,
     FENCE_KNOWN,
@@ -197,7 +201,28 @@ BUNDLED = (
 )
 
 
-@pytest.mark.parametrize("case", [*CASES, *BUNDLED], ids=lambda case: case.name)
+OF_PACEMAKER_3 = (
+    Case(
+        "what asks for the host of its guest node is with what runs on that host",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            nodes='<node id="1" uname="n1"/>',
+            resources=primitive("vm", meta("vm", **{"remote-node": "g1"}))
+            + '<group id="g">'
+            + meta("g", **{"resource-stickiness": "100"})
+            + primitive("a", meta("a", **{"container-attribute-target": "host"}))
+            + primitive("b")
+            + "</group>",
+            status=member(1, ran("vm", "start"), ran("g1", "start", agent=REMOTE), NOTHING_THERE, ran("b", "start"))
+            + remote("g1", ran("a", "start"), ran("b", "monitor=7")),
+        ),
+        ("monitor/30000 g1@n1",),
+    ),
+)
+"""What 2.1.5 decides otherwise."""
+
+
+@pytest.mark.parametrize("case", [*CASES, *BUNDLED, *OF_PACEMAKER_3], ids=lambda case: case.name)
 def test_actions_and_their_order(case: Case) -> None:
     assert actions_of(case) == sorted(case.actions)
     assert missing_orders(case) == []
@@ -210,3 +235,10 @@ def test_a_member_carries_out_what_is_done_on_a_remote_node() -> None:
     inside = planned(CASES[2].text)
     started = next(action for action in inside.actions.values() if action.name == "start" and action.node == "g1")
     assert started.router_node == "n1"
+
+
+def test_a_guest_that_cannot_be_fenced_is_shown() -> None:
+    stuck = next(case for case in BUNDLED if "cannot be stopped" in case.name)
+    outcome = registry.run("simulate", {"text": stuck.text, "source": "cib.xml"}, Context(Cib(), WallTime(0), "tests"))
+    shown = [each for each in outcome.data["summary"] if each["action"] == "fence"]
+    assert shown == [{"action": "fence", "node": "g1", "op": "off", "reason": "guest is unclean", "impossible": True}]
