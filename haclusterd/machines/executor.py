@@ -708,7 +708,7 @@ class ExecutorMachine:
 
     def _continue_alone(self, moment: Moment) -> list[Effect]:
         assert self._stopping is not None
-        effects: list[Effect] = []
+        effects = self._leave_alone_what_became_unmanaged(moment)
         unfinished = set(self._stopping) | {
             line.resource
             for line in self._lines.values()
@@ -720,6 +720,19 @@ class ExecutorMachine:
                 continue
             effects.append(self._stop_alone(line, stop, moment))
         return effects
+
+    def _leave_alone_what_became_unmanaged(self, moment: Moment) -> list[Effect]:
+        """Begin no further step of what a person takes in hand while this node stops it (safety.md §4)."""
+        assert self._stopping is not None
+        untouched = self._unmanaged_here(frozenset(self._stopping), moment)
+        if not untouched:
+            return []
+        held = held_by({resource: stop.before for resource, stop in self._stopping.items()}, untouched)
+        for resource in untouched | held:
+            del self._stopping[resource]
+            self._kept.pop(resource, None)
+        self._left_alone |= untouched | held
+        return [Note("acting-alone", _spell(frozenset(), untouched, held))]
 
     def _stop_alone(self, line: _Line, stop: _OwnStop, moment: Moment) -> Effect:
         """Begin what is next for a resource: a promoted one is demoted first, whatever that ends with."""

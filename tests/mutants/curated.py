@@ -381,6 +381,18 @@ EXECUTOR = (
         "a file system is taken away from under an unmanaged database",
     ),
     Mutant(
+        "ExecutorMachine._leave_alone_what_became_unmanaged",
+        "not untouched",
+        "True",
+        "what becomes unmanaged while a node stops alone is stopped all the same",
+    ),
+    Mutant(
+        "ExecutorMachine._leave_alone_what_became_unmanaged",
+        "self._left_alone |= untouched | held",
+        "pass",
+        "a node counts as empty though something became unmanaged in the midst of its stops",
+    ),
+    Mutant(
         "ExecutorMachine._unmanaged_here",
         "status.state is NodeState.FENCED",
         "False",
@@ -671,9 +683,15 @@ PACER = (
     ),
     Mutant(
         "PacerMachine._lease_until",
-        "max(self._lease_floor, after(newest, self._timing.lease_ms))",
-        "after(newest, self._timing.lease_ms)",
+        "max(self._lease_floor, after(newest, self._lease_ms_of(newest)))",
+        "after(newest, self._lease_ms_of(newest))",
         "a cluster that grows takes its own leases back",
+    ),
+    Mutant(
+        "PacerMachine._lease_until",
+        "self._lease_ms_of(newest)",
+        "self._timing.lease_ms",
+        "a raised node-timeout lengthens a lease that older heartbeats gave, beyond what its survivors wait for",
     ),
     Mutant(
         "PacerMachine._begin_incarnation", "peer.vote = None", "pass", "a new life inherits the votes of the old one"

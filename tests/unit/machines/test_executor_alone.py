@@ -130,6 +130,23 @@ def test_what_must_stop_after_something_unmanaged_runs_on(node: Node, unmanaged:
     assert node.begun()[2:] == [(name, "stop") for name in stopped]
 
 
+def test_what_becomes_unmanaged_while_another_stops_is_left_alone(node: Node) -> None:
+    node.cluster.configure(
+        *(commands.PutResource(primitive(name)) for name in ("ip", "db", "web")),
+        commands.PutResource(Group(ResourceId("g"), (ResourceId("ip"), DB, WEB))),
+    )
+    for name in (ResourceId("ip"), DB, WEB):
+        start(node, name)
+    node.lose_lease()
+    assert node.begun()[3:] == [("web", "stop")]
+    node.cluster.configure(commands.PutResource(managed("db", "false")))
+    node.see()
+    node.finish(node.calls[-1].key)
+    assert node.begun()[3:] == [("web", "stop")], "neither db, nor ip, which stops after it"
+    assert not node.executor.is_stopping_alone
+    assert not node.is_empty()
+
+
 def test_a_node_that_is_recorded_as_fenced_stops_what_is_unmanaged_too(node: Node) -> None:
     """By the record nothing runs here: what is managed again starts on another node at once."""
     node.cluster.configure(commands.PutResource(managed("db", "false")))
