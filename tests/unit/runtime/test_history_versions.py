@@ -65,6 +65,9 @@ def test_going_back_is_a_change_with_a_reason_and_makes_a_new_version() -> None:
     configure(desk, "property batch-limit=4\nprimitive a ocf:haclusterd:dummy op monitor interval=10s")
     name = desk.ask("configure.rollback", {"version": 1}, Options(wait_ms=0, reason="too fast"))
     desk.daemon.settle()
+    assert status_of(desk, name) == ExitStatus.UNSAFE, "it removes a resource"
+    name = desk.ask("configure.rollback", {"version": 1}, Options(wait_ms=0, reason="too fast", force=True))
+    desk.daemon.settle()
     assert status_of(desk, name) == ExitStatus.OK
     assert desk.daemon.cib.configuration == first
     version = desk.daemon.cib.version
