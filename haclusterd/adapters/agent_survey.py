@@ -5,27 +5,34 @@ does not answer in time, or answers with something else, counts as installed wit
 """
 
 import os
+import select
+import signal
 import subprocess
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from contextlib import suppress
 from pathlib import Path
 
 from haclusterd.adapters.agent_metadata import MetadataError, read_agent_metadata
-from haclusterd.adapters.agent_tools import missing_tools
-from haclusterd.adapters.agents_ocf import FEATURE_SET, METADATA_TIMEOUT_MS, AgentDirectories
+from haclusterd.adapters.agents_ocf import FEATURE_SET, METADATA_LIMIT, METADATA_TIMEOUT_MS, AgentDirectories
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.ids import AgentReference
 
 AT_ONCE = 4
 """Agents that are asked at the same time."""
+LOOK_AGAIN_S = 0.1
 
 
 def survey(
     agents: Iterable[AgentReference], directories: AgentDirectories, fence_directories: Sequence[Path]
 ) -> Mapping[str, AgentFacts]:
     """Return what is known of those of these agents that are installed here, by `str(AgentReference)`."""
-    found = [(agent, path) for agent in agents if (path := _find(agent, directories, fence_directories)) is not None]
+    found = [
+        (agent, path)
+        for agent in agents
+        if (path := _find(agent, directories, fence_directories)) is not None and os.access(path, os.X_OK)
+    ]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         facts = pool.map(lambda pair: _ask(pair[0], pair[1], directories), found)
         return {str(agent): known for (agent, _), known in zip(found, facts, strict=True)}
@@ -41,17 +48,37 @@ def _find(agent: AgentReference, directories: AgentDirectories, fence_directorie
 
 def _ask(agent: AgentReference, path: Path, directories: AgentDirectories) -> AgentFacts:
     """Return an agent's facts; empty ones when it does not tell them."""
-    action = "meta-data" if agent.standard == "ocf" else "metadata"
+    command = [str(path), "meta-data"] if agent.standard == "ocf" else [str(path), "-o", "metadata"]
     try:
-        answer = subprocess.run(
-            [str(path), action] if agent.standard == "ocf" else [str(path), "-o", action],
-            env=_environment(agent, directories), stdin=subprocess.DEVNULL, capture_output=True, check=False,
-            timeout=METADATA_TIMEOUT_MS / 1000,
-        )  # fmt: skip
-        facts = read_agent_metadata(answer.stdout.decode(errors="replace"), agent).facts()
-        return replace(facts, missing_tools=missing_tools(path, directories.shims))
-    except (OSError, subprocess.TimeoutExpired, MetadataError):
+        return read_agent_metadata(_answer(command, _environment(agent, directories)), agent).facts()
+    except (OSError, MetadataError):
         return AgentFacts()
+
+
+def _answer(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return what a program prints, METADATA_LIMIT bytes of it at most; its process group ends with the answer."""
+    deadline = time.monotonic() + METADATA_TIMEOUT_MS / 1000
+    answer = b""
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as asked:  # fmt: skip
+        assert asked.stdout is not None
+        try:
+            while len(answer) < METADATA_LIMIT and time.monotonic() < deadline:
+                has_ended = asked.poll() is not None
+                if not select.select([asked.stdout], [], [], LOOK_AGAIN_S)[0]:
+                    if has_ended:  # A process that it left behind holds the pipe.
+                        break
+                    continue
+                part = os.read(asked.stdout.fileno(), METADATA_LIMIT)
+                if not part:
+                    break
+                answer += part
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(asked.pid, signal.SIGKILL)
+    return answer.decode(errors="replace")
 
 
 def _environment(agent: AgentReference, directories: AgentDirectories) -> Mapping[str, str]:

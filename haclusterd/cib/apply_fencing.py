@@ -7,6 +7,7 @@ from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.migrations import without_orders_of
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_status
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus, Status
+from haclusterd.model.fence_parameters import lets_nodes_in
 from haclusterd.model.fencing import (
     AbandonedFencing,
     DeviceProof,
@@ -164,8 +165,7 @@ def fenced(cib: Cib, command: commands.Fenced, entry: Entry) -> Verdict:
             longest_lease_ms=target.longest_lease_ms,
         )
         status = replace(status, nodes={**status.nodes, target.name: dead})
-        if record.device != WATCHDOG:
-            # A watchdog leaves an empty node alone, and a fence agent may be at work on it.
+        if not _may_live_on(cib, record):
             status = without_abandoned_of(status, target.name)
         reason = f"{command.node} was fenced in the middle of it"
         status = without_orders_of(with_status(cib, status), target, reason, entry).status
@@ -181,6 +181,15 @@ def record_fence_failure(cib: Cib, command: commands.RecordFenceFailure, entry: 
     if command.outcome is FenceOutcome.UNKNOWN:
         cib = _with_abandoned(cib, order, entry.at)
     return _failed(cib, order, command.outcome, command.detail, entry.at)
+
+
+def _may_live_on(cib: Cib, record: FencingRecord) -> bool:
+    """Tell whether a fence agent may go on running on a node that was fenced like this.
+
+    A watchdog leaves an empty node alone, and a device that cuts a node off from its storage leaves it alive.
+    """
+    devices = (record.device, *record.others) if record.device is not None else ()
+    return record.device == WATCHDOG or any(lets_nodes_in(cib.configuration, device) for device in devices)
 
 
 def _with_abandoned(cib: Cib, order: FenceOrder, at: WallTime) -> Cib:

@@ -38,7 +38,9 @@ def _chapters(data: Fields) -> Iterator[tuple[str, list[str], str]]:
         f"{text(each, 'agent')}, for {', '.join(texts(each, 'resources'))}" for each in listed(data, "missing_agents")
     ]
     yield "Agents that are not installed on this machine:", missing, "none"
-    yield "Fencing:", _reports(data, "unfenced"), "every node is covered by a device"
+    unjudged = "not judged: what cannot be loaded may be a device"
+    fine = "every node is covered by a device" if flag(data, "is_judged") else unjudged
+    yield "Fencing:", _reports(data, "unfenced"), fine
     if text(plan, "problem"):
         yield "The first plan:", [text(plan, "problem")], ""
     elif not flag(plan, "is_known"):

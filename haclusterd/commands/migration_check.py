@@ -7,7 +7,7 @@ scheduler as `configure load xml` and the running cluster; nothing is changed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from haclusterd.commands.adoption import adopt
 from haclusterd.commands.outcome import Outcome
@@ -54,21 +54,25 @@ def check_migration(text: str, source: str, agents: Mapping[str, AgentFacts], no
     reading = read_cib(text, source)
     if not reading.cib.members and has_errors(reading.reports):
         return Outcome(reading.reports)
-    found = _Findings(reading, _judged(text, source, reading, agents), agents, reading.execution_date or now)
+    adopted, reports, is_judged = _judged(text, source, reading, agents)
+    found = _Findings(reading, adopted, reports, is_judged, agents, reading.execution_date or now)
     return Outcome(data=found.document(source), exit_status=0 if not found.objections() else MAY_NOT_COME_IN)
 
 
-def _judged(text: str, source: str, reading: CibReading, agents: Mapping[str, AgentFacts]) -> tuple[ReportItem, ...]:
-    """Return everything that loading it would say, and what reading its status says."""
+def _judged(
+    text: str, source: str, reading: CibReading, agents: Mapping[str, AgentFacts]
+) -> tuple[Configuration, tuple[ReportItem, ...], bool]:
+    """Return what would be loaded, everything that loading it would say, and whether it could be judged as a whole."""
     made = adopt(text, source, Configuration())
     reports = [*made.reports, *reading.reports]
-    if not has_errors(made.reports):
+    is_judged = not has_errors(made.reports)
+    if is_judged:
         members = {name: each for name, each in reading.cib.members.items() if name in made.configuration.nodes}
         reports += verify(made.configuration, members=members, agents=agents, places=made.places)
     unique: dict[tuple[str, str], ReportItem] = {}
     for item in reports:
         unique.setdefault((str(item.place or ""), item.message), item)
-    return tuple(unique.values())
+    return made.configuration if is_judged else reading.cib.configuration, tuple(unique.values()), is_judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,11 @@ class _Findings:
     """What was found out about one CIB."""
 
     reading: CibReading
+    adopted: Configuration
+    """What would be loaded; where it cannot be, what was read."""
     reports: tuple[ReportItem, ...]
+    is_judged: bool
+    """Whether it could be judged as a whole: with what cannot be loaded in it, it is not known who can fence whom."""
     agents: Mapping[str, AgentFacts]
     now: WallTime
 
@@ -101,6 +109,7 @@ class _Findings:
             "missing_agents": [
                 {"agent": agent, "resources": list(resources)} for agent, resources in self._missing().items()
             ],
+            "is_judged": self.is_judged,
             "unfenced": [_shown(each) for each in self.reports if each.code in _FENCING],
             "plan": self._planned(),
         }
@@ -157,13 +166,14 @@ class _Findings:
             return document
         theirs = as_pacemaker(self.reading)
         ours = ScheduleOptions(has_quorum=theirs.has_quorum)
-        found, foreign = plan(cib, self.now, options=ours), plan(cib, self.now, options=theirs)
+        here = replace(cib, configuration=self.adopted)
+        found, foreign = plan(here, self.now, options=ours), plan(cib, self.now, options=theirs)
         for each in (found, foreign):
             if isinstance(each, ReportItem):
                 return {**document, "problem": each.message}
         assert isinstance(found, Plan)
         assert isinstance(foreign, Plan)
-        summary = SimulationDocument(cib, found, self.now).write()["summary"]
+        summary = SimulationDocument(here, found, self.now).write()["summary"]
         assert isinstance(summary, list)
         return {
             **document,

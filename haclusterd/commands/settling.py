@@ -47,6 +47,8 @@ _PROPERTY_NAMES = tuple(name for row in CLUSTER_PROPERTIES for name in (row.name
 _META_NAMES = tuple(name for row in META_ATTRIBUTES for name in (row.name, *row.aliases))
 _WITH_NEEDS = ("start", "promote")
 _OPERATION_NAMES = tuple(row.name for row in OPERATION_ATTRIBUTES)
+_WORDS = (ValueType.BOOLEAN, ValueType.CHOICE)
+"""Types of which Pacemaker compares the whole text, spaces too."""
 _Path = tuple[str, ...]
 _Made = TypeVar("_Made", Primitive, Template)
 
@@ -67,6 +69,8 @@ class _Settling:
     def value(self, row: Row, text: str, name: str, path: _Path) -> str:
         """Return a value as it is kept."""
         problem = objection(row, text)
+        if problem is None and self.is_foreign and row.type in _WORDS and text != text.strip():
+            problem = f"{text!r} has spaces around it"
         if problem is None:
             return canonical(row, text)
         if not self.is_foreign:

@@ -18,6 +18,7 @@ from haclusterd.model import durations
 from haclusterd.model.agent_calls import FenceCall, FenceCallResult
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Primitive, effective
+from haclusterd.model.fence_parameters import lets_nodes_in
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
@@ -134,8 +135,13 @@ class FencerMachine:
         return [*checks, *off, *on]
 
     def _turns_on(self, device: ResourceId) -> bool:
-        """A device that is told to cut for a reset leaves the node off."""
-        return self._parameters(device).get("pcmk_reboot_action", "reboot") != "off"
+        """A device that is told to cut for a reset leaves the node off.
+
+        One that lets nodes in is not asked for `on` either: the node may live, and would get at what others use by
+        then. It is let in when it has joined (safety.md §5).
+        """
+        is_cut = self._parameters(device).get("pcmk_reboot_action", "reboot") == "off"
+        return not is_cut and not lets_nodes_in(self._cib.configuration, device)
 
     def _begin_step(self, job: _Job, moment: Moment) -> Sequence[Effect]:
         parameters, step = self._parameters(job.step.device), job.step

@@ -4,8 +4,11 @@ Names are Pacemaker's (Pacemaker Explained, "Fencing": special options of fence 
 every other `pcmk_` name is refused as not yet, never ignored. What has no such name is the agent's own.
 """
 
+from haclusterd.model.configuration import Configuration, Primitive, effective
 from haclusterd.model.fencing import FenceAction
-from haclusterd.model.properties import Row, ValueType
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.properties import Row, ValueType, meta_values
+from haclusterd.model.templates import expanded
 
 PREFIX = "pcmk_"
 
@@ -50,3 +53,15 @@ _BY_NAME = {row.name: row for row in DEVICE_PARAMETERS}
 def device_parameter_row(name: str) -> Row | None:
     """Return the row of a parameter that is for the cluster."""
     return _BY_NAME.get(name)
+
+
+def lets_nodes_in(configuration: Configuration, device: ResourceId) -> bool:
+    """Tell whether a device cuts a node off from what it shares, and lets it in by `on` (`provides=unfencing`).
+
+    A node that such a device has fenced may be alive (Pacemaker Explained, "Unfencing").
+    """
+    found = configuration.resources.get(device)
+    if not isinstance(found, Primitive):
+        return False
+    own = effective(expanded(found, configuration).meta)
+    return meta_values(configuration, own=own, parent={}).get("provides") == "unfencing"

@@ -100,7 +100,7 @@ class ColocationEffects:
         if dependent.assigned is not None:
             place = dependent.assigned if dependent.assigned.name in by_node else host_of(dependent.assigned)
             return by_node.get(place.name) if place is not None else None
-        table = {name: score for name, score in dependent.allowed.items() if name in by_node}
+        table = {name: score for name, score in dependent.allowed.items() if name in by_node and score >= 0}
         return by_node[self._placing.best(table, None)] if table else None
 
     # -- effects on scores --------------------------------------------------------------------------------------------

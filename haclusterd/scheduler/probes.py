@@ -45,7 +45,7 @@ class Probes:
 
 def create_probes(inventory: Inventory, table: ActionTable, settings: Settings) -> Probes:
     """Create the probes of all nodes."""
-    prober = _Prober(table, settings)
+    prober = _Prober(table, settings, any(_lived_on(node) for node in inventory.nodes))
     names = {node.name for node in inventory.nodes if node.is_online and not node.is_unclean}
     tops = [top for top in inventory.tops if not prober.is_settled(top, names)]
     for node in inventory.nodes:
@@ -63,11 +63,21 @@ def create_probes(inventory: Inventory, table: ActionTable, settings: Settings) 
     return prober.made
 
 
+def _lived_on(node: Node) -> bool:
+    """Tell whether a node goes on in the boot that is recorded as dead: whatever ran there may run there still.
+
+    Then it is asked although `enable-startup-probes` is false: its history ended with the record (safety.md §5).
+    """
+    dead, alive = node.status.fenced_incarnation, node.status.incarnation
+    return dead is not None and alive is not None and dead.boot_id == alive.boot_id
+
+
 class _Prober:
     """Finds what has to be probed on a node."""
 
-    def __init__(self, table: ActionTable, settings: Settings) -> None:
+    def __init__(self, table: ActionTable, settings: Settings, has_lived_on: bool) -> None:
         self.made = Probes()
+        self._has_lived_on = has_lived_on
         self._exclusive: dict[Resource, bool] = {}
         self._table = table
         self._is_asking = settings.is_probing_at_startup
@@ -77,7 +87,7 @@ class _Prober:
         if top.variant is Variant.BUNDLE or top.has_exclusive_discovery:
             return False
         leaves = list(top.leaves())
-        if not self._is_asking:
+        if not self._is_asking and not self._has_lived_on:
             return not any(leaf.unverified_on for leaf in leaves)
         if top.is_anonymous_clone:
             is_simple = all(child.variant is Variant.PRIMITIVE for child in top.children)
@@ -149,7 +159,7 @@ class _Prober:
     def _is_to_be_asked(self, resource: Resource, node: Node) -> bool:
         if node.name in resource.unverified_on:
             return True
-        if resource.is_removed or not self._is_asking:
+        if resource.is_removed or not (self._is_asking or _lived_on(node)):
             return False
         if resource.launcher is not None and not resource.is_remote_connection:
             return False

@@ -198,6 +198,9 @@ class _Unpacker:
             node.connection = connection
         connection.remote_node = node
         node.is_shutting_down = True
+        if name not in self._cib.status.nodes and self._settings.is_startup_fencing:
+            # Nothing was ever heard of it, and what ran on it may go on.
+            node.is_never_seen = node.is_unclean = True
 
     def _take_lock(self, resource: Resource, node: Node, history: ResourceHistory) -> None:
         settings = self._settings

@@ -180,9 +180,9 @@ APPLY = (
         "a node that was fenced is let in by an agent of before",
     ),
     Mutant(
-        "apply_fencing:fenced",
-        "record.device != WATCHDOG",
-        "True",
+        "apply_fencing:_may_live_on",
+        "record.device == WATCHDOG or any(lets_nodes_in(cib.configuration, device) for device in devices)",
+        "False",
         "the fence agent on an empty node counts as ended by a watchdog that is fed",
     ),
     Mutant(
@@ -379,6 +379,12 @@ EXECUTOR = (
         "untouched | held",
         "untouched",
         "a file system is taken away from under an unmanaged database",
+    ),
+    Mutant(
+        "FencerMachine._turns_on",
+        "not lets_nodes_in(self._cib.configuration, device)",
+        "True",
+        "a node that is cut off from its disks gets them back in the course of its fencing",
     ),
     Mutant(
         "ExecutorMachine._leave_alone_what_became_unmanaged",

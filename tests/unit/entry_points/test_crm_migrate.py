@@ -96,6 +96,38 @@ def test_everything_that_is_amiss_is_said_at_once(machine: Path) -> None:
     assert {each["message"] for each in found["unfenced"]} >= {"NO FAILOVER for n1: no fencing device"}
 
 
+def test_the_plan_is_made_for_what_would_be_loaded(machine: Path) -> None:
+    """Ids of nodes are left out in loading: a rule about them means another node then, or none."""
+    rule = (
+        '<rsc_location id="l" rsc="web"><rule id="r" score="-INFINITY"><expression id="e" attribute="#id" '
+        'operation="ne" value="1"/></rule></rsc_location>'
+    )
+    text = cib(properties=NO_FENCING, resources=WEB, constraints=rule, status=status())
+    _, found = document(machine, text)
+    assert found["refused"] or found["plan"]["interrupted"], "it says that the service would be stopped"
+
+
+def test_fencing_is_not_judged_where_something_cannot_be_loaded(machine: Path) -> None:
+    text = cib(properties=NO_FENCING, resources=WEB + '<bundle id="b"><podman image="i"/></bundle>')
+    shown = check(machine, "migrate", "check", "-", text=text)
+    assert shown.returncode == 10
+    assert "every node is covered" not in shown.stdout
+
+
+@pytest.mark.parametrize("body", ["exec cat /dev/zero", "sleep 100 &", "kill -9 $$", "echo '<x>'"])
+def test_an_agent_that_misbehaves_is_installed_and_nothing_is_known_of_it(machine: Path, body: str) -> None:
+    agent = machine / "agents" / "acme" / "Web"
+    agent.write_text(f"#!/bin/sh\n{body}\n")
+    _, found = document(machine, cib(properties=NO_FENCING, resources=WEB))
+    assert found["missing_agents"] == []
+
+
+def test_a_file_that_cannot_be_executed_is_no_agent(machine: Path) -> None:
+    (machine / "agents" / "acme" / "Web").chmod(0o644)
+    code, found = document(machine, cib(properties=NO_FENCING, resources=WEB))
+    assert (code, [each["agent"] for each in found["missing_agents"]]) == (10, ["ocf:acme:Web"])
+
+
 def test_a_file_without_a_status_compares_nothing(machine: Path) -> None:
     code, found = document(machine, cib(properties=NO_FENCING, resources=WEB))
     assert (code, found["plan"]["is_known"]) == (0, False)

@@ -225,6 +225,19 @@ def test_a_reset_with_two_supplies_is_off_on_both_and_then_on_on_both() -> None:
     assert executor.ended(1) == [FenceOutcome.FENCED]
 
 
+def test_devices_that_let_nodes_in_are_not_asked_for_it_by_a_fencing() -> None:
+    """The node may live: it would get at what other nodes use by then."""
+    executor = Executor(others=("san2",))
+    provides = (AttributeSet("provides", (("provides", "unfencing"),)),)
+    for name in ("power", "san2"):
+        device = replace(primitive(name, "stonith:fence_test", None), meta=provides)
+        executor.cluster.configure(commands.PutResource(device))
+    executor.ordered()
+    assert executor.ended(0) == []
+    assert executor.ended(0) == [FenceOutcome.FENCED]
+    assert actions(executor) == ["off", "off"]
+
+
 def test_without_a_lease_nothing_is_asked_again() -> None:
     executor = Executor()
     executor.ordered()

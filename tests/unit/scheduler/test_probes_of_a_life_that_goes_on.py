@@ -1,0 +1,32 @@
+"""A node whose boot is recorded as dead and joins all the same is asked what runs, whatever is asked at a start."""
+
+import pytest
+
+from haclusterd.cib import commands
+from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.instants import WallTime
+from haclusterd.scheduler.schedule import schedule
+from tests.unit.cib.test_apply import record, result
+from tests.unit.machines.situations import N2, Cluster, life, order, primitive
+
+
+def planned(cluster: Cluster) -> set[str]:
+    plan = schedule(cluster.cib, WallTime(10**6))
+    return {str(each.name) for each in plan.graph.actions.values() if each.resource == "db" and each.node == N2}
+
+
+@pytest.mark.parametrize("is_asking", ["true", "false"])
+def test_it_is_asked_before_anything_starts_there(is_asking: str) -> None:
+    cluster = Cluster()
+    cluster.configure(
+        commands.PutResource(primitive("power", "stonith:fence_test")),
+        commands.PutResource(primitive("db")),
+        commands.PutSets("properties", (AttributeSet("options", (("enable-startup-probes", is_asking),)),)),
+    )
+    cluster.issue(order("start"))
+    cluster.must(record(result("start")))
+    cluster.lose(N2)
+    cluster.must(commands.Fenced(N2, life(N2), None, FenceOutcome.CONFIRMED, "a person"))
+    cluster.must(commands.Join(N2, life(N2, token=2)))
+    assert "monitor" in planned(cluster)
