@@ -20,7 +20,7 @@ def ordered(key: str, target: NodeName, executor: NodeName, action: FenceAction)
             key=FenceKey(key), target=target, target_incarnation=life(target), action=action,
             device=ResourceId("device"), executor=executor, executor_incarnation=life(executor), dc_term=TERM,
             timeout_ms=60_000, attempt=1, issued_at=WallTime(1), reason="lost",
-        )  # fmt: skip
+        )
     )
 
 
