@@ -13,6 +13,14 @@ from haclusterd.adapters.forked_work import ForkedWork
 from haclusterd.ports.background import WorkFailed
 
 PATIENCE_S = 20.0
+OTHERS: set[int] = set()
+"""Children of this process that were there before a test, such as the resource tracker of `multiprocessing`."""
+
+
+@pytest.fixture(autouse=True)
+def know_others() -> None:
+    OTHERS.clear()
+    OTHERS.update(children())  # All of them, since none is known yet.
 
 
 @pytest.fixture
@@ -171,7 +179,8 @@ async def until_none_is_left() -> None:
 
 
 def children() -> set[int]:
-    return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+    found = {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+    return found - OTHERS
 
 
 def _is_running(pid: int) -> bool:
