@@ -52,6 +52,17 @@ def test_every_module_says_why_it_exists() -> None:
     assert [name_of(path) for path in PROGRAM if not ast.get_docstring(TREES[path])] == []
 
 
+AT_THE_ROOT = {".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "pyproject.toml", "requirements.lock"}
+ROOMS = {"docs", "haclusterd", "policies", "resource_agents", "shims", "systemd", "tests"}
+
+
+def test_nothing_stands_at_the_root_that_does_not_belong_there() -> None:
+    """An example that is tried by hand writes its file into the directory it is typed in."""
+    command = ["git", "-C", str(CHECKOUT), "ls-files"]
+    names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert {name.partition("/")[0] for name in names} == AT_THE_ROOT | ROOMS
+
+
 def words(name: str) -> set[str]:
     return set(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().split("_"))
 
