@@ -8,31 +8,23 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from haclusterd.commands.configure_script import Reading
-from haclusterd.commands.headlines import named
 from haclusterd.commands.settling import settle
 from haclusterd.formats.cib_xml import read_configuration
-from haclusterd.model.configuration import AttributeSet, Configuration, FencingLevel
-from haclusterd.reports.codes import Code, Severity
-from haclusterd.reports.items import has_errors, report
+from haclusterd.model.configuration import AttributeSet, Configuration, FencingLevel, with_id_of
+from haclusterd.reports.items import has_errors
 
 
 def adopt(text: str, source: str, base: Configuration) -> Reading:
     """Read CIB XML and put it over a base: objects of the same id are replaced, names in blocks are set."""
     made = read_configuration(text, source)
     settled, reports = settle(made.configuration, made.places, is_foreign=True)
-    numbered = [f"{node.name} {node.id}" for node in settled.nodes.values() if node.id]
-    if numbered:
-        problem = f"the ids of nodes ({named(numbered)}): a node is known by its name here"
-        place = made.places.find("node", next(iter(settled.nodes)))
-        reports += (report(Code.LEFT_OUT, place=place, severity=Severity.INFO, problem=problem),)
-    adopted = replace(settled, nodes={name: replace(node, id="") for name, node in settled.nodes.items()})
     unread = None if has_errors(made.reports) else frozenset[str]()
-    return Reading(_over(base, adopted), (*made.reports, *reports), made.places, unread)
+    return Reading(_over(base, settled), (*made.reports, *reports), made.places, unread)
 
 
 def _over(base: Configuration, new: Configuration) -> Configuration:
     return Configuration(
-        nodes={**base.nodes, **new.nodes},
+        nodes={**base.nodes, **{name: with_id_of(base.nodes.get(name), node) for name, node in new.nodes.items()}},
         resources={**base.resources, **new.resources},
         constraints={**base.constraints, **new.constraints},
         properties=_merged(base.properties, new.properties),

@@ -276,13 +276,18 @@ def _tags(work: _Settling, configuration: Configuration) -> Iterator[tuple[str, 
         *configuration.resources, *configuration.templates, *configuration.constraints, *configuration.nodes,
         *configuration.tags,
     }  # fmt: skip
+    by_id = {node.id: name for name, node in configuration.nodes.items() if node.id}
     for id_, tag in configuration.tags.items():
-        missing = [each for each in tag.references if each not in known]
+        named = tuple(each if each in known else by_id.get(each, each) for each in tag.references)
+        for old, new in zip(tag.references, named, strict=True):
+            if old != new:
+                work.note(Code.STORED_AS, ("tag", id_, old), what=f"{old} in tag {id_}", stored=new)
+        missing = [each for each in named if each not in known]
         for each in missing:
             work.left_out(("tag", id_, each), f"{each} in tag {id_}: there is no such thing", f"define {each} first")
-        kept = tuple(each for each in tag.references if each in known)
+        kept = tuple(each for each in named if each in known)
         if kept:
-            yield id_, tag if not missing else replace(tag, references=kept)
+            yield id_, replace(tag, references=kept)
 
 
 def _constraints(work: _Settling, configuration: Configuration) -> Iterator[tuple[ConstraintId, Constraint]]:

@@ -77,15 +77,19 @@ def _conditions(rule: Rule) -> Iterator[Condition]:
 
 def _check_rule(judgement: Judgement, rule: Rule, where: str, path: _Path) -> None:
     for condition in _conditions(rule):
-        problem, doubt = None, None
+        problem, doubt, remedy = None, None, None
         if isinstance(condition, DateExpression):
             problem = _objection_to_date(condition)
         elif isinstance(condition, AttributeExpression):
             problem, doubt = _objection_to_comparison(condition), _doubt_about_comparison(condition)
+            if _is_of_no_node(judgement, condition):
+                doubt = f"#id is compared with {condition.value!r}, which is the id of no node"
+                remedy = "write #uname and the node's name"
         if problem is not None:
             judgement.note(Code.BAD_VALUE, path, name=f"{where}: rule", problem=problem)
         elif doubt is not None:
-            judgement.note(Code.BAD_VALUE, path, severity=Severity.WARNING, name=f"{where}: rule", problem=doubt)
+            name = f"{where}: rule"
+            judgement.note(Code.BAD_VALUE, path, severity=Severity.WARNING, remedy=remedy, name=name, problem=doubt)
 
 
 def _objection_to_date(condition: DateExpression) -> str | None:
@@ -112,6 +116,16 @@ def _objection_to_comparison(condition: AttributeExpression) -> str | None:
     if condition.operation not in (*COMPARISONS, *PRESENCE):
         return f"{condition.operation!r} is not one of: {', '.join((*COMPARISONS, *PRESENCE))}"
     return None
+
+
+def _is_of_no_node(judgement: Judgement, condition: AttributeExpression) -> bool:
+    """Tell whether a comparison of `#id` is with what identifies no node that is known."""
+    entries = judgement.configuration.nodes
+    known = {name: entries.get(name) for name in (*judgement.members, *entries)}
+    if condition.attribute != "#id" or condition.operation not in ("eq", "ne") or not known:
+        return False
+    ids = {entry.id if entry and entry.id else name for name, entry in known.items()}
+    return condition.value_source in (None, "literal") and condition.value not in ids
 
 
 def _doubt_about_comparison(condition: AttributeExpression) -> str | None:

@@ -28,6 +28,7 @@ from haclusterd.model.configuration import (
     Tag,
     Template,
     TicketConstraint,
+    with_id_of,
 )
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.reports.codes import Code
@@ -143,7 +144,7 @@ def _apply(draft: _Draft, statement: Define | MergeSet) -> None:
         return
     match made:
         case NodeEntry():
-            draft.nodes[made.name] = made
+            draft.nodes[made.name] = with_id_of(draft.nodes.get(made.name), made)
         case Template():
             draft.templates[made.id] = made
         case Tag():
@@ -205,7 +206,7 @@ def _resolve_one(draft: _Draft, referred: Referred, statement: Define) -> None:
         case Tag() | Colocation() | Ordering() | TicketConstraint():
             return
         case NodeEntry():
-            draft.nodes[made.name] = referred.resolved(made, statement.place)
+            draft.nodes[made.name] = referred.resolved(draft.nodes[made.name], statement.place)
         case Template():
             draft.templates[made.id] = referred.resolved(made, statement.place)
         case Primitive():

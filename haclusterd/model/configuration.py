@@ -6,7 +6,7 @@ contained (members of groups, what a clone copies, what runs inside a bundle) st
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from haclusterd.model.ids import AgentReference, ConstraintId, NodeName, ResourceId
@@ -306,6 +306,11 @@ class NodeEntry:
     """What every resource's score for this node starts from."""
     id: str = ""
     """What Pacemaker's CIB calls it beside its name; empty: its name."""
+
+
+def with_id_of(before: NodeEntry | None, entry: NodeEntry) -> NodeEntry:
+    """Return a node with the id that it had before where it is given none: rules on `#id` go on meaning it."""
+    return replace(entry, id=before.id) if before is not None and before.id and not entry.id else entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,8 +161,6 @@ def _facts(text: str) -> Iterator[tuple[_Fact, tuple[int, ...]]]:
             continue
         own = element.get("id-ref") or element.get("id") or owner
         if element.tag == "node":
-            # That the ids of nodes are not kept is said once.
-            element.attributes.pop("id", None)
             own = element.get("uname") or own
         if element.tag == "nvpair" and element.get("id-ref") is None:
             value = (element.get("value") or "").lower()

@@ -8,7 +8,7 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.model.agents import AgentFacts, ParameterFacts
 from haclusterd.model.configuration import Configuration
-from haclusterd.model.ids import ResourceId
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.reports.items import has_errors
 from tests.administered_clusters import NOW, Cluster, running
 from tests.written_cibs import cib, pair
@@ -54,17 +54,49 @@ def test_a_cluster_is_taken_over() -> None:
         'operation="eq" value="n1"/></rule></rsc_location>',
     )
     outcome = load(cluster, text)
-    assert told(outcome)[:3] == [
+    assert told(outcome)[:2] == [
         "info cib.xml:3: left out: the property dc-version=2.1.5: Pacemaker notes there its version",
         "info cib.xml:3: left out: the property have-watchdog=false: Pacemaker notes there whether sbd runs; here each "
         "node tells what watchdog it has",
-        "info cib.xml:4: left out: the ids of nodes (n1 1, n2 2, n3 3): a node is known by its name here",
     ]
     made = loaded(cluster, outcome)
     assert list(made.resources) == ["a", "power"]
     assert list(made.constraints) == ["l"]
     assert made.properties[0].pairs == (("stonith-enabled", "true"),)
-    assert made.nodes[next(iter(made.nodes))].id == ""
+
+
+def test_a_rule_on_the_ids_of_nodes_means_the_same_nodes() -> None:
+    cluster = running()
+    rule = (
+        '<rsc_location id="l" rsc="a"><rule id="r" score="-INFINITY"><expression id="e" attribute="#id" '
+        'operation="ne" value="2"/></rule></rsc_location>'
+    )
+    made = loaded(cluster, load(cluster, cib(nodes=NODES, resources=PRIMITIVE.format(""), constraints=rule)))
+    assert {str(name): node.id for name, node in made.nodes.items()} == {"n1": "1", "n2": "2", "n3": "3"}
+    again = loaded(cluster, load(cluster, show_document(made), source="all.crm"))
+    assert again.nodes == made.nodes
+    without_ids = show_document(made).replace("$id=1 ", "").replace("$id=2 ", "").replace("$id=3 ", "")
+    kept = loaded(cluster, load(cluster, without_ids, source="all.crm"))
+    assert kept.nodes == made.nodes, "a statement that gives no id keeps the one that the node has"
+    update = "<configuration><nodes><node id='n2' uname='n2'/></nodes></configuration>"
+    assert loaded(cluster, load(cluster, update, "update")).nodes[NodeName("n2")].id == "2"
+
+
+def test_a_rule_on_an_id_that_no_node_has_is_warned_of() -> None:
+    outcome = load(running(), "primitive a ocf:haclusterd:dummy\nlocation l a rule -inf: #id ne 2", source="all.crm")
+    found = {each.message: each.remedy for each in outcome.reports if "#id" in each.message}
+    assert found == {
+        "constraint l: rule: #id is compared with '2', which is the id of no node": "write #uname and the node's name"
+    }
+
+
+def test_a_tag_that_names_a_node_by_its_id_gets_the_name() -> None:
+    cluster = running()
+    tags = '<tags><tag id="t"><obj_ref id="2"/><obj_ref id="a"/></tag></tags>'
+    text = cib(nodes=NODES, resources=PRIMITIVE.format("")).replace("</configuration>", f"{tags}</configuration>")
+    outcome = load(cluster, text)
+    assert "info cib.xml:8: 2 in tag t is kept as n2" in told(outcome)
+    assert loaded(cluster, outcome).tags["t"].references == ("n2", "a")
 
 
 def test_an_update_keeps_what_the_file_does_not_name() -> None:

@@ -96,15 +96,17 @@ def test_everything_that_is_amiss_is_said_at_once(machine: Path) -> None:
     assert {each["message"] for each in found["unfenced"]} >= {"NO FAILOVER for n1: no fencing device"}
 
 
-def test_the_plan_is_made_for_what_would_be_loaded(machine: Path) -> None:
-    """Ids of nodes are left out in loading: a rule about them means another node then, or none."""
-    rule = (
-        '<rsc_location id="l" rsc="web"><rule id="r" score="-INFINITY"><expression id="e" attribute="#id" '
-        'operation="ne" value="1"/></rule></rsc_location>'
-    )
-    text = cib(properties=NO_FENCING, resources=WEB, constraints=rule, status=status())
-    _, found = document(machine, text)
-    assert found["refused"] or found["plan"]["interrupted"], "it says that the service would be stopped"
+def test_a_rule_on_the_ids_of_nodes_is_judged_by_these_ids(machine: Path) -> None:
+    def judged(number: int) -> object:
+        rule = (
+            '<rsc_location id="l" rsc="web"><rule id="r" score="-INFINITY"><expression id="e" attribute="#id" '
+            f'operation="ne" value="{number}"/></rule></rsc_location>'
+        )
+        text = cib(properties=NO_FENCING, resources=WEB, constraints=rule, status=status())
+        return document(machine, text)[1]["plan"]["interrupted"]
+
+    assert judged(1) == []
+    assert judged(2), "web runs on the node of id 1, and may not"
 
 
 def test_fencing_is_not_judged_where_something_cannot_be_loaded(machine: Path) -> None:
