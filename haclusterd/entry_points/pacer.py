@@ -338,7 +338,8 @@ class PacerProcess:
         self._spelled = None
         self._taken.clear()
         self._sockets.listen(settings.listen, [peer.addresses for peer in settings.peers])
-        self._filtering.configured(settings)
+        for change in self._filtering.configured(settings):
+            self._let_through(change)
         self._perform(self._machine.configured(settings, boottime()))
 
     def _brain_gone(self, client: BrainClient) -> None:

@@ -83,15 +83,19 @@ class LinkFiltering:
         """The links on which not everything is let through."""
         return tuple(link for link, watched in self._watched.items() if watched.admitted is not None)
 
-    def configured(self, settings: PacerSettings) -> None:
-        """Take the links; those that stay, with their peer, keep their filter."""
+    def configured(self, settings: PacerSettings) -> tuple[LetThrough, ...]:
+        """Take the links; those that stay, with their peer, keep their filter.
+
+        Where another peer has the address now, its socket may still be the one that was filtered for the peer before.
+        """
         self._period_ms = derive(settings.node_timeout_ms, settings.brain_timeout_ms).heartbeat_ms
         self._peers = {
             link: peer.name for peer in settings.peers for link in zip(settings.listen, peer.addresses, strict=False)
         }
-        self._watched = {
-            link: watched for link, watched in self._watched.items() if self._peers.get(link) == watched.peer
-        }
+        left = {link: watched for link, watched in self._watched.items() if self._peers.get(link) != watched.peer}
+        for link in left:
+            del self._watched[link]
+        return tuple(LetThrough(link, None) for link, watched in left.items() if watched.admitted is not None)
 
     def refused(self, link: Link) -> None:
         """A datagram that came on a link was not believed. It says nothing of time: there may be a flood of these."""

@@ -345,9 +345,15 @@ class PacerMachine:
             peer.vote = None
 
     def _count_vote(self, peer: _Peer, echo: Receipt | None, now: Instant) -> bool:
-        """Count an echo; return whether it is newer than those before it."""
+        """Count an echo; return whether it is newer than those before it.
+
+        None of a heartbeat that an earlier image of this pacer sent: node-timeout may have been raised since, which
+        this image cannot know (`_retime`). The page has the lease that such echoes gave.
+        """
         settings = self._settings
-        if settings is None or echo is None or echo.token != settings.incarnation.token or echo.sent_at > now:
+        if settings is None or echo is None or echo.token != settings.incarnation.token:
+            return False
+        if not self._started_at <= echo.sent_at <= now:
             return False
         given_at = echo.sent_at if self._rules.echo_send_time else now
         if peer.vote is not None and given_at <= peer.vote:

@@ -683,9 +683,21 @@ PACER = (
     ),
     Mutant(
         "PacerMachine._count_vote",
-        "settings is None or echo is None or echo.token != settings.incarnation.token or echo.sent_at > now",
+        "settings is None or echo is None or echo.token != settings.incarnation.token",
         "settings is None or echo is None",
-        "an echo to an earlier life, or of the future, gives a lease",
+        "an echo to an earlier life gives a lease",
+    ),
+    Mutant(
+        "PacerMachine._count_vote",
+        "self._started_at <= echo.sent_at <= now",
+        "self._started_at <= echo.sent_at",
+        "an echo of the future gives a lease",
+    ),
+    Mutant(
+        "PacerMachine._count_vote",
+        "self._started_at <= echo.sent_at <= now",
+        "echo.sent_at <= now",
+        "after a reload an echo of an older heartbeat gives the lease of a node-timeout that was raised meanwhile",
     ),
     Mutant(
         "PacerMachine._lease_until",

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,9 +15,9 @@ import pytest
 
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
-from haclusterd.model.pacer import BrainState, Heartbeat
+from haclusterd.model.pacer import BrainState, Heartbeat, PeerAddress
 from haclusterd.protocol import heartbeat as protocol
-from tests.processes.test_pacer import N1, N2, Node, boottime, incarnation, make_nodes, until
+from tests.processes.test_pacer import N1, N2, Node, boottime, incarnation, key_of, make_nodes, until
 
 pytestmark = pytest.mark.processes
 
@@ -166,6 +167,30 @@ async def test_a_daemon_that_begins_a_new_life_in_a_flood_is_heard_before_it_is_
             await until(lambda: victim.sees(N2).incarnation == incarnation(N2, 2))
             assert longest_silence_ms(victim, N2) < NODE_TIMEOUT_MS
             await assert_on_time(victim, peer)
+
+
+@needs_root
+async def test_a_peer_that_takes_the_address_of_another_one_in_a_flood_is_heard(tmp_path: Path) -> None:
+    name = NodeName("n4")
+    async with logged_cluster(tmp_path) as nodes:
+        victim, peer = nodes[N1], nodes[N2]
+        with flood(victim, *forging(peer), "--rate", str(READABLE_RATE)):
+            await is_filtered(victim)
+            peer.end()
+            directory = tmp_path / name
+            directory.mkdir()
+            own = PeerAddress(name, peer.settings.listen, key_of(N1, name), is_voter=True)
+            others = tuple(other for other in victim.settings.peers if other.name != N2)
+            its_peers = (PeerAddress(N1, victim.settings.listen, key_of(N1, name), is_voter=True),)
+            changed = replace(peer.settings, node=name, incarnation=incarnation(name), peers=its_peers)
+            new = nodes[name] = Node(name, directory, changed)
+            try:
+                new.start_pacer()
+                new.start_brain()
+                victim.link.configure(replace(victim.settings, peers=(*others, own)))
+                await until(lambda: victim.reports[-1].nodes[-1].name == name and victim.hears(name), "n4 to be heard")
+            finally:
+                new.end()
 
 
 @needs_root

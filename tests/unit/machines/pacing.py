@@ -79,7 +79,8 @@ class Subject:
         self.machine = PacerMachine(Instant(at), inherited, rules)
         self.page = page()
         self.now = at
-        self.lease: HeldLease | None = None
+        self.lease = inherited
+        """What its page shows."""
         self.sent: list[SendHeartbeat] = []
         self.reports: list[PacerReport] = []
         self.peer_clock: dict[str, int] = {}

@@ -1,10 +1,12 @@
 """When the kernel is asked to drop what is not of a peer's known life: in a flood, not for long (safety.md §3)."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haclusterd.machines.link_filtering import FLOOD, OVER_MS, Admitted, LinkFiltering
+from haclusterd.machines.link_filtering import FLOOD, OVER_MS, Admitted, LetThrough, LinkFiltering
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import NEVER, Instant
 from haclusterd.model.pacer import HeardLife, Link
@@ -142,13 +144,23 @@ def test_links_that_stay_keep_their_filter_and_others_are_forgotten(subject: Sub
     subject.flood(link=link_to("n3"))
     subject.step()
     assert len(subject.filtering.filtered) == 2
-    subject.filtering.configured(settings(("n1", "n2")))
+    assert subject.filtering.configured(settings(("n1", "n2"))) == (LetThrough(link_to("n3"), None),)
     assert subject.filtering.filtered == (LINK,)
     subject.flood(link=link_to("n3"))
     assert subject.filtering.step(subject.heard.get, subject.now) == ()
     subject.filtering.configured(settings(("n1",)))
     subject.step()
     assert subject.filtering.wake_at == NEVER
+
+
+def test_a_peer_at_the_address_of_another_one_is_not_kept_out_by_its_filter(subject: Subject) -> None:
+    subject.flood()
+    assert subject.step() == OWN_LIFE
+    given = settings()
+    replaced = tuple(replace(peer, name=NodeName("n4")) if peer.name == N2 else peer for peer in given.peers)
+    assert subject.filtering.configured(replace(given, peers=replaced)) == (LetThrough(LINK, None),)
+    assert subject.filtering.filtered == ()
+    assert subject.filtering.configured(replace(given, peers=replaced)) == ()
 
 
 @given(st.lists(st.tuples(st.integers(0, 400), st.booleans(), st.booleans()), max_size=60))

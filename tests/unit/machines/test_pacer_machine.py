@@ -399,6 +399,22 @@ def test_a_longer_node_timeout_lengthens_no_lease_that_was_given_before(subject:
     assert subject.lease_until() == newest + 5 * T
 
 
+def test_an_image_that_follows_a_reload_counts_no_echo_of_heartbeats_that_it_did_not_send(subject: Subject) -> None:
+    """It does not know whether node-timeout was raised since they were sent; the page has what they gave."""
+    subject.hear("n2", echo=BEGIN)
+    subject.run_until(BEGIN + 200)
+    held_back = subject.sent[-1].heartbeat.sent_at
+    subject.configure(replace(settings(), node_timeout_ms=5 * T))
+    assert subject.lease_until() == BEGIN + T
+    reloaded = Subject(replace(settings(), node_timeout_ms=5 * T), at=BEGIN + 250, inherited=subject.lease)
+    reloaded.tick()
+    assert reloaded.lease_until() == BEGIN + T
+    reloaded.hear("n2", echo=held_back)
+    assert reloaded.lease_until() == BEGIN + T, "that heartbeat was sent when the shorter node-timeout was in force"
+    reloaded.hear("n2", echo=BEGIN + 250)
+    assert reloaded.lease_until() == BEGIN + 250 + 5 * T
+
+
 def test_a_brain_that_judges_nobody_is_told_of_ages_now_and_then_and_of_silence_at_once() -> None:
     subject = Subject(settings())
 
