@@ -35,6 +35,7 @@ class ActionRecord:
     key: str
     resource: ResourceId
     action: str
+    """The argument that its program got for it."""
     incarnation: Incarnation
     path: str
     begun: Instant

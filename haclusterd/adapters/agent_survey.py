@@ -39,7 +39,7 @@ def survey(
 
 
 def _find(agent: AgentReference, directories: AgentDirectories, fence_directories: Sequence[Path]) -> Path | None:
-    if agent.standard == "ocf":
+    if agent.standard in {"ocf", "lsb"}:
         return directories.find(agent)
     if agent.standard == "stonith" and agent.type.startswith("fence_") and "/" not in agent.type:
         return next((each / agent.type for each in fence_directories if (each / agent.type).is_file()), None)
@@ -47,7 +47,9 @@ def _find(agent: AgentReference, directories: AgentDirectories, fence_directorie
 
 
 def _ask(agent: AgentReference, path: Path, directories: AgentDirectories) -> AgentFacts:
-    """Return an agent's facts; empty ones when it does not tell them."""
+    """Return an agent's facts; empty ones when it does not say them, as an init script."""
+    if agent.standard not in {"ocf", "stonith"}:
+        return AgentFacts()
     command = [str(path), "meta-data"] if agent.standard == "ocf" else [str(path), "-o", "metadata"]
     try:
         return read_agent_metadata(_answer(command, _environment(agent, directories)), agent).facts()

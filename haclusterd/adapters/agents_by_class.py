@@ -1,7 +1,7 @@
 """One AgentRunner made of several: each agent class has its own.
 
-It routes by the class in the agent's name and keeps nothing but who runs which key. A class that nobody handles here is
-"not installed", never an error of the program.
+It routes by the class in the agent's name and keeps nothing but who runs which key, and which resource. A class that
+nobody handles here is "not installed", never an error of the program.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,12 +13,15 @@ from haclusterd.ports.clock import Clock
 
 
 class AgentsByClass:
-    """AgentRunner for every class in `runners` (`ocf`, `stonith`, ...)."""
+    """AgentRunner for every class in `runners` (`ocf`, `stonith`, ...); one runner may have several."""
 
     def __init__(self, clock: Clock, runners: Mapping[str, AgentRunner]) -> None:
         self._clock = clock
         self._runners = dict(runners)
+        self._each = tuple(dict.fromkeys(runner for _, runner in sorted(self._runners.items())))
         self._by_key: dict[str, AgentRunner] = {}
+        self._by_resource: dict[ResourceId, AgentRunner] = {}
+        """Who ran a resource's last action."""
 
     def run(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
         """Execute the action; deliver its result on the main loop."""
@@ -34,7 +37,7 @@ class AgentsByClass:
             self._by_key.pop(call.key, None)
             done(result)
 
-        self._by_key[call.key] = runner
+        self._by_key[call.key] = self._by_resource[call.resource] = runner
         runner.run(call, ended)
 
     def kill(self, key: str) -> None:
@@ -45,17 +48,16 @@ class AgentsByClass:
 
     def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:
         """Find what earlier incarnations of this boot left running."""
-        return tuple(action for name in sorted(self._runners) for action in self._runners[name].adopt(ended))
+        return tuple(action for runner in self._each for action in runner.adopt(ended))
 
     def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
-        """Watch the service processes of an active resource."""
-        for name in sorted(self._runners):
-            self._runners[name].watch(resource, instance, died)
+        """Watch the service processes of an active resource, which has been acted upon or asked about before."""
+        self._by_resource[resource].watch(resource, instance, died)
 
     def unwatch(self, resource: ResourceId) -> None:
         """Stop watching."""
-        for name in sorted(self._runners):
-            self._runners[name].unwatch(resource)
+        for runner in self._each:
+            runner.unwatch(resource)
 
     def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
         """Read an agent's meta-data; None when there is no such agent or class."""
@@ -67,11 +69,11 @@ class AgentsByClass:
 
     def installed(self) -> tuple[AgentReference, ...]:
         """Return every agent of every class that is installed here."""
-        return tuple(agent for _, runner in sorted(self._runners.items()) for agent in runner.installed())
+        return tuple(agent for runner in self._each for agent in runner.installed())
 
     def waits(self) -> tuple[str, ...]:
         """Return what actions wait for before they begin, in words."""
-        return tuple(text for _, runner in sorted(self._runners.items()) for text in runner.waits())
+        return tuple(text for runner in self._each for text in runner.waits())
 
     def exists(self, agent: AgentReference) -> bool:
         """Tell whether the agent is installed here."""

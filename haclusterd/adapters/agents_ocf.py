@@ -1,10 +1,11 @@
-"""Resource agents of class ocf.
+"""Resource agents that are programs: class ocf, and class lsb (init scripts; see `init_scripts`).
 
 Invariants (agents-and-fencing.md §1.1-1.9): the argument vector is the agent's path and the action, everything else is
 environment; before the exec the action is recorded; a resource's next action waits for processes of the last one that
 SIGKILL did not end at once, and fails when they do not go.
 
-This room never judges an exit code: what was expected is the scheduler's and the executor's business.
+This room never judges an exit code: what was expected is the scheduler's and the executor's business. Those of init
+scripts are said in OCF's words first.
 """
 
 import asyncio
@@ -22,6 +23,14 @@ from signal import Signals
 from haclusterd.adapters.action_records import ActionRecord, ActionRecords, find_process
 from haclusterd.adapters.agent_metadata import MetadataError, read_agent_metadata
 from haclusterd.adapters.agent_tools import missing_tools
+from haclusterd.adapters.init_scripts import (
+    HEADER_MAX,
+    INIT_SCRIPTS,
+    argument_of,
+    environment_of,
+    ocf_code,
+    read_header,
+)
 from haclusterd.adapters.installation import INTERPRETER_DIRECTORY
 from haclusterd.adapters.processes import Ended, Ending, Hooks, Processes, Program, RunningProgram
 from haclusterd.adapters.service_groups import ServiceGroups
@@ -79,6 +88,8 @@ class AgentDirectories:
     ocf_root: Path = Path("/usr/lib/ocf")
     search: tuple[Path, ...] = ()
     """OCF_RA_PATH: directories of PROVIDER/TYPE, searched first; empty: OCF_ROOT/resource.d."""
+    init_scripts: Path = INIT_SCRIPTS
+    """Agents of class lsb."""
     shims: Path = Path("/usr/lib/haclusterd/shims")
     """HA_SBIN_DIR, and the first entry of PATH: the cluster's tools as agents see them."""
     control_socket: Path | None = None
@@ -88,6 +99,8 @@ class AgentDirectories:
 
     def candidates(self, agent: AgentReference) -> Iterable[Path]:
         """Yield the paths where the agent may be, first choice first."""
+        if agent.standard == "lsb" and _is_plain(agent.type):
+            yield self.init_scripts / agent.type
         if agent.standard != "ocf" or not agent.provider or not _is_plain(agent.provider) or not _is_plain(agent.type):
             return
         for root in self.search or (self.ocf_root / "resource.d",):
@@ -110,7 +123,10 @@ class AgentDirectories:
                 for file in _executables(self.shipped)
                 if not file.name.startswith(FENCE_AGENT_PREFIX)
             }
-        return tuple(AgentReference("ocf", provider, type_) for provider, type_ in sorted(found))
+        agents = [AgentReference("ocf", provider, type_) for provider, type_ in sorted(found)]
+        scripts = _executables(self.init_scripts) if self.init_scripts.is_dir() else ()
+        agents += [AgentReference("lsb", None, name) for name in sorted(file.name for file in scripts)]
+        return tuple(agents)
 
     def find(self, agent: AgentReference) -> Path | None:
         """Return the agent's file, executable or not; None when there is none."""
@@ -133,7 +149,7 @@ def _always() -> bool:
 
 
 class OcfAgents:
-    """AgentRunner for class ocf."""
+    """AgentRunner for classes ocf and lsb."""
 
     def __init__(
         self,
@@ -252,6 +268,10 @@ class OcfAgents:
             self._clock.call_soon(lambda: done(None))
             return
         version = (str(path), status.st_mtime_ns, status.st_size)
+        if agent.standard == "lsb":
+            header = _read_header_of(Path(version[0]), agent)
+            self._clock.call_soon(lambda: done(header))
+            return
         cached = self._metadata.get(agent)
         if cached is not None and cached[0] == version:
             self._clock.call_soon(lambda: done(cached[1]))
@@ -281,7 +301,7 @@ class OcfAgents:
         return path is not None and os.access(path, os.X_OK)
 
     def installed(self) -> tuple[AgentReference, ...]:
-        """Return every OCF agent that is installed here."""
+        """Return every OCF agent and every init script that is installed here."""
         return self._directories.listing()
 
     def waits(self) -> tuple[str, ...]:
@@ -297,6 +317,11 @@ class OcfAgents:
 
     def _start(self, waiting: "_Waiting") -> None:
         call = waiting.call
+        argument = _argument(call)
+        if argument is None:
+            reason = f"class {call.agent.standard} has no action {call.action}"
+            self._drop(waiting, ExecutionStatus.DONE, reason, ExitCode.UNIMPLEMENTED)
+            return
         path = self._directories.find(call.agent)
         if path is None:
             if not self._look_again(waiting):
@@ -306,7 +331,7 @@ class OcfAgents:
         record = ActionRecord(
             key=call.key,
             resource=call.resource,
-            action=call.action,
+            action=argument,
             incarnation=self._incarnation,
             path=str(path),
             begun=now,
@@ -324,11 +349,11 @@ class OcfAgents:
             self._records.write(replace(record, pid=pid, start_time=start_time))
 
         self._watch.note_begun(call.key)
-        if call.action in TAKES_PARAMETERS:
+        if _has_parameters(call):
             self._foreseen.add(call.agent)
             self.metadata(call.agent, lambda _metadata: None)  # So that it is known when the action ends.
         self._running[call.key] = self._processes.start(
-            Program((str(path), call.action), self._environment(call), call.timeout_ms, is_patient=_recurs(call)),
+            Program((str(path), argument), self._environment(call), call.timeout_ms, is_patient=_recurs(call)),
             Hooks(
                 ended=lambda ended: self._ended(waiting, now, ended),
                 is_permitted=self._has_lease if call.action in ACTIVATING else _always,
@@ -352,7 +377,7 @@ class OcfAgents:
             self._executed.add(call.agent)
         result = _to_result(call, ended)
         result = replace(result, queued_ms=result.queued_ms + elapsed_ms(waiting.asked_at, begun))
-        if call.action in TAKES_PARAMETERS and result.exit_code == ExitCode.OK:
+        if _has_parameters(call) and result.exit_code == ExitCode.OK:
             self._add_restart_parameters(call.agent, result, waiting.done)
         else:
             waiting.done(result)
@@ -393,7 +418,7 @@ class OcfAgents:
 
     def _foresee(self, call: AgentCall) -> None:
         """Read the meta-data of an agent that has been asked for a state, once: a first start need not wait for it."""
-        if call.action == MONITOR and call.agent not in self._foreseen:
+        if call.action == MONITOR and call.agent.standard == "ocf" and call.agent not in self._foreseen:
             self._foreseen.add(call.agent)
             self.metadata(call.agent, lambda _metadata: None)
 
@@ -483,12 +508,13 @@ class OcfAgents:
 
     def _base_environment(self, agent: AgentReference) -> dict[str, str]:
         directories = self._directories
-        path = [str(directories.shims), "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
-        path.append(INTERPRETER_DIRECTORY)
+        path = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
+        marks = {"LANG": "C.UTF-8", "SHELL": "/bin/bash", **directories.own_environment, NODE_MARK: self._node}
+        if agent.standard == "lsb":
+            return {**marks, "PATH": ":".join(path)}
         return {
-            "PATH": ":".join(path),
-            "LANG": "C.UTF-8",
-            "SHELL": "/bin/bash",
+            **marks,
+            "PATH": ":".join((str(directories.shims), *path, INTERPRETER_DIRECTORY)),
             "OCF_ROOT": str(directories.ocf_root),
             "OCF_RA_VERSION_MAJOR": "1",
             "OCF_RA_VERSION_MINOR": "1",
@@ -501,9 +527,7 @@ class OcfAgents:
             "HA_logfacility": "none",
             "HA_use_logd": "no",
             "HA_debug": "0",
-            **directories.own_environment,
             **self._way_back(),
-            NODE_MARK: self._node,
         }
 
     def _way_back(self) -> dict[str, str]:
@@ -514,6 +538,8 @@ class OcfAgents:
     def _environment(self, call: AgentCall) -> dict[str, str]:
         environment = self._base_environment(call.agent)
         environment[ORDER_MARK] = call.key
+        if call.agent.standard == "lsb":
+            return {**environment, **environment_of(call)}
         environment["OCF_RESOURCE_INSTANCE"] = call.instance
         environment["OCF_RESKEY_crm_feature_set"] = FEATURE_SET
         environment["OCF_RESKEY_CRM_meta_timeout"] = str(call.timeout_ms)
@@ -542,6 +568,23 @@ class _Waiting:
     def cancel_timer(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
+
+
+def _argument(call: AgentCall) -> str | None:
+    """Return the argument that an agent gets for an action; None when there is none in its class."""
+    return argument_of(call.action) if call.agent.standard == "lsb" else call.action
+
+
+def _has_parameters(call: AgentCall) -> bool:
+    return call.agent.standard == "ocf" and call.action in TAKES_PARAMETERS
+
+
+def _read_header_of(path: Path, agent: AgentReference) -> AgentMetadata | None:
+    try:
+        with path.open(errors="replace") as script:
+            return read_header(script.read(HEADER_MAX), agent)
+    except OSError:
+        return None
 
 
 def read_exit_reason(stderr: str) -> str:
@@ -586,10 +629,7 @@ def _recurs(call: AgentCall) -> bool:
 def _classify(call: AgentCall, ended: Ended) -> tuple[int, ExecutionStatus, str]:
     match ended.ending:
         case Ending.EXITED:
-            reason = read_exit_reason(ended.stderr)
-            if not reason and ended.number not in SELF_EXPLAINED:
-                reason = last_words(ended.stderr)
-            return ended.number, ExecutionStatus.DONE, reason
+            return _classify_exit(call, ended)
         case Ending.SIGNALLED:
             return int(ExitCode.ERROR), ExecutionStatus.ERROR, f"interrupted by {_name_signal(ended.number)}"
         case Ending.TIMED_OUT:
@@ -603,6 +643,18 @@ def _classify(call: AgentCall, ended: Ended) -> tuple[int, ExecutionStatus, str]
             return int(ExitCode.ERROR), ExecutionStatus.CANCELLED, "this node's lease ended before it began"
         case Ending.NOT_STARTED:
             return _classify_errno(call, ended.number)
+
+
+def _classify_exit(call: AgentCall, ended: Ended) -> tuple[int, ExecutionStatus, str]:
+    is_script = call.agent.standard == "lsb"
+    code = int(ocf_code(call.action, ended.number)) if is_script else ended.number
+    reason = "" if is_script else read_exit_reason(ended.stderr)
+    if not reason and code not in SELF_EXPLAINED:
+        # Init scripts explain themselves to a person, on standard output.
+        reason = last_words(ended.stderr) or (last_words(ended.stdout) if is_script else "")
+        if is_script:
+            reason = f"{reason} (exit status {ended.number})".strip()
+    return code, ExecutionStatus.DONE, reason
 
 
 def _classify_errno(call: AgentCall, number: int) -> tuple[int, ExecutionStatus, str]:

@@ -266,7 +266,7 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "update": "crm cluster vote NODE on",
     },
     "ra": {
-        "classes": "ocf and stonith; systemd, service and lsb are not supported yet",
+        "classes": "ocf, lsb and stonith; systemd and service are not supported yet",
         "info": _AGENT,
         "list": "ls /usr/lib/ocf/resource.d/*, ls /usr/sbin/fence_*",
         "providers": "ls /usr/lib/ocf/resource.d",
@@ -299,7 +299,7 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "remove": "crm configure delete NAME",
         "safe-disable": "crm resource stop NAME --dry-run shows what else would stop",
         "secret": "not supported: a secret parameter is stored in the configuration and hidden in what is shown",
-        "standards": "ocf and stonith; systemd, service and lsb are not supported yet",
+        "standards": "ocf, lsb and stonith; systemd and service are not supported yet",
         "trace": "crm resource param NAME set trace_ra 1",
         "ungroup": "crm configure modgroup NAME remove MEMBER",
         "unclone": "crm configure delete CLONE",

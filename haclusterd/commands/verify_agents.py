@@ -33,6 +33,7 @@ def check_agents(judgement: Judgement) -> None:
         _check_unfencing(judgement, primitive, facts)
 
 
+_WITH_PARAMETERS = ("ocf", "stonith")
 WORKS_WITHOUT_TOOLS = frozenset({"ocf:heartbeat:VirtualDomain", "ocf:heartbeat:Xen"})
 """They call crm_resource to write down how much a machine uses, and go on when that fails (resource-agents 4.12)."""
 CALLS_TOOLS_WITH = {"ocf:heartbeat:pgsql": ("rep_mode", "none")}
@@ -75,7 +76,7 @@ def _check_parameters(judgement: Judgement, primitive: Primitive, facts: AgentFa
         known = facts.parameters.get(name)
         if known is not None:
             _check_option(judgement, known, value, f"{primitive.id}: {name}", path)
-        elif not _is_special(name, is_device=is_device):
+        elif not _is_special(name, is_device=is_device) and primitive.agent.standard in _WITH_PARAMETERS:
             remedy = did_you_mean(name, facts.parameters)
             agent = primitive.agent
             judgement.note(Code.UNKNOWN_PARAMETER, path, remedy=remedy, where=primitive.id, agent=agent, name=name)

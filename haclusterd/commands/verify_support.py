@@ -6,9 +6,11 @@ away.
 
 from haclusterd.commands.verify_judgement import Judgement
 from haclusterd.model.configuration import Bundle, Primitive, effective
+from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 
-_STANDARDS = ("ocf", "stonith")
+_STANDARDS = ("ocf", "stonith", "lsb")
+_WITHOUT_PARAMETERS = ("lsb", "systemd", "service")
 
 
 def check_support(judgement: Judgement) -> None:
@@ -29,6 +31,10 @@ def _check_primitive(judgement: Judgement, primitive: Primitive) -> None:
     path, agent = ("resource", primitive.id), primitive.agent
     if agent.standard not in _STANDARDS:
         judgement.note(Code.NOT_YET, (*path, "agent"), construct=f"an agent of class {agent.standard}")
+    if agent.standard in _WITHOUT_PARAMETERS:
+        for name in effective(expanded(primitive, judgement.configuration).parameters):
+            place = (*path, "params", name)
+            judgement.note(Code.TAKES_NO_PARAMETERS, place, where=primitive.id, standard=agent.standard, name=name)
     if (agent.standard, agent.provider, agent.type) == ("ocf", "pacemaker", "remote"):
         judgement.note(Code.NOT_YET, (*path, "agent"), construct="a connection to a Pacemaker Remote node")
     for index, operation in enumerate(primitive.operations):

@@ -239,7 +239,7 @@ class Daemon:
             entropy=SystemEntropy(),
             store=self._store(settings),
             pacer=self._pacer,
-            agents=AgentsByClass(clock, {"ocf": ocf, "stonith": StonithAgents(clock, fence_agents)}),
+            agents=AgentsByClass(clock, {"ocf": ocf, "lsb": ocf, "stonith": StonithAgents(clock, fence_agents)}),
             fence_agents=fence_agents,
             log=self._log,
             history=SqliteHistory(

@@ -551,7 +551,7 @@ class ExecutorMachine:
 
     def _watch(self, line: _Line, order: Order, exit_code: ExitCode) -> list[Effect]:
         is_active = exit_code in (ExitCode.OK, ExitCode.PROMOTED) and order.action in _SHOWS_ACTIVE
-        if not is_active or order.agent.standard != "ocf":
+        if not is_active or order.agent.standard == "stonith":
             return []
         is_new = order.action is not ActionName.MONITOR or not line.is_watched
         line.is_watched = True

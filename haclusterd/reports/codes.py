@@ -59,6 +59,7 @@ class Code(StrEnum):
     UNKNOWN_OPERATION_ATTRIBUTE = "UNKNOWN_OPERATION_ATTRIBUTE"
     UNKNOWN_AGENT = "UNKNOWN_AGENT"
     UNKNOWN_PARAMETER = "UNKNOWN_PARAMETER"
+    TAKES_NO_PARAMETERS = "TAKES_NO_PARAMETERS"
     MISSING_PARAMETER = "MISSING_PARAMETER"
     TOOLS_MISSING = "TOOLS_MISSING"
     MEMBER_NOT_A_PRIMITIVE = "MEMBER_NOT_A_PRIMITIVE"
@@ -238,6 +239,10 @@ CODES: dict[Code, CodeRow] = {
     Code.UNKNOWN_OPERATION_ATTRIBUTE: CodeRow("{where}: unknown operation attribute {name}", _CONFIGURATION),
     Code.UNKNOWN_AGENT: CodeRow("{where}: there is no agent {agent}", _CONFIGURATION, "install it or correct the name"),
     Code.UNKNOWN_PARAMETER: CodeRow("{where}: agent {agent} has no parameter {name}", _CONFIGURATION),
+    Code.TAKES_NO_PARAMETERS: CodeRow(
+        "{where}: an agent of class {standard} takes no parameters, so {name} would reach nobody", _CONFIGURATION,
+        "remove it; what the service needs stands in its own configuration",
+    ),
     Code.MISSING_PARAMETER: CodeRow(
         "{where}: agent {agent} requires parameter {name}", _CONFIGURATION, "add to {where}: params {name}=VALUE"
     ),

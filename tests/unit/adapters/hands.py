@@ -47,6 +47,7 @@ class Hands:
             directories=AgentDirectories(
                 shipped=SHIPPED,
                 search=(directory / "ra",),
+                init_scripts=directory / "init.d",
                 shims=Path("/opt/shims"),
                 control_socket=directory / "control.sock",
                 own_environment={"HACLUSTERD_LOCAL_CLUSTER": str(directory)},

@@ -39,6 +39,7 @@ AGENTS = {
     "stonith:fence_x": AgentFacts(
         parameters={name: ParameterFacts(is_required=True) for name in ("action", "plug", "port", "ip")}
     ),
+    "lsb:web": AgentFacts(),
     "stonith:fence_fabric": AgentFacts(unfences=True),
     "stonith:fence_y": AgentFacts(
         parameters={"login": ParameterFacts(is_required=True), "username": ParameterFacts(obsoletes="login")}
@@ -187,6 +188,10 @@ def test_a_good_configuration_has_no_faults() -> None:
         # not yet
         ("node n1:remote", [("NOT_YET", "1:6")]),
         (f"{MONITORED} meta remote-node=r", [("NOT_YET", "1:47"), ("BAD_VALUE", "1:47")]),
+        ("primitive d lsb:x op monitor interval=5s", [("UNKNOWN_AGENT", "1:13")]),
+        ("primitive d lsb:web op monitor interval=5s", []),
+        ("primitive d lsb:web port=1 op monitor interval=5s", [("TAKES_NO_PARAMETERS", "1:21")]),
+        ("rsc_template t lsb:web port=1\nprimitive d @t op monitor interval=5s", [("TAKES_NO_PARAMETERS", "2:11")]),
         ("primitive d systemd:x op monitor interval=5s", [("NOT_YET", "1:13"), ("UNKNOWN_AGENT", "1:13")]),
         ("bundle d docker image=x", [("NOT_YET", "1:8")]),
         # templates, tags
