@@ -82,6 +82,41 @@ def is_own_meta(name: str) -> bool:
     return name not in _META and misspelled(name, _META) is None
 
 
+_Resolved = tuple[Mapping[str, str], Mapping[str, str]]
+"""What is written, and what of it is valid, by its name in the table."""
+
+
+def _resolved(blocks: tuple[AttributeSet, ...], counts: Callable[[AttributeSet], bool]) -> _Resolved:
+    bootstrap = tuple(block for block in blocks if block.id == BOOTSTRAP_OPTIONS)
+    others = tuple(block for block in blocks if block.id != BOOTSTRAP_OPTIONS)
+    written = {**effective(others, counts), **effective(bootstrap, counts)}
+    values: dict[str, str] = {}
+    for name, value in written.items():
+        row = _PROPERTIES.get(name)
+        if row is not None and objection(row, value) is None:
+            values.setdefault(row.name, canonical(row, value))
+    return written, values
+
+
+class _Newest:
+    """The properties of the configuration that was asked about last: a daemon asks about one, many times a second."""
+
+    def __init__(self) -> None:
+        self._known: tuple[tuple[AttributeSet, ...], _Resolved] = ((), ({}, {}))
+
+    def of(self, blocks: tuple[AttributeSet, ...]) -> _Resolved:
+        """Return what `_resolved` does for blocks without a rule."""
+        known, resolved = self._known
+        if blocks is not known:
+            resolved = _resolved(blocks, has_no_rule)
+            # One assignment, since threads share it.
+            self._known = (blocks, resolved)
+        return resolved
+
+
+_NEWEST = _Newest()
+
+
 class ClusterProperties:
     """The properties of one configuration, with defaults filled in; an invalid value counts as unset.
 
@@ -91,15 +126,12 @@ class ClusterProperties:
     def __init__(
         self, configuration: Configuration, counts: Callable[[AttributeSet], bool] = has_no_rule
     ) -> None:
-        bootstrap = tuple(block for block in configuration.properties if block.id == BOOTSTRAP_OPTIONS)
-        others = tuple(block for block in configuration.properties if block.id != BOOTSTRAP_OPTIONS)
-        self.written = {**effective(others, counts), **effective(bootstrap, counts)}
+        self.written: Mapping[str, str]
         """Names and values as they were written, also what is unknown or invalid."""
-        self._values: dict[str, str] = {}
-        for name, value in self.written.items():
-            row = _PROPERTIES.get(name)
-            if row is not None and objection(row, value) is None:
-                self._values.setdefault(row.name, canonical(row, value))
+        if counts is has_no_rule:
+            self.written, self._values = _NEWEST.of(configuration.properties)
+        else:
+            self.written, self._values = _resolved(configuration.properties, counts)
 
     def text(self, name: str) -> str:
         """Return a property's value as text."""

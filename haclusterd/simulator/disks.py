@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from haclusterd.adapters.raft_journal import FRAME_MARK
-from haclusterd.simulator.world import MS, Life, World
+from haclusterd.simulator.world import MS, Life, World, between
 
 PAGE_BYTES = 4096
 
@@ -25,10 +25,15 @@ class CachedFile:
 
     content: bytearray = field(default_factory=bytearray)
     """What a read returns."""
-    stable: bytes = b""
-    """What is on the medium."""
+    stable: bytearray = field(default_factory=bytearray)
+    """What is on the medium; written in place, so whoever keeps it copies it."""
     dirty_from: int | None = None
     """Where the pages begin that the next sync writes; None: all are clean."""
+
+    @classmethod
+    def synced(cls, data: bytes | bytearray) -> "CachedFile":
+        """Return a file that is the same in memory and on the medium."""
+        return cls(bytearray(data), bytearray(data))
 
     def append(self, data: bytes) -> None:
         """Write at the end: from the page on in which the file ends, all is dirty."""
@@ -39,8 +44,8 @@ class CachedFile:
     def flush(self) -> None:
         """Write the dirty pages to the medium."""
         if self.dirty_from is not None:
-            kept = self.stable[: self.dirty_from].ljust(self.dirty_from, b"\0")
-            self.stable = kept + bytes(self.content[self.dirty_from :])
+            self.stable += bytes(max(0, self.dirty_from - len(self.stable)))
+            self.stable[self.dirty_from :] = self.content[self.dirty_from :]
         self.dirty_from = None
 
     def fail_to_flush(self) -> None:
@@ -52,7 +57,7 @@ class CachedFile:
         if self.dirty_from is not None:
             shortest, longest = sorted((len(self.stable), len(self.content)))
             size = chance.randint(shortest, longest)
-            torn = bytearray(self.stable[:size].ljust(size, b"\0"))
+            torn = self.stable[:size].ljust(size, b"\0")
             for start in range(self.dirty_from, size, PAGE_BYTES):
                 end = min(start + PAGE_BYTES, size)
                 fate = chance.random()
@@ -60,7 +65,7 @@ class CachedFile:
                     torn[start:end] = self.content[start:end].ljust(end - start, b"\0")
                 elif fate < 0.75:
                     torn[start:end] = chance.randbytes(end - start)
-            self.stable = bytes(torn)
+            self.stable = torn
         self.dirty_from = None
         self.content = bytearray(self.stable)
 
@@ -105,16 +110,16 @@ class Disk:
 
     def copy(self) -> Callable[[], None]:
         """Copy what is on the medium; return how to put the copy in its place, while the host is off."""
-        copied = {name: file.stable for name, file in self._files.items()}
+        copied = {name: bytes(file.stable) for name, file in self._files.items()}
 
         def put_back() -> None:
-            self._files = {name: CachedFile(bytearray(stable), stable) for name, stable in copied.items()}
+            self._files = {name: CachedFile.synced(stable) for name, stable in copied.items()}
 
         return put_back
 
     def copy_to(self, other: "Disk") -> None:
         """Let another disk hold what is on this medium."""
-        other._files = {name: CachedFile(bytearray(file.stable), file.stable) for name, file in self._files.items()}
+        other._files = {name: CachedFile.synced(file.stable) for name, file in self._files.items()}
 
     def damage(self, name: str, place: float) -> Callable[[], None]:
         """Flip one bit of what nobody can take for a torn write; return how to flip it back.
@@ -147,7 +152,7 @@ class Disk:
 def flip(file: CachedFile, position: int) -> None:
     """Flip a bit of a file, in memory and on the medium."""
     file.content[position] ^= 16
-    file.stable = bytes(file.content)
+    file.stable = bytearray(file.content)
 
 
 def _certain_bytes(content: bytes) -> int:
@@ -203,7 +208,7 @@ class SimulatedFiles:
             # The new name reached the medium before the new content, or not at all.
             self._disk._files[name] = CachedFile(bytearray(data), before.stable, 0)
         else:
-            self._disk._files[name] = CachedFile(bytearray(data), data)
+            self._disk._files[name] = CachedFile.synced(data)
 
     def remove(self, name: str) -> None:
         """See `Files.remove`."""
@@ -253,7 +258,7 @@ class SyncWorker:
             self._under_way.remove(work)
             done(work())
 
-        self._life.after(self._disk.chance.randint(*self._disk.sync_us), finish)
+        self._life.after(between(self._disk.chance, self._disk.sync_us), finish)
 
     def _interrupt(self) -> None:
         """Let what is under way come as far as it may have come."""

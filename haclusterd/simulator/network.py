@@ -17,7 +17,7 @@ from typing import Protocol
 
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.sealed import Sealed
-from haclusterd.simulator.world import MS, Life, World
+from haclusterd.simulator.world import MS, Life, World, between
 
 
 @dataclass(slots=True)
@@ -155,7 +155,7 @@ class Network:
 
     def delay_us(self, link: int = 0) -> int:
         """Draw how long something travels."""
-        return self.chance.randint(*self.weather.delay_us) + self._slow_links_us.get(link, 0)
+        return between(self.chance, self.weather.delay_us) + self._slow_links_us.get(link, 0)
 
     def set_weather(self, weather: Weather) -> None:
         """Treat what is sent in another way from now on."""

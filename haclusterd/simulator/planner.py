@@ -7,6 +7,7 @@ is only how long it takes, and whether the worker dies of it.
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from haclusterd.model.cluster import Cib
 from haclusterd.model.graph import Plan
@@ -50,10 +51,12 @@ class SimulatedPlanner:
 
     def ask(self, number: int, cib: Cib, now: WallTime) -> None:
         """See `Planner.ask`."""
-        answer = self._answer(number, cib, now)
+        is_failing = self._chance.random() < self._manners.failure
         delay_us = self._chance.randint(*self._manners.delay_ms) * MS
         self._due = [event for event in self._due if event.call is not None]
-        self._due.append(self._life.after(delay_us, lambda: self._answered(answer)))
+        # Computed when it is due: an answer that nobody waits for any more costs nothing.
+        answer = partial(self._answer, number, cib, now, is_failing=is_failing)
+        self._due.append(self._life.after(delay_us, lambda: self._answered(answer())))
 
     def rest(self) -> None:
         """See `Planner.rest`."""
@@ -65,8 +68,8 @@ class SimulatedPlanner:
         """See `Planner.stop`."""
         self.rest()
 
-    def _answer(self, number: int, cib: Cib, now: WallTime) -> PlanAnswer:
-        if self._chance.random() < self._manners.failure:
+    def _answer(self, number: int, cib: Cib, now: WallTime, *, is_failing: bool) -> PlanAnswer:
+        if is_failing:
             return PlanAnswer(number, None, "the simulated worker has died")
         try:
             return PlanAnswer(number, self._scheduler(cib, now))

@@ -16,7 +16,7 @@ from haclusterd.ports.store import StateMachine
 from haclusterd.simulator.disks import SimulatedFiles, SyncWorker
 from haclusterd.simulator.hosts import Boot, Host
 from haclusterd.simulator.network import Greeting, Streams
-from haclusterd.simulator.world import MS, Event, Life
+from haclusterd.simulator.world import MS, Event, Life, between
 
 WAKE_US = (5, 200)
 """How long a thread takes to notice that it was woken."""
@@ -136,10 +136,10 @@ class SimulatedRaft:
             self.core.stop()
 
     def _wake_raft(self) -> None:
-        self._raft_life.after(self._chance.randint(*WAKE_US), self._pump)
+        self._raft_life.after(between(self._chance, WAKE_US), self._pump)
 
     def _wake_main(self) -> None:
-        self._main_life.after(self._chance.randint(*WAKE_US), self.main.pump)
+        self._main_life.after(between(self._chance, WAKE_US), self.main.pump)
 
     def _pump(self) -> None:
         if not self._is_open:

@@ -16,6 +16,18 @@ MS = 1000
 SECOND = 1_000_000
 
 
+def between(chance: random.Random, span: tuple[int, int]) -> int:
+    """Draw a whole number from a span, both ends included: what `randint` draws, in a fraction of its time."""
+    lowest, highest = span
+    count = highest - lowest + 1
+    assert count > 0, span
+    bits = count.bit_length()
+    drawn = chance.getrandbits(bits)
+    while drawn >= count:
+        drawn = chance.getrandbits(bits)
+    return lowest + drawn
+
+
 class SimulationStuck(Exception):  # noqa: N818 (a finding, named as people say it)
     """Virtual time stands still: events make more events without end."""
 
@@ -94,10 +106,10 @@ class World:
         """Run events up to `when_us`; stop early, and return True, when `is_done` holds after an event."""
         if is_done is not None and is_done():
             return True
-        pop = heapq.heappop
+        pop, heap = heapq.heappop, self._heap
         at_this_instant = 0
-        while self._heap and self._heap[0][0] <= when_us:
-            when, _, event = pop(self._heap)
+        while heap and heap[0][0] <= when_us:
+            when, _, event = pop(heap)
             call, life = event.call, event.life
             if call is None or (life is not None and not life.is_running and not life.admits(event)):
                 continue
@@ -122,7 +134,7 @@ class World:
         taken = [item for item in self._heap if item[2].life is not None and is_of(item[2].life)]
         if taken:
             numbers = {number for _, number, _ in taken}
-            self._heap = [item for item in self._heap if item[1] not in numbers]
+            self._heap[:] = [item for item in self._heap if item[1] not in numbers]
             heapq.heapify(self._heap)
         return [(when_us - self.now_us, event) for when_us, _, event in sorted(taken, key=lambda item: item[:2])]
 

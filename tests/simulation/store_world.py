@@ -52,11 +52,11 @@ class SimulatedDisk:
 
     def durable(self, name: str) -> bytes:
         """Return what a power loss leaves."""
-        return self.files[name].stable
+        return bytes(self.files[name].stable)
 
     def put(self, name: str, data: bytes) -> None:
         """Let a file be this, in memory and on the medium."""
-        self.files[name] = CachedFile(bytearray(data), data)
+        self.files[name] = CachedFile.synced(data)
 
     def read(self, name: str) -> bytes | None:
         return self.written(name) if name in self.files else None
@@ -105,11 +105,11 @@ class SimulatedDisk:
 
     def copy(self) -> dict[str, bytes]:
         """Copy what is on the medium."""
-        return {name: file.stable for name, file in self.files.items()}
+        return {name: bytes(file.stable) for name, file in self.files.items()}
 
     def put_back(self, copied: dict[str, bytes]) -> None:
         """Let the medium be what it was at the copy."""
-        self.files = {name: CachedFile(bytearray(data), data) for name, data in copied.items()}
+        self.files = {name: CachedFile.synced(data) for name, data in copied.items()}
 
 
 AWAITED = b"go on "
