@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static swarm kill-loop verb-storm conformance load-corpus fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour wheel reference lock
+.PHONY: help setup demo test quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour wheel reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -64,6 +64,9 @@ conformance: setup  ## Pacemaker's public scheduler cases and random CIBs from .
 
 load-corpus: setup  ## other people's CIBs and crm scripts from ../shared, loaded as a running cluster would; ONLY=NAME VERBOSE=1
 	@$(BIN)/python -m tests.conformance.loaded_corpus --only '$(ONLY)' $(if $(VERBOSE),--verbose)
+
+round-trips: setup  ## every CIB and crm script of ../shared through crm text, XML and YAML, and past crm_verify; ONLY=NAME VERBOSE=1
+	@$(BIN)/python -m tests.conformance.round_trips --only '$(ONLY)' $(if $(VERBOSE),--verbose)
 
 fuzz-scheduler: setup  ## random CIBs, planned by ours and by crm_simulate, and compared; CASES=2000 SEED=1
 	@$(BIN)/python -m tests.fuzzing.differential --cases $(or $(CASES),2000) --seed $(or $(SEED),1)

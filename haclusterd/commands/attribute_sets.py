@@ -1,9 +1,40 @@
-"""One name in blocks of name-value pairs: set it, or take it out."""
+"""Blocks of name-value pairs: where they stand, and one name in them, set or taken out."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from haclusterd.formats.generated_ids import block_base
-from haclusterd.model.configuration import AttributeSet, effective
+from haclusterd.model.configuration import AttributeSet, Configuration, Operation, Primitive, effective
+
+Blocks = tuple[AttributeSet, ...]
+
+
+def every_block(configuration: Configuration) -> Iterator[tuple[Blocks, str, tuple[str, ...]]]:
+    """Yield all blocks, each kind with what to call its place and with the path of what it belongs to."""
+    yield configuration.properties, "properties", ("properties",)
+    yield configuration.resource_defaults, "resource defaults", ("resource_defaults",)
+    yield configuration.operation_defaults, "operation defaults", ("operation_defaults",)
+    for node in configuration.nodes.values():
+        yield node.attributes + node.utilization, f"node {node.name}", ("node", node.name)
+    for resource in configuration.resources.values():
+        path = ("resource", resource.id)
+        if isinstance(resource, Primitive):
+            yield resource.parameters + resource.meta + resource.utilization, resource.id, path
+            yield from _of_operations(resource.operations, resource.id, path)
+        else:
+            yield resource.parameters + resource.meta, resource.id, path
+    for template in configuration.templates.values():
+        path = ("template", template.id)
+        yield template.parameters + template.meta + template.utilization, template.id, path
+        yield from _of_operations(template.operations, template.id, path)
+
+
+def _of_operations(
+    operations: tuple[Operation, ...], owner: str, path: tuple[str, ...]
+) -> Iterator[tuple[Blocks, str, tuple[str, ...]]]:
+    for index, operation in enumerate(operations):
+        own = (*path, "operation", str(index))
+        yield operation.parameters + operation.meta, f"{owner}: {operation.name}", own
 
 
 def with_value(

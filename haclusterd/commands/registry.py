@@ -4,6 +4,7 @@ Invariant: `run` is the only way in. It never raises for what a caller sends; it
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from haclusterd.commands import (
     backup,
@@ -32,7 +33,7 @@ from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import Verb
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
-from haclusterd.reports.items import report
+from haclusterd.reports.items import each_once, report
 
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
@@ -62,4 +63,4 @@ def run(name: str, arguments: Mapping[str, Json], context: Context) -> Outcome:
         return refusal(*objections)
     outcome = verb.function(context, checked)
     assert not (outcome.is_refused and outcome.commands), name
-    return outcome
+    return replace(outcome, reports=each_once(outcome.reports))

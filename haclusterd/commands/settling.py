@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from haclusterd.commands.attribute_sets import every_block
 from haclusterd.formats.crm_constraint_writer import NEXT, write_constraint
 from haclusterd.model import durations
 from haclusterd.model.configuration import (
@@ -314,13 +315,10 @@ def _note_local_times(work: _Settling, configuration: Configuration) -> None:
         (("constraint", id_), f"constraint {id_}", rule)
         for id_, each in configuration.constraints.items() if isinstance(each, Location) for rule in each.rules
     ]  # fmt: skip
-    owners = (*configuration.resources.values(), *configuration.templates.values())
-    blocks: list[tuple[_Path, str, AttributeSet]]
-    blocks = [(("resource", each.id), each.id, block) for each in owners for block in each.meta + each.parameters]
-    blocks += [(("properties",), "properties", block) for block in configuration.properties]
-    blocks += [(("resource_defaults",), "resource defaults", block) for block in configuration.resource_defaults]
-    blocks += [(("operation_defaults",), "operation defaults", block) for block in configuration.operation_defaults]
-    rules += [(path, where, block.rule) for path, where, block in blocks if block.rule is not None]
+    rules += [
+        (path, where, block.rule) for blocks, where, path in every_block(configuration) for block in blocks
+        if block.rule is not None
+    ]  # fmt: skip
     for path, where, rule in rules:
         if _is_local(rule):
             problem = "times without an offset are UTC here, and local time in Pacemaker"

@@ -8,6 +8,7 @@ from haclusterd.commands.verify_judgement import Judgement, pairs
 from haclusterd.model.fence_parameters import PREFIX, device_parameter_row
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.reports.codes import Code
+from haclusterd.scheduler.fence_executors import is_named_by_location
 from haclusterd.scheduler.fencing_capability import usable_devices_by_node
 
 
@@ -32,8 +33,12 @@ def check_fencing(judgement: Judgement) -> None:
 
 
 def check_fence_devices(judgement: Judgement) -> None:
-    """Judge the parameters of fence devices that are for the cluster, whatever is known of the agents."""
-    for device in judgement.configuration.fence_devices():
+    """Judge where fence devices may be used, and their parameters that are for the cluster, whatever the agents."""
+    configuration = judgement.configuration
+    is_symmetric = ClusterProperties(configuration).boolean("symmetric-cluster")
+    for device in configuration.fence_devices():
+        if not is_symmetric and not is_named_by_location(configuration, device.id):
+            judgement.note(Code.DEVICE_NOT_USABLE, ("resource", device.id), device=device.id)
         for name, value in pairs(device.parameters):
             path = ("resource", device.id, "params", name)
             row = device_parameter_row(name)

@@ -15,7 +15,7 @@ from haclusterd.scheduler.fence_executors import meant_devices
 
 PLANNED_PROPERTIES = frozenset(
     {
-        "symmetric-cluster", "maintenance-mode", "stop-all-resources", "stop-removed-resources",
+        "maintenance-mode", "stop-all-resources", "stop-removed-resources",
         "cancel-removed-actions", "placement-strategy", "cluster-name",
     }
 )  # fmt: skip

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from haclusterd.commands.attribute_sets import every_block
 from haclusterd.commands.verify_judgement import Judgement
 from haclusterd.formats.rule_words import COMPARISONS, DATE_OPERATIONS, PRESENCE
-from haclusterd.model.configuration import AttributeSet, Location, Primitive
+from haclusterd.model.configuration import Location
 from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.rules import (
     AttributeExpression,
@@ -26,26 +27,10 @@ def check_rules(judgement: Judgement) -> None:
     for constraint in configuration.constraints.values():
         if isinstance(constraint, Location):
             _check_location(judgement, constraint)
-    for blocks, where, path in _blocks(judgement):
+    for blocks, where, path in every_block(configuration):
         for block in blocks:
             if block.rule is not None:
                 _check_rule(judgement, block.rule, where, path)
-
-
-def _blocks(judgement: Judgement) -> Iterator[tuple[tuple[AttributeSet, ...], str, _Path]]:
-    configuration = judgement.configuration
-    yield configuration.properties, "properties", ("properties",)
-    yield configuration.resource_defaults, "resource defaults", ("resource_defaults",)
-    yield configuration.operation_defaults, "operation defaults", ("operation_defaults",)
-    for resource in configuration.resources.values():
-        path = ("resource", resource.id)
-        yield resource.parameters + resource.meta, resource.id, path
-        if isinstance(resource, Primitive):
-            for index, operation in enumerate(resource.operations):
-                own = (*path, "operation", str(index))
-                yield operation.parameters + operation.meta, f"{resource.id}: {operation.name}", own
-    for template in configuration.templates.values():
-        yield template.parameters + template.meta, template.id, ("template", template.id)
 
 
 def _check_location(judgement: Judgement, location: Location) -> None:

@@ -1,6 +1,7 @@
 """Agents as users write them: `ocf:heartbeat:IPaddr2`, `systemd:nginx`, and short forms without class or provider.
 
-An agent's name becomes a file's name, so it is checked here: it can never leave the agents' directory.
+A name with a path in it can be kept and shown, because old configurations have such names (`lsb:/opt/app/init`). No
+adapter looks outside the directories of agents, so that it is never found.
 """
 
 import re
@@ -16,6 +17,7 @@ STANDARDS = ("ocf", "stonith", "systemd", "service", "lsb", "upstart", "nagios")
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]*\Z")
 _FENCE_TYPE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.@-]*/)?[A-Za-z0-9_][A-Za-z0-9_.@-]*\Z")
 """`external/ssh`: a subdirectory that Pacemaker's users know."""
+_TYPE = re.compile(r"/?[A-Za-z0-9_][A-Za-z0-9_.@-]*(/[A-Za-z0-9_][A-Za-z0-9_.@-]*)*\Z")
 
 
 def read_agent(text: str, known_agents: Collection[AgentReference] = ()) -> AgentReference:
@@ -26,8 +28,9 @@ def read_agent(text: str, known_agents: Collection[AgentReference] = ()) -> Agen
         raise ValueError(f"unknown class of agents {parts[0]!r}: one of {', '.join(STANDARDS)}")
     if len(parts) > (3 if standard == "ocf" else 2):
         raise ValueError(f"too many parts in {text!r}")
-    for part in parts:
-        if not (_FENCE_TYPE if standard == "stonith" else _PART).match(part):
+    of_type = _FENCE_TYPE if standard == "stonith" else _TYPE
+    for number, part in enumerate(parts, 1):
+        if not (of_type if number == len(parts) else _PART).match(part):
             raise ValueError(f"{text!r} is not the name of an agent (write it like ocf:heartbeat:IPaddr2)")
     if standard != "ocf":
         return AgentReference(standard, None, parts[1])

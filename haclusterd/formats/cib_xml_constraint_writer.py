@@ -21,11 +21,11 @@ def constraint_lines(constraint: Constraint, blocks: BlockWriter) -> Iterator[st
         case Location():
             return _location(constraint, blocks)
         case Colocation():
-            return _colocation(constraint)
+            return _colocation(constraint, blocks)
         case Ordering():
-            return _ordering(constraint)
+            return _ordering(constraint, blocks)
         case TicketConstraint():
-            return _ticket(constraint)
+            return _ticket(constraint, blocks)
 
 
 def _location(location: Location, blocks: BlockWriter) -> Iterator[str]:
@@ -38,13 +38,13 @@ def _location(location: Location, blocks: BlockWriter) -> Iterator[str]:
         "score": scores.render(location.score) if location.score or not location.rules else None,
         "resource-discovery": location.discovery,
     }
-    inside = [*_sets(location.sets)]
+    inside = [*_sets(location.sets, blocks)]
     for rule in location.rules:
         inside += blocks.rule(rule)
     return element("rsc_location", attributes, inside)
 
 
-def _colocation(colocation: Colocation) -> Iterator[str]:
+def _colocation(colocation: Colocation, blocks: BlockWriter) -> Iterator[str]:
     attributes = {
         "id": colocation.id,
         "rsc": colocation.dependent or None,
@@ -55,10 +55,10 @@ def _colocation(colocation: Colocation) -> Iterator[str]:
         "node-attribute": colocation.node_attribute,
         "influence": flag(colocation.influence),
     }
-    return element("rsc_colocation", attributes, _sets(colocation.sets))
+    return element("rsc_colocation", attributes, _sets(colocation.sets, blocks))
 
 
-def _ordering(ordering: Ordering) -> Iterator[str]:
+def _ordering(ordering: Ordering, blocks: BlockWriter) -> Iterator[str]:
     attributes = {
         "id": ordering.id,
         "first": ordering.first or None,
@@ -69,10 +69,10 @@ def _ordering(ordering: Ordering) -> Iterator[str]:
         "symmetrical": flag(ordering.is_symmetrical, default=True),
         "require-all": flag(ordering.require_all, default=True),
     }
-    return element("rsc_order", attributes, _sets(ordering.sets))
+    return element("rsc_order", attributes, _sets(ordering.sets, blocks))
 
 
-def _ticket(constraint: TicketConstraint) -> Iterator[str]:
+def _ticket(constraint: TicketConstraint, blocks: BlockWriter) -> Iterator[str]:
     attributes = {
         "id": constraint.id,
         "ticket": constraint.ticket,
@@ -80,11 +80,14 @@ def _ticket(constraint: TicketConstraint) -> Iterator[str]:
         "rsc-role": constraint.role,
         "loss-policy": constraint.loss_policy,
     }
-    return element("rsc_ticket", attributes, _sets(constraint.sets))
+    return element("rsc_ticket", attributes, _sets(constraint.sets, blocks))
 
 
-def _sets(sets: tuple[ResourceSet, ...]) -> Iterator[str]:
+def _sets(sets: tuple[ResourceSet, ...], blocks: BlockWriter) -> Iterator[str]:
     for each in sets:
+        if blocks.is_repeated("resource_set", each.id, each):
+            yield from element("resource_set", {"id-ref": each.id})
+            continue
         attributes = {
             "id": each.id,
             "sequential": flag(each.is_sequential),

@@ -51,7 +51,7 @@ class BlockWriter:
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
-        self._written: dict[tuple[str, str], AttributeSet | Rule] = {}
+        self._written: dict[tuple[str, str], object] = {}
 
     def fresh(self, wanted: str) -> str:
         """Return an id for an element that has none in the model."""
@@ -67,7 +67,7 @@ class BlockWriter:
     def sets(self, tag: str, blocks: tuple[AttributeSet, ...]) -> Iterator[str]:
         """Yield blocks of name-value pairs."""
         for block in blocks:
-            if self._is_repeated(tag, block.id, block):
+            if self.is_repeated(tag, block.id, block):
                 yield from element(tag, {"id-ref": block.id})
                 continue
             score = scores.render(block.score) if block.score else None
@@ -79,7 +79,7 @@ class BlockWriter:
 
     def rule(self, rule: Rule) -> Iterator[str]:
         """Yield a rule with its conditions."""
-        if rule.id and self._is_repeated("rule", rule.id, rule):
+        if rule.id and self.is_repeated("rule", rule.id, rule):
             yield from element("rule", {"id-ref": rule.id})
             return
         identifier = rule.id or self.fresh("rule")
@@ -122,11 +122,13 @@ class BlockWriter:
         }
         return element("date_expression", attributes, inside)
 
-    def _is_repeated(self, tag: str, identifier: str, content: AttributeSet | Rule) -> bool:
+    def is_repeated(self, tag: str, identifier: str, content: object) -> bool:
+        """Tell whether the same has been written already; an id stands in a document once."""
         self._ids.add(identifier)
-        return self._written.setdefault((tag, identifier), content) is not content and (
-            self._written[tag, identifier] == content
-        )
+        if (tag, identifier) in self._written:
+            return self._written[tag, identifier] == content
+        self._written[tag, identifier] = content
+        return False
 
 
 def _attribute(condition: AttributeExpression) -> dict[str, str | None]:

@@ -73,13 +73,14 @@ class RuleReader:
         )
         if len(conditions) < len(found.children):
             raise _Unreadable
+        is_any = self._word(found, "boolean-op", ("and", "or")) == "or" and len(conditions) > 1
+        if depth > 1:
+            for name in ("score", "score-attribute", "role"):
+                self._notes.left_out(found, name, "only the outermost rule has one")
+            return Rule(found.get("id") or "", conditions, is_any)
+        score = None if found.get("score") is None else self._notes.score(found, "score", 0)
         return Rule(
-            found.get("id") or "",
-            conditions,
-            self._word(found, "boolean-op", ("and", "or")) == "or",
-            None if found.get("score") is None else self._notes.score(found, "score", 0),
-            found.get("score-attribute"),
-            self._role(found),
+            found.get("id") or "", conditions, is_any, score, found.get("score-attribute"), self._role(found)
         )
 
     def _role(self, element: Element) -> str | None:
@@ -115,6 +116,10 @@ class RuleReader:
         if operation not in _WITHOUT_VALUE and element.get("value") is None:
             self._notes.bad_value(element, "operation", f"{operation} needs a value")
             raise _Unreadable
+        if operation in _WITHOUT_VALUE:
+            for name in ("value", "value-source", "type"):
+                self._notes.left_out(element, name, f"{operation} compares nothing")
+            return AttributeExpression(attribute, operation)
         return AttributeExpression(
             attribute,
             operation,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from haclusterd.formats.crm_blocks import read_score, section_word
 from haclusterd.formats.crm_cursor import Cursor
 from haclusterd.formats.crm_rules import OpenRule, finish_rules, read_rule
-from haclusterd.formats.crm_sets import Grammar, Member, Written, read_members, read_one_set
+from haclusterd.formats.crm_sets import Grammar, Member, Written, read_braces, read_members
 from haclusterd.formats.crm_tokens import Token
 from haclusterd.formats.statements import Define
 from haclusterd.model.configuration import (
@@ -53,7 +53,7 @@ def read_loss_policy(text: str) -> str:
 
 
 def read_location(cursor: Cursor) -> Define:
-    """Read `location ID RSC|/PATTERN/|{ SET } {NAME=VALUE} SCORE: NODE|rule ... {rule ...}`."""
+    """Read `location ID RSC|/PATTERN/|{ SET } ... {NAME=VALUE} SCORE: NODE|rule ... {rule ...}`."""
     id_ = cursor.id("the constraint's id")
     resource, pattern, sets = _read_subject(cursor, id_)
     attributes: dict[str, Written] = {}
@@ -91,7 +91,7 @@ def read_location(cursor: Cursor) -> Define:
 
 
 def _read_subject(cursor: Cursor, id_: str) -> tuple[str, str, tuple[ResourceSet, ...]]:
-    """Return the resource, or a pattern of resources, or a set of them."""
+    """Return the resource, or a pattern of resources, or sets of them."""
     token = cursor.peek()
     if token is not None and token.text.startswith("/"):
         cursor.take("a pattern")
@@ -103,7 +103,7 @@ def _read_subject(cursor: Cursor, id_: str) -> tuple[str, str, tuple[ResourceSet
         return "", pattern, ()
     if token is not None and token.text.startswith("{") and not token.is_quoted:
         cursor.mark("constraint", id_, "resource", at=token)
-        return "", "", read_one_set(cursor, id_)
+        return "", "", read_braces(cursor, id_)
     resource = cursor.id("a resource")
     assert token is not None
     cursor.mark("constraint", id_, "resource", at=token)

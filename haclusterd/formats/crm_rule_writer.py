@@ -9,6 +9,7 @@ from haclusterd.formats.crm_rules import (
     NO_SCORE,
     OPERATION_EXPRESSION,
     RESOURCE_EXPRESSION,
+    SCORE,
 )
 from haclusterd.formats.crm_tokens import quote, quote_value, quoted
 from haclusterd.formats.generated_ids import are_natural, rule_base
@@ -23,6 +24,7 @@ from haclusterd.model.rules import (
     Rule,
 )
 from haclusterd.model.scores import INFINITY
+from haclusterd.model.words import WRITTEN_PLAINLY
 
 _WORDS = frozenset({*SECTION_WORDS, *CONNECTIVES, *PRESENCE, DATE, RESOURCE_EXPRESSION, OPERATION_EXPRESSION, "()"})
 
@@ -43,7 +45,8 @@ def _rule(rule: Rule, *, with_id: bool) -> str:
     words += [f"$id={rule.id}"] if with_id else []
     words += [f"$role={rule.role}"] if rule.role is not None else []
     if rule.score_attribute is not None:
-        words.append(f"{rule.score_attribute}:")
+        is_number = SCORE.fullmatch(rule.score_attribute)
+        words.append(f"{quoted(rule.score_attribute) if is_number else _attribute(rule.score_attribute)}:")
     elif rule.score is None:
         words.append(NO_SCORE)
     elif rule.score != INFINITY:
@@ -88,9 +91,8 @@ def _comparison(expression: AttributeExpression) -> str:
 
 def _attribute(name: str) -> str:
     """Write the name of a node attribute; in the middle of a line `#uname` is no comment."""
-    if name.endswith(":"):
-        return quoted(name)
-    return name if name.startswith("#") and quote(name[1:]) == name[1:] else quote(name, keywords=_WORDS)
+    is_plain = WRITTEN_PLAINLY.match(name) and not name.endswith(":") and name.lower() not in _WORDS
+    return name if is_plain else quoted(name)
 
 
 def _date(expression: DateExpression) -> list[str]:

@@ -37,7 +37,7 @@ from haclusterd.model.rules import (
     Rule,
 )
 from haclusterd.model.scores import INFINITY
-from haclusterd.model.words import ATTRIBUTE_NAME, bad_character
+from haclusterd.model.words import WRITTEN_PLAINLY, bad_character
 from haclusterd.reports.codes import Code
 
 NO_SCORE = ":"
@@ -50,7 +50,7 @@ OPERATION_KEYS = ("name", "interval")
 RANGE_KEYS = ("start", "end", *DURATION_UNITS)
 SPEC_KEYS = (*SPEC_FIELDS, *OLDER_FIELDS)
 
-_SCORE = re.compile(r"[+-]?(\d+|inf|infinity)|mandatory|advisory", re.IGNORECASE)
+SCORE = re.compile(r"[+-]?(\d+|inf|infinity)|mandatory|advisory", re.IGNORECASE)
 _SOURCE = re.compile(rf"({'|'.join(SOURCES)})\{{(.*)\}}", re.DOTALL)
 
 
@@ -117,15 +117,21 @@ def _read_id(cursor: Cursor, text: str, at: Token) -> str:
 def _read_score(cursor: Cursor) -> tuple[int | None, str | None]:
     """Return the score, or the node attribute that holds it."""
     token = cursor.peek()
-    if token is None or token.is_quoted or not token.text.endswith(":"):
+    if token is None or not token.text.endswith(":"):
         return INFINITY, None
     cursor.take("a score")
     text = token.text[:-1]
+    if token.is_quoted:
+        # A name in quotes is compared where a comparison follows, and holds the score where none does.
+        if _is_operator(cursor.peek()):
+            cursor.back()
+            return INFINITY, None
+        return None, _attribute(cursor, replace(token, text=text))
     if token.text == NO_SCORE:
         return None, None
-    if _SCORE.fullmatch(text):
+    if SCORE.fullmatch(text):
         return cursor.value("score", text, token, scores.parse, 0), None
-    if not ATTRIBUTE_NAME.match(text):
+    if not WRITTEN_PLAINLY.match(text):
         cursor.note(Code.BAD_VALUE, token, name="score", problem=f"{text!r} is neither a score nor a node attribute")
     return None, text
 
@@ -194,7 +200,8 @@ def _is_operator(token: Token | None) -> bool:
 
 
 def _attribute(cursor: Cursor, token: Token) -> str:
-    if not ATTRIBUTE_NAME.match(token.text):
+    is_fine = not bad_character(token.text) if token.is_quoted and token.text else WRITTEN_PLAINLY.match(token.text)
+    if not is_fine:
         cursor.note(Code.BAD_VALUE, token, name="attribute name", problem=f"{token.text!r} cannot be a name")
     return token.text
 

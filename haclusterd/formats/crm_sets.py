@@ -101,12 +101,14 @@ def read_members(cursor: Cursor, constraint: str, grammar: Grammar) -> Members:
     return Members((), finish_sets(cursor, constraint, found, of_actions=grammar.of_actions), reader.attributes)
 
 
-def read_one_set(cursor: Cursor, constraint: str) -> tuple[ResourceSet, ...]:
-    """Read the `{ ... }` of a location."""
+def read_braces(cursor: Cursor, constraint: str) -> tuple[ResourceSet, ...]:
+    """Read the `{ ... }` of a location, one after the other."""
     reader = _Reader(cursor, Grammar(of_actions=False, simple=0, attributes=()))
     for token in _Pieces(cursor):
         reader.read(token)
-        if reader.is_closed:
+        following = cursor.peek()
+        goes_on = following is not None and following.text.startswith("{") and not following.is_quoted
+        if reader.is_closed and not goes_on:
             break
     return finish_sets(cursor, constraint, reader.end(), of_actions=False)
 

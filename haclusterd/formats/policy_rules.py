@@ -30,7 +30,7 @@ from haclusterd.model.rules import (
     ResourceExpression,
     Rule,
 )
-from haclusterd.model.words import ATTRIBUTE_NAME
+from haclusterd.model.words import bad_character
 from haclusterd.reports.codes import Code
 
 _KEYS = ("id", "score", "score-attribute", "role", "all", "any")
@@ -50,7 +50,7 @@ def choice(words: tuple[str, ...]) -> Callable[[str], str]:
 
 def read_attribute_name(text: str) -> str:
     """Read the name of a node attribute; raise ValueError otherwise."""
-    if not ATTRIBUTE_NAME.match(text):
+    if not text or bad_character(text):
         raise ValueError(f"{text!r} cannot be a name")
     return text
 
@@ -79,7 +79,7 @@ def _rule(fields: Fields, id_: str, depth: int) -> Rule:
     return Rule(
         id=id_,
         conditions=tuple(each for each in conditions if each is not None),
-        is_any=is_any,
+        is_any=is_any and len(conditions) > 1,
         score=fields.value("score", scores.parse) if "score" in fields.map.entries else None,
         score_attribute=fields.value("score-attribute", read_attribute_name),
         role=fields.value("role", read_role),
@@ -111,6 +111,9 @@ def _attribute(findings: Findings, item: Tree, where: str) -> AttributeExpressio
     is_comparison = operation in COMPARISONS
     if is_comparison and "value" not in fields.map.entries:
         findings.note(Code.MISSING_KEY, fields.map.place, where=where, key="value")
+    for key in ("value", "source", "type"):
+        if not is_comparison and key in fields.map.entries:
+            fields.findings.note(Code.UNKNOWN_KEY, fields.map.key_places[key], where=f"{where}: {operation}", key=key)
     return AttributeExpression(
         fields.value("attribute", read_attribute_name) or "",
         operation,

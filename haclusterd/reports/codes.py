@@ -89,6 +89,7 @@ class Code(StrEnum):
     QUORUM_IGNORED = "QUORUM_IGNORED"
     FENCE_DEVICE_IN_GROUP = "FENCE_DEVICE_IN_GROUP"
     NOT_A_FENCE_DEVICE = "NOT_A_FENCE_DEVICE"
+    DEVICE_NOT_USABLE = "DEVICE_NOT_USABLE"
     NEEDS_OCF = "NEEDS_OCF"
     CANNOT_PROMOTE = "CANNOT_PROMOTE"
     NOT_PROMOTABLE = "NOT_PROMOTABLE"
@@ -334,6 +335,11 @@ CODES: dict[Code, CodeRow] = {
     ),
     Code.NOT_A_FENCE_DEVICE: CodeRow(
         "{where}: {id} is not a fence device", _CONFIGURATION, "name primitives of the class stonith"
+    ),
+    Code.DEVICE_NOT_USABLE: CodeRow(
+        "NO FENCING with {device}: symmetric-cluster=false, and no location constraint allows a node to use it",
+        _CONFIGURATION, "for each node that may use it: crm configure location NAME {device} 0: NODE",
+        severity=_WARNING,
     ),
     Code.NEEDS_OCF: CodeRow(
         "clone {clone} cannot be {what}: {id} has the agent {agent}", _CONFIGURATION,

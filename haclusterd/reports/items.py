@@ -116,12 +116,21 @@ FAULTS_MAX = 200
 """Reports that are told at once; whoever has more has loaded the wrong file."""
 
 
+def each_once(items: Iterable[ReportItem]) -> tuple[ReportItem, ...]:
+    """Leave out what has been said already, in the same words of the same place."""
+    found: dict[object, ReportItem] = {}
+    for item in items:
+        key = (item.code, item.severity, item.place, tuple(sorted(item.parameters.items())), item.remedy)
+        found.setdefault(key, item)
+    return tuple(found.values())
+
+
 def in_reading_order(items: Iterable[ReportItem]) -> tuple[ReportItem, ...]:
-    """Sort by file, line and column; what has no place comes last, as found.
+    """Sort by file, line and column, each once; what has no place comes last, as found.
 
     Of more than FAULTS_MAX the first ones are kept (errors before warnings), with a report that says so.
     """
-    listed = list(items)
+    listed = list(each_once(items))
     if len(listed) > FAULTS_MAX:
         listed.sort(key=lambda item: item.severity is not Severity.ERROR)
         listed = [*listed[:FAULTS_MAX], report(Code.MORE_FAULTS, severity=listed[0].severity, limit=FAULTS_MAX)]

@@ -22,7 +22,6 @@ from haclusterd.reports.rendering import render_all
 CORPUS = Path(__file__).parents[3] / "shared" / "conformance" / "crm"
 DIFFERENT = {
     "024-sap-ascs-ers": "the id of the element around a resource's operations is not kept",
-    "034-location-rule-id-ref-by-object": "what a reference to a rule means is put in its place",
     "054-acl-roles": "access control lists are refused",
     "055-acl-advanced": "access control lists are refused",
     "058-alerts": "alerts are refused",

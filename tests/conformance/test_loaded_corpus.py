@@ -2,14 +2,12 @@
 
 import pytest
 
-from haclusterd.formats.cib_xml import read_configuration, write_configuration
-from haclusterd.formats.crm_syntax import Arrangement, assemble, parse_script, show
-from haclusterd.formats.policy_yaml import dump_policy, load_policy
-from haclusterd.reports.items import has_errors
+from haclusterd.formats.crm_syntax import Arrangement, show
 from tests.conformance.loaded_corpus import Document, absence, documents, load, refused_by_name
+from tests.conformance.round_trips import random_documents, travel
 
 SAMPLE = 24
-"""Every so manieth of the documents is loaded here; `make load-corpus` loads all."""
+"""Every so manieth of the documents is loaded here; `make load-corpus` and `make round-trips` take all."""
 
 pytestmark = pytest.mark.skipif(bool(absence()), reason=absence())
 
@@ -29,10 +27,12 @@ def test_a_document_comes_in_or_is_refused_for_what_is_not_built(document: Docum
     again = load(Document(document.name, text, "crm"))
     assert again.refusals == ()
     assert again.configuration == found.configuration
-    # crm text, XML, YAML and crm text again: always the same.
-    xml = read_configuration(write_configuration(found.configuration), "written.xml")
-    assert not has_errors(xml.reports)
-    yaml = load_policy(dump_policy(xml.configuration), "written.yaml").configuration
-    assert yaml is not None
-    last = assemble(parse_script(show(yaml, arrangement=Arrangement.DOCUMENT), "text").statements).configuration
-    assert write_configuration(last) == write_configuration(found.configuration)
+
+
+def travellers() -> list[Document]:
+    return [] if absence() else [*sample(), *list(random_documents())[:: SAMPLE * 4]]
+
+
+@pytest.mark.parametrize("document", travellers(), ids=lambda document: document.name)
+def test_crm_text_xml_and_yaml_say_the_same(document: Document) -> None:
+    assert travel(document).faults == ()

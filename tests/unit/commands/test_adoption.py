@@ -90,6 +90,38 @@ def test_a_rule_on_an_id_that_no_node_has_is_warned_of() -> None:
     }
 
 
+DATED = (
+    '<{0} id="dated"><rule id="dated-r"><date_expression id="dated-d" operation="gt" start="2030-01-01 10:00:00"/>'
+    '</rule><nvpair id="dated-n" name="{1}" value="{2}"/></{0}>'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (cib(nodes=NODES, resources=PRIMITIVE.replace('interval="10s"/>', 'interval="10s">{}</op>').format(
+            "", DATED.format("meta_attributes", "timeout", "5s"))), "a: monitor"),
+        (cib(nodes=NODES, resources=PRIMITIVE.format(DATED.format("utilization", "cpu", "1"))), "a"),
+        (cib(nodes=f'<node id="9" uname="n1">{DATED.format("instance_attributes", "rack", "1")}</node>'), "node n1"),
+        (cib(nodes=f'<node id="9" uname="n1">{DATED.format("utilization", "cpu", "1")}</node>'), "node n1"),
+        (cib(nodes=NODES, resources=f'<group id="g">{PRIMITIVE.format("")}'
+             f'{DATED.format("meta_attributes", "is-managed", "true")}</group>'), "g"),
+    ],
+)  # fmt: skip
+def test_a_time_without_an_offset_is_warned_of_wherever_it_stands(text: str, place: str) -> None:
+    said = [each.message for each in load(running(), text).reports]
+    assert f"{place}: rule: times without an offset are UTC here, and local time in Pacemaker" in said
+
+
+def test_nothing_is_said_twice() -> None:
+    moment = '<date_expression id="{0}" operation="gt" start="2030-01-01 10:00:00"/>'
+    rules = "".join(f'<rule id="r{each}" score="5">{moment.format(f"d{each}")}</rule>' for each in (1, 2))
+    constraint = f'<rsc_location id="l" rsc="a">{rules}</rsc_location>'
+    said = told(load(running(), cib(nodes=NODES, resources=PRIMITIVE.format(""), constraints=constraint)))
+    assert len(said) == len(set(said))
+    assert any("times without an offset" in each for each in said)
+
+
 def test_a_tag_that_names_a_node_by_its_id_gets_the_name() -> None:
     cluster = running()
     tags = '<tags><tag id="t"><obj_ref id="2"/><obj_ref id="a"/></tag></tags>'

@@ -42,6 +42,15 @@ def users(text: str) -> list[str]:
         ("tag t power\nlocation l t -inf: n1", "n2 n3"),
         ("group g power\nlocation l g -inf: n1", "n2 n3"),
         ("location l web -inf: n1", "n1 n2 n3"),
+        ("location l power role=Promoted -inf: n1", "n1 n2 n3"),
+        ("location l power role=Stopped -inf: n1", "n1 n2 n3"),
+        ("location l power role=Started -inf: n1", "n2 n3"),
+        ("location l power rule $role=Promoted -inf: #uname eq n1", "n1 n2 n3"),
+        ("location l { power role=Promoted } { power web } -inf: n1", "n2 n3"),
+        ("property symmetric-cluster=false", ""),
+        ("property symmetric-cluster=false\nlocation l power 0: n1\nlocation m power -1: n2", "n1"),
+        ("property symmetric-cluster=false\nlocation l power rule 10: rack eq b", "n2 n3"),
+        ("property symmetric-cluster=false\ngroup g power\nlocation l g 10: n3", "n3"),
     ],
 )
 def test_locations_keep_a_device_from_nodes(text: str, expected: str) -> None:

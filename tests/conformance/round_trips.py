@@ -1,0 +1,191 @@
+"""What is written is read back, and real Pacemaker accepts it (`make round-trips`).
+
+    python -m tests.conformance.round_trips [--only NAME[,NAME]] [--verbose] [--no-verify]
+
+The documents are Pacemaker's public scheduler cases, the random CIBs and the crm scripts of ../shared beside this
+repository. Of each that can be read, what is kept of it goes from crm text to XML, to YAML, to crm text and to XML
+again: nothing is refused, and both texts are equal to the first ones. Where `crm_verify` is installed it judges the
+XML. It may object to what the document itself had wrong in its eyes, and to nothing else.
+"""
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from haclusterd.commands.adoption import adopt
+from haclusterd.formats.cib_xml import read_configuration, write_configuration
+from haclusterd.formats.crm_syntax import Arrangement, assemble, parse_script, show
+from haclusterd.formats.policy_yaml import dump_policy, load_policy
+from haclusterd.model.configuration import Configuration
+from haclusterd.reports.codes import Severity
+from haclusterd.reports.items import ReportItem, has_errors
+from tests.conformance.loaded_corpus import SHARED, Document, absence, documents
+
+RANDOM = SHARED / "scheduler" / "random-public.tar.xz"
+VERIFY = shutil.which("crm_verify")
+VERIFIERS = 2
+_NOISE = re.compile(r"^\(.*?\)\s*\w+:\s*|\bin line \d+\b|:\d+:|^/\S+?:")
+"""Of a line of crm_verify: which function wrote it, and where in the file the thing stands."""
+_SUMMARY = re.compile(r"found during check: config (may )?not (be )?valid")
+KNOWN = {
+    "intervals": "the installed crm_verify does not read P40S, which Pacemaker Explained allows; it is written as 40s",
+}
+"""Documents whose XML crm_verify may object to, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """What became of one document."""
+
+    document: Document
+    xml: str = ""
+    """As it was written first; empty: it could not be read."""
+    faults: tuple[str, ...] = ()
+
+
+def random_documents(only: Sequence[str] = ()) -> Iterator[Document]:
+    """Yield the random CIBs, in order of their names."""
+    with tarfile.open(RANDOM) as archive:
+        members = {Path(each.name).stem: each for each in archive if each.isfile() and each.name.endswith(".xml")}
+        for name, member in sorted(members.items()):
+            file = archive.extractfile(member)
+            if file is not None and (not only or name in only):
+                yield Document(name, file.read().decode(), "xml")
+
+
+def travel(document: Document) -> Trip:
+    """Send what is kept of a document through every format."""
+    kept, errors = _kept(document)
+    if kept is None:
+        return Trip(document, "", tuple(f"cannot be read: {_render(each)}" for each in errors))
+    crm, xml = show(kept, arrangement=Arrangement.DOCUMENT), write_configuration(kept)
+    faults: list[str] = []
+    from_crm = _from_crm(crm, faults)
+    if from_crm is not None and write_configuration(from_crm) != xml:
+        faults.append(f"crm text says something else: {_difference(xml, write_configuration(from_crm))}")
+    read = read_configuration(xml, "written.xml")
+    faults += [f"XML is refused: {_render(each)}" for each in read.reports if each.severity is Severity.ERROR]
+    policy = load_policy(dump_policy(read.configuration), "written.yaml")
+    faults += [f"YAML is refused: {_render(each)}" for each in policy.reports if each.severity is Severity.ERROR]
+    if policy.configuration is not None and not faults:
+        again = show(policy.configuration, arrangement=Arrangement.DOCUMENT)
+        expected = show(read.configuration, arrangement=Arrangement.DOCUMENT)
+        if again != expected:
+            faults.append(f"the second crm text differs: {_difference(expected, again)}")
+        last = _from_crm(again, faults)
+        if last is not None and write_configuration(last) != xml:
+            faults.append(f"the second XML differs: {_difference(xml, write_configuration(last))}")
+    return Trip(document, xml, tuple(faults))
+
+
+def _kept(document: Document) -> tuple[Configuration | None, Sequence[ReportItem]]:
+    if document.format == "xml":
+        made = adopt(document.text, document.name, Configuration())
+        return None if has_errors(made.reports) else made.configuration, made.reports
+    script = parse_script(document.text, document.name)
+    read = assemble(script.statements)
+    reports = (*script.reports, *read.reports)
+    return None if has_errors(reports) else read.configuration, reports
+
+
+def _from_crm(text: str, faults: list[str]) -> Configuration | None:
+    script = parse_script(text, "written.crm")
+    made = assemble(script.statements)
+    errors = [each for each in (*script.reports, *made.reports) if each.severity is Severity.ERROR]
+    faults += [f"crm text is refused: {_render(each)}" for each in errors]
+    return None if errors else made.configuration
+
+
+def _difference(one: str, other: str) -> str:
+    pairs = zip(one.splitlines(), other.splitlines(), strict=False)
+    return next((f"{a.strip()!r} becomes {b.strip()!r}" for a, b in pairs if a != b), "one has more lines")
+
+
+def _render(item: ReportItem) -> str:
+    return f"{item.place}: {item.message}"
+
+
+def objections(trip: Trip, folder: Path) -> list[str]:
+    """Return what crm_verify has against the XML that was written, and not against the document itself."""
+    ours = _verdict(trip.xml, folder / f"{trip.document.name}.xml")
+    if not ours:
+        return []
+    own = _original(trip.document)
+    known = _verdict(own, folder / f"{trip.document.name}.own.xml") if own else set()
+    return sorted(ours - known)
+
+
+def _original(document: Document) -> str:
+    """Return the configuration of a document as Pacemaker's own text, without a status; empty: there is none."""
+    if document.format != "xml":
+        made = SHARED / "crm" / "public" / f"{document.name}.xml"
+        text = made.read_text() if made.exists() else ""
+    else:
+        text = document.text
+    if not text:
+        return ""
+    root = ET.fromstring(text)
+    for status in root.findall("status"):
+        root.remove(status)
+    # The installed crm_verify may be older than the document's schema.
+    found = re.fullmatch(r"pacemaker-(\d+)\.(\d+)", root.get("validate-with", ""))
+    if found is None or (int(found[1]), int(found[2])) > (3, 9):
+        root.set("validate-with", "pacemaker-3.9")
+    return ET.tostring(root, encoding="unicode")
+
+
+def _verdict(text: str, path: Path) -> set[str]:
+    assert VERIFY is not None
+    path.write_text(text)
+    done = subprocess.run([VERIFY, "-V", "-x", path], capture_output=True, text=True, timeout=120, check=False)
+    path.unlink()
+    if done.returncode == 0:
+        return set()
+    lines = [line for line in done.stderr.splitlines() if not _SUMMARY.search(line)]
+    return {" ".join(_NOISE.sub(" ", line).split()) for line in lines} or {f"exit status {done.returncode}"}
+
+
+def main() -> int:
+    given = _arguments()
+    if absence():
+        print(f"skipped: {absence()}")
+        return 0
+    only = [name for name in given.only.split(",") if name]
+    trips = [travel(each) for source in (documents, random_documents) for each in source(only)]
+    read = [each for each in trips if each.xml]
+    wrong = [each for each in read if each.faults]
+    for each in trips if given.verbose else wrong:
+        for fault in each.faults:
+            print(f"{each.document.name}: {fault}"[:600])
+    refused = 0
+    if VERIFY is not None and not given.no_verify:
+        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(VERIFIERS) as pool:
+            found = pool.map(lambda each: objections(each, Path(folder)), read)
+            for each, lines in zip(read, found, strict=True):
+                refused += bool(lines) and each.document.name not in KNOWN
+                for line in lines:
+                    print(f"{each.document.name}: crm_verify: {line}"[:600])
+    verified = "skipped" if VERIFY is None or given.no_verify else str(len(read) - refused)
+    print(f"RESULT equal={len(read) - len(wrong)} read={len(read)} of={len(trips)} verified={verified}")
+    return 1 if wrong or refused else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="only these, comma-separated")
+    parser.add_argument("--verbose", action="store_true", help="show why documents cannot be read, too")
+    parser.add_argument("--no-verify", action="store_true", help="do not ask crm_verify")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

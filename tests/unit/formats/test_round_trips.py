@@ -1,0 +1,125 @@
+"""What CIBs of other people say, and crm text can hardly say, is written in every format and read back."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from haclusterd.formats.cib_xml import read_configuration, write_configuration
+from haclusterd.formats.crm_syntax import Arrangement, assemble, parse_script, show
+from haclusterd.formats.policy_yaml import dump_policy, load_policy
+from haclusterd.model.configuration import Configuration, Location
+from haclusterd.reports.items import has_errors
+from tests.written_cibs import cib
+
+TWO = '<primitive id="a" class="ocf" provider="p" type="T"/><primitive id="b" class="ocf" provider="p" type="T"/>'
+SETS = (
+    '<resource_set id="one"><resource_ref id="a"/></resource_set>'
+    '<resource_set id="two" role="Started"><resource_ref id="b"/></resource_set>'
+)
+
+
+def located(rule: str) -> str:
+    return cib(resources=TWO, constraints=f'<rsc_location id="l" rsc="a"><rule id="r" {rule}</rule></rsc_location>')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        cib(resources=TWO, constraints=f'<rsc_location id="l" node="n1" score="5">{SETS}</rsc_location>'),
+        cib(resources=TWO, constraints=f'<rsc_location id="l">{SETS}<rule id="r" score="5"><expression id="e" '
+            'attribute="x" operation="eq" value="1"/></rule></rsc_location>'),
+        located('score="5"><expression id="e" attribute="%1-up" operation="eq" value="1"/>'),
+        located('score="5"><expression id="e" attribute="a%0b" operation="defined"/>'),
+        located('score="5"><expression id="e" attribute="with space" operation="gt" value="1"/>'),
+        located('score="5"><expression id="e" attribute="end:" operation="ne" value="1"/>'),
+        located('score="5"><expression id="e" attribute="and" operation="eq" value="or"/>'),
+        located('score-attribute="with space"><expression id="e" attribute="x" operation="defined"/>'),
+        located('score-attribute="inf"><expression id="e" attribute="x" operation="defined"/>'),
+        located('score-attribute="%1"><expression id="e" attribute="x" operation="defined"/>'),
+        located('score="5" boolean-op="or"><expression id="e" attribute="x" operation="defined"/>'),
+        located('score="5"><expression id="e" attribute="x" operation="defined" type="number"/>'),
+        located('score="5"><rule id="i" score="7" boolean-op="or"><expression id="e" attribute="x" '
+                'operation="defined"/></rule>'),
+        cib(resources='<primitive id="a" class="lsb" type="/opt/app/init"/>'),
+        cib(resources='<primitive id="a" class="ocf" provider="p" type="/usr/lib/T"/>'),
+        cib(resources='<primitive id="a" class="stonith" type="external/ssh"/>'),
+    ],
+)  # fmt: skip
+def test_it_comes_back(text: str) -> None:
+    read = read_configuration(text, "cib.xml")
+    assert not has_errors(read.reports)
+    for format_ in (through_xml, through_crm, through_yaml):
+        assert format_(read.configuration) == read.configuration, format_.__name__
+
+
+def through_xml(configuration: Configuration) -> Configuration:
+    return read_configuration(write_configuration(configuration), "written.xml").configuration
+
+
+def through_crm(configuration: Configuration) -> Configuration:
+    script = parse_script(show(configuration, arrangement=Arrangement.DOCUMENT), "written.crm")
+    made = assemble(script.statements)
+    assert (script.reports, made.reports) == ((), ())
+    return made.configuration
+
+
+def through_yaml(configuration: Configuration) -> Configuration | None:
+    found = load_policy(dump_policy(configuration), "written.yaml")
+    assert not has_errors(found.reports)
+    return found.configuration
+
+
+@pytest.mark.parametrize(
+    ("rule", "dropped"),
+    [
+        ('score="5"><expression id="e" attribute="x" operation="defined" type="number"/>',
+         "<expression type>: defined compares nothing"),
+        ('score="5"><rule id="i" score="7"><expression id="e" attribute="x" operation="defined"/></rule>',
+         "<rule score>: only the outermost rule has one"),
+    ],
+)  # fmt: skip
+def test_what_says_nothing_is_left_out_by_name(rule: str, dropped: str) -> None:
+    (found,) = read_configuration(located(rule), "cib.xml").reports
+    assert found.message == f"left out: {dropped}"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_score"),
+    [
+        ("""rule '#health-azure': defined '#uname'""", True),
+        ("""rule "#health-azure": defined #uname""", True),
+        ("""rule "x:" eq 1""", False),
+    ],
+)
+def test_names_in_rules_may_stand_in_quotes(text: str, is_score: bool) -> None:
+    script = parse_script(f"primitive a ocf:p:T\nlocation l /'!h.*'/ {text}", "text")
+    (location,) = assemble(script.statements).configuration.constraints.values()
+    assert script.reports == ()
+    assert isinstance(location, Location)
+    assert (location.pattern, location.rules[0].score_attribute) == ("!h.*", "#health-azure" if is_score else None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "primitive a ocf:p:T\nprimitive b ocf:p:T\nlocation l a rule 7: #uname eq n1\nlocation m b rule $id-ref=l",
+        "primitive a ocf:p:T params $id=shared x=1\nprimitive b ocf:p:T params $id-ref=shared",
+    ],
+)
+def test_an_id_stands_in_a_document_once(text: str) -> None:
+    made = assemble(parse_script(text, "text").statements).configuration
+    written = write_configuration(made)
+    assert [id_ for id_, count in Counter(re.findall(r' id="([^"]*)"', written)).items() if count > 1] == []
+    assert through_xml(made) == made
+
+
+def test_a_set_that_two_constraints_share_is_written_once() -> None:
+    shared = '<rsc_colocation id="{}" score="5"><resource_set {}>{}</rsc_colocation>'
+    members = '<resource_ref id="a"/><resource_ref id="b"/></resource_set>'
+    both = shared.format("c", 'id="s"', members) + shared.format("d", 'id-ref="s"', "</resource_set>")
+    read = read_configuration(cib(resources=TWO, constraints=both), "cib.xml")
+    assert not has_errors(read.reports)
+    written = write_configuration(read.configuration)
+    assert written.count('<resource_set id="s"') == 1
+    assert through_xml(read.configuration) == through_crm(read.configuration) == read.configuration
