@@ -6,12 +6,13 @@ from typing import TypeVar
 
 from haclusterd.cib.backup import Backup, state_of, write_backup
 from haclusterd.commands.arguments import Argument, Arguments, Kind
-from haclusterd.commands.configure_view import HIDDEN, masked
+from haclusterd.commands.configure_view import masked
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model.cluster import ConfigurationVersion
 from haclusterd.model.configuration import AttributeSet, Configuration, Primitive, Resource, Template
+from haclusterd.model.words import HIDDEN
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
 

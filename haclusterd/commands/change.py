@@ -20,6 +20,7 @@ from haclusterd.cib.commands import (
     PutTemplate,
 )
 from haclusterd.cib.edits import difference
+from haclusterd.commands.configure_view import revealed
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Condition, Outcome
 from haclusterd.commands.planning import settled
@@ -53,8 +54,9 @@ def change(
     places: Places | None = None,
 ) -> Outcome:
     """Propose the new configuration; `done` says in a sentence what it did."""
+    new, secrets = revealed(new, context.cib.configuration, places or Places())
     new, settled_on_the_way = settle(new, places or Places())
-    reports = (*reports, *settled_on_the_way)
+    reports = (*reports, *secrets, *settled_on_the_way)
     edits = difference(context.cib.configuration, new)
     if not edits:
         already = report(Code.NOTHING_TO_DO, state="the configuration is so already")

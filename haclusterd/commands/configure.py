@@ -7,7 +7,7 @@ from haclusterd.commands.adoption import adopt
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.change import change
 from haclusterd.commands.configure_script import Reading, edit, every_error, read_file, read_script, read_words
-from haclusterd.commands.configure_view import ids_of, masked, part_of
+from haclusterd.commands.configure_view import ids_of, masked, part_of, revealed
 from haclusterd.commands.context import Context
 from haclusterd.commands.deletion import delete as without_objects
 from haclusterd.commands.outcome import Outcome, refusal
@@ -182,8 +182,9 @@ def verify(context: Context, arguments: Arguments) -> Outcome:
     if has_errors(found):
         found = every_error(context, made)
     else:
-        settled, on_the_way = settle(made.configuration, made.places)
-        found = (*found, *on_the_way)
+        whole, secrets = revealed(made.configuration, context.cib.configuration, made.places)
+        settled, on_the_way = settle(whole, made.places)
+        found = (*found, *secrets, *on_the_way)
         judged = verify_configuration(
             settled, members=context.cib.members, agents=context.agents, places=made.places
         )

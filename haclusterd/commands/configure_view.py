@@ -1,14 +1,20 @@
-"""What of a configuration is shown: some of its objects, with secrets hidden."""
+"""What of a configuration is shown: some of its objects, with secrets hidden; and such a text read again."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import TypeVar
 
 from haclusterd.commands.dependants import TOPOLOGY
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.configuration import AttributeSet, Configuration, Operation, Primitive, Resource, Template
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.words import HIDDEN
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+from haclusterd.reports.places import Places
 
-HIDDEN = "******"
+Blocks = tuple[AttributeSet, ...]
 OBSCURED = ("passw*", "*_passw*", "*secret*", "*_token", "community", "login_pass*")
 """Parameters whose values are secrets, whatever the agent says of them."""
 
@@ -41,6 +47,61 @@ def masked(configuration: Configuration, agents: Mapping[str, AgentFacts] | None
     resources = {key: _masked(each, agents or {}) for key, each in configuration.resources.items()}
     templates = {key: _masked_template(each, agents or {}) for key, each in configuration.templates.items()}
     return replace(configuration, resources=resources, templates=templates)
+
+
+def revealed(
+    configuration: Configuration, before: Configuration, places: Places
+) -> tuple[Configuration, tuple[ReportItem, ...]]:
+    """Put the values that objects had before where asterisks stand for them; each is named.
+
+    So what `show` prints can be edited and loaded without a fence device losing its password. Asterisks without a value
+    before stay, and verification refuses them.
+    """
+    reports: list[ReportItem] = []
+    resources: dict[ResourceId, Resource] = {}
+    for id_, each in configuration.resources.items():
+        was = before.resources.get(id_)
+        resources[id_] = each
+        if isinstance(each, Primitive) and isinstance(was, Primitive) and each.agent == was.agent:
+            resources[id_] = _revealed(each, was, "resource", places, reports)
+    templates = {}
+    for id_, template in configuration.templates.items():
+        old = before.templates.get(id_)
+        is_same = old is not None and old.agent == template.agent
+        templates[id_] = _revealed(template, old, "template", places, reports) if old and is_same else template
+    return replace(configuration, resources=resources, templates=templates), tuple(reports)
+
+
+_Holder = TypeVar("_Holder", Primitive, Template)
+
+
+def _revealed(new: _Holder, old: _Holder, kind: str, places: Places, reports: list[ReportItem]) -> _Holder:
+    own: tuple[str, ...] = (kind, new.id)
+
+    def shown(blocks: Blocks, known: Blocks, where: str, path: tuple[str, ...]) -> Blocks:
+        values = {name: text for block in known for name, text in block.pairs}
+        values |= {f"{block.id} {name}": text for block in known for name, text in block.pairs}
+        made = []
+        for block in blocks:
+            pairs = dict(block.pairs)
+            for name in [name for name, text in block.pairs if text == HIDDEN]:
+                found = values.get(f"{block.id} {name}", values.get(name, HIDDEN))
+                if found != HIDDEN:
+                    pairs[name] = found
+                    place = places.find(*path, name)
+                    reports.append(report(Code.SECRET_KEPT, place=place, name=f"{where}: {name}"))
+            made.append(replace(block, pairs=tuple(pairs.items())))
+        return tuple(made)
+
+    by_id = {each.id: each for each in old.operations}
+    operations = tuple(
+        replace(each, parameters=shown(each.parameters, by_id[each.id].parameters, f"{new.id}: {each.name}",
+                                       (*own, "operation", str(index), "params")))
+        if each.id in by_id else each
+        for index, each in enumerate(new.operations)
+    )  # fmt: skip
+    parameters = shown(new.parameters, old.parameters, new.id, (*own, "params"))
+    return replace(new, parameters=parameters, operations=operations)
 
 
 def _masked_template(template: Template, agents: Mapping[str, AgentFacts]) -> Template:

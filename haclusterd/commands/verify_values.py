@@ -6,7 +6,7 @@ The tables of names and types are `model/properties.py` and `model/operations.py
 from collections.abc import Iterator
 
 from haclusterd.commands.verify_judgement import Judgement, pairs
-from haclusterd.model.configuration import AttributeSet, Resource, Template
+from haclusterd.model.configuration import AttributeSet, Primitive, Resource, Template
 from haclusterd.model.operations import DEFAULTABLE, operation_row
 from haclusterd.model.properties import (
     CLUSTER_PROPERTIES,
@@ -16,7 +16,7 @@ from haclusterd.model.properties import (
     meta_row,
     property_row,
 )
-from haclusterd.model.words import bad_character
+from haclusterd.model.words import HIDDEN, bad_character
 from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
 
@@ -60,6 +60,10 @@ def _check_blocks(judgement: Judgement, owner: Resource | Template, kind: str) -
         _check_meta(judgement, name, value, owner.id, (kind, owner.id, "meta", name))
     for name, value in pairs(owner.parameters):
         _check_characters(judgement, value, f"{owner.id}: {name}", (kind, owner.id, "params", name))
+    for index, operation in enumerate(owner.operations if isinstance(owner, Primitive | Template) else ()):
+        for name, value in pairs(operation.parameters):
+            own = (kind, owner.id, "operation", str(index), "params", name)
+            _check_characters(judgement, value, f"{owner.id}: {operation.name}: {name}", own)
 
 
 def _utilizations(judgement: Judgement) -> Iterator[tuple[str, tuple[AttributeSet, ...], tuple[str, ...]]]:
@@ -126,6 +130,8 @@ def _check_operation_default(judgement: Judgement, name: str, value: str) -> Non
 
 
 def _check_characters(judgement: Judgement, value: str, name: str, path: tuple[str, ...]) -> None:
+    if value == HIDDEN:
+        judgement.note(Code.SECRET_HIDDEN, path, name=name)
     character = bad_character(value)
     if character:
         judgement.note(Code.BAD_CHARACTER, path, name=name, character=character)

@@ -14,6 +14,7 @@ from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.operation_age import oldest_first
+from haclusterd.reports.codes import Code, Severity
 
 _STATUS = {
     -1: ExecutionStatus.PENDING,
@@ -86,6 +87,9 @@ class HistoryReader:
         operation = self._notes.required(element, "operation")
         status = _STATUS.get(number(element, "op-status", 99))
         code = number(element, "rc-code", -1)
+        if operation is not None and "rc-code" in element.attributes and not 0 <= code <= _LARGEST_CODE:
+            problem = f"the record {get('id')}: its rc-code={get('rc-code')} is no exit status"
+            self._notes.note(Code.LEFT_OUT, element, severity=Severity.WARNING, problem=problem)
         if operation is None or status is None or not 0 <= code <= _LARGEST_CODE:
             return None
         changed_at = number(element, "last-rc-change", 0) * 1000

@@ -7,7 +7,7 @@ could make any number of elements.
 
 from haclusterd.formats.cib_xml_notes import Notes
 from haclusterd.formats.cib_xml_tree import Element
-from haclusterd.reports.codes import Code
+from haclusterd.reports.codes import Code, Severity
 
 MAX_REFERRED = 200_000
 """Elements that all references of a document stand for, together."""
@@ -29,6 +29,9 @@ class References:
         if target is None:
             self._notes.note(Code.UNKNOWN_OBJECT, element, id=element.get("id-ref"))
             return None
+        if target is not element and element.children:
+            problem = f"what stands in <{element.tag} id-ref={element.get('id-ref')}>: it refers to another one"
+            self._notes.note(Code.LEFT_OUT, element, severity=Severity.WARNING, problem=problem)
         return target if target is element or self.is_affordable(element, target) else None
 
     def target(self, element: Element) -> Element | None:

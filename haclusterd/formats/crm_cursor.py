@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from haclusterd.formats.crm_tokens import Line, Token
-from haclusterd.model.ids import NCNAME, NODE_NAME
+from haclusterd.model.ids import CONFIGURED_NODE_NAME, NCNAME
 from haclusterd.model.words import ATTRIBUTE_NAME, bad_character
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import Place, ReportItem, report_with
@@ -104,8 +104,8 @@ class Cursor:
 
     def check_node_name(self, name: str, at: Token) -> None:
         """Refuse what cannot be a node's name."""
-        if not NODE_NAME.match(name):
-            remedy = "at most 63 letters, digits, '.', '-' and '_'"
+        if not CONFIGURED_NODE_NAME.match(name):
+            remedy = "at most 255 letters, digits, '.', '-' and '_'"
             raise self.refuse(Code.BAD_ID, at, remedy=remedy, id=name)
 
     def value(self, name: str, text: str, at: Token, read: Callable[[str], _Read], otherwise: _Read) -> _Read:

@@ -24,6 +24,9 @@ ACTIONS = ("start", "stop", "promote", "demote")
 SET_ATTRIBUTES = ("sequential", "require-all", "score", "kind", "ordering", "role", "action", "$id")
 ORDERINGS = ("group", "listed")
 
+SET_MARK = "_rsc_set_"
+"""What crmsh prints before a set of two resources, which would be no set otherwise."""
+
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _BRACKETS = frozenset({*_CLOSING, *_CLOSING.values()})
 
@@ -92,7 +95,7 @@ def read_members(cursor: Cursor, constraint: str, grammar: Grammar) -> Members:
     for token in _Pieces(cursor):
         reader.read(token)
     found = reader.end()
-    if all(each.bracket == "" for each in found):
+    if not reader.is_marked and all(each.bracket == "" for each in found):
         plain = [member for each in found for member in each.members]
         if len(plain) == grammar.simple:
             return Members(tuple(plain), (), reader.attributes)
@@ -159,6 +162,8 @@ class _Reader:
         self._done: list[_OpenSet] = []
         self._open: _OpenSet | None = None
         self.attributes: dict[str, Written] = {}
+        self.is_marked = False
+        """The text says that even two resources are a set."""
 
     @property
     def is_closed(self) -> bool:
@@ -170,6 +175,8 @@ class _Reader:
         name, equals, value = token.text.partition("=")
         if not token.is_quoted and token.text in _BRACKETS:
             self._bracket(token)
+        elif token.text == SET_MARK and not token.is_quoted:
+            self.is_marked = True
         elif equals:
             self._attribute(name.lower(), Written(value, token))
         else:

@@ -21,7 +21,7 @@ from haclusterd.model.configuration import (
     Tag,
     TicketConstraint,
 )
-from haclusterd.model.ids import NCNAME, NODE_NAME, ConstraintId, NodeName, ResourceId
+from haclusterd.model.ids import CONFIGURED_NODE_NAME, NCNAME, ConstraintId, NodeName, ResourceId
 from haclusterd.model.operations import read_role
 from haclusterd.model.properties import read_boolean
 from haclusterd.reports.codes import Code
@@ -231,6 +231,6 @@ def _index(text: str) -> int:
 
 
 def _node_name(text: str) -> str:
-    if not NODE_NAME.match(text):
+    if not CONFIGURED_NODE_NAME.match(text):
         raise ValueError(f"{text!r} cannot be a node's name")
     return text

@@ -12,7 +12,7 @@ from haclusterd.formats.statements import Define, MergeSet, Statement
 from haclusterd.formats.yaml_tree import Map, Tree
 from haclusterd.model import scores
 from haclusterd.model.configuration import AttributeSet, NodeEntry
-from haclusterd.model.ids import NODE_NAME, AgentReference, NodeName
+from haclusterd.model.ids import CONFIGURED_NODE_NAME, AgentReference, NodeName
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem
 
@@ -60,8 +60,8 @@ def _nodes(findings: Findings, top: Fields) -> Iterator[Define]:
     for name, entry in nodes.entries.items():
         local, place, where = Findings(findings.reports), nodes.key_places[name], f"node {name}"
         local.places["node", name] = place
-        if not NODE_NAME.match(name):
-            remedy = "at most 63 letters, digits, '.', '-' and '_'"
+        if not CONFIGURED_NODE_NAME.match(name):
+            remedy = "at most 255 letters, digits, '.', '-' and '_'"
             local.note(Code.BAD_ID, place, remedy=remedy, id=name)
         fields = Fields(local, where, entry, _NODE_KEYS)
         attributes = read_blocks(

@@ -21,6 +21,9 @@ NCNAME = re.compile(r"[A-Za-z_][A-Za-z0-9._-]*\Z")
 
 NODE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,62}\Z")
 
+CONFIGURED_NODE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}\Z")
+"""What a configuration may call a node: some clouds give longer names than a member of a cluster may have."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Incarnation:

@@ -34,6 +34,8 @@ class Code(StrEnum):
     STALE = "STALE"
     STORED_AS = "STORED_AS"
     KEPT = "KEPT"
+    SECRET_KEPT = "SECRET_KEPT"
+    SECRET_HIDDEN = "SECRET_HIDDEN"
     WITHOUT_EFFECT = "WITHOUT_EFFECT"
     BAD_ID = "BAD_ID"
     BAD_VALUE = "BAD_VALUE"
@@ -199,6 +201,13 @@ CODES: dict[Code, CodeRow] = {
     ),
     Code.STORED_AS: CodeRow("{what} is kept as {stored}", ExitStatus.OK, severity=Severity.INFO),
     Code.KEPT: CodeRow("{what} is kept and shown; {why}", ExitStatus.OK, severity=Severity.INFO),
+    Code.SECRET_KEPT: CodeRow(
+        "{name} keeps the value that it has: asterisks stand for it", ExitStatus.OK, severity=Severity.INFO
+    ),
+    Code.SECRET_HIDDEN: CodeRow(
+        "{name} is ******, which stands for a secret that was not shown", ExitStatus.BAD_VALUE,
+        "write the secret itself; crm configure save and crm configure show --show-secrets have it",
+    ),
     Code.WITHOUT_EFFECT: CodeRow("{what} has no effect here: {why}", ExitStatus.OK, severity=Severity.WARNING),
     Code.BAD_ID: CodeRow(
         "{id!r} cannot be an id", _DATA, "begin with a letter or _, go on with letters, digits, '.', '-' and '_'"

@@ -4,18 +4,21 @@ import pytest
 
 from haclusterd.commands import registry
 from haclusterd.commands.configure import show_document
+from haclusterd.commands.configure_view import masked
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
+from haclusterd.formats.cib_xml import read_configuration
 from haclusterd.model.agents import AgentFacts, ParameterFacts
-from haclusterd.model.configuration import Configuration
+from haclusterd.model.configuration import Configuration, effective
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.reports.codes import Severity
 from haclusterd.reports.items import has_errors
 from tests.administered_clusters import NOW, Cluster, running
 from tests.written_cibs import cib, pair
 
 FACTS = {
     "ocf:haclusterd:dummy": AgentFacts(parameters={"state": ParameterFacts()}),
-    "stonith:fence_local": AgentFacts(parameters={"nodes_dir": ParameterFacts()}),
+    "stonith:fence_local": AgentFacts(parameters={"nodes_dir": ParameterFacts(), "password": ParameterFacts()}),
 }
 NODES = "".join(f'<node id="{number}" uname="n{number}"/>' for number in (1, 2, 3))
 PRIMITIVE = (
@@ -88,6 +91,31 @@ def test_a_rule_on_an_id_that_no_node_has_is_warned_of() -> None:
     assert found == {
         "constraint l: rule: #id is compared with '2', which is the id of no node": "write #uname and the node's name"
     }
+
+
+def test_what_show_prints_can_be_loaded_without_the_loss_of_a_secret() -> None:
+    cluster = running()
+    secret = POWER.replace("</instance_attributes>", f"{pair('password', 'real')}</instance_attributes>", 1)
+    loaded(cluster, load(cluster, cib(nodes=NODES, resources=secret)))
+    shown = show_document(masked(cluster.cib.configuration, {}))
+    assert "real" not in shown
+    outcome = load(cluster, shown.replace("interval=1min", "interval=90s"), source="edited.crm")
+    assert "info edited.crm:5: power: password keeps the value that it has: asterisks stand for it" in [
+        f"{each.severity} {str(each.place).rpartition(':')[0]}: {each.message}" for each in outcome.reports
+    ]
+    (power,) = loaded(cluster, outcome).fence_devices()
+    assert effective(power.parameters)["password"] == "real"
+    assert power.operations[0].interval_ms == 90_000
+
+
+@pytest.mark.parametrize("source", ["cib.xml", "all.crm"])
+def test_asterisks_that_stand_for_nothing_are_refused(source: str) -> None:
+    secret = POWER.replace("</instance_attributes>", f"{pair('password', '******')}</instance_attributes>", 1)
+    text = cib(nodes=NODES, resources=secret)
+    if source.endswith("crm"):
+        text = show_document(read_configuration(text, "cib.xml").configuration)
+    (found,) = [each for each in load(running(), text, source=source).reports if each.severity is Severity.ERROR]
+    assert found.message == "power: password is ******, which stands for a secret that was not shown"
 
 
 DATED = (

@@ -5,7 +5,7 @@ import pytest
 from haclusterd.cib.commands import ChangeConfiguration
 from haclusterd.commands import registry
 from haclusterd.commands.attribute_sets import with_value, without
-from haclusterd.commands.configure_view import HIDDEN, masked, part_of
+from haclusterd.commands.configure_view import masked, part_of
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.preview import preview
@@ -14,6 +14,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
+from haclusterd.model.words import HIDDEN
 from haclusterd.reports.codes import Code, Severity
 from tests.administered_clusters import CONFIGURATION, NOW, Cluster, configured, formed, running
 

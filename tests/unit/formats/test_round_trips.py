@@ -10,7 +10,7 @@ from haclusterd.formats.crm_syntax import Arrangement, assemble, parse_script, s
 from haclusterd.formats.policy_yaml import dump_policy, load_policy
 from haclusterd.model.configuration import Configuration, Location
 from haclusterd.reports.items import has_errors
-from tests.written_cibs import cib
+from tests.written_cibs import MEMBER, cib, read, told
 
 TWO = '<primitive id="a" class="ocf" provider="p" type="T"/><primitive id="b" class="ocf" provider="p" type="T"/>'
 SETS = (
@@ -41,6 +41,9 @@ def located(rule: str) -> str:
         located('score="5"><expression id="e" attribute="x" operation="defined" type="number"/>'),
         located('score="5"><rule id="i" score="7" boolean-op="or"><expression id="e" attribute="x" '
                 'operation="defined"/></rule>'),
+        cib(nodes=f'<node id="1" uname="{"n" * 200}"/>', resources=TWO, constraints='<rsc_location id="l" rsc="a" '
+            f'node="{"n" * 200}" score="5"/>', more='<fencing-topology><fencing-level id="f" index="1" devices="p" '
+            f'target="{"n" * 200}"/></fencing-topology>'),
         cib(resources='<primitive id="a" class="lsb" type="/opt/app/init"/>'),
         cib(resources='<primitive id="a" class="ocf" provider="p" type="/usr/lib/T"/>'),
         cib(resources='<primitive id="a" class="stonith" type="external/ssh"/>'),
@@ -82,6 +85,35 @@ def through_yaml(configuration: Configuration) -> Configuration | None:
 def test_what_says_nothing_is_left_out_by_name(rule: str, dropped: str) -> None:
     (found,) = read_configuration(located(rule), "cib.xml").reports
     assert found.message == f"left out: {dropped}"
+
+
+def test_what_stands_in_a_reference_is_left_out_by_name() -> None:
+    template = '<primitive id="{}" class="ocf" provider="p" type="T"><operations {}><op id="{}" name="monitor" '
+    template += 'interval="{}"/></operations></primitive>'
+    text = template.format("a", 'id="ops"', "one", "10s") + template.format("b", 'id-ref="ops"', "two", "20s")
+    (found,) = read_configuration(cib(resources=text), "cib.xml").reports
+    assert found.message == "left out: what stands in <operations id-ref=ops>: it refers to another one"
+
+
+def test_crmshs_mark_of_a_set_of_two_is_no_resource() -> None:
+    text = "primitive a ocf:p:T\nprimitive b ocf:p:T\ncolocation c inf: _rsc_set_ a b\norder o Mandatory: _rsc_set_ a b"
+    script = parse_script(text, "text")
+    constraints = assemble(script.statements).configuration.constraints.values()
+    assert [[each.members for each in constraint.sets] for constraint in constraints] == [[("a", "b")]] * 2
+
+
+def test_what_a_status_says_in_vain_is_left_out_by_name() -> None:
+    record = (
+        '<lrm id="1"><lrm_resources><lrm_resource id="web" class="ocf" provider="pacemaker" type="Dummy"><lrm_rsc_op '
+        'id="web_last_0" operation="start" interval="0" call-id="3" rc-code="-1" op-status="0" '
+        'transition-key="4:1:0:u"/></lrm_resource></lrm_resources></lrm>'
+    )
+    stray = '<transient_attributes id="1"><nvpair id="x" name="up" value="1"/></transient_attributes>'
+    said = told(read(cib(status=f'<node_state id="1" uname="n1" {MEMBER}>{record}{stray}</node_state>')))
+    assert [each.partition(": left out: ")[2] for each in said] == [
+        "the attribute up: it stands in no <instance_attributes>",
+        "the record web_last_0: its rc-code=-1 is no exit status",
+    ]
 
 
 @pytest.mark.parametrize(
