@@ -78,14 +78,18 @@ def absence() -> str:
 def documents(only: Sequence[str] = ()) -> Iterator[Document]:
     """Yield the CIBs, then the scripts, each in order of their names."""
     with tarfile.open(CIBS) as archive:
-        members = {Path(each.name).stem: each for each in archive if each.isfile() and each.name.endswith(".xml")}
-        for name, member in sorted(members.items()):
-            file = archive.extractfile(member)
-            if file is not None and (not only or name in only):
-                yield Document(name, file.read().decode(), "xml")
+        # In the order of the archive: to read backwards is to unpack it again from its beginning.
+        found = {Path(each.name).stem: archive.extractfile(each).read() for each in archive if _is_cib(each)}
+    for name in sorted(found):
+        if not only or name in only:
+            yield Document(name, found[name].decode(), "xml")
     for path in sorted(SCRIPTS.glob("*.crm")):
         if not only or path.stem in only:
             yield Document(path.stem, path.read_text(), "crm")
+
+
+def _is_cib(member: tarfile.TarInfo) -> bool:
+    return member.isfile() and member.name.endswith(".xml")
 
 
 def load(document: Document) -> Loaded:

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,18 @@ def tracked(*patterns: str) -> list[Path]:
 
 PROGRAM = tracked("haclusterd/*.py")
 PYTHON = [*PROGRAM, *tracked("tests/*.py", "resource_agents/*.py")]
-TREES = {path: ast.parse(path.read_text()) for path in PYTHON}
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trees_are_let_go() -> Iterator[None]:
+    """They are hundreds of MiB, which every later collection of garbage would walk through."""
+    yield
+    tree_of.cache_clear()
 
 
 def name_of(path: Path) -> str:
@@ -31,7 +43,7 @@ def name_of(path: Path) -> str:
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return (node for node in ast.walk(TREES[path]) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def test_there_is_something_to_check() -> None:
@@ -49,7 +61,7 @@ def test_no_function_is_long() -> None:
 
 
 def test_every_module_says_why_it_exists() -> None:
-    assert [name_of(path) for path in PROGRAM if not ast.get_docstring(TREES[path])] == []
+    assert [name_of(path) for path in PROGRAM if not ast.get_docstring(tree_of(path))] == []
 
 
 AT_THE_ROOT = {".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "pyproject.toml", "requirements.lock"}
@@ -72,7 +84,7 @@ def test_no_name_is_empty_of_meaning() -> None:
     named += [
         (f"{name_of(path)}:{node.lineno}", node.name)
         for path in PROGRAM
-        for node in ast.walk(TREES[path])
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     ]
     assert [(place, name) for place, name in named if words(name) & BANNED_WORDS] == []
@@ -95,7 +107,7 @@ def test_no_float_is_replicated() -> None:
     floats = [
         f"{name_of(path)}:{node.lineno}"
         for path in rooms
-        for node in ast.walk(TREES[path])
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.AnnAssign) and any(isinstance(n, ast.Name) and n.id == "float" for n in ast.walk(node))
     ]
     assert floats == []
