@@ -12,7 +12,7 @@ from __future__ import annotations
 import getopt
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from haclusterd.agents.cluster_link import ClusterError, ClusterLink
 
@@ -48,6 +48,7 @@ class Call:
         self.is_of_all_nodes = False
         self.type = ""
         self.is_promotion = False
+        self.is_private = False
 
 
 def main(tool: str, arguments: Sequence[str]) -> int:
@@ -73,17 +74,12 @@ _UPDATER_LONG = [
 ]  # fmt: skip
 
 
-def _warn_of_private(options: Iterable[str]) -> None:
-    if any(option in ("-p", "--private") for option in options):
-        sys.stderr.write("attrd_updater: no attribute is private here: this one is set for everybody to see\n")
-
-
 def _read_updater(arguments: Sequence[str]) -> Call:
     call = Call()
     options, rest = getopt.gnu_getopt(list(arguments), _UPDATER_SHORT, _UPDATER_LONG)
     if rest:
         raise UsageError(f"unexpected: {rest[0]}")
-    _warn_of_private(option for option, _ in options)
+    call.is_private = any(option in ("-p", "--private") for option, _ in options)
     for option, text in options:
         if option in UPDATES:
             call.action, call.value = "set", text
@@ -236,6 +232,8 @@ def _write(call: Call, lifetime: str = "reboot") -> None:
         arguments["value"] = call.value
     if call.dampen_ms:
         arguments["dampen_ms"] = call.dampen_ms
+    if call.is_private:
+        arguments["private"] = True
     with ClusterLink() as link:
         link.ask("node.attribute", arguments)
 
@@ -247,7 +245,8 @@ def _values(call: Call, lifetime: str) -> list[tuple[str, str]]:
         asked["all"] = True
     with ClusterLink() as link:
         data = link.ask("node.attributes", asked)
-    return [(node["name"], node[lifetime][call.name]) for node in data["nodes"] if call.name in node[lifetime]]
+    found = [(node["name"], {**node.get("private", {}), **node[lifetime]}) for node in data["nodes"]]
+    return [(name, values[call.name]) for name, values in found if call.name in values]
 
 
 def _node(call: Call) -> str:

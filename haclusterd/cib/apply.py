@@ -48,6 +48,7 @@ _HANDLERS: dict[type, _Handler] = {
     commands.DcElected: apply_membership.dc_elected,
     commands.Join: apply_membership.join,
     commands.PublishWatchdog: apply_watchdog.publish_watchdog,
+    commands.PublishLoad: apply_membership.publish_load,
     commands.RequestLeave: apply_membership.request_leave,
     commands.Leaving: apply_membership.leaving,
     commands.Lost: apply_membership.lost,

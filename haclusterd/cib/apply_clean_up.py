@@ -1,5 +1,6 @@
 """`apply` for what makes the cluster forget: failures, and the histories of what is gone."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from haclusterd.cib import commands
@@ -7,16 +8,19 @@ from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_nodes
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.ids import NodeName
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.instants import WallTime
 
 
 def clean_up(cib: Cib, command: commands.CleanUp, entry: Entry) -> Verdict:
     """Forget failures; what they said about is probed again."""
     nodes: dict[NodeName, NodeStatus] = {}
     for name, status in cib.status.nodes.items():
-        if command.node not in (None, name) or status.state is not NodeState.ONLINE:
+        if command.node not in (None, name):
             continue
-        updated = _forgiven(status, command)
+        updated = _unlocked(status, command) if command.reprobe else status
+        if status.state is NodeState.ONLINE:
+            updated = _forgiven(updated, command)
         if updated != status:
             nodes[name] = updated
     if not nodes:
@@ -24,6 +28,17 @@ def clean_up(cib: Cib, command: commands.CleanUp, entry: Entry) -> Verdict:
     what = command.resource or "all resources"
     text = f"failures of {what} forgotten on {', '.join(sorted(nodes))}" + by(command.author, command.reason)
     return accept(with_nodes(cib, nodes), change(ChangeKind.FAILURES_FORGOTTEN, text, resource=command.resource))
+
+
+def _unlocked(status: NodeStatus, command: commands.CleanUp) -> NodeStatus:
+    """End what keeps resources for a node that was shut down, as a refresh does with Pacemaker."""
+    if command.resource is None:
+        return replace(status, locks={})
+    return replace(status, locks=_others(status.locks, command.resource))
+
+
+def _others(locks: Mapping[ResourceId, WallTime], resource: ResourceId) -> Mapping[ResourceId, WallTime]:
+    return {name: at for name, at in locks.items() if name != resource}
 
 
 def _forgiven(status: NodeStatus, command: commands.CleanUp) -> NodeStatus:
@@ -47,6 +62,11 @@ def _forgiven(status: NodeStatus, command: commands.CleanUp) -> NodeStatus:
 def forget_history(cib: Cib, command: commands.ForgetHistory, entry: Entry) -> Verdict:
     """Forget one history; it is probed again if it is configured still."""
     status = cib.status.nodes.get(command.node)
+    if status is not None and command.resource in status.locks:
+        status = replace(status, locks=_others(status.locks, command.resource))
+        text = f"{command.resource} is kept for {command.node} no longer"
+        told = change(ChangeKind.FAILURES_FORGOTTEN, text, node=command.node, resource=command.resource)
+        return accept(with_node(cib, status), told)
     if status is None or status.state is not NodeState.ONLINE:
         return refuse(cib, RefusalCode.WRONG_NODE_STATE, f"{command.node} is not online")
     is_ordered = any(order.resource == command.resource for order in status.orders.values())

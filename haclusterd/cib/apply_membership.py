@@ -69,7 +69,7 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
     if is_same_boot or not entry.rules.reboot_clears_history:
         joined = _restarted(status, entry)
     else:
-        joined = NodeStatus(status.name, fenced_incarnation=status.fenced_incarnation)
+        joined = NodeStatus(status.name, fenced_incarnation=status.fenced_incarnation, locks=status.locks)
     joined = replace(
         joined,
         state=NodeState.ONLINE,
@@ -210,6 +210,18 @@ def _without_recurring(history: ResourceHistory) -> ResourceHistory:
     return replace(history, records=records)
 
 
+def publish_load(cib: Cib, command: commands.PublishLoad, entry: Entry) -> Verdict:
+    """Take what a living node says of how much its load leaves it."""
+    status = _of_incarnation(cib, command.node, command.incarnation)
+    if status is None or status.state is not NodeState.ONLINE:
+        return refuse(cib, RefusalCode.OLD_INCARNATION, f"{command.node} is not online in that incarnation")
+    if status.actions_max == command.actions_max:
+        return accept(cib)
+    most = f"at most {command.actions_max} actions at once" if command.actions_max else "any number of actions at once"
+    told = change(ChangeKind.LOAD_CHANGED, f"{command.node}: its load leaves room for {most}", node=command.node)
+    return accept(with_node(cib, replace(status, actions_max=command.actions_max)), told)
+
+
 def request_leave(cib: Cib, command: commands.RequestLeave, entry: Entry) -> Verdict:
     """Begin to drain a node."""
     status = _of_incarnation(cib, command.node, command.incarnation)
@@ -249,6 +261,7 @@ def leaving(cib: Cib, command: commands.Leaving, entry: Entry) -> Verdict:
         incarnation=status.incarnation,
         since=entry.at,
         fenced_incarnation=status.fenced_incarnation,
+        locks=status.locks,
     )
     return accept(with_node(cib, left), change(ChangeKind.NODE_LEFT, f"{command.node} left", node=command.node))
 
@@ -273,6 +286,11 @@ def lost(cib: Cib, command: commands.Lost, entry: Entry) -> Verdict:
     if entry.rules.refuse_old_term and (controller is None or controller.term != command.dc_term):
         return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")
     status = _of_incarnation(cib, command.node, command.incarnation)
+    if status is not None and command.is_pending and status.state in (NodeState.LEFT, NodeState.FENCED):
+        # Its older life has ended, as is recorded; of this one nothing is known.
+        gone = replace(status, state=NodeState.LOST, since=entry.at, detail=command.reason, fenced_incarnation=None)
+        text = f"{command.node} is lost: {command.reason}"
+        return accept(with_node(cib, gone), change(ChangeKind.NODE_LOST, text, node=command.node))
     if status is not None and status.state is NodeState.FENCED:
         # It was heard afterwards: the record of its death was wrong. What it runs is in no record any more, so it may
         # not come back in that boot before it was fenced, unless nothing but a person has said that it is dead.
@@ -326,10 +344,12 @@ def _declare_lost(
 
 
 def set_transient_attribute(cib: Cib, command: commands.SetTransientAttribute, entry: Entry) -> Verdict:
-    """Set or delete a node attribute that a reboot forgets."""
+    """Set or delete a node attribute that a reboot forgets; what is private once stays so until it is deleted."""
     status = cib.status.nodes.get(command.node)
     if status is None:
         return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{command.node} is not a member of this cluster")
+    if command.name in status.private_attributes or (command.is_private and command.name not in status.attributes):
+        return accept(with_node(cib, _with_private(status, command)))
     attributes = {name: value for name, value in status.attributes.items() if name != command.name}
     if command.value is not None:
         attributes[command.name] = command.value
@@ -341,6 +361,13 @@ def set_transient_attribute(cib: Cib, command: commands.SetTransientAttribute, e
         change(ChangeKind.ATTRIBUTE_CHANGED, f"{command.node}: {what}{by(command.author, command.reason)}",
                node=command.node),
     )
+
+
+def _with_private(status: NodeStatus, command: commands.SetTransientAttribute) -> NodeStatus:
+    kept = {name: value for name, value in status.private_attributes.items() if name != command.name}
+    if command.value is not None:
+        kept[command.name] = command.value
+    return replace(status, private_attributes=kept)
 
 
 def _of_incarnation(cib: Cib, node: NodeName, incarnation: Incarnation | None) -> NodeStatus | None:

@@ -1,5 +1,6 @@
 """`apply` for orders and their results (safety.md §1)."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from haclusterd.cib import commands
@@ -17,9 +18,10 @@ from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_
 from haclusterd.model.activity import HOLDING, known_promoted, migrating_to_or_from, possibly_promoted
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key
-from haclusterd.model.ids import NodeName
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
-from haclusterd.model.orders import OperationResult, Order, ResultKind
+from haclusterd.model.orders import LOCKS, OperationResult, Order, ResultKind
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.scores import INFINITY, add
 
@@ -219,7 +221,8 @@ def _record(
         return status, [change(ChangeKind.OUTCOME_UNKNOWN, text, node=status.name, resource=result.resource)]
     if _is_overtaken(history, result):
         return status, []
-    return _record_finished(status, history, order, result, is_start_fatal=is_start_fatal)
+    made, changes = _record_finished(status, history, order, result, is_start_fatal=is_start_fatal)
+    return replace(made, locks=_locks(status, order, result, entry)), changes
 
 
 def _is_overtaken(history: ResourceHistory, result: OperationResult) -> bool:
@@ -264,6 +267,20 @@ def _record_finished(
         unverified=status.unverified - {result.resource} if is_conclusive else status.unverified,
     )
     return updated, [_told(status.name, record, told)]
+
+
+def _locks(
+    status: NodeStatus, order: Order | None, result: OperationResult, entry: Entry
+) -> Mapping[ResourceId, WallTime]:
+    """Return what is kept for a node: what was stopped because it shuts down, until it has started there again."""
+    is_success = result.status is ExecutionStatus.DONE and result.exit_code is result.target_exit_code
+    if order is None or not is_success:
+        return status.locks
+    if order.action is ActionName.STOP and LOCKS in order.meta and order.resource not in status.locks:
+        return {**status.locks, order.resource: entry.at}
+    if order.action is ActionName.START and order.resource in status.locks:
+        return {name: at for name, at in status.locks.items() if name != order.resource}
+    return status.locks
 
 
 def _as_record(

@@ -110,6 +110,15 @@ class PublishWatchdog:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishLoad:
+    """A node's load leaves it room for so many actions at once, or (0) for any number (`load-threshold`)."""
+
+    node: NodeName
+    incarnation: Incarnation
+    actions_max: int
+
+
+@dataclass(frozen=True, slots=True)
 class RequestLeave:
     """A daemon wants to be drained, so that it can leave."""
 
@@ -140,6 +149,8 @@ class Lost:
     """How long ago each voter of the quorum heard it."""
     causes: tuple[FailedOperation, ...] = ()
     """The failures on it for which it is to be fenced though it is heard; refused where that would end the quorum."""
+    is_pending: bool = False
+    """It was away, and is heard in another life, which does not join (`node-pending-timeout`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,6 +387,8 @@ class SetTransientAttribute:
     value: str | None
     author: str = ""
     reason: str = ""
+    is_private: bool = False
+    """For agents alone: no rule, plan or CIB in XML shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,6 +445,7 @@ Command = (
     | DcElected
     | Join
     | PublishWatchdog
+    | PublishLoad
     | RequestLeave
     | Leaving
     | Lost

@@ -84,6 +84,7 @@ NODE = Level("node", "Nodes: look at them, empty them, let them run, fence them"
     Command("attribute", "Set, delete or show an attribute of a node, for ever", "node.attribute", _ATTRIBUTE,
             examples=("crm node attribute n1 set rack 4",), fixed={"lifetime": "forever"}),
     Command("status-attr", "The same for one that the node's next boot forgets", "node.attribute", _ATTRIBUTE,
+            (Option("--private", "private", "for agents alone: no rule sees it"),),
             examples=("crm node status-attr n1 set '#health-smart' red", "crm node status-attr n1 show '#health-cpu'"),
             fixed={"lifetime": "reboot"}),
     Command("utilization", "Set, delete or show a capacity of a node", "node.utilization", (_NODE, *_SETTING),

@@ -32,7 +32,7 @@ def render_attributes(_: Screen, data: Fields) -> list[str]:
     return [
         f"{text(node, 'name')}: scope={scope} name={name} value={text(part(node, lifetime), name)}"
         for node in listed(data, "nodes")
-        for lifetime, scope in (("reboot", "status"), ("forever", "nodes"))
+        for lifetime, scope in (("reboot", "status"), ("private", "private"), ("forever", "nodes"))
         for name in part(node, lifetime)
     ]
 

@@ -149,14 +149,28 @@ def fence(context: Context, arguments: Arguments) -> Outcome:
     if under_way is not None:
         return under_way
     objections = _objections_to_fencing(context, node)
-    if objections:
-        return refusal(*objections)
+    return refusal(*objections) if objections else _have_fenced(context, node, context.reason)
+
+
+def terminate(context: Context, node: NodeName, value: str) -> Outcome:
+    """Have a node fenced for whom the attribute `terminate` was set, as DLM does (Pacemaker Explained, "Fencing").
+
+    The attribute itself is not kept: it would be gone with the boot that it asks for.
+    """
+    under_way = _under_way(context, node)
+    objections = _objections_to_fencing(replace(context, is_forced=True), node)
+    if under_way is not None:
+        return under_way
+    return refusal(*objections) if objections else _have_fenced(context, node, f"terminate={value}")
+
+
+def _have_fenced(context: Context, node: NodeName, reason: str) -> Outcome:
     known = context.cib.status.nodes[node]
     device = fencing_cover.devices_for(context.cib, node)[0]
     told = report(Code.REQUESTED, what=f"{node} is declared lost and will be fenced with {device}")
     return Outcome(
         reports=(told,),
-        commands=(RequestFence(node, known.incarnation, context.author, context.reason),),
+        commands=(RequestFence(node, known.incarnation, context.author, reason),),
         data={"schema": "haclusterd.fence/1", "node": node, "device": device},
         until=_fenced(node, known.incarnation),
         waiting_for=f"{node} to be fenced",

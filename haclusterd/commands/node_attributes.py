@@ -2,7 +2,8 @@
 
 Agents publish through these what they know of a node: promotion scores, reachability, health (Pacemaker Explained,
 "Node Attributes", "Tracking Node Health"). Invariant: a value that is so already costs no entry of the log, and a
-dampened one is answered at once. Of the two lifetimes, the one until reboot wins where both are set.
+dampened one is answered at once. Of the two lifetimes, the one until reboot wins where both are set. A private one is
+shown to whoever asks for it here, and to no rule.
 """
 
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from haclusterd.commands.attribute_sets import with_value, without
 from haclusterd.commands.change import change
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, node_names
+from haclusterd.commands.node import terminate
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model.configuration import NodeEntry, effective
@@ -26,8 +28,9 @@ from haclusterd.reports.items import ReportItem, report
 SCHEMA = "haclusterd.node-attributes/1"
 FOREVER = "forever"
 REBOOT = "reboot"
+PRIVATE = "private"
 TERMINATE = "terminate"
-"""Whoever sets it wants the node fenced (Pacemaker Explained, "Node Attributes"), which takes another permission."""
+"""Set to true or to a time, it has the node fenced: only who may fence may set it (Pacemaker Explained, "Fencing")."""
 LONGEST_DAMPENING_MS = 3_600_000
 
 _NODE = Argument("node", Kind.WORD, "which node; left out: the one that answers")
@@ -49,6 +52,10 @@ def show(context: Context, arguments: Arguments) -> Outcome:
         for each, values in ((REBOOT, _until_reboot(context, name)), (FOREVER, _for_ever(context, name))):
             if lifetime in ("", each):
                 shown[each] = {key: value for key, value in sorted(values.items()) if wanted in ("", key)}
+        private = _private(context, name) if lifetime in ("", REBOOT) else {}
+        kept = {key: value for key, value in sorted(private.items()) if wanted in ("", key)}
+        if kept:
+            shown[PRIVATE] = kept
         nodes.append(shown)
     return Outcome(data={"schema": SCHEMA, "nodes": nodes})
 
@@ -71,19 +78,23 @@ def _put(context: Context, arguments: Arguments, value: str | None) -> Outcome:
         return refusal(node)
     name = arguments.word("name")
     if name == TERMINATE and value is not None and _is_wanted(value):
-        problem = f"{name}={value} fences no node here"
-        return refusal(report(Code.BAD_ARGUMENT, name="name", problem=problem, remedy=f"crm node fence {node}"))
+        if arguments.word("lifetime") == FOREVER:
+            problem = f"{name}={value} would have {node} fenced after each boot"
+            return refusal(report(Code.BAD_ARGUMENT, name="name", problem=problem, remedy=f"crm node fence {node}"))
+        return terminate(context, node, value)
     done = f"{node}: {name} deleted" if value is None else f"{node}: {name}={value}"
     if arguments.word("lifetime") == FOREVER:
         return _put_for_ever(context, node, name, value, done)
     if node not in context.cib.status.nodes:
         return refusal(report(Code.NO_SUCH_NODE, node=f"{node} in the cluster"))
     dampen_ms = arguments.integer("dampen_ms", 0)
-    command = SetTransientAttribute(node, name, value, context.author, context.reason)
+    is_private = arguments.flag("private")
+    command = SetTransientAttribute(node, name, value, context.author, context.reason, is_private=is_private)
     if dampen_ms and context.live is not None:
         return Outcome(commands=(command,), dampen_ms=dampen_ms)
     is_pending = context.live is not None and (node, name) in context.live.pending_attributes
-    if not is_pending and context.cib.status.nodes[node].attributes.get(name) == value:
+    status = context.cib.status.nodes[node]
+    if not is_pending and status.attributes.get(name, status.private_attributes.get(name)) == value:
         return Outcome((report(Code.NOTHING_TO_DO, state=done),))
     return Outcome((report(Code.REQUESTED, what=done),), (command,))
 
@@ -119,6 +130,16 @@ def _until_reboot(context: Context, node: NodeName) -> dict[str, str]:
     return values
 
 
+def _private(context: Context, node: NodeName) -> Mapping[str, str]:
+    known = context.cib.status.nodes.get(node)
+    return {} if known is None else known.private_attributes
+
+
+def _fences(arguments: Mapping[str, Json]) -> bool:
+    value = arguments.get("value")
+    return arguments.get("name") == TERMINATE and isinstance(value, str) and _is_wanted(value)
+
+
 def _for_ever(context: Context, node: NodeName) -> dict[str, str]:
     entry = context.cib.configuration.nodes.get(node)
     return {} if entry is None else dict(effective(entry.attributes))
@@ -144,5 +165,6 @@ VERBS = (
         _LIFETIME,
         Argument("dampen_ms", Kind.INTEGER, "write it once nothing newer came for so long",
                  maximum=LONGEST_DAMPENING_MS),
-    ), cost=_cost),
+        Argument("private", Kind.FLAG, "for agents alone: no rule sees it"),
+    ), cost=_cost, fences=_fences),
 )  # fmt: skip

@@ -46,7 +46,8 @@ class Verb:
     arguments: tuple[Argument, ...] = ()
     cost: Cost | Callable[[Mapping[str, Json]], Cost] = Cost.WHOLE
     """Or what tells it from the arguments, which have not been checked yet."""
-
+    fences: Callable[[Mapping[str, Json]], bool] = lambda _: False
+    """Whether these arguments, which have not been checked yet, need the permission to administer."""
     only_tells: bool = False
     """Whether it changes nothing although not everybody may ask it."""
 

@@ -20,6 +20,9 @@ def check_fencing(judgement: Judgement) -> None:
     properties = ClusterProperties(judgement.configuration)
     if properties.text("no-quorum-policy") == "ignore":
         judgement.note(Code.QUORUM_IGNORED, ("properties", "no-quorum-policy"))
+    if properties.text("fence-reaction") == "panic":
+        why = "on a node without a watchdog it only stops what runs there"
+        judgement.note(Code.WITHOUT_EFFECT, ("properties", "fence-reaction"), what="fence-reaction=panic", why=why)
     if not properties.boolean("fencing-enabled"):
         path = ("properties", "fencing-enabled")
         judgement.note(Code.FENCING_DISABLED, path)

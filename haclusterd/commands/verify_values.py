@@ -48,7 +48,7 @@ def _check_nodes(judgement: Judgement) -> None:
             own = ("node", node.name, "attributes", name)
             _check_characters(judgement, value, f"{node.name}: {name}", own)
             if name == "terminate":
-                why = f"a node is fenced with: crm node fence {node.name}"
+                why = f"set until reboot it has the node fenced, as does: crm node fence {node.name}"
                 judgement.note(Code.WITHOUT_EFFECT, own, what=f"{node.name}: the attribute {name}", why=why)
     for where, blocks, path in _utilizations(judgement):
         for name, value in pairs(blocks):

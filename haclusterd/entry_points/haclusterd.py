@@ -45,6 +45,7 @@ from haclusterd.adapters.installation import (
     agent_search_path,
     share_directory,
 )
+from haclusterd.adapters.machine_load import KernelLoad
 from haclusterd.adapters.measured_loops import MeasuredLoops
 from haclusterd.adapters.own_command import own_command
 from haclusterd.adapters.pacer_link import PacerLink
@@ -253,6 +254,7 @@ class Daemon:
             ),
             crashes=CrashFile(installation.runtime_directory / "crashes.json"),
             holds=self._loops,
+            load=KernelLoad(),
             background=self._background,
         )
 

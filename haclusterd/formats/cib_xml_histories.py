@@ -48,8 +48,9 @@ class HistoryReader:
         notes = self._notes
         identifier, standard = notes.required(element, "id"), notes.required(element, "class")
         type_ = notes.required(element, "type")
-        locked_at = notes.number(element, "shutdown-lock", 0) * 1000
-        if identifier is None or standard is None or type_ is None or not (element.children or locked_at):
+        if identifier is None or standard is None or type_ is None:
+            return None
+        if not (element.children or element.get("shutdown-lock")):
             return None
         notes.expect_only(element, _KNOWN, ("lrm_rsc_op",))
         resource, launcher = ResourceId(identifier), element.get("container")
@@ -71,7 +72,6 @@ class HistoryReader:
             counts.of(resource),
             last_failure=last_failure,
             launcher=ResourceId(launcher) if launcher else None,
-            locked_at=WallTime(locked_at) if locked_at > 0 else None,
         )
 
     def _number(self, element: Element, name: str, default: int) -> int:

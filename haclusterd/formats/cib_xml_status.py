@@ -12,6 +12,7 @@ from haclusterd.model.cluster import DesignatedController, NodeState, NodeStatus
 from haclusterd.model.configuration import Bundle, Configuration, Primitive, effective
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId, Term
+from haclusterd.model.instants import WallTime
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.reports.codes import Code, Severity
 
@@ -87,6 +88,7 @@ class StatusReader:
                 attributes=attributes,
                 utilization=utilization,
                 histories=histories,
+                locks=self._locks(element),
                 is_remote_fenced=self._notes.number(element, "node_fenced", 0) != 0,
                 is_remote_maintenance=is_set(element.get("node_in_maintenance")),
             )
@@ -104,6 +106,7 @@ class StatusReader:
             attributes=attributes,
             utilization=utilization,
             histories=histories,
+            locks=self._locks(element),
         )
 
     def _attributes(self, element: Element, counts: FailCounts) -> dict[str, str]:
@@ -121,6 +124,15 @@ class StatusReader:
     def _utilization(self, element: Element) -> dict[str, str]:
         blocks = element.all("transient_attributes")
         return effective(tuple(each for block in blocks for each in self._sets.read(block, "utilization")))
+
+    def _locks(self, element: Element) -> dict[ResourceId, WallTime]:
+        """Read what is kept for a node that was shut down cleanly, and since when."""
+        recorded = (
+            each for lrm in element.all("lrm") for resources in lrm.all("lrm_resources")
+            for each in resources.all("lrm_resource")
+        )  # fmt: skip
+        found = {each.get("id") or "": self._notes.number(each, "shutdown-lock", 0) for each in recorded}
+        return {ResourceId(name): WallTime(seconds * 1000) for name, seconds in found.items() if seconds > 0}
 
     def _all_histories(self, element: Element, counts: FailCounts) -> dict[ResourceId, ResourceHistory]:
         """Read histories in document order; then those of which nothing but failures is known."""

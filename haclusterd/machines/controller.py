@@ -45,6 +45,7 @@ FAILED_PAUSE_MS = (5_000, 60_000)
 QUIET_CHANGES = frozenset(
     {
         ChangeKind.ORDER_ISSUED,
+        ChangeKind.LOAD_CHANGED,
         ChangeKind.FENCING_ORDERED,
         ChangeKind.FENCING_AGENT_SUCCEEDED,
         ChangeKind.REFUSED,
@@ -106,6 +107,8 @@ class ControllerMachine:
         self._fencing_delays: dict[tuple[NodeName, Incarnation | None], int] = {}
         """Of nodes that a plan knew to be lost, in ms."""
         self._is_delay_wanted = False
+        self._gathers_until: Instant | None = None
+        """Until when events that belong together are waited for (`transition-delay`)."""
         self._recheck_at = NEVER
         self._failure = ""
         self._failed_pause_ms = FAILED_PAUSE_MS[0]
@@ -174,6 +177,7 @@ class ControllerMachine:
         self._question = self._answer = None
         self._fencing_delays = {}
         self._is_delay_wanted = False
+        self._gathers_until = None
         self._failure = ""
         self._recheck_at = NEVER
 
@@ -186,7 +190,7 @@ class ControllerMachine:
         if self._leads_term is None:
             return ()
         effects: list[Effect] = []
-        self._look_at(changes)
+        self._look_at(cib, changes, moment)
         heir = self._heir_of_witness(cib, report, moment)
         if not self._is_controller(cib):
             return self._claim(cib) if heir is None else self._claim_late(cib, heir, moment)
@@ -211,11 +215,18 @@ class ControllerMachine:
             effects.extend(self._ask(cib, moment))
         return effects
 
-    def _look_at(self, changes: Sequence[Change]) -> None:
+    def _look_at(self, cib: Cib, changes: Sequence[Change], moment: Moment) -> None:
+        if self._gathers_until is not None and moment.now >= self._gathers_until:
+            self._gathers_until = None
         if any(change.kind not in QUIET_CHANGES for change in changes):
             self._is_plan_due = True
-        if self._question is not None and any(change.kind not in EXPECTED_CHANGES for change in changes):
+        if all(change.kind in EXPECTED_CHANGES for change in changes):
+            return
+        if self._question is not None:
             self._question.is_outdated = True
+        delay_ms = ClusterProperties(cib.configuration).duration_ms("transition-delay")
+        if delay_ms and self._gathers_until is None:
+            self._gathers_until = after(moment.now, delay_ms)
 
     def _is_controller(self, cib: Cib) -> bool:
         controller = cib.status.controller
@@ -319,6 +330,8 @@ class ControllerMachine:
         can_walk = self._transition is None and not self._undecided
         is_wanted = self._is_delay_wanted or (self._is_plan_due and can_walk)
         if self._question is not None or not is_wanted:
+            return ()
+        if self._gathers_until is not None and not self._is_delay_wanted:
             return ()
         self._is_plan_due = False
         interval_ms = ClusterProperties(cib.configuration).duration_ms("cluster-recheck-interval")
@@ -433,7 +446,8 @@ class ControllerMachine:
         if self._membership is None or self._director is None:
             return NEVER
         walk = NEVER if self._transition is None else self._transition.deadline()
-        return min(self._membership.deadline(), self._director.deadline(), self._recheck_at, walk)
+        gathers_until = self._gathers_until if self._gathers_until is not None else NEVER
+        return min(self._membership.deadline(), self._director.deadline(), self._recheck_at, walk, gathers_until)
 
 
 def _ordered(effects: Iterable[Effect]) -> Iterator[OrderKey]:

@@ -25,6 +25,7 @@ class _Wanted:
     due_at: Instant
     latest: Instant
     is_in_flight: bool = False
+    is_private: bool = False
 
 
 class Dampening:
@@ -42,7 +43,8 @@ class Dampening:
             return
         latest = after(now, span_ms * LONGEST_SPANS) if known is None or known.is_in_flight else known.latest
         is_in_flight = known is not None and known.is_in_flight
-        self._wanted[key] = _Wanted(command.value, min(after(now, span_ms), latest), latest, is_in_flight)
+        due_at = min(after(now, span_ms), latest)
+        self._wanted[key] = _Wanted(command.value, due_at, latest, is_in_flight, command.is_private)
 
     def drop(self, node: NodeName, name: str) -> None:
         """Want nothing of an attribute any more: somebody writes it at once."""
@@ -58,7 +60,7 @@ class Dampening:
                 del self._wanted[key]
                 continue
             wanted.is_in_flight = True
-            found.append(SetTransientAttribute(*key, wanted.value))
+            found.append(SetTransientAttribute(*key, wanted.value, is_private=wanted.is_private))
         return tuple(found)
 
     def written(self, command: SetTransientAttribute) -> None:
@@ -80,6 +82,6 @@ class Dampening:
 
 
 def value_of(cib: Cib, node: NodeName, name: str) -> str | None:
-    """Return a transient attribute as it is written."""
+    """Return a transient attribute as it is written, a private one too."""
     status = cib.status.nodes.get(node)
-    return None if status is None else status.attributes.get(name)
+    return None if status is None else status.attributes.get(name, status.private_attributes.get(name))

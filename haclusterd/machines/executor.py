@@ -34,7 +34,7 @@ from haclusterd.machines.effects import (
     WatchService,
 )
 from haclusterd.machines.moment import Moment
-from haclusterd.machines.no_quorum import LonePolicy, lone_policy, promotable_resources
+from haclusterd.machines.no_quorum import LonePolicy, lone_policy, panics, promotable_resources
 from haclusterd.machines.recurring import Recurring
 from haclusterd.machines.stop_plan import held_by, stop_timeout_ms, stops_before
 from haclusterd.model.activity import may_hold_anything, migrating_to_or_from
@@ -158,7 +158,10 @@ class ExecutorMachine:
         self._left_alone: frozenset[ResourceId] = frozenset()
         """What runs on because it is unmanaged, or because something unmanaged needs it."""
         self._policy = LonePolicy.STOP
+        self._panics = False
+        """Whether a node that finds itself lost has its watchdog reset it at once."""
         self._is_condemned = False
+        self._awaits_reset = False
         self._in_force: NodeStatus | None = None
         """What the CIB last knew of this node in this boot: a recorded fencing drops it there, but not here."""
         self._has_joined = False
@@ -175,6 +178,11 @@ class ExecutorMachine:
     def keeps_running(self) -> bool:
         """Whether this node leaves alone what it runs when it has no lease."""
         return self._policy.keeps_running
+
+    @property
+    def awaits_reset(self) -> bool:
+        """Whether this node found itself lost, and its watchdog is to reset it: no other life begins before."""
+        return self._awaits_reset
 
     @property
     def is_stopping_alone(self) -> bool:
@@ -231,6 +239,7 @@ class ExecutorMachine:
         """Look at the newest applied CIB."""
         if cib.configuration is not self._cib.configuration:
             self._policy = lone_policy(cib.configuration)
+            self._panics = panics(cib.configuration)
         self._cib = cib
         status = self._status()
         was_joined = self._is_joined
@@ -358,6 +367,7 @@ class ExecutorMachine:
         cause = self._must_act_alone(moment)
         if cause:
             effects.extend(self._begin_to_act_alone(cause, moment))
+        effects.extend(self._react_to_loss())
         if self._stopping is not None:
             effects.extend(self._continue_alone(moment))
         elif self._is_joined:
@@ -615,13 +625,25 @@ class ExecutorMachine:
         if status is not None and status.incarnation == self._incarnation and not status.has_detached:
             if status.state is NodeState.FENCED:
                 return "this node is recorded as fenced, though it lives"
-            if status.state is NodeState.LOST and self._rules.stop_on_lease_end and not self.keeps_running:
+            keeps_running = self.keeps_running and not self._panics
+            if status.state is NodeState.LOST and self._rules.stop_on_lease_end and not keeps_running:
                 return "this node was declared lost"
         if self.keeps_running:
             return ""
         if moment.has_lease or not self._rules.stop_on_lease_end or moment.now < self._grace_until:
             return ""
         return "the lease ended"
+
+    def _react_to_loss(self) -> Sequence[Effect]:
+        """Have the watchdog reset a node that finds itself lost, where it is to (`fence-reaction=panic`)."""
+        status = self._status()
+        if self._awaits_reset or not self._panics or status is None or status.watchdog is None:
+            return ()
+        is_own = status.incarnation == self._incarnation and not status.has_detached
+        if not is_own or status.state not in (NodeState.LOST, NodeState.FENCED):
+            return ()
+        self._is_condemned = self._awaits_reset = True
+        return (Note("panic", f"this node is {status.state}: its watchdog resets it"), Condemn(is_condemned=True))
 
     def _begin_to_act_alone(self, cause: str, moment: Moment) -> list[Effect]:
         effects: list[Effect] = []

@@ -18,7 +18,7 @@ from haclusterd.model.followers import Follower, Followers
 from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
-from haclusterd.model.properties import fences_unseen
+from haclusterd.model.properties import ClusterProperties, fences_unseen
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
 
@@ -87,6 +87,8 @@ class MembershipMachine:
         """Whose life in the CIB this DC has heard, or seen joining: what the CIB says of them is not from long ago."""
         self._unjoined_since: dict[NodeName, Instant] = {}
         """Since when another life of a node is heard than the one that the CIB names."""
+        self._pending_since: dict[NodeName, tuple[Incarnation, Instant]] = {}
+        """Since when another life is heard of a node that counts as away."""
         self._leaseless_since: Instant | None = None
         self._next_one_way_at = Instant(0)
         self._wake_at = NEVER
@@ -146,7 +148,35 @@ class MembershipMachine:
         for name, status in sorted(cib.status.nodes.items()):
             if name != self._node and status.state in (NodeState.ONLINE, NodeState.UNSEEN):
                 effects.extend(self._judge(cib, view, quorum, status, moment))
+            if name != self._node and status.state in (NodeState.LEFT, NodeState.FENCED):
+                effects.extend(self._judge_pending(cib, view, status, moment))
         return effects
+
+    def _judge_pending(self, cib: Cib, view: _View, status: NodeStatus, moment: Moment) -> Sequence[Effect]:
+        """Have a node fenced that was away, is there again, and does not join in time (`node-pending-timeout`).
+
+        While it is being fenced its join is held, and no time counts.
+        """
+        properties = ClusterProperties(cib.configuration)
+        limit_ms = properties.duration_ms("node-pending-timeout") if properties.boolean("fencing-enabled") else 0
+        heard = view.heard.get(status.name)
+        is_there = heard is not None and _is_below(view.age_ms(status.name), self._timing.node_timeout_ms)
+        is_there = is_there and heard is not None and heard.brain is BrainState.ALIVE
+        life = heard.incarnation if heard is not None and is_there else None
+        is_held = any(order.target == status.name for order in cib.status.fence_orders.values())
+        if not limit_ms or life is None or is_held or life in (status.incarnation, status.fenced_incarnation):
+            self._pending_since.pop(status.name, None)
+            return ()
+        known = self._pending_since.get(status.name)
+        if known is None or known[0] != life:
+            known = self._pending_since[status.name] = (life, moment.now)
+        waited_ms = moment.now - known[1]
+        if waited_ms < limit_ms:
+            self._wake_in(limit_ms - waited_ms, moment)
+            return ()
+        reason = f"it is heard, and its daemon has not joined for {waited_ms} ms (node-pending-timeout)"
+        command = Lost(status.name, status.incarnation, self._term, reason, is_pending=True)
+        return (Propose(Scope.DC, f"lost:{status.name}:{status.incarnation}:{self._term}", command),)
 
     def _without_lease(self, cib: Cib, report: PacerReport, moment: Moment) -> Sequence[Effect]:
         """Let another voter lead when the lease stays away: a DC that is not heard may judge nobody, for ever.
@@ -244,6 +274,7 @@ class MembershipMachine:
             self._unheard_since.clear()
             self._blank_since.clear()
             self._unjoined_since.clear()
+            self._pending_since.clear()
 
     def _is_from_before_a_standstill(self, report: PacerReport, moment: Moment) -> bool:
         """Tell whether this daemon, or its pacer, has stood still since: what came meanwhile is not in the report."""

@@ -31,6 +31,12 @@ def lone_policy(configuration: Configuration) -> LonePolicy:
     return LonePolicy(ClusterProperties(configuration).text("no-quorum-policy"))
 
 
+def panics(configuration: Configuration) -> bool:
+    """Tell whether a node that finds itself lost, or recorded as fenced, is to be reset (`fence-reaction=panic`)."""
+    properties = ClusterProperties(configuration)
+    return properties.text("fence-reaction") == "panic" and properties.boolean("fencing-enabled")
+
+
 def promotable_resources(configuration: Configuration) -> frozenset[ResourceId]:
     """Return the primitives whose instances can be promoted: with `demote` they run on, unpromoted."""
     found: set[ResourceId] = set()

@@ -21,7 +21,7 @@ from haclusterd.cib.commands import CleanUp, ForgetHistory, IssueOrders, Lost, R
 from haclusterd.machines.affinity import Affinity
 from haclusterd.machines.effects import Effect, Note, Propose, Scope
 from haclusterd.machines.moment import Moment
-from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.history import operation_key
@@ -52,6 +52,7 @@ FORGETTING = frozenset({"delete", "lrm_delete"})
 EXPECTED_CHANGES = frozenset(
     {
         ChangeKind.ORDER_ISSUED,
+        ChangeKind.LOAD_CHANGED,
         ChangeKind.ORDER_VOIDED,
         ChangeKind.OPERATION_SUCCEEDED,
         ChangeKind.FENCING_ORDERED,
@@ -398,7 +399,7 @@ class TransitionMachine:
             status = cib.status.nodes.get(node) if node is not None else None
             issued = self._issued.get(node, {})
             open_keys = {*issued, *status.orders} if status is not None else set(issued)
-            room = limits.actions - len(open_keys)
+            room = limits.of(status) - len(open_keys)
             if room <= 0 or not ready:
                 continue
             if node in self._unsorted:
@@ -500,6 +501,11 @@ class _Limits:
         stated, migrations = properties.integer("node-action-limit"), properties.integer("migration-limit")
         self.actions = min(stated, OPEN_ON_NODE_MAX) if stated > 0 else OPEN_ON_NODE_MAX
         self.migrations = OPEN_ON_NODE_MAX if migrations < 0 else max(1, migrations)
+
+    def of(self, status: NodeStatus | None) -> int:
+        """Return how many actions a node may have open, as the properties and its load say."""
+        left = status.actions_max if status is not None else 0
+        return min(self.actions, left) if left else self.actions
 
 
 def _is_migration(tracked: _Tracked) -> bool:

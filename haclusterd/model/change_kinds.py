@@ -34,6 +34,7 @@ class ChangeKind(StrEnum):
     TICKET_CHANGED = "ticket-changed"
     LEADER_REQUESTED = "leader-requested"
     WATCHDOG_CHANGED = "watchdog-changed"
+    LOAD_CHANGED = "load-changed"
     DEVICE_PROVEN = "device-proven"
     HISTORY_FORGOTTEN = "history-forgotten"
     FENCINGS_FORGOTTEN = "fencings-forgotten"

@@ -85,7 +85,11 @@ class NodeStatus:
     """It asked to be drained."""
     attributes: Mapping[str, str] = field(default_factory=dict)
     """Transient node attributes; gone when the node reboots."""
+    private_attributes: Mapping[str, str] = field(default_factory=dict)
+    """Transient ones that only those read who ask for them by their tools: no plan depends on them."""
     histories: Mapping[ResourceId, ResourceHistory] = field(default_factory=dict)
+    locks: Mapping[ResourceId, WallTime] = field(default_factory=dict)
+    """What is kept for this node since it was shut down cleanly, and since when (`shutdown-lock`)."""
     probed: frozenset[ResourceId] = frozenset()
     """Resources that a probe of this incarnation found not running, and that have no history here."""
     unverified: frozenset[ResourceId] = frozenset()
@@ -98,6 +102,8 @@ class NodeStatus:
     """The device that resets it unless it is fed, as its newest life says."""
     longest_lease_ms: int = 0
     """The longest lease that its newest life may hold: it may not know yet that node-timeout was shortened."""
+    actions_max: int = 0
+    """How many actions at once its load leaves it; 0: no limit follows from it."""
     is_joining: bool = False
     """Seen, and not yet able to run anything: it counts as online and pending."""
     is_remote_fenced: bool = False

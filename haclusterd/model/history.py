@@ -111,7 +111,7 @@ class ResourceHistory:
     launcher: ResourceId | None = None
     """The resource that it ran inside of, where that is not configured any more."""
     locked_at: WallTime | None = None
-    """Since when a clean shutdown of this node keeps the resource for it (`shutdown-lock`)."""
+    """Only CIBs of feature levels 1 and 2 have it, and nothing is done with it: see `NodeStatus.locks`."""
 
 
 def ordered_records(history: ResourceHistory) -> list[OperationRecord]:

@@ -15,6 +15,9 @@ from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCo
 _OTHER_END = {ActionName.MIGRATE_TO: "migrate_target", ActionName.MIGRATE_FROM: "migrate_source"}
 """Which meta-attribute names the other node (Pacemaker Explained, "Migrating Resources")."""
 
+LOCKS = "shutdown_lock"
+"""A meta-attribute of a stop: once it has succeeded the resource is kept for its node (`NodeStatus.locks`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Order:

@@ -8,7 +8,16 @@ from functools import lru_cache
 from haclusterd.model import durations
 from haclusterd.model.configuration import AttributeSet, Configuration, effective, has_no_rule
 from haclusterd.model.property_tables import CLUSTER_PROPERTIES, META_ATTRIBUTES
-from haclusterd.model.rows import Row, ValueType, canonical, live_objection, objection, read_boolean, read_integer
+from haclusterd.model.rows import (
+    Row,
+    ValueType,
+    canonical,
+    live_objection,
+    objection,
+    read_boolean,
+    read_integer,
+    read_percentage,
+)
 
 __all__ = [
     "BOOTSTRAP_OPTIONS",
@@ -144,6 +153,10 @@ class ClusterProperties:
     def duration_ms(self, name: str) -> int:
         """Return a duration property in ms."""
         return durations.parse(self.text(name))
+
+    def percentage(self, name: str) -> int:
+        """Return a percentage property."""
+        return read_percentage(self.text(name))
 
     def integer(self, name: str) -> int:
         """Return an integer property."""

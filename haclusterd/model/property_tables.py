@@ -29,9 +29,8 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("cancel-removed-actions", ValueType.BOOLEAN, "true", "Cancel monitors that are no longer configured.",
         aliases=("stop-orphan-actions",)),
     Row("shutdown-lock", ValueType.BOOLEAN, "false",
-        "Resources of a node that was shut down cleanly wait for it instead of moving.", live=("false",)),
-    Row("shutdown-lock-limit", ValueType.DURATION, "0", "How long they wait; 0: for ever.", live=("0",),
-        is_harmless=True),
+        "Resources of a node that was shut down cleanly wait for it instead of moving."),
+    Row("shutdown-lock-limit", ValueType.DURATION, "0", "How long they wait; 0: for ever."),
     Row("shutdown-escalation", ValueType.DURATION, "20min",
         "How long others may take to move away what runs on a node that leaves; then it stops it by itself.",
         minimum=1000),
@@ -69,14 +68,25 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("have-watchdog", ValueType.BOOLEAN, "false", "Whether nodes are fenced by watchdogs of their own (SBD).",
         live=("false",)),
     Row("node-pending-timeout", ValueType.DURATION, "0",
-        "How long a node may take to join before it is fenced; 0: for ever.", live=("0",)),
+        "How long a node that is away, and whose daemon is heard again, may take to join before it is fenced; 0: for "
+        "ever. One that counts as online is fenced after brain-timeout."),
+    Row("fence-reaction", ValueType.CHOICE, "stop",
+        "What a node does that finds itself lost, or recorded as fenced: stop what it runs, or (panic) have its "
+        "watchdog reset it at once.", choices=("stop", "panic")),
     Row("cluster-recheck-interval", ValueType.DURATION, "15min", "How often the plan is checked without a cause."),
+    Row("transition-delay", ValueType.DURATION, "0",
+        "How long to wait after an event before it is planned for, so that others that belong to it can come in. "
+        "Fencing of lost nodes does not wait."),
     Row("batch-limit", ValueType.INTEGER, "0", "Most actions in flight in the whole cluster; 0 or -1: no limit.",
         minimum=-1),
     Row("migration-limit", ValueType.INTEGER, "-1",
         "Most live migrations at once on a node; -1: no limit, 0 counts as 1.", minimum=-1),
     Row("node-action-limit", ValueType.INTEGER, "0", "Most actions in flight on one node; 0: no limit but 64.",
         minimum=0),
+    Row("load-threshold", ValueType.PERCENTAGE, "0",
+        "From which load of a node's processors on less is done there at once, and ever less: half of node-action-limit"
+        " (where that is 0, of twice its processors), from 1.2 times that load a quarter, from 1.6 times one action. "
+        "0: however high the load is; with Pacemaker the default is 80%."),
     Row("placement-strategy", ValueType.CHOICE, "default",
         "Whether capacities of nodes count, and whether load is spread (balanced) or packed (minimal).",
         choices=("default", "utilization", "minimal", "balanced")),
@@ -111,9 +121,6 @@ PACEMAKERS_PROPERTIES: Mapping[str, str] = {
     "pe-warn-series-max": "plans are kept in the history here: history-keep, history-rows-max",
     "remove-after-stop": "what was removed is always forgotten once it is stopped here",
     "enable-acl": "there are no access control lists here: control-group-permission says what haclient may do",
-    "fence-reaction": "a node that finds itself fenced stops everything here, or is reset by its watchdog",
-    "load-threshold": "how much is done at once does not follow from the load here: batch-limit, node-action-limit",
-    "transition-delay": "a plan is made at once here",
 }
 """Properties that only Pacemaker's daemons read, each with the reason why nothing follows from it here."""
 

@@ -8,6 +8,8 @@ from enum import StrEnum
 from haclusterd.model import durations, scores
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_PERCENTAGE = re.compile(r"([0-9]{1,4})%?")
+_PERCENTAGE_MAX = 1000
 _TRUE = frozenset({"true", "on", "yes", "y", "1"})
 _FALSE = frozenset({"false", "off", "no", "n", "0"})
 
@@ -20,6 +22,7 @@ class ValueType(StrEnum):
     DURATION = "duration"
     SCORE = "score"
     CHOICE = "choice"
+    PERCENTAGE = "percentage"
     STRING = "string"
 
 
@@ -69,6 +72,14 @@ def read_integer(text: str) -> int:
     if not _WHOLE.fullmatch(word):
         raise ValueError(f"not a whole number: {text[:40]!r}")
     return int(word)
+
+
+def read_percentage(text: str) -> int:
+    """Read a whole percentage, as in `80%` or `80`, of at most 1000; raise ValueError otherwise."""
+    found = _PERCENTAGE.fullmatch(text.strip())
+    if found is None or int(found[1]) > _PERCENTAGE_MAX:
+        raise ValueError(f"not a percentage: {text[:40]!r} (write 80%)")
+    return int(found[1])
 
 
 def canonical(row: Row, text: str) -> str:
@@ -134,6 +145,8 @@ def _read_number(row: Row, text: str) -> int | None:
         return scores.parse(text)
     elif row.type is ValueType.INTEGER:
         return read_integer(text)
+    elif row.type is ValueType.PERCENTAGE:
+        return read_percentage(text)
     return None
 
 

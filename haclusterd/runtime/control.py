@@ -679,7 +679,8 @@ def _permission_for(request: Request) -> Permission:
     verb = registry.find(request.verb)
     if verb is None:
         return Permission.READ
-    return Permission.ADMINISTER if request.arguments.get("secrets") else verb.permission
+    is_more = request.arguments.get("secrets") or verb.fences(request.arguments)
+    return Permission.ADMINISTER if is_more else verb.permission
 
 
 def _may_change(request: Request) -> bool:

@@ -34,6 +34,7 @@ from haclusterd.machines.executor import ExecutorMachine
 from haclusterd.machines.fencer import FencerMachine
 from haclusterd.machines.joining import DrawIncarnation, JoiningMachine, JoinState
 from haclusterd.machines.learners import LearnersMachine
+from haclusterd.machines.load_watch import LoadWatch
 from haclusterd.machines.moment import Moment
 from haclusterd.model.agent_calls import AgentResult, FenceCallResult
 from haclusterd.model.cluster import Cib, Member
@@ -106,6 +107,7 @@ class NodeRuntime:
         self._followed = 0
         """The version of the members that pacer and links follow."""
         self._learners = LearnersMachine(settings.rules)
+        self._load_watch = LoadWatch(settings.node)
         now = ports.clock.now()
         self.started_at = ports.clock.wall()
         self._began_at = now
@@ -453,6 +455,8 @@ class NodeRuntime:
         self._step_membership()
         self._step_hands()
         self._step_controller(changes)
+        now, read = self._ports.clock.now(), self._ports.load.read
+        self._perform_all(self._load_watch.step(self._cib, self._incarnation, read, now))
         if self._appended is not None:
             self._ports.store.considered(self._appended)
             self._appended = None
@@ -475,7 +479,7 @@ class NodeRuntime:
             self._cib,
             moment,
             has_acted_alone=self._executor.has_acted_alone,
-            is_stopping_alone=self._executor.is_stopping_alone,
+            is_stopping_alone=self._executor.is_stopping_alone or self._executor.awaits_reset,
             is_fencing=self._fencer.is_fencing,
             is_leader=self._leadership.is_self,
             device=self._pacer_news.device_at(report, moment, is_answering=has_pacer),
@@ -559,6 +563,7 @@ class NodeRuntime:
             self._controller.deadline() if not self._safe_mode.reason else NEVER,
             self._proposer.deadline(),
             self._learners.deadline() if self._controller.is_dc else NEVER,
+            self._load_watch.deadline(),
             self._hand_over.deadline() if self._leadership.is_self else NEVER,
             self._draining.deadline(is_led=self._leadership.leader is not None, now=moment.now),
         )

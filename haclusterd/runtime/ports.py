@@ -10,6 +10,7 @@ from haclusterd.ports.event_log import EventLog
 from haclusterd.ports.fencing import FenceAgents
 from haclusterd.ports.history import History
 from haclusterd.ports.holds import LoopHolds
+from haclusterd.ports.machine_load import LoadMeter
 from haclusterd.ports.pacer import Pacer
 from haclusterd.ports.planner import Planner
 from haclusterd.ports.store import Store
@@ -31,3 +32,4 @@ class NodePorts:
     holds: LoopHolds
     background: Background
     crashes: CrashRecords
+    load: LoadMeter

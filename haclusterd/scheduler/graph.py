@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.orders import LOCKS
 from haclusterd.model.properties import is_own_meta
 from haclusterd.scheduler.claims import Claims
 from haclusterd.scheduler.digests import Digests
@@ -146,6 +147,8 @@ def _meta(action: Action, resource: Resource, operation: str, timeout: int) -> d
         **_instance_meta(resource),
         **action.meta,
     }
+    if action.task == STOP and action.node.is_shutting_down and resource.lock_node is action.node:
+        meta[LOCKS] = "true"
     if action.interval_ms or action.is_probe:
         meta["interval"] = str(action.interval_ms)
     if action.is_probe or action.expected:

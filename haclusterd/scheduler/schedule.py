@@ -86,7 +86,7 @@ def schedule(
         create_running_monitors(inventory, table)
         forget_removed(inventory, failures, settings)
         create_clearings(failures.clearings, table)
-        create_lock_deletions((*inventory.expired_locks, *scores.void_locks), table)
+    create_lock_deletions((*inventory.expired_locks, *scores.void_locks), table)
     probes = create_probes(inventory, table, settings)
     create_resource_actions(inventory, table, settings)
     create_unfencing(inventory, changes.unfencings, table, settings)

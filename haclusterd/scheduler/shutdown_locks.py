@@ -1,8 +1,8 @@
 """Phase: resources that stay locked to a node while that is cleanly shut down (`shutdown-lock`).
 
 Source: Pacemaker Explained, "Cluster Options". A resource that is active on a node which is leaving is locked to it:
-it runs nowhere else until the node is back, or the lock has expired. Locks of before are in the history of the node;
-one of a resource that is active is void.
+it runs nowhere else until the node is back, or the lock has expired. Locks of before are in the status of the node;
+one of a resource that is active is void. The stop that empties the node says so (`model.orders.LOCKS`).
 """
 
 from collections.abc import Iterator

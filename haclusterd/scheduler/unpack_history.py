@@ -77,6 +77,8 @@ class _Unpacker:
             waiting = skipped
         for name in waiting if self._settings.is_fencing_enabled else ():
             self._take(name, is_last=True)
+        if self._settings.has_shutdown_lock:
+            self._take_locks()
 
     def finish(self) -> None:
         """Draw the consequences that need all nodes."""
@@ -109,7 +111,7 @@ class _Unpacker:
             return
         if self._is_compatible:
             for name, history in status.histories.items():
-                if history.records or history.locked_at is not None:
+                if history.records:
                     self._unpack_resource(node, name, ())
             self._link_launched(node)
             return
@@ -149,13 +151,12 @@ class _Unpacker:
         resource = self._owner(node, name, history, orders)
         if resource is None or resource.agent is None:
             return
-        if history is not None:
-            self._take_lock(resource, node, history)
-            if not orders and _is_plain_absence(resource, history) and name not in node.status.unverified:
-                resource.histories[node.name] = history
-                self._states.take_absence(resource, node)
-                _restrict_to_target_role(resource)
-                return
+        is_absent = history is not None and not orders and _is_plain_absence(resource, history)
+        if history is not None and is_absent and name not in node.status.unverified:
+            resource.histories[node.name] = history
+            self._states.take_absence(resource, node)
+            _restrict_to_target_role(resource)
+            return
         saved, resource.original_role = resource.original_role, Role.UNKNOWN
         replay, records = self._replay(resource, node, history)
         _take_orders(resource, node, orders, replay)
@@ -202,16 +203,19 @@ class _Unpacker:
             # Nothing was ever heard of it, and what ran on it may go on.
             node.is_never_seen = node.is_unclean = True
 
-    def _take_lock(self, resource: Resource, node: Node, history: ResourceHistory) -> None:
+    def _take_locks(self) -> None:
         settings = self._settings
-        if history.locked_at is None or not settings.has_shutdown_lock:
-            return
         limit_ms = settings.shutdown_lock_limit_ms
-        if limit_ms > 0 and settings.now > history.locked_at + limit_ms:
-            self._inventory.expired_locks.append((resource, node))
-        else:
-            resource.lock_node = node
-            resource.lock_time = history.locked_at
+        for node in self._inventory.nodes:
+            for name, locked_at in node.status.locks.items():
+                resource = self._inventory.by_id.get(name)
+                if resource is None:
+                    continue
+                if limit_ms > 0 and settings.now > locked_at + limit_ms:
+                    self._inventory.expired_locks.append((resource, node))
+                else:
+                    resource.lock_node = node
+                    resource.lock_time = locked_at
 
     def _stop_half_migrated(self, resource: Resource, node: Node, orders: Sequence[Order]) -> None:
         """What a lost node was migrating has to be stopped on the target (Pacemaker's rule for a pending migration)."""

@@ -261,6 +261,7 @@ class BrainProcess:
             ),
             crashes=CrashesOfBoot(boot),
             holds=NoHolds(),
+            load=host,
             background=AtOnce(),
         )
         self.runtime: NodeRuntime = ObservedRuntime(self._settings(boot), ports, self._left, around.coverage)

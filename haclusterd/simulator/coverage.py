@@ -72,7 +72,6 @@ _COMMANDS = {
     "RequestCertificate": "certificates are of the adapters: tests/processes renew them",
     "RecordProof": "nothing proposes it (safety.md §10)",
     "Forget": "a run is shorter than the shortest memory",
-    "ForgetHistory": "only shutdown locks and Pacemaker's own graphs want it; a live cluster refuses shutdown-lock",
 }
 
 

@@ -170,6 +170,8 @@ class _Reading:
             return True
         if any(name in self._put_aside for name in chain):
             return True
+        if any(name in status.locks for status in self.cib.status.nodes.values() for name in chain):
+            return True
         if any(self._wants_stopped(name) for name in chain):
             # A member of what is stopped has a target-role of its own, which wins.
             return True

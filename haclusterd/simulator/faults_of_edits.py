@@ -154,6 +154,11 @@ PROPERTIES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("brain-timeout", ("5s", "20s"), "10s"),
     ("node-timeout", ("1s", "3s", "5s"), "2s"),
     ("shutdown-escalation", ("1s", "5s"), "20min"),
+    ("shutdown-lock", ("true",), "false"),
+    ("node-pending-timeout", ("5s", "30s"), "0"),
+    ("transition-delay", ("500ms", "3s"), "0"),
+    ("fence-reaction", ("panic",), "stop"),
+    ("load-threshold", ("50%",), "0"),
     ("node-health-strategy", ("migrate-on-red", "only-green", "progressive"), "none"),
     *FENCING_PROPERTIES,
 )
@@ -267,6 +272,8 @@ def set_attribute(chance: Chance, nodes: Nodes) -> Fault:
                                       "value": str(chance.randint(1, 9)), "lifetime": "reboot"}  # fmt: skip
         if chance.random() < 0.5:
             arguments["dampen_ms"] = chance.choice((200, 3000))
+        if chance.random() < 0.3:
+            arguments |= {"name": "secret", "private": True}
         deed = ("node.attribute", arguments)
     return _drawn(chance, f"{deed[0]} {deed[1]}", deed)
 

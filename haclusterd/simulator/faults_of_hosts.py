@@ -183,6 +183,22 @@ def drain(chance: Chance, nodes: Nodes) -> Fault:
 USUAL_SYNC_US = (300, 3 * MS)
 
 
+def busy_processors(chance: Chance, nodes: Nodes) -> Fault:
+    """The load is above what load-threshold allows, where that is set."""
+    node, percent = chance.choice(nodes), chance.choice((85, 100, 300))
+
+    def begin(cluster: Cluster) -> End:
+        host = cluster.hosts[node]
+        host.load_percent = percent
+
+        def end() -> None:
+            host.load_percent = 0
+
+        return end
+
+    return Drawn(f"the load of {node} is {percent} %", begin, chance.randint(500, 60_000))
+
+
 def slow_disk(chance: Chance, nodes: Nodes) -> Fault:
     """Every fsync takes long."""
     node, worst_us = chance.choice(nodes), chance.choice((50 * MS, 300 * MS, 2 * SECOND))
@@ -320,6 +336,7 @@ OF_BRAINS: tuple[Kind[Cluster], ...] = (
     Kind("slow brain", 2, slow_brain),
     Kind("set a wall clock", 2, set_wall_clock),
     Kind("slow disk", 3, slow_disk),
+    Kind("busy processors", 2, busy_processors),
     Kind("full disk", 1, full_disk),
     Kind("failing disk", 1, failing_disk),
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from haclusterd.model.ids import NodeName
+from haclusterd.model.machine_load import MachineLoad
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.protocol.pacer_page import PacerPage
 from haclusterd.simulator.clocks import BootClock, WallClock
@@ -22,6 +23,7 @@ RENEWAL_US = 60 * MS
 BOOT_TIME_US = 3 * SECOND
 """From power to the first process."""
 PAGE_SIZE = 4096
+PROCESSORS = 4
 
 
 class Process(Protocol):
@@ -177,6 +179,8 @@ class Host:
         """From the device's expiry to the reset; safety.md §2 allows a second."""
         self.is_watchdog_taken = False
         """Another program holds its watchdog device open: nobody else can open it."""
+        self.load_percent = 0
+        """How busy its processors are."""
         self.disk = Disk(world, name)
         self.wall = WallClock(world)
         self.boot: Boot | None = None
@@ -194,6 +198,10 @@ class Host:
         self.pacer = Unit(self, "pacer")
         self.brain = Unit(self, "brain")
         self._truth = truth
+
+    def read(self) -> MachineLoad:
+        """See `LoadMeter.read`."""
+        return MachineLoad(PROCESSORS, self.load_percent)
 
     @property
     def is_powered(self) -> bool:

@@ -97,11 +97,15 @@ def test_a_dialogue(name: str, daemon: AnsweringDaemon) -> None:
         assert (command, code, out.rstrip("\n"), err) == (command, 0, expected.replace("\\n", "\n").rstrip("\n"), "")
 
 
-def test_a_private_attribute_is_set_for_everybody_and_that_is_said(daemon: AnsweringDaemon) -> None:
-    code, out, err = run(daemon, "attrd_updater -n lsn -p -v 7 -N n2")
-    assert (code, out) == (0, "")
-    assert err == "attrd_updater: no attribute is private here: this one is set for everybody to see\n"
+def test_a_private_attribute_is_for_the_tools_alone(daemon: AnsweringDaemon) -> None:
+    assert run(daemon, "attrd_updater -n lsn -p -v 7 -N n2") == (0, "", "")
     assert run(daemon, "attrd_updater -n lsn -Q -N n2")[1] == 'name="lsn" host="n2" value="7"\n'
+    assert daemon.attributes("n2") == {}
+    assert run(daemon, "attrd_updater -n lsn -v 8 -N n2") == (0, "", "")
+    assert run(daemon, "attrd_updater -n lsn -Q -N n2")[1] == 'name="lsn" host="n2" value="8"\n'
+    assert daemon.attributes("n2") == {}
+    assert run(daemon, "attrd_updater -n lsn -D -N n2") == (0, "", "")
+    assert run(daemon, "attrd_updater -n lsn -Q -N n2")[0] == 105
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,10 @@ class Scenario:
         histories = {**status.histories, history.resource: history}
         self.nodes[status.name] = replace(status, histories=histories)
 
+    def _lock(self, node: str, resource: str, since: WallTime) -> None:
+        status = self.nodes[NodeName(node)]
+        self.nodes[status.name] = replace(status, locks={**status.locks, ResourceId(resource): since})
+
     def _count(self, node: str, resource: str, operation: str, count: str, age: str = "@0s") -> None:
         name, _slash, interval = operation.partition("/")
         interval_ms = durations.parse(interval or "0")
@@ -122,7 +126,7 @@ class Scenario:
                 history = replace(history, agent=AgentReference.parse(word.partition("=")[2]))
                 continue
             if word.startswith("locked="):
-                history = replace(history, locked_at=WallTime(NOW - durations.parse(word.partition("=")[2])))
+                self._lock(node, resource, WallTime(NOW - durations.parse(word.partition("=")[2])))
                 continue
             record = self._operation(word)
             records[operation_key(record.operation, record.interval_ms)] = record

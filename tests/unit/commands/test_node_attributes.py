@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from haclusterd.cib.commands import ChangeConfiguration, SetTransientAttribute
+from haclusterd.cib.commands import ChangeConfiguration, RequestFence, SetTransientAttribute
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
+from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName
 from haclusterd.reports.codes import Code
 from tests.administered_clusters import NOW, Cluster, formed
@@ -105,13 +106,49 @@ def test_what_is_refused(wrong: dict[str, str | int], code: Code) -> None:
     assert [each.code for each in outcome.reports] == [code]
 
 
-@pytest.mark.parametrize("value", ["true", "1", "on", "1700000000"])
-def test_terminate_is_refused_with_the_verb_that_fences(value: str) -> None:
-    outcome = ask(formed(), action="set", node="n2", name="terminate", value=value)
-    assert outcome.commands == ()
-    assert [each.remedy for each in outcome.reports] == ["crm node fence n2"]
-
-
 @pytest.mark.parametrize("value", ["false", "0", ""])
 def test_terminate_may_be_taken_back(value: str) -> None:
     assert ask(formed(), action="set", node="n2", name="terminate", value=value).commands
+
+
+def with_switch() -> Cluster:
+    cluster = formed()
+    cluster.configure('primitive power stonith:fence_local params pcmk_host_list="n1 n2 n3" nodes_dir=/nodes')
+    return cluster
+
+
+@pytest.mark.parametrize("value", ["true", "1", "1767268800"])
+def test_terminate_has_the_node_fenced_once(value: str) -> None:
+    cluster = with_switch()
+    outcome = ask(cluster, action="set", node="n2", name="terminate", value=value)
+    incarnation = formed().node("n2").incarnation
+    assert outcome.commands == (RequestFence(NodeName("n2"), incarnation, "root@n1", f"terminate={value}"),)
+    assert (cluster.node("n2").state, cluster.node("n2").is_fence_requested) == (NodeState.LOST, True)
+    again = ask(cluster, action="set", node="n2", name="terminate", value=value)
+    assert again.commands == ()
+
+
+def test_terminate_needs_a_device_and_the_permission_to_fence() -> None:
+    outcome = ask(formed(), action="set", node="n2", name="terminate", value="true")
+    assert [each.code for each in outcome.reports] == [Code.NO_DEVICE]
+    verb = registry.VERBS["node.attribute"]
+    assert verb.fences({"name": "terminate", "value": "true"})
+    assert not verb.fences({"name": "terminate", "value": "false"})
+    assert not verb.fences({"name": "standby", "value": "true"})
+
+
+def test_terminate_set_for_ever_would_fence_for_ever() -> None:
+    outcome = ask(with_switch(), action="set", node="n2", name="terminate", value="true", lifetime="forever")
+    assert [each.code for each in outcome.reports] == [Code.BAD_ARGUMENT]
+
+
+def test_a_private_attribute_is_in_no_rule() -> None:
+    cluster = formed()
+    ask(cluster, action="set", name="lsn", value="7", private=True)
+    assert (cluster.node("n1").attributes, cluster.node("n1").private_attributes) == ({}, {"lsn": "7"})
+    assert shown(cluster) == {"n1": {"reboot": {}, "forever": {}, "private": {"lsn": "7"}}}
+    ask(cluster, action="set", name="lsn", value="8")
+    assert cluster.node("n1").private_attributes == {"lsn": "8"}
+    assert ask(cluster, action="set", name="lsn", value="8").commands == ()
+    ask(cluster, action="delete", name="lsn")
+    assert cluster.node("n1").private_attributes == {}

@@ -203,8 +203,10 @@ def test_a_shutdown_lock_and_what_is_inside_of_another() -> None:
         ' provider="pacemaker" type="Dummy" shutdown-lock="1700000000" container="vm"/></lrm_resources></lrm>'
         "</node_state>"
     )
-    found = read(cib(status=status)).cib.status.nodes["n1"].histories["web"]
-    assert (found.locked_at, found.launcher, found.records) == (1_700_000_000_000, "vm", {})
+    node = read(cib(status=status)).cib.status.nodes["n1"]
+    assert node.locks == {"web": 1_700_000_000_000}
+    found = node.histories["web"]
+    assert (found.launcher, found.records) == ("vm", {})
 
 
 @pytest.mark.parametrize(

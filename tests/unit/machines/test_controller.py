@@ -129,6 +129,27 @@ def test_a_walk_that_only_waits_for_fencing_is_planned_again_when_time_alone_may
     assert dc.controller.transition_progress() is not None, "the new plan waits for the same again"
 
 
+def test_events_that_follow_each_other_are_planned_for_together() -> None:
+    dc = Dc()
+    delayed = AttributeSet("cib-bootstrap-options", (("transition-delay", "5s"),))
+    dc.cluster.configure(commands.PutSets("properties", (delayed,)))
+    dc.now += 5000
+    dc.step()
+    before = len(dc.planned)
+    dc.change(commands.SetTransientAttribute(N1, "pingd", "0"))
+    assert dc.controller.deadline() <= dc.now + 5000
+    dc.now += 3000
+    dc.change(commands.SetTransientAttribute(N2, "pingd", "0"))
+    assert len(dc.planned) == before
+    dc.now += 2000
+    dc.step()
+    assert len(dc.planned) == before + 1
+    assert dc.controller.deadline() > dc.now
+    dc.now += 60_000
+    dc.step()
+    assert len(dc.planned) == before + 1, "nothing more has happened"
+
+
 # -- taking office ----------------------------------------------------------------------------------------------------
 
 

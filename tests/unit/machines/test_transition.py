@@ -433,6 +433,17 @@ def test_a_node_does_no_more_at_once_than_it_may(limits: dict[str, str], expecte
     assert [f"{each.resource}_{each.action} on {each.node}" for each in orders] == expected
 
 
+@pytest.mark.parametrize(
+    ("actions_max", "expected"), [(1, ["db_start on n2"]), (0, ["db_start on n2", "web_start on n2"])]
+)
+def test_a_busy_node_does_no_more_at_once_than_its_load_leaves_it(actions_max: int, expected: list[str]) -> None:
+    cluster = Cluster()
+    cluster.must(commands.PublishLoad(N2, life(N2), actions_max))
+    walk = Walk(act(1, ActionName.START), act(2, ActionName.START, WEB), cluster=cluster)
+    walk.step()
+    assert walk.issued == expected
+
+
 # -- fencing ----------------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from haclusterd.model.graph import Plan, TransitionGraph
 from haclusterd.model.history_chain import chained
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime
+from haclusterd.model.machine_load import MachineLoad
 from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport, PacerSettings
 from haclusterd.model.planning import PlanAnswer
@@ -465,6 +466,11 @@ class NoHolds:
         return ()
 
 
+class Idle:
+    def read(self) -> MachineLoad:
+        return MachineLoad(processors=4, percent=0)
+
+
 class ListCrashes:
     """Crash records as a list."""
 
@@ -508,6 +514,7 @@ class Daemon:
             history=ListHistory(),
             planner=self.planner,
             holds=NoHolds(),
+            load=Idle(),
             background=self.background,
             crashes=self.crashes,
         )

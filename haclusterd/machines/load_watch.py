@@ -1,0 +1,53 @@
+"""How much a node has done at once, as its load leaves it (Pacemaker Explained, "Cluster Options": load-threshold).
+
+Each node looks at its own load now and then, and publishes a limit when that has changed; whoever is DC then obeys it.
+Invariant: nothing is published while load-threshold is 0, except that an older limit is over.
+"""
+
+from collections.abc import Callable, Sequence
+
+from haclusterd.cib.commands import PublishLoad
+from haclusterd.machines.effects import Effect, Propose, Scope
+from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.machine_load import MachineLoad, actions_left
+from haclusterd.model.properties import ClusterProperties
+
+LOOK_MS = 30_000
+"""The kernel's average is over a minute; more entries of the log than this would be a load of their own."""
+
+
+class LoadWatch:
+    """This node's limit; see the module."""
+
+    def __init__(self, node: NodeName) -> None:
+        self._node = node
+        self._next_at = Instant(0)
+        self._is_watching = False
+
+    def step(
+        self, cib: Cib, incarnation: Incarnation, read: Callable[[], MachineLoad | None], now: Instant
+    ) -> Sequence[Effect]:
+        """Look at the load when it is time to; `read` tells it."""
+        status = cib.status.nodes.get(self._node)
+        properties = ClusterProperties(cib.configuration)
+        threshold = properties.percentage("load-threshold")
+        is_joined = status is not None and status.state is NodeState.ONLINE and status.incarnation == incarnation
+        self._is_watching = is_joined and threshold > 0
+        if status is None or not is_joined or (threshold and now < self._next_at):
+            return ()
+        wanted = 0
+        if threshold:
+            self._next_at = after(now, LOOK_MS)
+            load = read()
+            limit = properties.integer("node-action-limit")
+            wanted = actions_left(load, threshold, limit) if load is not None else 0
+        if wanted == status.actions_max:
+            return ()
+        command = PublishLoad(self._node, incarnation, wanted)
+        return (Propose(Scope.INCARNATION, f"load:{incarnation}:{wanted}", command),)
+
+    def deadline(self) -> Instant:
+        """Return when `step` is wanted next."""
+        return self._next_at if self._is_watching else NEVER
