@@ -173,8 +173,6 @@ def test_an_update_keeps_what_the_file_does_not_name() -> None:
     ("text", "expected"),
     [
         (cib(nodes=NODES, resources='<primitive id="a" class="nagios" type="x"/>'), "error cib.xml:5: "),
-        (cib(nodes=NODES, properties=pair("shutdown-lock", "true")),
-         "error cib.xml:3: shutdown-lock: 'true' has no effect in a running cluster; only false has one"),
         (cib(nodes=NODES, resources=PRIMITIVE.format(f'<meta_attributes id="x">\n{pair("remote-node", "g")}'
                                                      "</meta_attributes>")), "error cib.xml:6: a: remote-node: "),
         ("<cib>\n<x></cib>", "error cib.xml:2:6: this is no well-formed XML"),
