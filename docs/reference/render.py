@@ -3,12 +3,18 @@
 `make reference` runs it; tests/house/test_documents.py fails when a page is not what it would write.
 """
 
+import tomllib
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Command, Level, Option
 from haclusterd.model import durations
+from haclusterd.model.fence_parameters import DEVICE_PARAMETERS
+from haclusterd.model.operations import OPERATION_ATTRIBUTES
 from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, Row, ValueType
+from haclusterd.model.property_tables import PACEMAKERS_PROPERTIES
 
 HERE = Path(__file__).parent
 
@@ -93,7 +99,73 @@ def _option(option: Option) -> str:
     return f"[{option.flag}{value}]"
 
 
-PAGES = {"properties.md": properties_page, "crm.md": crm_page}
+COMPATIBILITY_HEAD = """# Compatibility with Pacemaker and crmsh
+
+Made by `make reference` from the program's tables and from [compatibility.toml](compatibility.toml); do not edit. What
+an administrator of Pacemaker finds here, row by row. Each row's examples are tried by a test.
+
+* **works**: a running cluster does it. **differs**: it does something else, or only a part, as the row says.
+* **warned**: accepted, with a warning or a note that names it. **refused**: not accepted; the message names it.
+* **absent**: there is no such thing, and no word for it that would be accepted.
+* *since*: the feature level of the first version in whose clusters it is so (`crm cluster members` shows it).
+"""
+
+
+def compatibility_page() -> str:
+    """Return the page about what becomes of Pacemaker's and crmsh's features."""
+    data = tomllib.loads((HERE / "compatibility.toml").read_text())
+    numbers = count(1)
+    parts = [COMPATIBILITY_HEAD]
+    for chapter in data["chapter"]:
+        rows = "\n".join(_feature(next(numbers), row) for row in chapter["row"])
+        head = f"## {chapter['title']}\n\nSource: {chapter['source']}.\n\n"
+        parts.append(f"{head}| # | what | here | how | since |\n|---|---|---|---|---|\n{rows}\n")
+    for title, rows_of in SETTINGS:
+        table = "\n".join(_setting(row) for row in rows_of)
+        columns = "| name | here | default | values | since |\n|---|---|---|---|---|"
+        parts.append(f"## Every setting: {title}\n\n{columns}\n{table}\n")
+    parts.append(_left_out())
+    return "\n".join(parts)
+
+
+SETTINGS = (
+    ("properties of the cluster", CLUSTER_PROPERTIES),
+    ("meta-attributes", META_ATTRIBUTES),
+    ("operations", OPERATION_ATTRIBUTES),
+    ("parameters of fence devices that are for the cluster", DEVICE_PARAMETERS),
+)
+
+
+def _feature(number: int, row: dict[str, Any]) -> str:
+    since = max([row.get("since", 1), *(_row_of(name).since for name in row.get("settings", ()))])
+    shown = since if row["here"] in ("works", "differs", "warned") else ""
+    return f"| {number} | {row['subject']} | {row['here']} | {row['text']} | {shown} |"
+
+
+def _row_of(name: str) -> Row:
+    return next(row for _, rows in SETTINGS for row in rows if name in (row.name, *row.aliases))
+
+
+def _setting(row: Row) -> str:
+    default = f"`{row.default}`" if row.default else ""
+    return f"| `{row.name}`{_aliases(row)} | {here(row)} | {default} | {_values(row)} | {row.since} |"
+
+
+def here(row: Row) -> str:
+    """Say what becomes of a setting in a running cluster."""
+    if row.live is None:
+        return "works"
+    if row.is_harmless:
+        return "warned"
+    return "refused" if not row.live else "works; other values refused"
+
+
+def _left_out() -> str:
+    lines = "\n".join(f"| `{name}` | {why} |" for name, why in sorted(PACEMAKERS_PROPERTIES.items()))
+    return f"## Properties that are left out, and named\n\n| name | why |\n|---|---|\n{lines}\n"
+
+
+PAGES = {"properties.md": properties_page, "crm.md": crm_page, "compatibility.md": compatibility_page}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

@@ -31,7 +31,7 @@ from haclusterd.model.configuration import (
 )
 from haclusterd.model.ids import ConstraintId, ResourceId
 from haclusterd.model.operations import DEFAULTABLE, ONE_SHOT, OPERATION_ATTRIBUTES, operation_row
-from haclusterd.model.properties import is_of_others, is_own_meta, meta_row, property_row
+from haclusterd.model.properties import BOOTSTRAP_OPTIONS, is_of_others, is_own_meta, meta_row, property_row
 from haclusterd.model.property_tables import BOOKKEEPING, CLUSTER_PROPERTIES, META_ATTRIBUTES, PACEMAKERS_PROPERTIES
 from haclusterd.model.rows import Row, ValueType, canonical, objection, replacement
 from haclusterd.model.rules import DateExpression, Rule
@@ -42,6 +42,7 @@ from haclusterd.reports.suggestions import did_you_mean
 
 WATCHDOG_TIMEOUTS = ("stonith-watchdog-timeout", "fencing-watchdog-timeout")
 WATCHDOG_FENCING = "watchdog-fencing"
+WATCHDOG_AGENT = "stonith:fence_watchdog"
 HAVE_WATCHDOG = "have-watchdog"
 
 _PROPERTY_NAMES = tuple(name for row in CLUSTER_PROPERTIES for name in (row.name, *row.aliases))
@@ -97,6 +98,7 @@ def settle(
     settled again.
     """
     work = _Settling(places, is_foreign)
+    configuration = _without_watchdog_devices(work, configuration)
     made = replace(
         configuration,
         properties=tuple(_properties(work, block) for block in configuration.properties),
@@ -112,6 +114,37 @@ def settle(
         made = replace(made, constraints=dict(_constraints(work, made)))
         _note_local_times(work, made)
     return made, tuple(work.reports)
+
+
+def _without_watchdog_devices(work: _Settling, configuration: Configuration) -> Configuration:
+    """Store a device `stonith:fence_watchdog` as what it stands for (Pacemaker Explained, "Watchdog Fencing").
+
+    One that something else names stays: verification refuses it.
+    """
+    parents = configuration.parents()
+    named = {device for level in configuration.fencing_levels for device in level.devices}
+    named |= {each for constraint in configuration.constraints.values() for each in _named(constraint)}
+    named |= {ResourceId(each) for tag in configuration.tags.values() for each in tag.references}
+    kept, properties = dict(configuration.resources), configuration.properties
+    for device in configuration.primitives():
+        if str(device.agent) != WATCHDOG_AGENT or device.id in named or device.id in parents:
+            continue
+        del kept[device.id]
+        if not any(block.get(WATCHDOG_FENCING) is not None for block in properties):
+            properties = _with_watchdog_fencing(properties)
+        what = f"{device.id} ({WATCHDOG_AGENT})"
+        work.note(Code.STORED_AS, ("resource", device.id), what=what, stored=f"{WATCHDOG_FENCING}=true")
+    if len(kept) == len(configuration.resources):
+        return configuration
+    return replace(configuration, resources=kept, properties=properties)
+
+
+def _with_watchdog_fencing(properties: tuple[AttributeSet, ...]) -> tuple[AttributeSet, ...]:
+    added = (WATCHDOG_FENCING, "true")
+    for index, block in enumerate(properties):
+        if block.id == BOOTSTRAP_OPTIONS:
+            return (*properties[:index], replace(block, pairs=(*block.pairs, added)), *properties[index + 1 :])
+    return (*properties, AttributeSet(BOOTSTRAP_OPTIONS, (added,)))
 
 
 def bad_values(configuration: Configuration, places: Places) -> tuple[ReportItem, ...]:

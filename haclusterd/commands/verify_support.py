@@ -35,6 +35,10 @@ def _check_primitive(judgement: Judgement, primitive: Primitive) -> None:
         for name in effective(expanded(primitive, judgement.configuration).parameters):
             place = (*path, "params", name)
             judgement.note(Code.TAKES_NO_PARAMETERS, place, where=primitive.id, standard=agent.standard, name=name)
+    if (agent.standard, agent.type) == ("stonith", "fence_watchdog"):
+        construct = f"{agent} in a level, a constraint, a tag or a group"
+        remedy = "remove it, and set watchdog-fencing=true: a node's watchdog comes after its devices"
+        judgement.note(Code.NOT_YET, (*path, "agent"), remedy=remedy, construct=construct)
     if (agent.standard, agent.provider, agent.type) == ("ocf", "pacemaker", "remote"):
         judgement.note(Code.NOT_YET, (*path, "agent"), construct="a connection to a Pacemaker Remote node")
     for index, operation in enumerate(primitive.operations):

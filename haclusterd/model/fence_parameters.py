@@ -18,12 +18,14 @@ DEVICE_PARAMETERS: tuple[Row, ...] = (
     Row("pcmk_host_check", ValueType.CHOICE, "static-list",
         "How it is known whether it can fence a node: by what is listed here, by asking the device for its list or for "
         "the node's status before each use, or not at all.",
-        choices=("static-list", "dynamic-list", "status", "none")),
+        choices=("static-list", "dynamic-list", "status", "none"), since=2),
     Row("pcmk_host_argument", ValueType.STRING, "", "The agent's parameter that names the node; none: no such; empty: "
         "plug or port, whichever the agent has."),
-    Row("pcmk_delay_base", ValueType.STRING, "0", "How long off and reboot wait: one time, or node:time;node2:time."),
-    Row("pcmk_delay_max", ValueType.DURATION, "0", "Up to how long they wait, by chance."),
-    Row("pcmk_action_limit", ValueType.INTEGER, "1", "How many actions it carries out at a time; -1: any number."),
+    Row("pcmk_delay_base", ValueType.STRING, "0", "How long off and reboot wait: one time, or node:time;node2:time.",
+        since=2),
+    Row("pcmk_delay_max", ValueType.DURATION, "0", "Up to how long they wait, by chance.", since=2),
+    Row("pcmk_action_limit", ValueType.INTEGER, "1", "How many actions it carries out at a time; -1: any number.",
+        since=2),
     *(
         row
         for action in FenceAction
@@ -38,11 +40,13 @@ DEVICE_PARAMETERS: tuple[Row, ...] = (
         Row(f"pcmk_{action}_retries", ValueType.INTEGER, "2", "How often the agent is called at most.", minimum=1)
         for action in ("list", "status", "monitor")
     ),
-    Row("pcmk_list_action", ValueType.STRING, "list", "What the agent is asked for instead of list."),
-    Row("pcmk_list_timeout", ValueType.DURATION, "", "How long that may take; else fencing-timeout.", minimum=1),
-    Row("pcmk_status_action", ValueType.STRING, "status", "What the agent is asked for instead of status."),
-    Row("pcmk_status_timeout", ValueType.DURATION, "", "How long that may take; else fencing-timeout.", minimum=1),
-    Row("pcmk_monitor_action", ValueType.STRING, "monitor", "What the agent is asked for instead of monitor."),
+    Row("pcmk_list_action", ValueType.STRING, "list", "What the agent is asked for instead of list.", since=2),
+    Row("pcmk_list_timeout", ValueType.DURATION, "", "How long that may take; else fencing-timeout.", minimum=1,
+        since=2),
+    Row("pcmk_status_action", ValueType.STRING, "status", "What the agent is asked for instead of status.", since=2),
+    Row("pcmk_status_timeout", ValueType.DURATION, "", "How long that may take; else fencing-timeout.", minimum=1,
+        since=2),
+    Row("pcmk_monitor_action", ValueType.STRING, "monitor", "What the agent is asked for instead of monitor.", since=2),
     Row("pcmk_monitor_timeout", ValueType.DURATION, "", "How long its start, which is a monitor, may take.",
         minimum=1),
 )  # fmt: skip

@@ -43,6 +43,8 @@ class Row:
     """The values that a running cluster obeys; None: all. Others only mean something in plans for Pacemaker's CIBs."""
     is_harmless: bool = False
     """A value that is not obeyed changes nothing that a resource or a node depends on: it is kept, with a warning."""
+    since: int = 1
+    """The feature level of the first version whose clusters obey it as they do now."""
     old_words: Mapping[str, str] = field(default_factory=dict)
     """Values that earlier releases had, in lower case, and what stands for them today."""
     invalid: str | None = None

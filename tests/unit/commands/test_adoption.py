@@ -68,6 +68,18 @@ def test_a_cluster_is_taken_over() -> None:
     assert made.properties[0].pairs == (("stonith-enabled", "true"),)
 
 
+def test_the_watchdog_as_a_device_is_stored_as_what_it_stands_for() -> None:
+    cluster = running()
+    watchdog = f'<primitive id="w" class="stonith" type="fence_watchdog"><instance_attributes id="wp">' \
+               f"{pair('pcmk_host_list', 'n1')}</instance_attributes></primitive>"
+    outcome = load(cluster, cib(nodes=NODES, resources=PRIMITIVE.format("") + watchdog))
+    assert "info cib.xml:5: w (stonith:fence_watchdog) is kept as watchdog-fencing=true" in told(outcome)
+    made = loaded(cluster, outcome)
+    assert (list(made.resources), [block.pairs for block in made.properties]) == (
+        ["a"], [(("watchdog-fencing", "true"),)]
+    )  # fmt: skip
+
+
 def test_a_rule_on_the_ids_of_nodes_means_the_same_nodes() -> None:
     cluster = running()
     rule = (
