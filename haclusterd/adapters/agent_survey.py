@@ -12,9 +12,11 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from haclusterd.adapters.agent_metadata import MetadataError, read_agent_metadata
+from haclusterd.adapters.agent_tools import missing_tools
 from haclusterd.adapters.agents_ocf import FEATURE_SET, METADATA_LIMIT, METADATA_TIMEOUT_MS, AgentDirectories
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.ids import AgentReference
@@ -51,8 +53,10 @@ def _ask(agent: AgentReference, path: Path, directories: AgentDirectories) -> Ag
     if agent.standard not in {"ocf", "stonith"}:
         return AgentFacts()
     command = [str(path), "meta-data"] if agent.standard == "ocf" else [str(path), "-o", "metadata"]
+    tools = missing_tools(path, directories.shims) if agent.standard == "ocf" else ()
     try:
-        return read_agent_metadata(_answer(command, _environment(agent, directories)), agent).facts()
+        metadata = read_agent_metadata(_answer(command, _environment(agent, directories)), agent)
+        return replace(metadata, missing_tools=tools).facts()
     except (OSError, MetadataError):
         return AgentFacts()
 

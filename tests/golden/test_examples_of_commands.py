@@ -1,0 +1,71 @@
+"""Every example of the command line's help is carried out, in a directory of its own, on a cluster that has what the
+example names. Statements of the configuration are tried in tests/unit/cli/test_commands_of_crm.py."""
+
+import io
+import shlex
+from pathlib import Path
+
+import pytest
+
+from haclusterd.cli.command_table import LEVELS, ROOT
+from haclusterd.cli.main import World, run
+from haclusterd.cli.session import Streams
+from haclusterd.model.cluster import NodeState
+from haclusterd.model.requests import Response
+from tests.administered_clusters import SITUATIONS, Cluster, ClusterClient, running, with_events, with_versions
+from tests.written_cibs import cib
+
+EXAMPLES = [
+    example
+    for level in (ROOT, *LEVELS)
+    for command in level.commands
+    for example in command.examples
+    if command.verb and not command.is_statement
+]
+HERE = {"12": "5", "13": "7", "4.17": "4.3", "n5": "n3", "/var/lib/pacemaker/cib/cib.xml": "cib.xml"}
+"""What these clusters have in the place of a word of an example."""
+OF_CLONES = {"db-clone", "paris"}
+SETTLED_BY_A_DAEMON = {
+    "crm cluster address n2 10.0.0.2:7400,10.1.0.2:7400": "members-not-now",
+    "crm cluster vote n5 off": "members-not-now",
+    "crm fencing confirm n3 --i-have-checked": "it is not down",
+    "crm cluster certificates revoke n3": "name its fingerprint",
+}
+"""What only a running daemon can say yes to, and why it says no here."""
+
+
+def cluster_for(words: list[str]) -> Cluster:
+    if OF_CLONES & set(words):
+        return SITUATIONS["clones"]()
+    cluster = running()
+    if "confirm" in words:
+        cluster.state("n3", NodeState.LOST)
+    return with_events(cluster)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_is_carried_out(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EDITOR", "true")
+    Path("cib.xml").write_text(cib())
+    Path("web.yaml").write_text("resources:\n  - primitive: blog\n    agent: ocf:haclusterd:dummy\n")
+    words = [HERE.get(word, word) for word in shlex.split(example.partition(" <")[0])[1:]]
+    cluster = cluster_for(words)
+    client, out = ClusterClient(cluster, versions=with_versions(cluster)), io.StringIO()
+    world = World(
+        streams=Streams(io.StringIO("primitive blog ocf:haclusterd:dummy\n"), out, out),
+        environment={"EDITOR": "true"},
+        connect=lambda _: client,
+        open_file=lambda _: client,
+        setup=lambda _: Response("", 0),
+        version=lambda: "0",
+    )
+    objection = SETTLED_BY_A_DAEMON.get(example, "")
+    try:
+        status, said = run(["-F", *words], world), out.getvalue()
+    except AssertionError as refused:  # The cluster of the test accepts every command, or raises.
+        status, said = 1, str(refused)
+    assert (status == 0) is not bool(objection), said
+    assert objection in said
+    written = {path.name for path in tmp_path.iterdir()} - {"cib.xml", "web.yaml"}
+    assert written <= set(words), "an example writes the file that it names"
