@@ -112,6 +112,22 @@ def test_a_device_parameter(drawn: tuple[Row, str]) -> None:
         assert is_named(row.name, reports)
 
 
+@pytest.mark.parametrize("drawn", list(combinations(OPERATION_ATTRIBUTES)), ids=named)
+@pytest.mark.parametrize("place", ["meta of the operation", "defaults"])
+def test_an_operation_attribute_under_a_rule(drawn: tuple[Row, str], place: str) -> None:
+    row, rule = drawn
+    pair = f"{RULES[rule]} {row.name}={other_value(row)}"
+    is_default = place == "defaults"
+    text = f"{WEB} {MONITOR}\nop_defaults {pair}" if is_default else f"{WEB} op monitor interval=60s op_meta {pair}"
+    configuration, reports = judged(text)
+    if is_named(row.name, reports):
+        return
+    operations = getattr(configuration.resources[ResourceId("web")], "operations", ())
+    blocks = configuration.operation_defaults if is_default else operations[0].meta
+    read = merge(by_strength(blocks), RuleContext(TIME))
+    assert read.get(row.name) == (None if rule == "false rule" else other_value(row))
+
+
 @pytest.mark.parametrize("row", OPERATION_ATTRIBUTES, ids=lambda row: row.name)
 @pytest.mark.parametrize("place", ["operation", "meta of the operation", "defaults"])
 def test_an_operation_attribute(row: Row, place: str) -> None:
