@@ -13,6 +13,7 @@ from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.machines.stop_plan import stop_timeout_ms
 from haclusterd.model import timing
 from haclusterd.model.cluster import Cib, Member
+from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.watchdog import longest_stop_ms
@@ -62,7 +63,7 @@ def timers(context: Context, _arguments: Arguments) -> Outcome:
             "schema": "haclusterd.timing/1",
             "timers": rows,
             "watchdogs": _watchdogs(context.cib, derived),
-            "long_stops": _long_stops(context.cib),
+            "long_stops": _long_stops(context.cib, context.now),
         }
     )
 
@@ -87,14 +88,14 @@ def _watchdogs(cib: Cib, derived: timing.Timing) -> list[Json]:
     return rows
 
 
-def _long_stops(cib: Cib) -> list[Json]:
+def _long_stops(cib: Cib, now: WallTime) -> list[Json]:
     """Return the resources whose stop may take longer than a watchdog permits once the lease has ended."""
     timeouts = [status.watchdog.timeout_ms for status in cib.status.nodes.values() if status.watchdog is not None]
     if not timeouts:
         return []
     fits_ms = longest_stop_ms(min(timeouts))
     stops = [
-        (primitive.id, stop_timeout_ms(cib.configuration, primitive.id))
+        (primitive.id, stop_timeout_ms(cib.configuration, primitive.id, now))
         for primitive in cib.configuration.primitives()
         if primitive.agent.standard != "stonith"
     ]

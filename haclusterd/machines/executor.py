@@ -654,7 +654,7 @@ class ExecutorMachine:
         untouched = self._unmanaged_here(active, moment)
         held = held_by(before, untouched)
         self._left_alone = untouched | held
-        self._stopping = self._own_stops(active - self._left_alone, before)
+        self._stopping = self._own_stops(active - self._left_alone, before, moment.wall)
         if self._policy is LonePolicy.FENCE and (self._stopping or held) and not self._is_condemned:
             self._is_condemned = True
             effects.append(Condemn(is_condemned=True))
@@ -693,7 +693,7 @@ class ExecutorMachine:
         return (possibly_active(self._in_force) if self._in_force is not None else frozenset()) | begun
 
     def _own_stops(
-        self, active: frozenset[ResourceId], before: Mapping[ResourceId, frozenset[ResourceId]]
+        self, active: frozenset[ResourceId], before: Mapping[ResourceId, frozenset[ResourceId]], now: WallTime
     ) -> dict[ResourceId, _OwnStop]:
         is_demoting = self._policy is LonePolicy.DEMOTE
         promotable = promotable_resources(self._cib.configuration)
@@ -703,7 +703,7 @@ class ExecutorMachine:
             if origin is None:
                 self._own_stop_failed.add(resource)
             elif origin[0].standard != "stonith":
-                timeout_ms = stop_timeout_ms(self._cib.configuration, resource)
+                timeout_ms = stop_timeout_ms(self._cib.configuration, resource, now)
                 is_promotable = ResourceId(resource.partition(":")[0]) in promotable
                 is_promoted = self._in_force is not None and known_promoted(self._in_force, resource)
                 is_promoted |= is_promotable and self._in_force is not None and resource in self._in_force.unverified

@@ -9,8 +9,13 @@ from itertools import pairwise
 
 from haclusterd.model.configuration import Configuration, Ordering, Primitive, ResourceSet, contained
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.templates import expanded
+from haclusterd.scheduler.dates import EffectiveTime
+from haclusterd.scheduler.defaults import OperationDefaults
+from haclusterd.scheduler.readings import duration_ms
+from haclusterd.scheduler.rules import RuleContext, by_strength, merge
 
 DEFAULT_STOP_TIMEOUT_MS = 20_000
 
@@ -54,14 +59,22 @@ def held_by(
     return frozenset(held - unmanaged)
 
 
-def stop_timeout_ms(configuration: Configuration, resource: ResourceId) -> int:
-    """Return how long a stop may take; an instance of a unique clone is configured under the name before its colon."""
+def stop_timeout_ms(configuration: Configuration, resource: ResourceId, now: WallTime) -> int:
+    """Return how long a stop may take, as a plan made now would say it: the operation, its meta-attributes, defaults.
+
+    An instance of a unique clone is configured under the name before its colon.
+    """
     found = configuration.resources.get(ResourceId(resource.partition(":")[0]))
-    if isinstance(found, Primitive):
-        for operation in expanded(found, configuration).operations:
-            if operation.name == ActionName.STOP and operation.timeout_ms is not None:
-                return operation.timeout_ms
-    return DEFAULT_STOP_TIMEOUT_MS
+    if not isinstance(found, Primitive):
+        return DEFAULT_STOP_TIMEOUT_MS
+    stop = next((each for each in expanded(found, configuration).operations if each.name == ActionName.STOP), None)
+    if stop is not None and stop.timeout_ms is not None:
+        return stop.timeout_ms
+    time = EffectiveTime(now)
+    own = merge(by_strength(stop.meta), RuleContext(time, operation=ActionName.STOP)) if stop is not None else {}
+    defaults = OperationDefaults(configuration.operation_defaults, time).of(found.agent, ActionName.STOP, 0)
+    stated = duration_ms(own.get("timeout", defaults.get("timeout")), 0)
+    return stated if stated > 0 else DEFAULT_STOP_TIMEOUT_MS
 
 
 def _pairs(configuration: Configuration) -> Iterable[tuple[ResourceId, ResourceId]]:

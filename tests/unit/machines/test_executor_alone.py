@@ -13,6 +13,7 @@ from haclusterd.model.ids import AgentReference, OrderKey, ResourceId
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
+from haclusterd.model.rules import DateExpression, Rule
 from tests.unit.machines.executing import GRACE_MS, Node, start
 from tests.unit.machines.situations import (
     DB,
@@ -170,6 +171,37 @@ def test_own_stops_take_the_time_that_is_configured(node: Node) -> None:
     start(node)
     node.lose_lease()
     assert node.calls[-1].timeout_ms == 77_000
+
+
+def timeout(text: str, rule: Rule | None = None) -> tuple[AttributeSet, ...]:
+    return (AttributeSet("t", (("timeout", text),), rule=rule),)
+
+
+TRUE = Rule("r", conditions=(DateExpression("lt", end="2099-01-01"),))
+FALSE = Rule("r", conditions=(DateExpression("gt", start="2099-01-01"),))
+
+
+@pytest.mark.parametrize(
+    ("own", "defaults", "expected"),
+    [
+        ((), timeout("90s"), 90_000),
+        (timeout("80s"), timeout("90s"), 80_000),
+        ((), timeout("90s", TRUE), 90_000),
+        ((), timeout("90s", FALSE), 20_000),
+        (timeout("80s", FALSE), timeout("90s"), 90_000),
+    ],
+)
+def test_own_stops_take_the_time_of_meta_attributes_and_defaults(
+    own: tuple[AttributeSet, ...], defaults: tuple[AttributeSet, ...], expected: int, node: Node
+) -> None:
+    stop = Operation("db-stop", "stop", meta=own)
+    node.cluster.configure(
+        commands.PutResource(replace(primitive("db"), operations=(stop,))),
+        commands.PutSets("operation_defaults", defaults),
+    )
+    start(node)
+    node.lose_lease()
+    assert node.calls[-1].timeout_ms == expected
 
 
 def test_what_was_stopped_by_an_order_is_not_stopped_again(node: Node) -> None:
