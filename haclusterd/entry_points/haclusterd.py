@@ -302,7 +302,7 @@ class Daemon:
         return runtime.copied_nodes.objection(
             peer,
             boot_id,
-            joined=self._replica.incarnation_of(peer),
+            cib=self._replica.cib,
             report=self._pacer.known_report(),
             now=runtime.ports.clock.now(),
             heartbeat_ms=runtime.timing.heartbeat_ms,

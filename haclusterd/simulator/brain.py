@@ -290,7 +290,7 @@ class BrainProcess:
         return runtime.copied_nodes.objection(
             peer,
             boot_id,
-            joined=self._replica.incarnation_of(peer),
+            cib=self._replica.cib,
             report=self._pacer.report(),
             now=runtime.ports.clock.now(),
             heartbeat_ms=runtime.timing.heartbeat_ms,

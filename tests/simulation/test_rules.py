@@ -95,6 +95,11 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
         scenarios.switch_lies_about_a_node_that_nobody_hears,
         frozenset({"DisprovedFencingIsRepeated"}),
     ),
+    (
+        ("cut_off_believes_no_boot",),
+        scenarios.copy_beside_a_witness_that_hears_nobody,
+        frozenset({"CibsAgree"}),
+    ),
     (("join_held_while_fencing",), scenarios.slow_switch, frozenset({"JoinsWaitForFencing"})),
     (
         ("abandoned_agent_holds_join",),
