@@ -22,6 +22,7 @@ from haclusterd.adapters.raft_journal import (
     FIRST_INDEX,
     JOURNAL_NAME,
     Journal,
+    KeptDigest,
     LogEntry,
     create_journal,
     open_journal,
@@ -197,6 +198,7 @@ class RaftCore:
         ending = None if snapshot is None else (snapshot.index, int(snapshot.term))
         self._journal = open_journal(self._files, settings.cluster, settings.node, ending)
         mark_started(self._files, identity)
+        self._remember_digest(self._journal.digest)
         if snapshot is not None:
             self._snapshot_index = snapshot.index
             try:
@@ -207,7 +209,7 @@ class RaftCore:
             self._deliver(Restored(snapshot.index, outcome))
             self._restored_voters(snapshot.index)
             if snapshot.index % settings.snapshot_every == 0:
-                # A restart must not forget that the replicas differ.
+                # The process may have ended between the snapshot and the note of its digest.
                 self._digests.note(settings.node, snapshot.index, hashlib.sha256(snapshot.payload).digest())
         for entry in self._journal.entries_from(self._snapshot_index + 1):
             self.appended(entry)
@@ -217,6 +219,20 @@ class RaftCore:
         self._raft = GuardedSyncObj(settings, self._journal, self, self._snapshot_index)
         self._is_open = True
         self._follow_voters()
+
+    def _remember_digest(self, kept: KeptDigest) -> None:
+        """Go on where the process before ended: a restart must not forget that the replicas differ."""
+        if kept.entry:
+            self._digests.note(self._settings.node, kept.entry, kept.digest)
+        if kept.is_contested:
+            self._is_contested = True
+            self._deliver(ReplicasDiffer(f"the replicas differed at entry {kept.entry}, and no majority agreed since"))
+
+    def _note_digest(self) -> None:
+        """Keep durably what a restart must not forget."""
+        newest = self._digests.newest_own()
+        if newest is not None:
+            self._journal.note_digest(KeptDigest(newest[0], self._is_contested, newest[1]))
 
     def _require_journal(self, identity: Identity) -> None:
         if self._files.read(JOURNAL_NAME) is not None:
@@ -651,6 +667,7 @@ class RaftCore:
         elif comparison is Comparison.EQUAL and self._is_contested:
             self._is_contested = False
             self._deliver(ReplicasDiffer(""))
+        self._note_digest()
 
     def _compacted(self, index: int, result: object) -> None:
         self._is_snapshot_job_running = False

@@ -11,6 +11,7 @@ body. A body is a row of records = type u8, length u32, content:
     COMMIT    index u64                         a hint: this much was committed
     PADDING   zeros                             means nothing
     PROMISE   term u64, index u64, node name    what another member showed that it holds (raft_promises.py)
+    DIGEST    index u64, contested u8, SHA-256  this node's newest digest, and whether nobody had a majority since
 
 The header with the first frame, and every later frame, fill whole pages of 4096 bytes. The kernel and most devices
 write no less than a page, and a page that loses power in the middle may be ruined whole: so a write can ruin no frame
@@ -31,7 +32,7 @@ import struct
 import zlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final, overload
+from typing import Final, NamedTuple, overload
 
 from haclusterd.adapters.raft_identity import REJOIN
 from haclusterd.model.ids import NodeName
@@ -50,16 +51,27 @@ FIRST_INDEX: Final = 1
 NO_OPERATION = b"\x01"
 """Command bytes of an entry that means nothing, as the library writes it."""
 
-BASE, ENTRY, TRUNCATE, VOTE, COMMIT, PADDING, PROMISE = 1, 2, 3, 4, 5, 6, 7
+BASE, ENTRY, TRUNCATE, VOTE, COMMIT, PADDING, PROMISE, DIGEST = 1, 2, 3, 4, 5, 6, 7, 8
 
 _PREFIX = struct.Struct("<8sHHQ")
 _FRAME = struct.Struct("<4sII")
 _RECORD = struct.Struct("<BI")
 _PAIR = struct.Struct("<QQ")
 _ONE = struct.Struct("<Q")
+_DIGEST = struct.Struct("<QB32s")
 
 LogEntry = tuple[bytes, int, int]
 """Command, index, term: the shape the library works with."""
+
+
+class KeptDigest(NamedTuple):
+    """What this node knew of its own state, and of its peers' (raft_digests.py)."""
+
+    entry: int = 0
+    """The newest agreed index at which it has a digest; 0: none."""
+    is_contested: bool = False
+    """Whether the replicas differed, and no majority has agreed since."""
+    digest: bytes = b""
 
 
 @dataclass(slots=True)
@@ -73,6 +85,7 @@ class JournalContent:
     commit: int = FIRST_INDEX
     promises: dict[NodeName, tuple[int, int]] = field(default_factory=dict)
     """Of other members: the newest term and the newest committed entry that they showed."""
+    digest: KeptDigest = KeptDigest()
 
 
 class Journal:
@@ -220,6 +233,17 @@ class Journal:
             self._content.promises[node] = newest
             self._dirty_promises.add(node)
 
+    @property
+    def digest(self) -> KeptDigest:
+        """What was noted last."""
+        return self._content.digest
+
+    def note_digest(self, kept: KeptDigest) -> None:
+        """Remember how this node's state compares; it goes to disk with the next write."""
+        if kept != self._content.digest:
+            self._content.digest = kept
+            self._put(DIGEST, _DIGEST.pack(*kept))
+
     def forget_promises(self, members: Collection[NodeName]) -> None:
         """Forget what was remembered of those that are no members any more: their names never come back."""
         for node in [each for each in self._content.promises if each not in members]:
@@ -360,6 +384,8 @@ def encode_journal(names: bytes, content: JournalContent) -> bytes:
     records.append(_record(VOTE, _ONE.pack(content.term) + (content.vote or "").encode()))
     records.append(_record(COMMIT, _ONE.pack(content.commit)))
     records += [_promise(name, content.promises[name]) for name in sorted(content.promises)]
+    if content.digest != KeptDigest():
+        records.append(_record(DIGEST, _DIGEST.pack(*content.digest)))
     header_bytes = _PREFIX.size + len(names) + 4
     frame = _padded_frame(b"".join(records), behind=header_bytes)
     header = _PREFIX.pack(MAGIC, FORMAT, len(names), header_bytes + len(frame)) + names
@@ -436,6 +462,9 @@ def _fold(content: JournalContent, body: bytes) -> None:
         if kind == PROMISE:
             term, index = _PAIR.unpack_from(body, start)
             content.promises[NodeName(body[start + _PAIR.size : offset].decode())] = (term, index)
+        elif kind == DIGEST:
+            index, is_contested, digest = _DIGEST.unpack(body[start:offset])
+            content.digest = KeptDigest(index, bool(is_contested), digest)
         elif kind != PADDING:
             _fold_record(content, kind, body[start:offset])
 

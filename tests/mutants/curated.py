@@ -862,6 +862,18 @@ RAFT = (
         "voters of a truncated change go on counting",
     ),
     Mutant(
+        "RaftCore._remember_digest",
+        "kept.is_contested",
+        "False",
+        "after a restart a DC plans although nobody knows which replica is right",
+    ),
+    Mutant(
+        "RaftCore._remember_digest",
+        "self._digests.note(self._settings.node, kept.entry, kept.digest)",
+        "pass",
+        "after a restart a replica that differs is not compared before the next agreed index",
+    ),
+    Mutant(
         "RaftCore._require_journal",
         "identity.is_started or self._files.read(SNAPSHOT_NAME) is not None",
         "False",

@@ -513,11 +513,58 @@ def test_a_restart_does_not_forget_that_the_replicas_differ() -> None:
     bench = Bench(snapshot_every=4, retained_entries=0)
     follower_with(bench, "a", "b", "c", commit=4)
     for _ in range(2):
-        bench.hear(N2, "digest", index=4, digest=b"2" * 32)
-        bench.hear(N3, "digest", index=4, digest=b"3" * 32)
-        (told,) = (event for event in bench.events if isinstance(event, ReplicasDiffer))
-        assert told.why.startswith("the replicas differ at entry 4")
+        differ(bench)
+        assert told_of_replicas(bench)[-1].startswith("the replicas differ at entry 4: n1")
         bench.lose_power()
+
+
+def differ(bench: Bench) -> None:
+    bench.hear(N2, "digest", index=4, digest=b"2" * 32)
+    bench.hear(N3, "digest", index=4, digest=b"3" * 32)
+
+
+def told_of_replicas(bench: Bench) -> list[str]:
+    return [event.why for event in bench.events if isinstance(event, ReplicasDiffer)]
+
+
+def test_nor_does_it_when_the_newest_snapshot_is_of_another_index() -> None:
+    bench = Bench(snapshot_every=4, retained_entries=0)
+    follower_with(bench, "a", "b", "c", commit=4)
+    differ(bench)
+    hear_snapshot(bench, sent_snapshot([b"x", b"y"], 50, 2), 50, 2)
+    bench.let_disk_work()
+    for _ in range(2):
+        bench.lose_power()
+        assert told_of_replicas(bench) == ["the replicas differed at entry 4, and no majority agreed since"]
+        bench.core.peer_connected(N2)
+        assert {message["index"] for _, message in bench.take_sent("digest")} == {4}, "it tells its peers as well"
+        bench.let_disk_work()
+    follow_to_the_next_agreed_index(bench)
+    assert told_of_replicas(bench)[-1] == ""
+    bench.let_disk_work()
+    bench.lose_power()
+    assert told_of_replicas(bench) == [], "a majority agreed"
+
+
+def follow_to_the_next_agreed_index(bench: Bench) -> None:
+    """Let n1 apply up to entry 52, and n2 agree with its state there."""
+    bench.hear_append(N3, 2, (50, 2), [entry("z", 51, 2), entry("w", 52, 2)], commit=52)
+    bench.let_disk_work()
+    newest = [message for _, message in bench.take_sent("digest")][-1]
+    assert newest["index"] == 52
+    bench.hear(N2, "digest", index=52, digest=newest["digest"])
+
+
+def test_a_replica_that_differs_from_a_majority_at_an_index_before_its_snapshot_ends_after_a_restart_too() -> None:
+    bench = Bench(snapshot_every=4, retained_entries=0)
+    follower_with(bench, "a", "b", "c", commit=4)
+    hear_snapshot(bench, sent_snapshot([b"x", b"y"], 50, 2), 50, 2)
+    bench.let_disk_work()
+    bench.lose_power()
+    bench.hear(N2, "digest", index=4, digest=b"2" * 32)
+    assert not bench.failures
+    bench.hear(N3, "digest", index=4, digest=b"2" * 32)
+    assert "a majority has another state than this node" in bench.failures[0]
 
 
 def test_a_kill_between_snapshot_and_compaction_loses_nothing() -> None:
