@@ -1,5 +1,6 @@
 """What holds for every test: examples that come again, and ports that no other worker draws."""
 
+import gc
 import os
 from collections.abc import Sequence
 
@@ -23,3 +24,9 @@ def ports_of(worker: int, workers: int, ports: Sequence[int]) -> str:
 if GIVEN not in os.environ and "PYTEST_XDIST_WORKER" in os.environ:
     name, count = os.environ["PYTEST_XDIST_WORKER"], os.environ["PYTEST_XDIST_WORKER_COUNT"]
     os.environ[GIVEN] = ports_of(int(name.removeprefix("gw")), int(count), candidates())
+
+
+def pytest_collection_finish() -> None:
+    """Let collections of garbage pass over the thousands of tests that stay until the end."""
+    gc.collect()
+    gc.freeze()
