@@ -47,8 +47,14 @@ def _chapters(data: Fields) -> Iterator[tuple[str, list[str], str]]:
         yield "The first plan:", [], "the file does not say what runs where: take it from the running cluster (--live)"
     else:
         others = len(listed(plan, "changes")) - len(texts(plan, "interrupted"))
-        fine = "nothing stops, and nothing moves" + (f"; {others} other changes: crm simulate --cib" if others else "")
-        yield "What the first plan would interrupt:", texts(plan, "interrupted"), fine
+        more = f"; {others} other {'change' if others == 1 else 'changes'}: crm simulate --cib FILE" if others else ""
+        fine = f"nothing stops, and nothing moves{more}"
+        too = texts(plan, "by_pacemaker_too")
+        interrupted = [
+            f"{each} ({'so does Pacemaker' if each in too else 'Pacemaker does not'})"
+            for each in texts(plan, "interrupted")
+        ]
+        yield "What the first plan would interrupt:", interrupted, fine
         yield "Placed in another way than by Pacemaker:", texts(plan, "otherwise"), "nothing"
 
 

@@ -17,12 +17,13 @@ from haclusterd.commands.simulation_document import SimulationDocument
 from haclusterd.commands.verify import verify
 from haclusterd.formats.cib_xml import CibReading, read_cib
 from haclusterd.model.agents import AgentFacts
-from haclusterd.model.cluster import NodeState
-from haclusterd.model.configuration import Configuration, Primitive, effective
+from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.configuration import Clone, Configuration, Primitive, contained, effective
 from haclusterd.model.graph import ChangeKind, Plan
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
+from haclusterd.model.properties import read_boolean
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, has_errors
 from haclusterd.scheduler.options import ScheduleOptions
@@ -131,7 +132,10 @@ class _Findings:
         ended = plan_["interrupted"]
         if ended:
             assert isinstance(ended, list)
-            yield f"the first plan interrupts {_counted(len(ended), 'resource or node', 'resources or nodes')}"
+            interrupts = f"the first plan interrupts {_counted(len(ended), 'resource or node', 'resources or nodes')}"
+            if ended == plan_["by_pacemaker_too"]:
+                interrupts += ", as Pacemaker would at that moment: check again when the cluster is at rest"
+            yield interrupts
 
     def _refused(self) -> list[ReportItem]:
         return [
@@ -160,7 +164,8 @@ class _Findings:
         cib = self.reading.cib
         is_known = any(each.state is NodeState.ONLINE for each in cib.status.nodes.values())
         document: dict[str, Json] = {
-            "is_known": is_known, "problem": "", "interrupted": [], "changes": [], "otherwise": [],
+            "is_known": is_known, "problem": "", "interrupted": [], "by_pacemaker_too": [], "changes": [],
+            "otherwise": [],
         }  # fmt: skip
         if not is_known:
             return document
@@ -173,13 +178,15 @@ class _Findings:
                 return {**document, "problem": each.message}
         assert isinstance(found, Plan)
         assert isinstance(foreign, Plan)
-        summary = SimulationDocument(here, found, self.now).write()["summary"]
-        assert isinstance(summary, list)
+        summary = _summary(here, found, self.now)
+        by_pacemaker = {_change(each) for each in _summary(cib, foreign, self.now)}
+        interrupting = list(_interrupting(summary))
         return {
             **document,
-            "interrupted": list(_interrupted(summary)),
-            "changes": summary,
-            "otherwise": list(_otherwise(found, foreign)),
+            "interrupted": [_in_words(each) for each in interrupting],
+            "by_pacemaker_too": [_in_words(each) for each in interrupting if _change(each) in by_pacemaker],
+            "changes": list(summary),
+            "otherwise": list(otherwise(self.adopted, state_after(found), state_after(foreign))),
         }
 
 
@@ -189,31 +196,77 @@ def _is_for_an_agent(primitive: Primitive) -> bool:
     return (agent.provider, agent.type) != ("pacemaker", "remote")
 
 
-def _interrupted(summary: Sequence[Json]) -> Iterator[str]:
-    """Yield, of the changes of a plan, those that end or move what runs now, in words."""
+def _summary(cib: Cib, plan_: Plan, now: WallTime) -> Sequence[Json]:
+    summary = SimulationDocument(cib, plan_, now).write()["summary"]
+    assert isinstance(summary, list)
+    return summary
+
+
+def _interrupting(summary: Sequence[Json]) -> Iterator[dict[str, Json]]:
+    """Yield, of the changes of a plan, those that end or move what runs now."""
     kinds = {str(kind) for kind in _INTERRUPTING}
     for entry in summary:
         assert isinstance(entry, dict)
-        action = str(entry["action"])
-        if action == "fence":
-            yield f"fence {entry['node']}: {entry['reason']}"
-        elif action in kinds and not entry.get("impossible"):
-            origin = f" on {entry['from']}" if "from" in entry else ""
-            reason = f": {entry['reason']}" if "reason" in entry else ""
-            yield f"{action} {entry['resource']}{origin}{reason}"
+        if entry["action"] == "fence" or (str(entry["action"]) in kinds and not entry.get("impossible")):
+            yield entry
 
 
-def _otherwise(ours: Plan, theirs: Plan) -> Iterator[str]:
-    """Yield what would run somewhere else, or in another role, than with Pacemaker."""
-    here, there = state_after(ours), state_after(theirs)
+def _change(entry: Json) -> tuple[str, str]:
+    """Return what tells one change from another, whatever the reason for it."""
+    assert isinstance(entry, dict)
+    return str(entry["action"]), str(entry["node"] if entry["action"] == "fence" else entry["resource"])
+
+
+def _in_words(entry: dict[str, Json]) -> str:
+    if entry["action"] == "fence":
+        return f"fence {entry['node']}: {entry['reason']}"
+    origin = f" on {entry['from']}" if "from" in entry else ""
+    reason = f": {entry['reason']}" if "reason" in entry else ""
+    return f"{entry['action']} {entry['resource']}{origin}{reason}"
+
+
+def otherwise(configuration: Configuration, ours: State, theirs: State) -> Iterator[str]:
+    """Yield what would run somewhere else, or in another role, than with Pacemaker.
+
+    The instances of an anonymous clone are alike: which of them runs on a node says nothing.
+    """
+    here, there = (_alike(configuration, each) for each in (ours, theirs))
     for name in sorted({*here, *there}):
-        if here.get(name, {}) != there.get(name, {}):
+        if here.get(name, []) != there.get(name, []):
             yield f"{name}: here {_where(here, name)}, with Pacemaker {_where(there, name)}"
 
 
-def _where(state: State, name: ResourceId) -> str:
-    nodes = state.get(name, {})
-    return ", ".join(f"{role} on {node}" for node, role in sorted(nodes.items())) or "stopped"
+_Placed = Mapping[str, Sequence[tuple[str, str]]]
+"""Of each resource, or of all instances of an anonymous clone, the nodes and the roles there."""
+
+
+def _alike(configuration: Configuration, state: State) -> _Placed:
+    numbered = {
+        name for clone in configuration.resources.values() if isinstance(clone, Clone) and _is_unique(clone)
+        for name in (clone.child, *_inside(configuration, clone.child))
+    }  # fmt: skip
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name, nodes in state.items():
+        plain, colon, number = name.rpartition(":")
+        is_alike = colon and number.isdecimal() and plain not in numbered
+        found.setdefault(plain if is_alike else name, []).extend((str(node), str(role)) for node, role in nodes.items())
+    return {name: sorted(placed) for name, placed in found.items()}
+
+
+def _inside(configuration: Configuration, id_: ResourceId) -> Sequence[ResourceId]:
+    found = configuration.resources.get(id_)
+    return contained(found) if found is not None else ()
+
+
+def _is_unique(clone: Clone) -> bool:
+    try:
+        return read_boolean(effective(clone.meta).get("globally-unique", "false"))
+    except ValueError:
+        return False
+
+
+def _where(placed: _Placed, name: str) -> str:
+    return ", ".join(f"{role} on {node}" for node, role in placed.get(name, ())) or "stopped"
 
 
 def _shown(item: ReportItem) -> Json:

@@ -15,8 +15,17 @@ from haclusterd.model.configuration import AttributeSet, Bundle, Configuration, 
 _SECTIONS = (
     "crm_config", "nodes", "resources", "constraints", "rsc_defaults", "op_defaults", "tags", "fencing-topology",
 )  # fmt: skip
-_WITHOUT_EFFECT = ("acls", "alerts")
-"""Sections that the model cannot hold and that no plan depends on."""
+_NOT_OBEYED = {
+    "acls": (
+        "<acls>, the access control lists: they keep nobody from anything here",
+        "take whoever may not operate the cluster out of the group haclient; only root administers it",
+    ),
+    "alerts": (
+        "<alerts>: their agents are not called, so that nobody is notified by them",
+        "watch the cluster with crm history events, or the journal of haclusterd",
+    ),
+}
+"""Sections that the model cannot hold and that no plan depends on: what does not happen, and what to do instead."""
 
 
 class ConfigurationReader:
@@ -31,9 +40,11 @@ class ConfigurationReader:
     def read(self) -> tuple[Configuration, NodeNames]:
         """Read it; what is not in the configuration is in the notes."""
         for section in self._section.children:
-            if section.tag not in _SECTIONS and section.children:
-                has_effect = section.tag not in _WITHOUT_EFFECT
-                self._notes.not_yet(section, f"<{section.tag}>", has_effect=has_effect)
+            if section.tag in _NOT_OBEYED and section.children:
+                problem, remedy = _NOT_OBEYED[section.tag]
+                self._notes.dropped(section, problem, remedy)
+            elif section.tag not in _SECTIONS and section.children:
+                self._notes.not_yet(section, f"<{section.tag}>")
         nodes = NodeReader(self._sets, self._notes)
         for section in self._section.all("nodes"):
             nodes.read(section)

@@ -43,6 +43,13 @@ class Notes:
             problem = f"<{element.tag} {name}>: {why}"
             self.note(Code.LEFT_OUT, element, severity=Severity.WARNING, problem=problem)
 
+    def dropped(self, element: Element, problem: str, remedy: str) -> None:
+        """Report what is not obeyed here, with what to do about it."""
+        place = self.place(element)
+        self.reports.append(
+            report(Code.LEFT_OUT, place=place, severity=Severity.WARNING, remedy=remedy, problem=problem)
+        )
+
     def expect_only(self, element: Element, attributes: Collection[str], children: Collection[str] = ()) -> None:
         """Report attributes and children that nobody reads."""
         for name in element.attributes:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.commands.migration_check import otherwise
+from haclusterd.model.ids import NodeName, ResourceId
+from tests.scheduled_clusters import configured
 from tests.written_cibs import MEMBER, NO_FENCING, cib, pair
 
 AGENT = """#!/bin/sh
@@ -79,7 +82,10 @@ def test_what_the_first_plan_would_interrupt_is_named(machine: Path) -> None:
     text = cib(properties=NO_FENCING, resources=WEB, constraints=PREFERS.format(node="n2"), status=status())
     code, found = document(machine, text)
     assert (code, found["may_come_in"]) == (10, False)
-    assert found["objections"] == ["the first plan interrupts 1 resource or node"]
+    assert found["objections"] == [
+        "the first plan interrupts 1 resource or node, as Pacemaker would at that moment: check again when the cluster "
+        "is at rest"
+    ]
     assert found["plan"]["interrupted"] == ["move web on n1: moves from n1 to n2: n2 is preferred"]
 
 
@@ -128,6 +134,36 @@ def test_a_file_that_cannot_be_executed_is_no_agent(machine: Path) -> None:
     (machine / "agents" / "acme" / "Web").chmod(0o644)
     code, found = document(machine, cib(properties=NO_FENCING, resources=WEB))
     assert (code, [each["agent"] for each in found["missing_agents"]]) == (10, ["ocf:acme:Web"])
+
+
+def test_what_pacemaker_would_interrupt_too_is_told_from_what_it_would_not(machine: Path) -> None:
+    text = cib(properties=NO_FENCING, resources=WEB, constraints=PREFERS.format(node="n2"), status=status())
+    shown = " ".join(check(machine, "migrate", "check", "-", text=text).stdout.split())
+    assert "n2 is preferred (so does Pacemaker)" in shown
+    assert "as Pacemaker would at that moment: check again when the cluster is at rest" in shown
+
+
+def test_instances_of_an_anonymous_clone_are_alike() -> None:
+    text = "primitive a ocf:acme:T\nprimitive b ocf:acme:T\nclone ca a\nclone cb b meta globally-unique=true"
+    configuration = configured(text)
+
+    def placed(*nodes: str) -> dict[ResourceId, dict[NodeName, str]]:
+        return {
+            ResourceId(f"{name}:{number}"): {NodeName(node): "Started"}
+            for name in ("a", "b") for number, node in enumerate(nodes)
+        }  # fmt: skip
+
+    one, other = placed("n1", "n2"), placed("n2", "n1")
+    assert list(otherwise(configuration, one, other)) == [
+        "b:0: here Started on n1, with Pacemaker Started on n2",
+        "b:1: here Started on n2, with Pacemaker Started on n1",
+    ]
+
+
+def test_access_control_that_nobody_enforces_is_said(machine: Path) -> None:
+    text = cib(properties=NO_FENCING, resources=WEB, more='<acls><acl_role id="a"/></acls>')
+    shown = " ".join(check(machine, "migrate", "check", "-", text=text).stdout.split())
+    assert "they keep nobody from anything here (take whoever may not operate the cluster out of the group" in shown
 
 
 def test_a_file_without_a_status_compares_nothing(machine: Path) -> None:
