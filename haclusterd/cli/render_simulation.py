@@ -17,7 +17,7 @@ def render(screen: Screen, data: Fields) -> list[str]:
     lines += [f"  * Warning: {warning}" for warning in texts(data, "warnings")]
     steps = [line for action in listed(data, "actions") for line in _step(action)]
     if steps:
-        lines += ["", "In this order:", *steps, "", "Afterwards:", *_state(screen, part(data, "status"))]
+        lines += ["", "In this order:", *steps, "", "Afterwards:", *_state(screen, part(data, "after"))]
     return lines
 
 

@@ -6,9 +6,11 @@ and plans in another process.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Condition
+from haclusterd.commands.recorded_transition import recorded
 from haclusterd.formats.cib_xml import CibReading
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib
@@ -20,6 +22,9 @@ from haclusterd.model.quorum import has_quorum, majority, voters_left
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
+
+if TYPE_CHECKING:
+    from haclusterd.scheduler.found_rows import FoundRow
 
 STALE_FROM_MS = 1000
 """From this age on, what a node without quorum knows is said to be old; an election takes less."""
@@ -40,6 +45,13 @@ def plan(
         return schedule(cib, now, options=replace(options, is_explaining=is_explaining))
     except Exception as bug:  # noqa: BLE001 - a question about a bad configuration must not end the daemon
         return report(Code.SCHEDULER_FAILED, problem=f"{type(bug).__name__}: {bug}")
+
+
+def rows_afterwards(cib: Cib, found: Plan, now: WallTime, options: ScheduleOptions) -> "tuple[FoundRow, ...]":
+    """Return what Pacemaker's tools would print as active once a plan for a CIB of Pacemaker has been carried out."""
+    from haclusterd.scheduler.schedule import find_rows
+
+    return tuple(find_rows(recorded(cib, found, now), now, options))
 
 
 @dataclass(frozen=True, slots=True)

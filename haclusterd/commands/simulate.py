@@ -8,7 +8,7 @@ from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context
 from haclusterd.commands.injection import SUPPOSITIONS, suppose
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.planning import as_pacemaker, plan, standing
+from haclusterd.commands.planning import as_pacemaker, plan, rows_afterwards, standing
 from haclusterd.commands.settling import bad_values
 from haclusterd.commands.simulation_document import SimulationDocument
 from haclusterd.commands.verb import Cost, Permission, Verb
@@ -69,7 +69,8 @@ def _planned(cib: Cib, now: WallTime, options: ScheduleOptions, reports: tuple[R
     found = plan(cib, now, options=options)
     if isinstance(found, ReportItem):
         return refusal(found)
-    data = SimulationDocument(cib, found, now).write()
+    rows = rows_afterwards(cib, found, now, options) if options.is_pacemaker_compatible else None
+    data = SimulationDocument(cib, found, now, rows).write()
     return Outcome(reports, data=data)
 
 

@@ -6,7 +6,9 @@ no place there (why nothing is done, what runs now) stands beside it.
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
+from haclusterd.commands.recorded_transition import ended_on_guests
 from haclusterd.commands.simulated_state import (
     State,
     is_guest_fencing,
@@ -15,13 +17,16 @@ from haclusterd.commands.simulated_state import (
     state_before,
 )
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.configuration import effective
+from haclusterd.model.configuration import Clone, Group, effective
 from haclusterd.model.graph import ActionKind, BundlePart, Change, GraphAction, Placement, Plan
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.ocf import ActionName, Role
 from haclusterd.model.properties import read_boolean
+
+if TYPE_CHECKING:
+    from haclusterd.scheduler.found_rows import FoundRow
 
 Fields = dict[str, Json]
 
@@ -37,10 +42,14 @@ def iso_8601(at: WallTime) -> str:
 class SimulationDocument:
     """Reads a plan in the light of the CIB it was made for."""
 
-    def __init__(self, cib: Cib, plan: Plan, now: WallTime) -> None:
+    def __init__(
+        self, cib: Cib, plan: Plan, now: WallTime, printed: "tuple[FoundRow, ...] | None" = None
+    ) -> None:
+        """`printed`: of a CIB of Pacemaker, what crm_simulate would print as active afterwards."""
         self._cib = cib
         self._plan = plan
         self._now = now
+        self._printed = printed
         self._actions = [action for _, action in sorted(plan.graph.actions.items())]
         self._fences: list[GraphAction] = []
         self._fenced: set[NodeName] = set()
@@ -58,12 +67,15 @@ class SimulationDocument:
     def write(self) -> Fields:
         """Return the document."""
         before, after = state_before(self._plan.placements), state_after(self._plan)
+        rows = list(self._rows(after))
+        nodes = self._nodes(is_after=True)
         return {
             "schema": "haclusterd.simulate/1",
             "format": "simulate/1",
             "date": iso_8601(self._now),
             "before": {"nodes": self._nodes(is_after=False), "resources": list(self._rows(before))},
-            "status": {"nodes": self._nodes(is_after=True), "resources": list(self._rows(after))},
+            "after": {"nodes": nodes, "resources": rows},
+            "status": {"nodes": nodes, "resources": rows if self._printed is None else list(self._printed_rows())},
             "summary": [*self._fencing(), *map(_change, self._plan.changes)],
             "actions": [*map(_action, self._actions), *self._beside()],
             "warnings": list(self._plan.warnings),
@@ -101,6 +113,24 @@ class SimulationDocument:
             if placement.part in _HIDDEN_PARTS or (placement.guest_of is not None and placement.part is None):
                 continue
             yield from _rows(placement, state[name], hosts)
+
+    def _printed_rows(self) -> Iterator[Fields]:
+        """Yield what the format reads of crm_simulate's status (docs/design/0006-cib-xml.md, "The document")."""
+        ended, begun = ended_on_guests(self._plan)
+        for row in self._printed or ():
+            for name in self._configured_below(row.resource) if row.is_folded else [row.resource]:
+                is_gone = row.node in ended and (name.partition(":")[0], row.node) not in begun
+                if not is_gone and not row.is_held_to_unpromoted:
+                    yield {"resource": name, "role": str(row.role), "node": row.node}
+
+    def _configured_below(self, clone: str) -> list[str]:
+        """Return the primitives of a clone, those among them too that it leaves out since they cannot be promoted."""
+        resources = self._cib.configuration.resources
+        found = resources.get(ResourceId(clone))
+        child = resources.get(found.child) if isinstance(found, Clone) else None
+        if isinstance(child, Group):
+            return list(child.members)
+        return [child.id] if child is not None else [clone]
 
     # What an administrator would call the change
 

@@ -54,25 +54,14 @@ class HistoryReader:
             return None
         notes.expect_only(element, _KNOWN, ("lrm_rsc_op",))
         resource, launcher = ResourceId(identifier), element.get("container")
-        last_failure: OperationRecord | None = None
         read = [record for each in element.all("lrm_rsc_op") if (record := self._record(each)) is not None]
-        records: dict[str, OperationRecord] = {}
-        ordered = oldest_first(read)
-        numbered = ordered if len(ordered) < 2 else [replace(each, sequence=at) for at, each in enumerate(ordered, 1)]
-        for record in reversed(numbered):
-            key = operation_key(record.operation, record.interval_ms)
-            assert record.pacemaker is not None
-            if record.pacemaker.id.endswith("_last_failure_0"):
-                last_failure = last_failure or record
-            records.setdefault(key if key not in records else f"{key} {len(records)}", record)
-        return ResourceHistory(
+        history = ResourceHistory(
             resource,
             AgentReference(standard, element.get("provider") or None, type_),
-            dict(reversed(records.items())),
-            counts.of(resource),
-            last_failure=last_failure,
+            fail_counts=counts.of(resource),
             launcher=ResourceId(launcher) if launcher else None,
         )
+        return with_records(history, read)
 
     def _number(self, element: Element, name: str, default: int) -> int:
         """Read a whole number; nearly all of them are what they should be."""
@@ -119,6 +108,21 @@ class HistoryReader:
                 _words(get("op-secure-params")),
             ),
         )
+
+
+def with_records(history: ResourceHistory, read: list[OperationRecord]) -> ResourceHistory:
+    """Return a history of Pacemaker's with these records, which come in document order."""
+    last_failure: OperationRecord | None = None
+    records: dict[str, OperationRecord] = {}
+    ordered = oldest_first(read)
+    numbered = ordered if len(ordered) < 2 else [replace(each, sequence=at) for at, each in enumerate(ordered, 1)]
+    for record in reversed(numbered):
+        key = operation_key(record.operation, record.interval_ms)
+        assert record.pacemaker is not None
+        if record.pacemaker.id.endswith("_last_failure_0"):
+            last_failure = last_failure or record
+        records.setdefault(key if key not in records else f"{key} {len(records)}", record)
+    return replace(history, records=dict(reversed(records.items())), last_failure=last_failure)
 
 
 def _words(text: str | None) -> tuple[str, ...]:

@@ -205,3 +205,6 @@ class Plan:
     """Failures that count no more (failure-timeout passed, or the parameters have changed): they may be forgotten."""
     impossible_fencing: tuple[tuple[NodeName, str, str], ...] = ()
     """Node, action and reason: guest nodes that cannot be fenced, since their launchers cannot be stopped."""
+    held_back: frozenset[int] = frozenset()
+    """Ids of actions that wait for something which has to be done and cannot be: Pacemaker's controller never comes to
+    them, nor to what follows them."""

@@ -28,6 +28,7 @@ from haclusterd.scheduler.digests import Digests
 from haclusterd.scheduler.explain import place_all
 from haclusterd.scheduler.failures import Failures, forget_removed
 from haclusterd.scheduler.fencing import create_fencing, fencing_warnings, impossible_fencing, unseen_hold
+from haclusterd.scheduler.found_rows import FoundRow, found_rows
 from haclusterd.scheduler.graph import build_graph
 from haclusterd.scheduler.internal_ordering import internal_templates
 from haclusterd.scheduler.invariants import check_graph
@@ -119,7 +120,16 @@ def schedule(
         recheck_at=settings.time.recheck_at,
         expired_failures=tuple(sorted(failures.forgotten)),
         impossible_fencing=impossible_fencing(table),
+        held_back=selected.held_back,
     )
+
+
+def find_rows(cib: Cib, now: WallTime, options: ScheduleOptions) -> list[FoundRow]:
+    """Return what runs where, as Pacemaker's tools print it; nothing is decided."""
+    settings = unpack_settings(cib.configuration, now, options, None)
+    inventory = unpack_resources(cib, unpack_nodes(cib, settings), settings)
+    unpack_history(cib, inventory, Failures(settings, Digests(settings)), settings)
+    return found_rows(inventory)
 
 
 def explain(

@@ -27,25 +27,36 @@ from haclusterd.scheduler.entities import (
 )
 from haclusterd.scheduler.load_ordering import LOAD_MARK
 from haclusterd.scheduler.relation_flags import (
+    FIRST_IMPLIES_THEN_GRAPHED,
     GUEST_ALLOWED,
     IF_FIRST_UNMIGRATABLE,
     IF_ON_SAME_NODE_OR_TARGET,
     IF_REQUIRED_ON_SAME_NODE,
+    MIN_RUNNABLE,
     ORDERED,
+    THEN_IMPLIES_FIRST_GRAPHED,
+    UNMIGRATABLE_THEN_BLOCKS,
 )
 
+_SEQUENCE_ONLY = ORDERED | FIRST_IMPLIES_THEN_GRAPHED | THEN_IMPLIES_FIRST_GRAPHED | GUEST_ALLOWED
+_COUNTED = MIN_RUNNABLE | UNMIGRATABLE_THEN_BLOCKS
+"""Where a first that cannot be done is made up for."""
 _BUSY_EXEMPT = frozenset({CANCEL, MONITOR})
 
 
 class Selected:
     """The chosen actions in an order in which each comes after its inputs."""
 
-    __slots__ = ("actions", "inputs", "warnings")
+    __slots__ = ("actions", "held_back", "inputs", "warnings")
 
-    def __init__(self, actions: list[Action], inputs: dict[int, list[int]], warnings: list[str]) -> None:
+    def __init__(
+        self, actions: list[Action], inputs: dict[int, list[int]], warnings: list[str], held_back: frozenset[int]
+    ) -> None:
         self.actions = actions
         self.inputs = inputs
         self.warnings = warnings
+        self.held_back = held_back
+        """The numbers, from 1, of actions that wait for something which has to be done and cannot be."""
 
 
 def select_actions(table: ActionTable, fence_orders: Mapping[FenceKey, FenceOrder]) -> Selected:
@@ -70,7 +81,8 @@ def select_actions(table: ActionTable, fence_orders: Mapping[FenceKey, FenceOrde
     numbers = {
         action.id: sorted({before.id for before in inputs[action.id] if before.id in present}) for action in chosen
     }
-    return Selected(chosen, numbers, _circle_warnings(in_circles))
+    held_back = frozenset(at for at, action in enumerate(chosen, 1) if any(map(_holds_back, action.before)))
+    return Selected(chosen, numbers, _circle_warnings(in_circles), held_back)
 
 
 def _restarting_stops(start: Action) -> list[Action]:
@@ -161,6 +173,19 @@ def _is_guest_against_launcher(relation: Relation) -> bool:
     if relation.first.resource is None:
         return False
     return relation.then.resource is not None and relation.then.resource is node.connection.launcher
+
+
+def _holds_back(relation: Relation) -> bool:
+    """Tell whether an action waits in vain: the first is required, cannot be done, and more than a sequence is meant.
+
+    Pacemaker lists such a first as an input of the action all the same (crm_simulate: "Transition failed: terminated").
+    """
+    first = relation.first
+    is_mark = first.is_pseudo and not first.is_fence
+    if first.is_graphed or first.is_optional or first.is_runnable or is_mark or _is_guest_against_launcher(relation):
+        return False
+    flags = _lasting(relation)
+    return bool(flags & ~_SEQUENCE_ONLY) and not flags & _COUNTED and _is_input(first, relation.then, flags)
 
 
 def _lasting(relation: Relation) -> int:

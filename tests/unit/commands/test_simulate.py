@@ -88,7 +88,7 @@ def test_the_graph_and_what_is_so_afterwards() -> None:
     assert data["format"] == "simulate/1"
     assert data["date"] == "2023-11-14T22:13:20Z"
     assert data["before"]["resources"] == [{"resource": "web", "role": "Stopped", "flags": []}]
-    assert data["status"] == {
+    assert data["after"] == {
         "nodes": {"n1": "online", "n2": "online"},
         "resources": [{"resource": "web", "role": "Started", "node": "n1", "flags": []}],
     }
@@ -155,3 +155,54 @@ def test_a_value_that_cannot_be_read_is_named_with_what_counts_instead() -> None
     assert [f"{each.severity} {each.place}: {each.message}" for each in outcome.reports] == [
         "warning cib.xml:3: batch-limit: not a whole number: 'many'; 0 counts instead, as in Pacemaker"
     ]
+
+
+GROUPED = (
+    '<clone id="cl"><meta_attributes id="cm">{meta}</meta_attributes><group id="g">'
+    '<primitive id="web" class="ocf" provider="pacemaker" type="Dummy"/>'
+    '<primitive id="plain" class="lsb" type="plain"/></group></clone>'
+)
+
+
+def printed(data: Json, part: str) -> list[str]:
+    rows = data[part]["resources"]
+    return sorted(f"{row['resource']} {row['role']} {row['node']}" for row in rows if row.get("node"))
+
+
+def test_the_compared_status_has_a_cloned_group_member_by_member_in_the_role_of_the_group() -> None:
+    """Pacemaker prints `Unpromoted: [ n1 ]` for the clone, and leaves out the member that cannot be promoted."""
+    meta = pair("promotable", "true") + pair("promoted-max", "0")
+    text = cib(resources=GROUPED.format(meta=meta), status=on(1, STARTED), properties=NO_FENCING)
+    data = simulated(text)
+    assert printed(data, "status") == ["plain Unpromoted n1", "web Unpromoted n1"]
+    assert [row.split()[0].partition(":")[0] for row in printed(data, "after")] == ["web"]
+
+
+def test_the_compared_status_has_no_row_for_a_clone_that_is_held_to_unpromoted() -> None:
+    meta = pair("promotable", "true") + pair("target-role", "Unpromoted")
+    data = simulated(cib(resources=GROUPED.format(meta=meta), status=on(1, STARTED), properties=NO_FENCING))
+    assert printed(data, "status") == []
+    assert len(printed(data, "after")) == 1
+
+
+def test_a_stop_is_recorded_where_old_releases_numbered_the_instance() -> None:
+    """What runs under the name of an instance is stopped under that name, and does not count as active afterwards."""
+    meta = pair("target-role", "Stopped")
+    clone = '<clone id="cl"><meta_attributes id="cm">' + meta + "</meta_attributes>" + WEB + "</clone>"
+    status = on(1, record("web:0_start_0", "start", 3)).replace('lrm_resource id="web"', 'lrm_resource id="web:0"')
+    data = simulated(cib(resources=clone, status=status, properties=NO_FENCING))
+    assert changes(data) == ["stop web:0 n1"]
+    assert printed(data, "status") == []
+
+
+def test_what_waits_for_something_that_cannot_be_done_is_not_executed() -> None:
+    """Without quorum everything stops; the stop of b comes after that of a, whose node is lost and cannot be fenced."""
+    resources = "".join(WEB.replace('"web"', f'"{name}"').replace('"m"', f'"m-{name}"') for name in "ab")
+    order = '<rsc_order id="o" first="a" first-action="stop" then="b" then-action="stop" kind="Serialize"/>'
+    lost = MEMBER.replace('in_ccm="true"', 'in_ccm="false"')
+    status = on(1, STARTED, state=lost).replace('"web"', '"a"') + on(2, STARTED).replace('"web"', '"b"')
+    root = 'have-quorum="0"'
+    data = simulated(cib(resources=resources + FENCE, constraints=order, status=status, properties=FENCING, root=root))
+    assert "stop b n2" in changes(data)
+    assert printed(data, "status") == ["a Started n1", "b Started n2"]
+    assert printed(data, "after") == ["a Started n1"]

@@ -1,0 +1,118 @@
+"""The status of a Pacemaker cluster after a transition, as `crm_simulate --simulate` records it and reads it back.
+
+crm_simulate writes one record for each action of an agent and judges the status from the records, so that what it
+prints follows from them: a monitor that is recorded after a stop says that the resource runs. What fencing ends is
+forgotten with the records of the node; of a guest node there is nothing to forget, since it ends with its launcher.
+
+Measured with crm_simulate 2.1.5 (`-S -O FILE` writes the status); Pacemaker Explained, "Status".
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
+
+from haclusterd.commands.simulated_state import is_guest_fencing, is_node_fencing
+from haclusterd.formats.cib_xml_histories import with_records
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.graph import ActionKind, GraphAction, Plan
+from haclusterd.model.history import OperationRecord, PacemakerMark, ResourceHistory
+from haclusterd.model.ids import NodeName
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName, ExecutionStatus
+
+_RECORDED = frozenset({
+    ActionName.START, ActionName.STOP, ActionName.MONITOR, ActionName.PROMOTE, ActionName.DEMOTE,
+    ActionName.MIGRATE_TO, ActionName.MIGRATE_FROM,
+})  # fmt: skip
+_BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
+_MAGIC = "0:{code};{number}:-1:{code}:xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+"""As crm_simulate writes it: its own transition counts as newer than any that has a number."""
+
+
+def recorded(cib: Cib, plan: Plan, now: WallTime) -> Cib:
+    """Return a CIB of Pacemaker with the results of every action that comes to be executed."""
+    nodes = dict(cib.status.nodes)
+    for action in executed(plan):
+        if action.kind is ActionKind.FENCE and is_node_fencing(action) and action.node is not None:
+            known = nodes.get(action.node) or NodeStatus(action.node)
+            nodes[action.node] = NodeStatus(action.node, NodeState.LEFT, known.incarnation, now)
+        elif action.kind is ActionKind.RESOURCE and action.name in _RECORDED and action.node is not None:
+            status = nodes.get(action.node) or NodeStatus(action.node)
+            nodes[action.node] = _with_result(status, action, now)
+    return replace(cib, status=replace(cib.status, nodes=nodes))
+
+
+def executed(plan: Plan) -> Iterator[GraphAction]:
+    """Yield the actions that are executed, in an order in which that may be: not what is held back, or follows that.
+
+    What only asks comes as late as may be, so that its answer is newer than a stop which nothing puts after it.
+    """
+    actions = plan.graph.actions
+    missing = {number: len(action.inputs) for number, action in actions.items()}
+    followers: dict[int, list[int]] = {}
+    for number, action in actions.items():
+        for before in action.inputs:
+            followers.setdefault(before, []).append(number)
+    ready = [(action.is_probe, number) for number, action in actions.items() if not action.inputs]
+    heapify(ready)
+    while ready:
+        _, number = heappop(ready)
+        if number in plan.held_back:
+            continue
+        yield actions[number]
+        for follower in followers.get(number, ()):
+            missing[follower] -= 1
+            if not missing[follower]:
+                heappush(ready, (actions[follower].is_probe, follower))
+
+
+def ended_on_guests(plan: Plan) -> tuple[set[NodeName], set[tuple[str, NodeName]]]:
+    """Return the guest nodes that a transition is to end, and which primitives it is to start on them again."""
+    ended: set[NodeName] = set()
+    begun: set[tuple[str, NodeName]] = set()
+    for action in plan.graph.actions.values():
+        if action.node is not None and is_guest_fencing(action) and is_node_fencing(action):
+            ended.add(action.node)
+        elif action.node is not None and action.resource is not None and action.name in _BEGINNINGS:
+            begun.add((_base(action.resource), action.node))
+    return ended, begun
+
+
+def _with_result(status: NodeStatus, action: GraphAction, now: WallTime) -> NodeStatus:
+    assert action.resource is not None
+    assert action.agent is not None
+    history = _history(status, action) or ResourceHistory(action.resource, action.agent)
+    suffix = f"{action.name}_{action.interval_ms}" if action.interval_ms else "last_0"
+    base = _base(action.resource)
+    names = {f"{name}_{suffix}" for name in (base, action.resource, history.resource)}
+    call_id = max(0, *(each.call_id for each in history.records.values()), 0) + 1
+    code = action.target_exit_code
+    marks = [each.pacemaker for each in history.records.values() if each.pacemaker is not None]
+    made_on = marks[0].on_node if marks else status.name
+    record = OperationRecord(
+        action.name, action.interval_ms, call_id, code, ExecutionStatus.DONE, code, now, now,
+        digest=action.digest,
+        migrate_source=_other_node(action, "migrate_source"),
+        migrate_target=_other_node(action, "migrate_target"),
+        pacemaker=PacemakerMark(f"{base}_{suffix}", made_on, _MAGIC.format(code=int(code), number=call_id)),
+    )  # fmt: skip
+    others = [each for each in history.records.values() if each.pacemaker is None or each.pacemaker.id not in names]
+    changed = with_records(history, [*reversed(others), record])
+    return replace(status, histories={**status.histories, history.resource: changed})
+
+
+def _history(status: NodeStatus, action: GraphAction) -> ResourceHistory | None:
+    """Return where a result is recorded: old releases of Pacemaker numbered the instances of anonymous clones there."""
+    for name in (action.resource, action.instance):
+        if name is not None and name in status.histories:
+            return status.histories[name]
+    return None
+
+
+def _base(name: str) -> str:
+    return name.partition(":")[0]
+
+
+def _other_node(action: GraphAction, end: str) -> NodeName | None:
+    found = action.meta.get(end)
+    return NodeName(found) if found else None
