@@ -78,17 +78,31 @@ def _objection(cib: Cib, order: FenceOrder, entry: Entry) -> Verdict | None:
     executor = cib.status.nodes.get(order.executor)
     if executor is None or executor.incarnation != order.executor_incarnation:
         return refuse(cib, RefusalCode.OLD_INCARNATION, f"that incarnation of {order.executor} is over")
+    if executor.state is not NodeState.ONLINE and entry.rules.executor_answers_before_leaving:
+        return refuse(cib, RefusalCode.WRONG_NODE_STATE, f"{order.executor} is {executor.state}: it fences nobody")
     return None
 
 
+def order_at_work(cib: Cib, node: NodeName) -> FenceOrder | None:
+    """Return a fence order for which an agent may be at work on a node; None: there is none."""
+    return next(
+        (
+            order
+            for _, order in sorted(cib.status.fence_orders.items())
+            if order.executor == node and order.state is FenceState.OPEN and WATCHDOG not in order.devices
+        ),
+        None,
+    )
+
+
 def may_be_let_in(cib: Cib, node: NodeName) -> FenceOrder | None:
-    """Return the order of a lost executor whose agent may still let a node in; None: there is none."""
+    """Return the order of an executor that is gone whose agent may still let a node in; None: there is none."""
     orders = (abandoned.order for _, abandoned in sorted(cib.status.abandoned_fencings.items()))
     return next((order for order in orders if order.target == node and order.action is FenceAction.ON), None)
 
 
 def may_be_hit(cib: Cib, node: NodeName) -> FenceOrder | None:
-    """Return the order of a lost executor whose agent may still switch a node off; None: there is none."""
+    """Return the order of an executor that is gone whose agent may still switch a node off; None: there is none."""
     orders = (abandoned.order for _, abandoned in sorted(cib.status.abandoned_fencings.items()))
     return next((order for order in orders if order.target == node and order.action is not FenceAction.ON), None)
 
@@ -179,7 +193,7 @@ def record_fence_failure(cib: Cib, command: commands.RecordFenceFailure, entry: 
     if order is None:
         return refuse(cib, RefusalCode.UNKNOWN_KEY, f"no fence order {command.key} is open")
     if command.outcome is FenceOutcome.UNKNOWN:
-        cib = _with_abandoned(cib, order, entry.at)
+        cib = _with_abandoned(cib, order, entry)
     return _failed(cib, order, command.outcome, command.detail, entry.at)
 
 
@@ -192,16 +206,19 @@ def _may_live_on(cib: Cib, record: FencingRecord) -> bool:
     return record.device == WATCHDOG or any(lets_nodes_in(cib.configuration, device) for device in devices)
 
 
-def _with_abandoned(cib: Cib, order: FenceOrder, at: WallTime) -> Cib:
-    """Keep in mind that the agent of a lost executor may be at work; a new life of its daemon would have killed it."""
+def _with_abandoned(cib: Cib, order: FenceOrder, entry: Entry) -> Cib:
+    """Keep in mind that the agent of an executor that is gone may be at work.
+
+    A new life of its daemon would have killed it. One that left has answered before, unless an older version let it go.
+    """
     executor = cib.status.nodes.get(order.executor)
-    is_lost = executor is not None and executor.state is NodeState.LOST
-    if executor is None or not is_lost or executor.incarnation != order.executor_incarnation:
+    gone = {NodeState.LOST, NodeState.LEFT} if entry.rules.executor_answers_before_leaving else {NodeState.LOST}
+    if executor is None or executor.state not in gone or executor.incarnation != order.executor_incarnation:
         return cib
     if order.state is not FenceState.OPEN or WATCHDOG in order.devices:
         return cib
     longest_ms = abandoned_fencing_ms(executor.longest_lease_ms, max(order.longest_call_ms, order.timeout_ms))
-    abandoned = {**cib.status.abandoned_fencings, order.key: AbandonedFencing(order, at, longest_ms)}
+    abandoned = {**cib.status.abandoned_fencings, order.key: AbandonedFencing(order, entry.at, longest_ms)}
     return with_status(cib, replace(cib.status, abandoned_fencings=abandoned))
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active
-from haclusterd.cib.apply_fencing import may_be_hit, with_ended_order, without_abandoned_of
+from haclusterd.cib.apply_fencing import may_be_hit, order_at_work, with_ended_order, without_abandoned_of
 from haclusterd.cib.apply_watchdog import lease_in_force_ms
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.levels import level_of_all
@@ -245,6 +245,10 @@ def leaving(cib: Cib, command: commands.Leaving, entry: Entry) -> Verdict:
     status = _of_incarnation(cib, command.node, command.incarnation)
     if status is None or status.state is not NodeState.ONLINE:
         return refuse(cib, RefusalCode.OLD_INCARNATION, f"{command.node} is not online in that incarnation")
+    fencing = order_at_work(cib, command.node)
+    if fencing is not None and entry.rules.executor_answers_before_leaving:
+        text = f"{command.node} is to fence {fencing.target}, and leaves when it has answered"
+        return refuse(cib, RefusalCode.FENCING_IN_FLIGHT, text)
     active = sorted(
         resource
         for resource in possibly_active(status)
@@ -262,6 +266,7 @@ def leaving(cib: Cib, command: commands.Leaving, entry: Entry) -> Verdict:
         since=entry.at,
         fenced_incarnation=status.fenced_incarnation,
         locks=status.locks,
+        longest_lease_ms=status.longest_lease_ms,
     )
     return accept(with_node(cib, left), change(ChangeKind.NODE_LEFT, f"{command.node} left", node=command.node))
 

@@ -119,8 +119,8 @@ def executor_of(
     """Return who is to ask the devices of a level next; None: nobody may.
 
     Never the target when it is to be fenced. When it is to be let in, it comes first: some agents can register only
-    the node that they run on (`on_target`). Otherwise who has tried least, then who reaches the devices best, then the
-    DC, for whom the way is the shortest.
+    the node that they run on (`on_target`). Otherwise who has tried least, then who does not wait to leave, then who
+    reaches the devices best, then the DC, for whom the way is the shortest.
     """
     online = sorted(
         name
@@ -131,9 +131,10 @@ def executor_of(
         online = executors_of(cib, device, online)
     with_it = [record.executor for record in failed if (record.device, *record.others) == level]
 
-    def rank(name: NodeName) -> tuple[int, bool, int, bool]:
+    def rank(name: NodeName) -> tuple[int, bool, bool, int, bool]:
         reach = max(_distance(cib, name, device) for device in level)
-        return with_it.count(name), is_unfencing and name != target, reach, name != dc
+        is_leaving = cib.status.nodes[name].is_leaving
+        return with_it.count(name), is_unfencing and name != target, is_leaving, reach, name != dc
 
     return min(online, key=rank, default=None)
 

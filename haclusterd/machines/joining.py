@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from haclusterd.cib.activity import possibly_active
+from haclusterd.cib.apply_fencing import order_at_work
 from haclusterd.cib.changes import Refusal, RefusalCode
 from haclusterd.cib.commands import Join, Leaving, PublishWatchdog, RequestLeave
 from haclusterd.machines.effects import Effect, Note, Propose, Scope, TransferLeadership
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib, NodeState, NodeStatus
-from haclusterd.model.fencing import FenceState
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.watchdog import Watchdog
@@ -191,7 +191,7 @@ class JoiningMachine:
         if not status.is_leaving:
             request = RequestLeave(self._node, self._incarnation)
             return (Propose(Scope.INCARNATION, f"leave:{self._incarnation}", request),)
-        if status.orders or self._is_to_fence(cib):
+        if status.orders or order_at_work(cib, self._node) is not None:
             return ()
         running = self._running(status)
         left_alone = unmanaged(cib, self._node, running, moment.wall) if running else frozenset()
@@ -203,10 +203,6 @@ class JoiningMachine:
                 return (TransferLeadership(heir),)
         leaving = Leaving(self._node, self._incarnation, tuple(sorted(running)))
         return (Propose(Scope.INCARNATION, f"left:{self._incarnation}", leaving),)
-
-    def _is_to_fence(self, cib: Cib) -> bool:
-        orders = cib.status.fence_orders.values()
-        return any(order.executor == self._node and order.state is FenceState.OPEN for order in orders)
 
     @staticmethod
     def _running(status: NodeStatus) -> frozenset[ResourceId]:

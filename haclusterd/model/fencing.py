@@ -86,7 +86,7 @@ class FenceOrder:
 
 @dataclass(frozen=True, slots=True)
 class AbandonedFencing:
-    """A fence order whose executor was lost before it answered: its fence agent may still be at work (safety.md §5)."""
+    """A fence order whose executor is gone and has not answered: its agent may still be at work (safety.md §5)."""
 
     order: FenceOrder
     since: WallTime

@@ -81,6 +81,8 @@ class SafetyRules:
     """A Join is held while a fence order on the node is unfinished (safety.md §5)."""
     abandoned_agent_holds_join: bool = True
     """A Join is held while the fence agent of a lost executor may still hit that node (safety.md §5)."""
+    executor_answers_before_leaving: bool = True
+    """A node that is to fence another one does not leave before it has answered (safety.md §5)."""
     abandoned_agent_holds_fencing: bool = True
     """A node is not fenced while the agent of a lost executor may still let it in afterwards (safety.md §5)."""
     reboot_clears_history: bool = True

@@ -174,6 +174,24 @@ APPLY = (
         "nobody waits for the fence agent of a lost daemon",
     ),
     Mutant(
+        "_with_abandoned",
+        "{NodeState.LOST, NodeState.LEFT} if entry.rules.executor_answers_before_leaving else {NodeState.LOST}",
+        "{NodeState.LOST}",
+        "nobody waits for the fence agent of a daemon that left",
+    ),
+    Mutant(
+        "leaving",
+        "fencing is not None and entry.rules.executor_answers_before_leaving",
+        "False",
+        "a node leaves while its fence agent is at work",
+    ),
+    Mutant(
+        "apply_fencing:_objection",
+        "executor.state is not NodeState.ONLINE and entry.rules.executor_answers_before_leaving",
+        "False",
+        "a node is ordered to fence that is gone",
+    ),
+    Mutant(
         "apply_fencing:_objection",
         "abandoned is not None and order.action is not FenceAction.ON and entry.rules.abandoned_agent_holds_fencing",
         "False",
@@ -606,8 +624,8 @@ FENCING = (
     Mutant("FencerMachine._objection", "result.exit_code != 0", "False", "a fence agent that failed counts as success"),
     Mutant("FencerMachine._objection", "result.timed_out", "False", "a fence agent that hangs counts as success"),
     Mutant(
-        "JoiningMachine._is_to_fence",
-        "order.executor == self._node and order.state is FenceState.OPEN",
+        "order_at_work",
+        "order.executor == node and order.state is FenceState.OPEN and WATCHDOG not in order.devices",
         "False",
         "a node leaves while it fences",
     ),

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from haclusterd.cib import apply as cib_apply
-from haclusterd.cib.commands import Lost, PutResource, RecordResults, RequestFence, SetTransientAttribute
+from haclusterd.cib.commands import Lost, PutNode, PutResource, RecordResults, RequestFence, SetTransientAttribute
 from haclusterd.model.cluster import NodeState
-from haclusterd.model.configuration import AttributeSet, Primitive
+from haclusterd.model.configuration import AttributeSet, NodeEntry, Primitive
 from haclusterd.model.fencing import ProofState
 from haclusterd.model.graph import Plan, TransitionGraph
 from haclusterd.model.ids import NodeName, ResourceId
@@ -494,6 +494,47 @@ def late_agent_lets_a_fenced_node_in(rules: SafetyRules) -> None:
     cluster.hosts[executor].brain.enable()
     cluster.power_on(target)
     cluster.until(cluster.is_settled, 90_000, "settled")
+
+
+def _let_fence(cluster: Cluster, *nodes: NodeName) -> None:
+    """Let only these nodes use the fence device."""
+    scores = {name: 0 if name in nodes else -1_000_000 for name in cluster.names}
+    cluster.configure([configurations.prefers(configurations.DEVICE, name, score) for name, score in scores.items()])
+
+
+def _drain(cluster: Cluster, node: NodeName) -> None:
+    """SIGTERM to the daemon, and systemd does not start it again."""
+    cluster.hosts[node].brain.is_enabled = False
+    cluster.brain_of(node).runtime.drain()
+
+
+def executor_leaves(rules: SafetyRules) -> None:
+    """A node is on its way out when it is ordered to fence another one with an agent that takes long."""
+    for offset_ms in (1900, 2000, 2100):
+        cluster = formed(rules, shape=Shape(nodes=5))
+        dc = cluster.dc()
+        target, leaver, *_ = cluster.others(dc)
+        cluster.configure([
+            configurations.properties(**{**configurations.USUAL_PROPERTIES, **FENCING_TAKES}),
+            PutNode(NodeEntry(leaver, (AttributeSet(f"nodes-{leaver}", (("standby", "on"),)),))),
+        ])  # fmt: skip
+        _let_fence(cluster, leaver)
+        cluster.until(cluster.is_settled, 10_000, f"nothing runs on {leaver}")
+        _take_to_sync(cluster, SLOW_SYNC_US)
+        cluster.run_for(2000)
+        cluster.switch.set(target, Mood.DAWDLES, latency_ms=DAWDLE_MS)
+        cluster.power_off(target)
+        cluster.run_for(offset_ms)
+        _drain(cluster, leaver)
+        cluster.run_for(5000)
+        _take_to_sync(cluster, SYNC_US)
+        cluster.switch.set(target, Mood.WORKS)
+        _let_fence(cluster, *cluster.names)
+        cluster.until(lambda: cluster.state(target) is NodeState.FENCED, 60_000, "fenced")  # noqa: B023
+        cluster.power_on(target)
+        cluster.until(lambda: cluster.state(target) is NodeState.ONLINE, 60_000, "back")  # noqa: B023
+        cluster.until(lambda: cluster.state(leaver) is NodeState.LEFT, 30_000, "it has left")  # noqa: B023
+        cluster.run_for(DAWDLE_MS)
 
 
 # -- cold start ------------------------------------------------------------------------------------------------------

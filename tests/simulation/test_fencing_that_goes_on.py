@@ -6,8 +6,9 @@ from haclusterd.machines.fence_choice import BACKOFF_MAX_MS
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.simulator import configurations
 from haclusterd.simulator.fence_devices import Mood
-from haclusterd.simulator.scenario import Cluster
+from haclusterd.simulator.scenario import Cluster, Shape
 
 DB = ResourceId("db")
 RECOVERY_MS = 3000
@@ -27,3 +28,32 @@ def test_a_switch_that_is_away_for_ten_minutes_holds_and_then_recovers_within_th
     call_ms = ClusterProperties(cluster.cib.configuration).duration_ms("fencing-timeout")
     bound_ms = BACKOFF_MAX_MS + (call_ms if mood is Mood.DEAD else 0) + RECOVERY_MS
     cluster.until(lambda: cluster.runs_once("db"), bound_ms, "db recovered")
+
+
+def test_a_daemon_that_is_stopped_while_its_fence_agent_takes_too_long_ends_within_its_bound() -> None:
+    """It ends without having left; its agent may act later, so the node that it fences stays out until then."""
+    cluster = Cluster(1, Shape(nodes=5)).form()
+    values = {**configurations.USUAL_PROPERTIES, "fencing_timeout": "60s", "shutdown_escalation": "8s"}
+    cluster.configure([configurations.properties(**values, fencing_action="off")])
+    target = cluster.others(cluster.dc())[0]
+    cluster.switch.set(target, Mood.DAWDLES, latency_ms=50_000)
+    cluster.power_off(target)
+    cluster.until(lambda: bool(cluster.cib.status.fence_orders), 10_000, "an agent is at work")
+    cluster.run_for(200)
+    [order] = cluster.cib.status.fence_orders.values()
+    brain = cluster.hosts[order.executor].brain
+    brain.is_enabled = False
+    cluster.brain_of(order.executor).runtime.drain()
+    cluster.run_for(6000)
+    assert brain.is_running, "it waits for its agent"
+    cluster.until(lambda: not brain.is_running, 5000, "the daemon has ended")
+    assert cluster.state(order.executor) is NodeState.ONLINE
+    cluster.switch.set(target, Mood.WORKS)
+    cluster.switch.set(order.executor, Mood.REFUSES)
+    cluster.until(lambda: cluster.state(target) is NodeState.FENCED, 30_000, "another node has fenced it")
+    cluster.power_on(target)
+    cluster.run_for(10_000)
+    assert cluster.state(target) is NodeState.FENCED, "it waits to join"
+    cluster.until(lambda: len(cluster.switch.acted) == 2, 50_000, "the agent has asked")
+    cluster.power_on(target)
+    cluster.until(lambda: cluster.state(target) is NodeState.ONLINE, 60_000, "it has joined")

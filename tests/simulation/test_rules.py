@@ -111,6 +111,7 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
         scenarios.late_agent_lets_a_fenced_node_in,
         frozenset({"FenceAgentsActInTime"}),
     ),
+    (("executor_answers_before_leaving",), scenarios.executor_leaves, frozenset({"FenceAgentsActInTime"})),
     (("reboot_clears_history",), scenarios.stale_cib_after_power_loss, frozenset({"RebootsClear"})),
     (("unseen_is_fenced",), scenarios.member_never_seen, frozenset({"UnseenIsFenced"})),
     (("members_followed_first",), members.lease_by_old_voters, frozenset({"LeaseEndsAfterLoss"})),

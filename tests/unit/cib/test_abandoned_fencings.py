@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from haclusterd.cib import commands
+from haclusterd.cib.changes import RefusalCode
+from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
 from haclusterd.model.ids import FenceKey, NodeName, ResourceId
@@ -39,3 +41,52 @@ def test_a_device_that_leaves_the_executor_alive_does_not_end_its_agent(
     cluster.must(commands.RecordFenceAgent(FenceKey("off-n3"), FenceOutcome.FENCED, ""))
     cluster.must(commands.Fenced(N3, life(N3), FenceKey("off-n3"), FenceOutcome.FENCED, ""))
     assert bool(cluster.cib.status.abandoned_fencings) is is_kept
+
+
+@pytest.mark.parametrize("action", [FenceAction.OFF, FenceAction.ON])
+def test_a_node_does_not_leave_before_it_has_answered_its_fence_order(action: FenceAction) -> None:
+    cluster = Cluster()
+    if action is FenceAction.OFF:
+        cluster.lose(N2)
+    cluster.must(commands.RequestLeave(N3, life(N3)))
+    cluster.must(ordered("f", N2, N3, action))
+    refusal = cluster.put(commands.Leaving(N3, life(N3))).refusal
+    assert refusal is not None
+    assert refusal.code is RefusalCode.FENCING_IN_FLIGHT
+    assert cluster.status(N3).state is NodeState.ONLINE
+    cluster.must(commands.RecordFenceAgent(FenceKey("f"), FenceOutcome.FENCED, ""))
+    cluster.must(commands.Leaving(N3, life(N3)))
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_nobody_who_is_gone_is_ordered_to_fence(is_lost: bool) -> None:
+    cluster = Cluster(FIVE, FIVE)
+    if is_lost:
+        cluster.lose(N3)
+    else:
+        cluster.must(commands.Leaving(N3, life(N3)))
+    cluster.lose(N2)
+    refusal = cluster.put(ordered("f", N2, N3, FenceAction.OFF)).refusal
+    assert refusal is not None
+    assert refusal.code is RefusalCode.WRONG_NODE_STATE
+
+
+def test_the_agent_of_an_executor_that_left_without_an_answer_has_its_time_too() -> None:
+    """A version that did not refuse this may have let it go."""
+    cluster = Cluster()
+    cluster.lose(N2)
+    cluster.must(ordered("f", N2, N3, FenceAction.OFF))
+    nodes = {**cluster.cib.status.nodes, N3: replace(cluster.status(N3), state=NodeState.LEFT)}
+    cluster.cib = replace(cluster.cib, status=replace(cluster.cib.status, nodes=nodes))
+    cluster.must(commands.RecordFenceFailure(FenceKey("f"), FenceOutcome.UNKNOWN, "n3 is gone"))
+    assert FenceKey("f") in cluster.cib.status.abandoned_fencings
+    held = cluster.put(commands.Join(N2, life(N2, boot=2))).refusal
+    assert held is not None
+    assert held.code is RefusalCode.HELD_FENCING_IN_FLIGHT
+
+
+def test_a_node_that_left_is_still_known_by_the_longest_lease_that_it_held() -> None:
+    cluster = Cluster()
+    longest_ms = cluster.status(N3).longest_lease_ms
+    cluster.must(commands.Leaving(N3, life(N3)))
+    assert cluster.status(N3).longest_lease_ms == longest_ms > 0

@@ -66,6 +66,13 @@ def test_who_reaches_the_device_best_asks_it(
     assert executor_of(cluster.cib, N2, (POWER,), failed, dc=N1, is_unfencing=False) == expected
 
 
+def test_a_node_that_waits_to_leave_fences_where_nobody_else_can_do_it_as_well() -> None:
+    cluster = cluster_with({N3: STARTED})
+    cluster.must(commands.RequestLeave(N3, life(N3)))
+    assert executor_of(cluster.cib, N2, (POWER,), [], dc=N1, is_unfencing=False) == N1
+    assert executor_of(cluster.cib, N2, (POWER,), [tried_by(N1)], dc=N1, is_unfencing=False) == N3
+
+
 def test_an_order_says_how_much_later_the_node_is_fenced() -> None:
     cluster = cluster_with({})
     director = FencingDirector(N1, TERM, derive(2000))

@@ -294,6 +294,23 @@ def test_it_does_not_leave_while_it_fences_another() -> None:
     assert commands_of(member.step()) == [commands.Leaving(N2, life(N2))]
 
 
+def test_what_was_refused_because_it_fences_another_is_asked_for_again() -> None:
+    member = leaving()
+    member.step()
+    member.cluster.lose(N3)
+    [left] = commands_of(
+        member.machine.step(
+            member.cluster.cib, moment(1000), has_acted_alone=False, is_stopping_alone=False, is_fencing=False,
+            is_leader=False,
+        )
+    )
+    member.cluster.must(fence(N3, executor=N2))
+    assert member.cluster.put(left).refusal is not None, "the order came first"
+    assert member.step() == []
+    member.cluster.must(commands.RecordFenceAgent(FenceKey("f-n3"), FenceOutcome.FENCED, ""))
+    assert commands_of(member.step()) == [left]
+
+
 def test_a_leader_hands_over_before_it_leaves() -> None:
     member = leaving()
     member.is_leader = True
