@@ -40,6 +40,7 @@ from haclusterd.machines.stop_plan import held_by, stop_timeout_ms, stops_before
 from haclusterd.model.activity import may_hold_anything, migrating_to_or_from
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
@@ -57,6 +58,8 @@ REASON_MAX = 500
 UNDYING_MS = 5000
 """How long an agent of an older life is waited for after its kill; one in uninterruptible sleep may never die."""
 _SHOWS_ACTIVE = (ActionName.START, ActionName.PROMOTE, ActionName.MIGRATE_FROM, ActionName.MONITOR)
+DEATHS = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED)
+RECORDED_DEAD = "this node is recorded as fenced, though it lives"
 IN_FORCE = (NodeState.ONLINE, NodeState.LOST)
 """States in which the CIB knows what may be active on a node."""
 
@@ -164,6 +167,8 @@ class ExecutorMachine:
         self._awaits_reset = False
         self._in_force: NodeStatus | None = None
         """What the CIB last knew of this node in this boot: a recorded fencing drops it there, but not here."""
+        self._stopped_alone: set[ResourceId] = set()
+        """What lives of this process have stopped by themselves since the last one that took orders."""
         self._has_joined = False
         """Whether this life has joined: only then is all known that this boot may have started."""
         self._is_empty: bool | None = None
@@ -245,16 +250,36 @@ class ExecutorMachine:
         was_joined = self._is_joined
         self._is_joined = self._counts_as_joined(status)
         self._has_joined |= self._is_joined
-        if status is not None and self._is_of_this_boot(status) and status.state in IN_FORCE:
-            self._in_force = status
+        if status is not None and status.state in IN_FORCE and self._is_of_this_boot(status):
+            # A record that is disproved has dropped what runs here for good: it is the state before that counts.
+            self._in_force = self._in_force if self._is_recorded_dead() else status
         if self._is_joined and not was_joined and status is not None:
             self._call_id = max(self._call_id, status.last_call_id)
         if self._is_joined and status is not None and self._stopping is None:
+            self._stopped_alone.clear()
             self._take_in(status, moment)
         return self._step(moment)
 
     def _is_of_this_boot(self, status: NodeStatus) -> bool:
         return status.incarnation is not None and status.incarnation.boot_id == self._incarnation.boot_id
+
+    def _is_recorded_dead(self) -> bool:
+        """Tell whether the newest life of this boot that has joined was recorded as fenced, disproved or not.
+
+        By that record nothing runs here: whatever is managed may be started on other nodes.
+        """
+        status = self._status()
+        if status is None or not self._is_of_this_boot(status):
+            return False
+        return status.state is NodeState.FENCED or (
+            status.state is NodeState.LOST
+            and any(
+                record.target == self._node
+                and record.target_incarnation == status.incarnation
+                and record.outcome in DEATHS
+                for record in self._cib.status.fencing_history
+            )
+        )
 
     def agent_finished(self, result: AgentResult, moment: Moment) -> Sequence[Effect]:
         """An agent has ended."""
@@ -369,6 +394,7 @@ class ExecutorMachine:
             effects.extend(self._begin_to_act_alone(cause, moment))
         effects.extend(self._react_to_loss())
         if self._stopping is not None:
+            effects.extend(self._stop_what_was_left())
             effects.extend(self._continue_alone(moment))
         elif self._is_joined:
             self._answer_for_older_lives(moment)
@@ -622,12 +648,12 @@ class ExecutorMachine:
         if self._stopping is not None:
             return ""
         status = self._status()
-        if status is not None and status.incarnation == self._incarnation and not status.has_detached:
-            if status.state is NodeState.FENCED:
-                return "this node is recorded as fenced, though it lives"
-            keeps_running = self.keeps_running and not self._panics
-            if status.state is NodeState.LOST and self._rules.stop_on_lease_end and not keeps_running:
-                return "this node was declared lost"
+        is_own = status is not None and status.incarnation == self._incarnation
+        if self._is_recorded_dead() and (is_own or self._possibly_active_here()):
+            return RECORDED_DEAD
+        is_lost = status is not None and is_own and status.state is NodeState.LOST and not status.has_detached
+        if is_lost and self._rules.stop_on_lease_end and (self._panics or not self.keeps_running):
+            return "this node was declared lost"
         if self.keeps_running:
             return ""
         if moment.has_lease or not self._rules.stop_on_lease_end or moment.now < self._grace_until:
@@ -680,9 +706,7 @@ class ExecutorMachine:
         A life that is recorded as fenced leaves nothing alone: by the record nothing runs here, so everything may be
         started on other nodes from the moment on in which it is managed again.
         """
-        status = self._status()
-        is_recorded = status is not None and status.incarnation == self._incarnation
-        if is_recorded and status is not None and status.state is NodeState.FENCED:
+        if self._is_recorded_dead() and self._rules.recorded_death_ends_all:
             return frozenset()
         return unmanaged(self._cib, self._node, active, moment.wall)
 
@@ -690,12 +714,29 @@ class ExecutorMachine:
         """Return what may run here; what an older boot ran died with it."""
         begun = {line.resource for line in self._lines.values() if line.running is not None or line.adopted}
         begun |= {*self._undying.values()}
-        return (possibly_active(self._in_force) if self._in_force is not None else frozenset()) | begun
+        known = possibly_active(self._in_force) if self._in_force is not None else frozenset()
+        return (known - self._stopped_alone) | begun
+
+    def _stop_what_was_left(self) -> list[Effect]:
+        """Stop what this node has left alone too, once it is recorded as fenced."""
+        assert self._stopping is not None
+        left = self._left_alone | self._kept.keys()
+        if not left or not self._is_recorded_dead() or not self._rules.recorded_death_ends_all:
+            return []
+        before = stops_before(self._cib.configuration, self._possibly_active_here() | left)
+        self._left_alone = frozenset()
+        self._kept.clear()
+        self._stopping.update(self._own_stops(left, before))
+        effects: list[Effect] = [Note("acting-alone", f"{RECORDED_DEAD}; {_spell(left, frozenset(), frozenset())}")]
+        for line in (self._line(resource) for resource in sorted(left)):
+            if line.running is not None and not line.running.is_own_stop and line.running.action != ActionName.STOP:
+                effects.append(KillAgent(line.running.key))
+        return effects
 
     def _own_stops(
         self, active: frozenset[ResourceId], before: Mapping[ResourceId, frozenset[ResourceId]], now: WallTime
     ) -> dict[ResourceId, _OwnStop]:
-        is_demoting = self._policy is LonePolicy.DEMOTE
+        is_demoting = self._policy is LonePolicy.DEMOTE and not self._is_recorded_dead()
         promotable = promotable_resources(self._cib.configuration)
         stops: dict[ResourceId, _OwnStop] = {}
         for resource in sorted(active):
@@ -781,7 +822,9 @@ class ExecutorMachine:
 
     def _own_stop_ended(self, resource: ResourceId, action: str, result: AgentResult) -> None:
         is_failed = result.status is not ExecutionStatus.DONE or result.exit_code != ExitCode.OK
-        if is_failed and action == ActionName.STOP:
+        if action == ActionName.STOP and not is_failed and resource not in self._own_stop_failed:
+            self._stopped_alone.add(resource)
+        elif is_failed and action == ActionName.STOP:
             self._own_stop_failed.add(resource)
         elif is_failed and resource in self._kept and self._stopping is not None:
             stop = self._kept.pop(resource)

@@ -59,6 +59,8 @@ class SafetyRules:
     """A node without a lease stops its resources by itself (safety.md §4)."""
     unmanaged_is_not_empty: bool = True
     """A node on which something unmanaged runs on does not say that it is empty (safety.md §4)."""
+    recorded_death_ends_all: bool = True
+    """A node that sees its own boot recorded as fenced stops all that it runs, unmanaged or not (safety.md §4)."""
     silence_clocks_restart_after_stall: bool = True
     """After an own stall all silence clocks start anew (safety.md §4)."""
     lost_needs_whole_quorum: bool = True

@@ -550,12 +550,19 @@ class UnmanagedIsLeftAlone(Checker):
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """See `Checker`."""
-        status = self.log.newest.status.nodes.get(node)
-        is_recorded = status is not None and status.state is NodeState.FENCED
-        if call.action not in ("stop", "demote") or not call.key.startswith("alone-") or is_recorded:
+        if call.action not in ("stop", "demote") or not call.key.startswith("alone-") or self._is_recorded_dead(node):
             return
         if call.resource in left_alone(self.scene, node, frozenset({call.resource, *self.scene.services_on(node)})):
             self.object_to(f"{node} begins to {call.action} {call.resource} by itself, which is not its to touch")
+
+    def _is_recorded_dead(self, node: NodeName) -> bool:
+        """Tell whether the life that the CIB names has been recorded as fenced, also where that was disproved."""
+        status = self.log.newest.status.nodes.get(node)
+        if status is None or status.state is NodeState.ONLINE:
+            return False
+        ends = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED)
+        records = [record for record in self.log.newest.status.fencing_history if record.target == node]
+        return any(each.outcome in ends and each.target_incarnation == status.incarnation for each in records)
 
 
 class NodesWithoutLeaseStop(Checker):

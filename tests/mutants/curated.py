@@ -364,7 +364,7 @@ EXECUTOR = (
     ),
     Mutant(
         "ExecutorMachine._must_act_alone",
-        "status.state is NodeState.FENCED",
+        "self._is_recorded_dead() and (is_own or self._possibly_active_here())",
         "False",
         "a node that is recorded as fenced, and lives, runs on",
     ),
@@ -418,9 +418,33 @@ EXECUTOR = (
     ),
     Mutant(
         "ExecutorMachine._unmanaged_here",
-        "status.state is NodeState.FENCED",
+        "self._is_recorded_dead() and self._rules.recorded_death_ends_all",
         "False",
         "a node that is recorded as fenced keeps what may be started on another one",
+    ),
+    Mutant(
+        "ExecutorMachine._stop_what_was_left",
+        "not left or not self._is_recorded_dead() or not self._rules.recorded_death_ends_all",
+        "True",
+        "a node keeps what it left alone before it was recorded as fenced",
+    ),
+    Mutant(
+        "ExecutorMachine._is_recorded_dead",
+        "status.state is NodeState.LOST",
+        "False",
+        "a node that never saw its record, since that was disproved at once, keeps what may run on another one",
+    ),
+    Mutant(
+        "ExecutorMachine.cib_changed",
+        "self._in_force if self._is_recorded_dead() else status",
+        "status",
+        "a disproved record makes a node forget what it runs",
+    ),
+    Mutant(
+        "ExecutorMachine.cib_changed",
+        "self._stopped_alone.clear()",
+        "pass",
+        "what a node once stopped by itself is not stopped again at the end of the next lease",
     ),
     Mutant(
         "ExecutorMachine._publish_empty",

@@ -420,6 +420,25 @@ def switch_lies_about_a_node_that_nobody_hears(rules: SafetyRules) -> None:
     assert any(target == node for _, target, _ in cluster.switch.acted)
 
 
+def record_is_seen_where_something_unmanaged_runs(rules: SafetyRules) -> None:
+    """n1's datagrams are filtered and its streams pass; a switch lies about it; db, left alone, becomes managed."""
+    cluster = formed(rules)
+    cluster.checkers.leave_out(FencedNodesAreDead)
+    cluster.configure([configurations.primitive("db", meta={"is-managed": "false"})])
+    cluster.run_for(2000)
+    cluster.switch.set("n1", Mood.LIES)
+    cluster.drop_datagrams_of("n1")
+    cluster.until(lambda: cluster.state("n1") is NodeState.FENCED, 10_000, "n1 is recorded as fenced")
+    cluster.run_for(3000)
+    cluster.configure([configurations.primitive("db", meta={"failure-timeout": "10s"})])
+    cluster.until(lambda: bool(cluster.truth.active_nodes(DB)), 10_000, "db recovered")
+    cluster.run_for(3000)
+    assert cluster.runs_once("db")
+    cluster.switch.mend()
+    cluster.end_filters()
+    cluster.until(cluster.is_settled, 120_000, "settled after n1 was really fenced")
+
+
 def slow_switch(rules: SafetyRules) -> None:
     """A node is lost and heard again while the switch takes its time: it must stay out until it was shot."""
     cluster = formed(rules)

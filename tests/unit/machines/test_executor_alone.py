@@ -7,7 +7,7 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.machines.executor import UNDYING_MS, ExecutorMachine
 from haclusterd.model.agent_calls import AdoptedAction
-from haclusterd.model.configuration import AttributeSet, Group, Operation, Primitive
+from haclusterd.model.configuration import AttributeSet, Clone, Group, Operation, Primitive
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import AgentReference, OrderKey, ResourceId
 from haclusterd.model.instants import Instant, WallTime
@@ -156,6 +156,95 @@ def test_a_node_that_is_recorded_as_fenced_stops_what_is_unmanaged_too(node: Nod
     node.cluster.must(commands.Fenced(N2, life(N2), None, FenceOutcome.CONFIRMED, "it is down"))
     node.see()
     assert node.begun()[-1] == ("db", "stop")
+
+
+def fenced(node: Node) -> None:
+    node.cluster.must(commands.Fenced(N2, life(N2), None, FenceOutcome.CONFIRMED, "it is down"))
+
+
+def test_what_was_left_alone_is_stopped_when_the_node_is_recorded_as_fenced_later(node: Node) -> None:
+    members = [managed("db", "true"), managed("web", "false")]
+    node.cluster.configure(
+        *(commands.PutResource(each) for each in members), commands.PutResource(Group(ResourceId("g"), (DB, WEB)))
+    )
+    start(node)
+    start(node, WEB)
+    node.lose_lease()
+    node.cluster.lose(N2)
+    node.see()
+    assert node.begun()[2:] == [], "web is unmanaged, and db must stop after it"
+    fenced(node)
+    node.see()
+    assert node.begun()[2:] == [("web", "stop")]
+    assert not node.is_empty()
+    node.finish(node.calls[-1].key)
+    assert node.begun()[3:] == [("db", "stop")]
+    node.finish(node.calls[-1].key)
+    assert not node.executor.is_stopping_alone
+    assert node.is_empty()
+
+
+def test_a_start_of_something_unmanaged_is_killed_when_the_node_is_recorded_as_fenced(node: Node) -> None:
+    node.cluster.configure(commands.PutResource(managed("db", "false")))
+    node.cluster.issue(order("a"))
+    node.see()
+    node.lose_lease()
+    node.cluster.lose(N2)
+    assert node.killed == []
+    fenced(node)
+    node.see()
+    assert node.killed == ["a"]
+    node.finish("a", 1, ExecutionStatus.CANCELLED)
+    assert node.begun() == [("db", "start"), ("db", "stop")]
+
+
+@pytest.mark.parametrize("is_disproved", [False, True])
+def test_the_next_life_stops_what_the_one_before_has_left_alone(node: Node, is_disproved: bool) -> None:
+    """The record came after the life that left it alone; disproved at once, it may never be seen by itself."""
+    node.cluster.configure(*(commands.PutResource(each) for each in (managed("db", "false"), primitive("web"))))
+    start(node)
+    start(node, WEB)
+    node.lose_lease()
+    node.finish(node.calls[-1].key)
+    node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
+    node.cluster.lose(N2)
+    fenced(node)
+    if is_disproved:
+        node.cluster.lose(N2)
+    node.see()
+    assert node.executor.has_acted_alone
+    assert node.begun()[2:] == [("web", "stop"), ("db", "stop")], "web once"
+
+
+def test_a_node_that_runs_on_without_a_lease_stops_when_it_is_recorded_as_fenced(node: Node) -> None:
+    """With `no-quorum-policy=freeze`, and though the record was disproved before the node saw it."""
+    policy = AttributeSet("cib-bootstrap-options", (("no-quorum-policy", "freeze"),))
+    node.cluster.configure(commands.PutResource(primitive("db")), commands.PutSets("properties", (policy,)))
+    start(node)
+    node.lose_lease()
+    node.cluster.lose(N2)
+    node.see()
+    assert node.begun() == [("db", "start")]
+    fenced(node)
+    node.cluster.lose(N2)
+    node.see()
+    assert node.begun()[1:] == [("db", "stop")]
+
+
+def test_an_unpromoted_instance_that_runs_on_is_stopped_when_the_node_is_recorded_as_fenced(node: Node) -> None:
+    policy = AttributeSet("cib-bootstrap-options", (("no-quorum-policy", "demote"),))
+    promotable = Clone(ResourceId("clone"), DB, meta=(AttributeSet("meta", (("promotable", "true"),)),))
+    node.cluster.configure(
+        *(commands.PutResource(each) for each in (primitive("db"), promotable)),
+        commands.PutSets("properties", (policy,)),
+    )
+    start(node, ResourceId("db:0"))
+    node.lose_lease()
+    assert node.begun()[1:] == []
+    node.cluster.lose(N2)
+    fenced(node)
+    node.see()
+    assert node.begun()[1:] == [("db:0", "stop")]
 
 
 def test_a_leaver_that_gives_up_leaves_alone_what_is_unmanaged(node: Node) -> None:
