@@ -23,6 +23,7 @@ from haclusterd.machines.joining import heir_of
 from haclusterd.machines.membership import MembershipMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.repeats import Repeats
+from haclusterd.machines.start_delays import StartDelays
 from haclusterd.machines.transition import EXPECTED_CHANGES, TransitionMachine, TransitionState
 from haclusterd.machines.witness import WitnessDuty
 from haclusterd.model.cluster import Cib, NodeState
@@ -100,6 +101,7 @@ class ControllerMachine:
         self._undecided: set[OrderKey] = set()
         """Orders that were proposed, and neither committed nor refused yet."""
         self._repeats = Repeats()
+        self._delays = StartDelays()
         self._is_plan_due = False
         self._questions = 0
         self._question: _Question | None = None
@@ -261,6 +263,7 @@ class ControllerMachine:
         )
         self._transition = None
         self._transitions = 0
+        self._delays = StartDelays()
         self._is_plan_due = True
         return (Note("dc", f"{self._node} is DC in term {self._term}"), PrepareToPlan())
 
@@ -384,6 +387,8 @@ class ControllerMachine:
             wait_ms = max(1, plan.recheck_at - moment.wall)
             self._recheck_at = min(self._recheck_at, after(moment.now, wait_ms))
         assert self._term is not None
+        if not plan.graph.actions:
+            self._delays.keep(frozenset())
         forgotten = self._forget_failures(cib, plan)
         if forgotten or not plan.graph.actions:
             return forgotten
@@ -393,7 +398,13 @@ class ControllerMachine:
             return (Note("transition-repeats", "the same plan was walked again and again, and nothing came of it"),)
         self._transitions += 1
         self._transition = TransitionMachine(
-            self._node, self._term, self._transitions, plan.graph, question.cib, rules=self._rules
+            self._node,
+            self._term,
+            self._transitions,
+            plan.graph,
+            question.cib,
+            delays=self._delays,
+            rules=self._rules,
         )
         count = len(plan.graph.actions)
         note = Note("transition", f"transition {self._term}.{self._transitions}: {count} actions")

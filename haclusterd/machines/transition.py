@@ -21,6 +21,7 @@ from haclusterd.cib.commands import CleanUp, ForgetHistory, IssueOrders, Lost, R
 from haclusterd.machines.affinity import Affinity
 from haclusterd.machines.effects import Effect, Note, Propose, Scope
 from haclusterd.machines.moment import Moment
+from haclusterd.machines.start_delays import StartDelays, delayed
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
@@ -129,9 +130,13 @@ class TransitionMachine:
         graph: TransitionGraph,
         planned_for: Cib,
         *,
+        delays: StartDelays | None = None,
         rules: SafetyRules = ALL_RULES,
     ) -> None:
-        """`planned_for` is the CIB that the scheduler saw: since then the world may have moved on."""
+        """`planned_for` is the CIB that the scheduler saw: since then the world may have moved on.
+
+        `delays` is what earlier transitions of this DC know of actions that wait for their start-delay.
+        """
         self._node = node
         self._term = term
         self._number = number
@@ -139,6 +144,8 @@ class TransitionMachine:
         self._tracked = {
             action.id: _Tracked(action, (-action.priority, action.id)) for action in graph.actions.values()
         }
+        self._delays = StartDelays() if delays is None else delays
+        self._is_begun = False
         self._by_order: dict[OrderKey, _Tracked] = {}
         self._done = 0
         self._pseudo: list[_Tracked] = []
@@ -204,10 +211,18 @@ class TransitionMachine:
         failure = self._settle(cib) or self._overtaken(cib)
         if failure:
             return self._abort(cib, failure)
-        effects = [*self._finish_pseudo(), *self._issue_fences(cib, moment), *self._issue(cib, moment)]
+        effects = self._finish_pseudo()
+        self._continue_delays()
+        effects += [*self._issue_fences(cib, moment), *self._issue(cib, moment)]
         if self._done == len(self._tracked) and not any(self._issued.values()):
             self._state = TransitionState.DONE
         return effects
+
+    def _continue_delays(self) -> None:
+        """Let go on, at the beginning, what an earlier plan found ready too."""
+        if not self._is_begun:
+            self._is_begun = True
+            self._delays.keep({delayed(tracked.action) for ready in self._ready.values() for tracked in ready})
 
     def _link(self) -> None:
         """Find out what waits for what, and what is ready at once."""
@@ -235,6 +250,7 @@ class TransitionMachine:
     def _finish(self, tracked: _Tracked) -> None:
         tracked.stage = _Stage.DONE
         self._done += 1
+        self._delays.done(tracked.action)
         self._starting.get(tracked.action.node, set()).discard(tracked)
         for following in tracked.dependants:
             following.open_inputs -= 1
@@ -268,11 +284,12 @@ class TransitionMachine:
     def end_if_idle(self, cib: Cib) -> Sequence[Effect]:
         """End a walk that has nothing in flight: it waits for a fencing or an unfencing, which may take for ever.
 
-        Time alone may have changed what is wanted meanwhile (an expired failure, a rule).
+        Time alone may have changed what is wanted meanwhile (an expired failure, a rule). What waits for its
+        start-delay goes on with that in the next plan.
         """
         if self._state is not TransitionState.RUNNING or any(self._issued.values()):
             return ()
-        return self._abort(cib, "planned again, since it only waits for fencing")
+        return self._abort(cib, "planned again, since nothing of it is under way")
 
     # -- what happened ----------------------------------------------------------------------------------------------
 
@@ -425,7 +442,8 @@ class TransitionMachine:
         if not span_ms:
             return False
         if tracked.waits_until is None:
-            tracked.waits_until = after(moment.now, span_ms)
+            ready_at = moment.now if action.interval_ms else self._delays.ready_since(action, moment.now)
+            tracked.waits_until = after(ready_at, span_ms)
         if moment.now >= tracked.waits_until:
             return False
         self._deadline = min(self._deadline, tracked.waits_until)

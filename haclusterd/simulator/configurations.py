@@ -34,12 +34,13 @@ def primitive(
     monitor_ms: int = 1000,
     start_timeout_ms: int = 5000,
     stop_timeout_ms: int = 5000,
+    start_delay_ms: int = 0,
     meta: dict[str, str] | None = None,
 ) -> PutResource:
-    """Return a service with a recurring monitor."""
+    """Return a service with a recurring monitor; its stop waits half as long as its start."""
     operations = (
-        Operation(f"{name}-start", "start", timeout_ms=start_timeout_ms),
-        Operation(f"{name}-stop", "stop", timeout_ms=stop_timeout_ms),
+        Operation(f"{name}-start", "start", timeout_ms=start_timeout_ms, start_delay_ms=start_delay_ms),
+        Operation(f"{name}-stop", "stop", timeout_ms=stop_timeout_ms, start_delay_ms=start_delay_ms // 2),
         Operation(f"{name}-monitor", "monitor", interval_ms=monitor_ms, timeout_ms=5000),
     )
     sets = (AttributeSet(f"{name}-meta", tuple(sorted((meta or {}).items()))),)

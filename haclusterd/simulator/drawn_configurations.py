@@ -62,9 +62,22 @@ def draw(
     if slow:
         edits += [configurations.primitive(name, start_timeout_ms=LONG_TIMEOUT_MS, meta={"failure-timeout": "10s"})
                   for name in configurations.SERVICES]  # fmt: skip
+    edits += _start_delays(chance, said, start_timeout_ms=LONG_TIMEOUT_MS if slow else 5000)
     manners = _manners(chance, slow=slow)
     said.append(f"starts {manners.start_ms}, promotes {manners.promote_ms}")
     return Beginning(tuple(edits), manners, "; ".join(said))
+
+
+def _start_delays(chance: random.Random, said: list[str], *, start_timeout_ms: int) -> list[Edit]:
+    """Draw services that wait before they start or stop."""
+    names = chance.sample(configurations.SERVICES, 2) if chance.random() < 0.25 else []
+    delays = {name: chance.choice((400, 2000, 6000)) for name in names}
+    said += [f"{name} starts after {delay_ms} ms" for name, delay_ms in delays.items()]
+    return [
+        configurations.primitive(name, start_timeout_ms=start_timeout_ms, start_delay_ms=delay_ms,
+                                 meta={"failure-timeout": "10s"})
+        for name, delay_ms in delays.items()
+    ]  # fmt: skip
 
 
 def properties(chance: random.Random, *, has_switch: bool) -> dict[str, str]:

@@ -423,6 +423,12 @@ EXECUTOR = (
         "a node that is recorded as fenced keeps what may be started on another one",
     ),
     Mutant(
+        "StartDelays.keep",
+        "{name: since for name, since in self._ready_since.items() if name in ready}",
+        "{}",
+        "a service with a start-delay never starts while an attribute changes all the time",
+    ),
+    Mutant(
         "ExecutorMachine._stop_what_was_left",
         "not left or not self._is_recorded_dead() or not self._rules.recorded_death_ends_all",
         "True",

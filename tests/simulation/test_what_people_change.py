@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from haclusterd.cib.commands import PutConstraint, PutResource, RequestFence, SetTicket, TicketChange
+from haclusterd.cib.commands import (
+    PutConstraint,
+    PutResource,
+    RequestFence,
+    SetTicket,
+    SetTransientAttribute,
+    TicketChange,
+)
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import Primitive, TicketConstraint
 from haclusterd.model.ids import ConstraintId, ResourceId
@@ -129,3 +136,17 @@ def test_a_watchdog_that_another_program_holds_is_counted_on_by_nobody_until_it_
     assert cluster.cib.status.nodes[host.name].watchdog is None
     host.is_watchdog_taken = False
     cluster.until(lambda: cluster.cib.status.nodes[host.name].watchdog is not None, 3 * SECOND, "published again")
+
+
+def test_a_service_with_a_start_delay_starts_in_time_though_an_attribute_changes_all_the_time() -> None:
+    """An attribute of health, or of the load, that changes every few seconds has the DC plan again each time."""
+    cluster = formed()
+    holder = cluster.node_of("db")
+    cluster.configure([configurations.primitive("db", start_delay_ms=8 * SECOND)])
+    cluster.run_for(2 * SECOND)
+    cluster.kill_service("db")
+    for value in range(7):
+        cluster.run_for(2 * SECOND)
+        cluster.administer(SetTransientAttribute(holder, "load", str(value)))
+    cluster.run_for(2 * SECOND)
+    assert cluster.runs_once("db"), "4 s to stop, 8 s to start, and its monitor must find out first"

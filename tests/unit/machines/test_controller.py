@@ -150,6 +150,95 @@ def test_events_that_follow_each_other_are_planned_for_together() -> None:
     assert len(dc.planned) == before + 1, "nothing more has happened"
 
 
+def delayed_start(*inputs: int) -> GraphAction:
+    return replace(act(1, ActionName.START, after=inputs), start_delay_ms=8000)
+
+
+def attribute(value: int) -> commands.SetTransientAttribute:
+    return commands.SetTransientAttribute(N3, "load", str(value))
+
+
+def orders_of(effects: Sequence[Effect]) -> list[str]:
+    issued = [command for command in commands_of(effects) if isinstance(command, commands.IssueOrders)]
+    return [f"{each.resource}_{each.action}" for command in issued for each in command.orders]
+
+
+def commit(dc: Dc, effects: Sequence[Effect]) -> None:
+    """Commit the orders that are proposed."""
+    for command in commands_of(effects):
+        if isinstance(command, commands.IssueOrders):
+            applied = dc.cluster.must(command)
+            dc.controller.applied(command, None, dc.cluster.cib, moment(dc.now))
+            dc.step(*applied.changes)
+
+
+def waits_whole_delay(dc: Dc, cause: commands.Command) -> None:
+    """Show that the start waits 8 s from the plan on that a command causes."""
+    began_at = dc.now
+    assert orders_of(dc.change(cause)) == []
+    dc.now = began_at + 7999
+    assert orders_of(dc.step()) == []
+    dc.now = began_at + 8000
+    assert orders_of(dc.step()) == ["db_start"]
+
+
+def test_a_start_delay_goes_on_over_the_plans_that_a_busy_attribute_causes() -> None:
+    dc = Dc()
+    dc.plan = Plan(TransitionGraph({1: delayed_start()}), {})
+    began_at = dc.now
+    assert orders_of(dc.step()) == []
+    for value in range(3):
+        dc.now += 2500
+        assert orders_of(dc.change(attribute(value))) == []
+    assert len(dc.planned) == 4
+    dc.now = began_at + 8000
+    assert orders_of(dc.step()) == ["db_start"]
+
+
+def test_a_start_delay_goes_on_when_time_alone_has_it_planned_again() -> None:
+    dc = Dc()
+    dc.plan = Plan(TransitionGraph({1: delayed_start()}), {}, recheck_at=WallTime(WALL + 5000))
+    began_at = dc.now
+    dc.step()
+    dc.now += 5000
+    assert orders_of(dc.step()) == []
+    assert len(dc.planned) == 2
+    dc.now = began_at + 8000
+    assert orders_of(dc.step()) == ["db_start"]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [TransitionGraph(), TransitionGraph({1: delayed_start(2), 2: act(2, ActionName.START, WEB)})],
+    ids=["not wanted", "something else must come first"],
+)
+def test_a_start_delay_begins_again_after_a_plan_in_which_the_start_was_not_ready(between: TransitionGraph) -> None:
+    dc = Dc()
+    dc.plan = Plan(TransitionGraph({1: delayed_start()}), {})
+    dc.step()
+    dc.now += 5000
+    dc.plan = Plan(between, {})
+    commit(dc, dc.change(attribute(1)))
+    dc.plan = Plan(TransitionGraph({1: delayed_start()}), {})
+    waits_whole_delay(dc, attribute(2))
+
+
+def test_what_has_started_waits_again_when_it_is_started_once_more() -> None:
+    dc = Dc()
+    dc.plan = Plan(TransitionGraph({1: delayed_start()}), {})
+    dc.step()
+    dc.now += 8000
+    commit(dc, dc.step())
+    [key] = dc.cluster.status(N2).orders
+    result = OperationResult(
+        ResultKind.FINISHED, key, DB, "start", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
+    )
+    dc.plan = NOTHING
+    dc.change(commands.RecordResults(N2, life(N2), (result,)))
+    dc.plan = Plan(TransitionGraph({1: delayed_start()}), {})
+    waits_whole_delay(dc, attribute(1))
+
+
 # -- taking office ----------------------------------------------------------------------------------------------------
 
 
