@@ -1,5 +1,6 @@
 """`apply` for the life cycle of fencing (safety.md §5)."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from haclusterd.cib import commands
@@ -67,7 +68,7 @@ def _objection(cib: Cib, order: FenceOrder, entry: Entry) -> Verdict | None:
         return refuse(cib, RefusalCode.OLD_TERM, f"term {order.dc_term} is not the DC's")
     if any(known.target == order.target for known in cib.status.fence_orders.values()):
         return refuse(cib, RefusalCode.FENCING_IN_FLIGHT, f"{order.target} is being fenced already")
-    abandoned = may_be_let_in(cib, order.target)
+    abandoned = may_be_let_in(cib, order.target, after=order.devices)
     if abandoned is not None and order.action is not FenceAction.ON and entry.rules.abandoned_agent_holds_fencing:
         text = f"{abandoned.executor} was lost while it let {order.target} in, and may do so afterwards"
         return refuse(cib, RefusalCode.FENCING_IN_FLIGHT, text)
@@ -95,10 +96,17 @@ def order_at_work(cib: Cib, node: NodeName) -> FenceOrder | None:
     )
 
 
-def may_be_let_in(cib: Cib, node: NodeName) -> FenceOrder | None:
-    """Return the order of an executor that is gone whose agent may still let a node in; None: there is none."""
-    orders = (abandoned.order for _, abandoned in sorted(cib.status.abandoned_fencings.items()))
-    return next((order for order in orders if order.target == node and order.action is FenceAction.ON), None)
+def may_be_let_in(cib: Cib, node: NodeName, *, after: Sequence[ResourceId]) -> FenceOrder | None:
+    """Return the order of an executor that is gone whose agent may let a node in that these devices fence; None: none.
+
+    That matters only where one of them leaves the node alive: one that has lost its power runs nothing any more. A
+    device that was asked for `on` did so then, whatever its configuration says now.
+    """
+    abandoned = (item.order for _, item in sorted(cib.status.abandoned_fencings.items()))
+    orders = [order for order in abandoned if order.target == node and order.action is FenceAction.ON]
+    asked = {device for order in orders for device in order.devices}
+    leaves_alive = any(device in asked or lets_nodes_in(cib.configuration, device) for device in after)
+    return orders[0] if orders and leaves_alive else None
 
 
 def may_be_hit(cib: Cib, node: NodeName) -> FenceOrder | None:

@@ -34,7 +34,8 @@ def wait_for_fencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None
     if not fencing_cover.is_enabled(cib):
         return None
     since = f"for {span(now - status.since)}"
-    if not fencing_cover.levels_of(cib, status.name):
+    levels = fencing_cover.levels_of(cib, status.name)
+    if not levels:
         if status.incarnation is None and fences_unseen(cib.configuration):
             return _wait_for_unseen(status, since)
         text = f"{since}, and no fence device can fence it: nothing of it is recovered"
@@ -42,11 +43,9 @@ def wait_for_fencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None
     if is_fencing_pointless(cib, status, now):
         text = f"{since}; it is not fenced while nothing is managed"
         return Wait(text, f"end the maintenance, or boot {status.name}")
-    late = may_be_let_in(cib, status.name)
-    if late is not None:
-        text = f"{since}; it is fenced when a fence agent on {late.executor}, which was lost, can let it in no more," \
-               f" {_until_it_ended(cib, late, now)}; nothing of it is recovered"
-        return Wait(text, f"{_end_agent(late)}; or {by_hand(status)}")
+    late = [may_be_let_in(cib, status.name, after=level) for level in levels]
+    if late[0] is not None and None not in late:
+        return _wait_for_late_agent(cib, status, late[0], since, now)
     failed = failures_of(cib, status, is_unfencing=False)
     if not failed and _order_for(cib, status) is None:
         return _wait_between_fencings(cib, status, now)
@@ -57,6 +56,13 @@ def wait_for_fencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None
     next_one = _next_attempt(cib, status, attempts, last, now)
     text = f"{since}: {count}, last with {_devices(last)}{_detail(last)}; {next_one}; nothing of it is recovered"
     return Wait(text, by_hand(status))
+
+
+def _wait_for_late_agent(cib: Cib, status: NodeStatus, late: FenceOrder, since: str, now: WallTime) -> Wait:
+    """Say that a node is not cut off before an agent of a lost executor can let it in no more."""
+    text = f"{since}; it is fenced when a fence agent on {late.executor}, which was lost, can let it in no more," \
+           f" {_until_it_ended(cib, late, now)}; nothing of it is recovered"
+    return Wait(text, f"{_end_agent(late)}; or {by_hand(status)}")
 
 
 def _wait_for_unseen(status: NodeStatus, since: str) -> Wait:

@@ -13,6 +13,7 @@ from haclusterd.cib.apply_fencing import may_be_let_in
 from haclusterd.cib.commands import EndAbandonedFencing, Fenced, IssueFence, Lost, RecordFenceFailure, RecordProof
 from haclusterd.machines.effects import Effect, Note, Propose, Scope
 from haclusterd.machines.fence_choice import (
+    Level,
     attempts_of,
     executor_of,
     failures_of,
@@ -248,14 +249,14 @@ class FencingDirector:
         if moment.now < wait_until:
             self._wake_at = min(self._wake_at, wait_until)
             return ()
+        levels, late = (levels, None) if is_unfencing else self._that_hold(cib, status.name, levels)
+        if late is not None:
+            text = f"a fence agent on {late.executor} may still let it in: it is fenced when that has ended"
+            return self._tell_once(status, text)
         level = least_tried(cib, status.name, levels, failed)
         executor = executor_of(cib, status.name, level, failed, dc=self._node, is_unfencing=is_unfencing)
         if executor is None:
             return self._tell_once(status, f"no node that may use {', '.join(level)} is online")
-        late = may_be_let_in(cib, status.name) if self._rules.abandoned_agent_holds_fencing else None
-        if late is not None and not is_unfencing:
-            text = f"a fence agent on {late.executor} may still let it in: it is fenced when that has ended"
-            return self._tell_once(status, text)
         delay_ms = 0 if is_unfencing else wanted.delay_ms(status.name)
         if delay_ms is None:
             return ()
@@ -282,6 +283,16 @@ class FencingDirector:
             longest_call_ms=longest_call_ms(cib, level, timeout_ms),
         )
         return (Propose(Scope.DC, f"fence:{status.name}", IssueFence(order)),)
+
+    def _that_hold(
+        self, cib: Cib, target: NodeName, levels: tuple[Level, ...]
+    ) -> tuple[tuple[Level, ...], FenceOrder | None]:
+        """Return the levels after which no agent of a lost executor can let the target in; without any, its order."""
+        if not self._rules.abandoned_agent_holds_fencing:
+            return levels, None
+        late = {level: may_be_let_in(cib, target, after=level) for level in levels}
+        usable = tuple(level for level in levels if late[level] is None)
+        return usable, None if usable else late[levels[0]]
 
     def _loop_pause_until(self, cib: Cib, status: NodeStatus, moment: Moment) -> Instant:
         """Return until when a node waits that was fenced again and again; decided when this DC sees its loss.

@@ -7,6 +7,7 @@ does not miss. Here the hosts say what ran on them, or was being started, when t
 from haclusterd.cib.commands import Fenced, IssueFence, Join, Leaving, Lost
 from haclusterd.model.agent_calls import FenceCall
 from haclusterd.model.cluster import NodeState
+from haclusterd.model.fence_parameters import lets_nodes_in
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
@@ -93,15 +94,15 @@ class TheDeadAreFencedFirst(Checker):
 class FenceAgentsActInTime(Checker):
     """No fence agent acts for an order that is over: what is said is what arrives at the device (safety.md §5).
 
-    It switches no node off that has joined since the order was made, and lets none in that a later order has switched
-    off. What a device does late by itself is not the agent's doing.
+    It switches no node off that has joined since the order was made, and lets none in that a later order has cut off by
+    a device that leaves it alive. What a device does late by itself is not the agent's doing.
     """
 
     def __init__(self, scene: Scene, log: Log, switch: PowerSwitch) -> None:
         super().__init__(scene, log)
         self._orders: dict[FenceKey, tuple[int, FenceOrder]] = {}
-        self._switched_off: dict[NodeName, int] = {}
-        """Which order has switched a node off last."""
+        self._cut_off: dict[NodeName, int] = {}
+        """Which order has cut a node off last that lives."""
         switch.when_asked.append(self._asked)
 
     def first_accepted(self, accepted: Accepted) -> None:
@@ -117,9 +118,10 @@ class FenceAgentsActInTime(Checker):
             return
         number, order = self._orders[key]
         if order.action is not FenceAction.ON and call.action != FenceAction.ON:
-            self._switched_off[target] = max(number, self._switched_off.get(target, 0))
+            if any(lets_nodes_in(self.log.newest.configuration, device) for device in order.devices):
+                self._cut_off[target] = max(number, self._cut_off.get(target, 0))
             if status.state is NodeState.ONLINE and status.incarnation != order.target_incarnation:
                 self.object_to(f"{order.executor} has {target} switched off for {key}, after it has joined again")
-        is_crossed = order.action is FenceAction.ON and self._switched_off.get(target, -1) > number
+        is_crossed = order.action is FenceAction.ON and self._cut_off.get(target, -1) > number
         if is_crossed and status.state is not NodeState.ONLINE:
-            self.object_to(f"{order.executor} lets {target} in for {key}, after a later order switched it off")
+            self.object_to(f"{order.executor} lets {target} in for {key}, after a later order cut it off")

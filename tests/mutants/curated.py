@@ -198,6 +198,12 @@ APPLY = (
         "a node that was fenced is let in by an agent of before",
     ),
     Mutant(
+        "may_be_let_in",
+        "device in asked or lets_nodes_in(cib.configuration, device)",
+        "False",
+        "a node that was cut off from its disks is let in by an agent of before",
+    ),
+    Mutant(
         "apply_fencing:_may_live_on",
         "record.device == WATCHDOG or any(lets_nodes_in(cib.configuration, device) for device in devices)",
         "False",

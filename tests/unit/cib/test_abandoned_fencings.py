@@ -16,11 +16,13 @@ from tests.unit.machines.situations import N1, N2, N3, TERM, Cluster, life, prim
 FIVE = tuple(NodeName(f"n{number}") for number in range(1, 6))
 
 
-def ordered(key: str, target: NodeName, executor: NodeName, action: FenceAction) -> commands.IssueFence:
+def ordered(
+    key: str, target: NodeName, executor: NodeName, action: FenceAction, device: str = "device"
+) -> commands.IssueFence:
     return commands.IssueFence(
         FenceOrder(
             key=FenceKey(key), target=target, target_incarnation=life(target), action=action,
-            device=ResourceId("device"), executor=executor, executor_incarnation=life(executor), dc_term=TERM,
+            device=ResourceId(device), executor=executor, executor_incarnation=life(executor), dc_term=TERM,
             timeout_ms=60_000, attempt=1, issued_at=WallTime(1), reason="lost",
         )
     )
@@ -90,3 +92,18 @@ def test_a_node_that_left_is_still_known_by_the_longest_lease_that_it_held() -> 
     longest_ms = cluster.status(N3).longest_lease_ms
     cluster.must(commands.Leaving(N3, life(N3)))
     assert cluster.status(N3).longest_lease_ms == longest_ms > 0
+
+
+@pytest.mark.parametrize(("device", "is_held"), [("san", True), ("power", False), ("was-san", True)])
+def test_an_agent_that_may_let_a_node_in_holds_only_devices_that_leave_it_alive(device: str, is_held: bool) -> None:
+    cluster = Cluster(FIVE, FIVE)
+    letting_in = (AttributeSet("meta", (("provides", "unfencing"),)),)
+    for name, meta in (("san", letting_in), ("was-san", letting_in), ("power", ())):
+        cluster.configure(commands.PutResource(replace(primitive(name, "stonith:fence_test"), meta=meta)))
+    cluster.must(ordered("on", N2, N3, FenceAction.ON, "was-san"))
+    cluster.lose(N3)
+    cluster.must(commands.RecordFenceFailure(FenceKey("on"), FenceOutcome.UNKNOWN, "n3 is gone"))
+    cluster.configure(commands.PutResource(primitive("was-san", "stonith:fence_test")))
+    cluster.lose(N2)
+    refusal = cluster.put(ordered("off", N2, N1, FenceAction.OFF, device)).refusal
+    assert (refusal is not None) == is_held

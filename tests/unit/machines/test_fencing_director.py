@@ -13,8 +13,8 @@ from haclusterd.machines.fencing_director import FencingDirector
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet
-from haclusterd.model.fencing import FenceOrder, FenceOutcome, FenceState
-from haclusterd.model.ids import FenceKey, Incarnation, NodeName, Term
+from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState
+from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
 from haclusterd.model.timing import abandoned_fencing_ms, derive
@@ -528,6 +528,28 @@ def test_the_agent_of_an_executor_that_is_lost_gets_its_time_from_each_dc() -> N
     dc.now += 1
     dc.step()
     assert not dc.cluster.cib.status.abandoned_fencings
+
+
+@pytest.mark.parametrize("devices", [("san", "power"), ("san",)])
+def test_a_late_agent_that_lets_the_node_in_holds_up_only_devices_that_leave_it_alive(devices: tuple[str, ...]) -> None:
+    """Here its own one: n2 was to let itself in when it was lost."""
+    cluster = Cluster()
+    cluster.configure(*(commands.PutResource(primitive(name, "stonith:fence_test")) for name in devices))
+    letting_in = (AttributeSet("meta", (("provides", "unfencing"),)),)
+    cluster.configure(commands.PutResource(replace(primitive("san", "stonith:fence_test"), meta=letting_in)))
+    san = ResourceId("san")
+    on = FenceOrder(
+        FenceKey("on"), N2, life(N2), FenceAction.ON, san, N2, life(N2), TERM, 60_000, 1, WallTime(0), ""
+    )
+    cluster.must(commands.IssueFence(on))
+    cluster.lose(N2)
+    dc = Dc()
+    dc.cluster = cluster
+    dc.step()
+    assert cluster.cib.status.abandoned_fencings
+    dc.step()
+    ordered = [order.device for order in cluster.cib.status.fence_orders.values()]
+    assert ordered == [name for name in devices if name == "power"]
 
 
 def order_of(dc: Dc) -> FenceOrder:
