@@ -2,8 +2,9 @@
 
 Invariants: parameters travel on standard input only, never in an argument vector, an environment, a log or an error
 text; what an agent prints is cleaned of secret values before it is passed on. An agent that an earlier life of this
-daemon started is killed before a new one is: a late `off` would hit a node that has come back. Where no new life comes,
-`timeout` kills it: no agent is at work later than `FENCE_AGENT_GRACE_MS` after its timeout (safety.md §5).
+daemon started is killed before a new one is: a late `off` would hit a node that has come back. It ends with `timeout`,
+which leads its process group, also where only that was killed; an answer is given when it has ended. Where no new life
+comes, `timeout` kills it: no agent is at work later than `FENCE_AGENT_GRACE_MS` after its timeout (safety.md §5).
 
 `fence_local`, the power switch of local development clusters, exists only where the daemon's configuration allows
 development.
@@ -13,7 +14,7 @@ import asyncio
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +22,14 @@ from haclusterd.adapters.action_records import ActionRecord, ActionRecords, find
 from haclusterd.adapters.agent_metadata import MetadataError, read_agent_metadata, read_fence_metadata
 from haclusterd.adapters.installation import INTERPRETER_DIRECTORY
 from haclusterd.adapters.processes import Ended, Ending, Hooks, Processes, Program, RunningProgram
-from haclusterd.agents.process_table import NODE_MARK, ORDER_MARK
+from haclusterd.agents.process_table import (
+    LOCAL_CLUSTER_MARK,
+    NODE_MARK,
+    ORDER_MARK,
+    list_pids,
+    read_marks,
+    read_stat,
+)
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import after
 from haclusterd.ports.agents import AgentMetadata
@@ -118,6 +126,7 @@ class StdinFenceAgents:
             {**self._environment(), ORDER_MARK: call.key},
             call.timeout_ms,
             stdin=write_stdin(call),
+            ends_with_group=True,
         )
         self._running[call.key] = self._processes.start(
             program,
@@ -138,15 +147,37 @@ class StdinFenceAgents:
 
     def kill_left_over(self) -> tuple[str, ...]:
         """Kill the agents that earlier incarnations of this boot left running; return their keys. Call once, first."""
-        keys = []
-        for record in self._records.read_all():
+        records = self._records.read_all()
+        found = {
+            record.key: self._leader_of(record)
+            for record in records
+            if record.incarnation.boot_id == self._incarnation.boot_id
+        }
+        for pid in list_pids() if found else ():
+            # By their mark: an agent whose leader, `timeout`, was killed alone is in no record.
+            marks = read_marks(pid)
+            if marks.get(ORDER_MARK) in found and self._is_own(marks):
+                found[marks[ORDER_MARK]].add(pid)
+        for record in records:
             self._records.remove(record.key)
-            found = find_process(record) if record.incarnation.boot_id == self._incarnation.boot_id else None
-            if found is None or found.pid is None or found.start_time is None:
-                continue
-            if self._processes.adopt(found.pid, found.start_time, self._clock.now(), lambda: None):
-                keys.append(record.key)
-        return tuple(keys)
+        return tuple(key for key, pids in found.items() if self._kill_all(pids))
+
+    @staticmethod
+    def _leader_of(record: ActionRecord) -> set[int]:
+        leader = find_process(record)
+        return {leader.pid} if leader is not None and leader.pid is not None else set()
+
+    def _is_own(self, marks: Mapping[str, str]) -> bool:
+        """Tell this node's processes from those of other nodes, and of other local clusters, on the same machine."""
+        expected = {NODE_MARK: self._node, LOCAL_CLUSTER_MARK: self._own_environment.get(LOCAL_CLUSTER_MARK)}
+        return all(marks.get(name) == value for name, value in expected.items())
+
+    def _kill_all(self, pids: Collection[int]) -> bool:
+        """Kill processes of an earlier life; return whether there were any."""
+        stats = [stat for stat in map(read_stat, sorted(pids)) if stat is not None]
+        now = self._clock.now()
+        adopted = [self._processes.adopt(stat.pid, stat.start_time, now, lambda: None) for stat in stats]
+        return any(adopted)
 
     def exists(self, agent: str) -> bool:
         """Tell whether the agent is installed here and may be used."""

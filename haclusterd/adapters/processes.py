@@ -10,6 +10,7 @@ Invariants:
 * Output goes into a memory file: the child never blocks on it, and who holds it after the child's end (a service left
   behind) gets EPERM, not SIGPIPE, and cannot grow it.
 * At the timeout the process group gets SIGKILL, and the result is delivered at once.
+* Of a program that `ends_with_group` nothing is at work when its result is delivered, also where only its leader died.
 
 It must never be a child subreaper (stock agents' stop loops would not end) and never wait for "any child".
 """
@@ -37,6 +38,8 @@ from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_marks, r
 from haclusterd.model.instants import Instant, after, elapsed_ms
 from haclusterd.ports.clock import Clock, Timer
 
+GROUP_PAUSE_MS = 10
+"""Between two looks whether a killed process group has ended."""
 KILL_PATIENCE_MS = 250
 """How long a killed process may take to go before its result is delivered without it."""
 EXEC_PATIENCE_MS = 100
@@ -75,6 +78,8 @@ class Program:
     """Bytes kept of each output stream, half from its beginning and half from its end."""
     is_patient: bool = False
     """Others may begin before it."""
+    ends_with_group: bool = False
+    """What is left of its process group when it ends gets SIGKILL, and has ended before its result is delivered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +215,7 @@ class Processes:
             return False
 
         def expired() -> None:
-            _kill(pidfd, pid, is_group=stat.group == pid)
+            _kill(pidfd, pid)
 
         timer = self._clock.call_at(deadline, expired)
 
@@ -325,7 +330,7 @@ class Processes:
     def _tell(self, running: RunningProgram, pid: int, pidfd: int) -> None:
         running.told = pid
         if running.is_cancelled or not running.hooks.is_permitted():
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            _kill(pidfd, pid)
         forked_at = self._clock.now()
         _restore_defaults(pid)
         stat = read_stat(pid)
@@ -342,7 +347,7 @@ class Processes:
     def _forked(self, running: RunningProgram, pid: int, pidfd: int, forked_at: Instant) -> None:
         running.pid, running.pidfd, running.forked_at = pid, pidfd, forked_at
         if running.is_cancelled:
-            _kill(pidfd, pid, is_group=False)
+            _kill(pidfd, pid)
 
     def _executing(self, running: RunningProgram) -> None:
         assert running.pidfd is not None
@@ -350,7 +355,7 @@ class Processes:
         running.is_executing = running.is_thread_done = True
         self._begun(running)
         if running.is_cancelled:
-            _kill(running.pidfd, running.pid, is_group=True)
+            _kill(running.pidfd, running.pid)
         self._loop.add_reader(running.pidfd, lambda: self._exited(running))
 
     def _not_started(self, running: RunningProgram, ending: Ending, number: int) -> None:
@@ -361,13 +366,32 @@ class Processes:
 
     def _exited(self, running: RunningProgram) -> None:
         assert running.pidfd is not None
+        assert running.pid is not None
         self._loop.remove_reader(running.pidfd)
+        if running.program.ends_with_group:
+            # Before it is reaped: until then the number of its group is nobody else's.
+            _kill_group(running.pid)
         info = os.waitid(os.P_PIDFD, running.pidfd, os.WEXITED)
-        if info is not None and info.si_code == os.CLD_EXITED:
-            self._deliver(running, Ending.EXITED, info.si_status)
+        number = info.si_status if info is not None else 0
+        ending = Ending.EXITED if info is not None and info.si_code == os.CLD_EXITED else Ending.SIGNALLED
+        if running.program.ends_with_group:
+            self._look_at_group(running, ending, number, self._clock.now())
         else:
-            self._deliver(running, Ending.SIGNALLED, info.si_status if info is not None else 0)
-        self._release(running)
+            self._deliver(running, ending, number)
+            self._release(running)
+
+    def _look_at_group(self, running: RunningProgram, ending: Ending, number: int, killed_at: Instant) -> None:
+        """Deliver the result when nothing of the group is left, or what is left does not die."""
+        assert running.pid is not None
+        now = self._clock.now()
+        has_ended = _has_ended(running.pid)
+        if has_ended or elapsed_ms(killed_at, now) >= KILL_PATIENCE_MS:
+            self._deliver(running, ending, number, still_alive=not has_ended)
+        if has_ended:
+            self._release(running)
+            return
+        pause_ms = KILL_PATIENCE_MS if running.is_delivered else GROUP_PAUSE_MS
+        self._clock.call_at(after(now, pause_ms), lambda: self._look_at_group(running, ending, number, killed_at))
 
     def _end(self, running: RunningProgram, ending: Ending) -> None:
         if running.is_cancelled or running.is_delivered:
@@ -378,7 +402,7 @@ class Processes:
             self._clock.call_soon(lambda: self._not_started(running, ending, 0))
             return
         if running.pidfd is not None and running.pid is not None:
-            _kill(running.pidfd, running.pid, is_group=running.is_executing)
+            _kill(running.pidfd, running.pid)
         self._find(running)
         patience = after(self._clock.now(), KILL_PATIENCE_MS)
         running.timers["patience"] = self._clock.call_at(patience, lambda: self._lose_patience(running, ending))
@@ -455,13 +479,30 @@ def _finish_outputs(running: RunningProgram) -> tuple[str, str]:
     return stdout.finish(), stderr.finish()
 
 
-def _kill(pidfd: int, pid: int, *, is_group: bool) -> None:
-    """Send SIGKILL to a child not yet reaped; to its whole group once it is known to lead one."""
+def _kill(pidfd: int, pid: int) -> None:
+    """Send SIGKILL to a child not yet reaped; to its whole group where it leads one."""
+    is_leader = False
+    with suppress(ProcessLookupError, PermissionError):
+        is_leader = os.getpgid(pid) == pid
     with suppress(ProcessLookupError, PermissionError):
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-    if is_group:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)
+    if is_leader:
+        _kill_group(pid)
+
+
+def _kill_group(group: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def _has_ended(group: int) -> bool:
+    """Tell whether nothing runs any more of a group whose leader was reaped; what nobody has reaped yet may be left."""
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):  # Of another user: the number is no longer this group's.
+        return True
+    stats = map(read_stat, list_pids())
+    return all(stat is None or stat.group != group or stat.is_dead for stat in stats)
 
 
 def _reap(pidfd: int) -> None:

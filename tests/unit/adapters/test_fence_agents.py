@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -215,6 +217,50 @@ async def test_what_an_earlier_life_left_running_is_killed_first(
     switches.agents.cancel("f1")
     assert (await ended).exit_code == 1
     assert next_life.agents.kill_left_over() == ()
+
+
+async def begun(switches: Switches, until) -> int:
+    """Begin an agent that would act later; return its process id."""
+    path = switches.directory / "pid"
+    switches.write(f"#!/bin/sh\necho $$ >{path}\nsleep 5008\n: >{switches.directory}/acted\n")
+    switches.ended = switches.begin("off")
+    await until(lambda: path.exists() and path.read_text().endswith("\n"))
+    return int(path.read_text())
+
+
+async def test_an_agent_ends_with_its_guard_before_it_is_said_to_have_ended(switches: Switches, until) -> None:
+    """`timeout` is killed alone: by a person, or because the machine ran out of memory."""
+    agent = await begun(switches, until)
+    stat = read_stat(agent)
+    os.kill(stat.parent, signal.SIGKILL)
+    result = await switches.ended
+    assert (result.exit_code, result.reason) == (1, "interrupted by signal 9")
+    assert not is_running(agent, stat.start_time)
+    assert not list((switches.directory / "run" / "fence-actions").glob("*"))
+
+
+async def test_what_an_agent_leaves_behind_has_ended_with_its_answer(switches: Switches) -> None:
+    switches.write(f"#!/bin/sh\nsleep 5009 >/dev/null 2>&1 &\necho $! >{switches.directory}/pid\nexit 0\n")
+    result = await switches.run("off")
+    assert result.exit_code == 0
+    helper = read_stat(int((switches.directory / "pid").read_text()))
+    assert helper is None or helper.is_dead
+
+
+async def test_an_agent_whose_guard_was_killed_alone_is_killed_by_the_next_life(switches: Switches, until) -> None:
+    """The daemon died before: nobody has seen that."""
+    agent = await begun(switches, until)
+    stat = read_stat(agent)
+    [record] = (switches.directory / "run" / "fence-actions").glob("*.json")
+    await until(lambda: json.loads(record.read_text())["pid"] is not None)
+    known = json.loads(record.read_text())
+    # The record names a leader that is gone; the real one stays out of this, since it is a child of this very process.
+    record.write_text(json.dumps({**known, "pid": 2**22 - 1, "start_time": 1}))
+    next_life = Switches(switches.clock, switches.directory)
+    assert next_life.agents.kill_left_over() == ("f1",)
+    await until(lambda: not is_running(agent, stat.start_time))
+    await switches.ended
+    assert not (switches.directory / "acted").exists()
 
 
 DIES_AT_ONCE = """
