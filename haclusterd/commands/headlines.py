@@ -342,7 +342,7 @@ def _not_running(overview: Overview) -> Iterator[Headline]:
         words = "is not running" if len(down) == 1 else "are not running"
         yield Headline(Gravity.CRITICAL, "DEGRADED", f"{named(down)} {words}", f"crm resource why {down[0]}")
         for circle in circles(overview.cib.configuration):
-            if not circle.resources.isdisjoint(down):
+            if not circle.is_of_stops and not circle.resources.isdisjoint(down):
                 text = f"orders go round in a circle, and what they name waits for ever: {circle.shown}"
                 remedy = f"remove one of: {', '.join(circle.constraints)}"
                 yield Headline(Gravity.CRITICAL, "DEGRADED", text, remedy)

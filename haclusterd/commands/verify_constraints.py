@@ -5,7 +5,7 @@ Groups count as what they mean: members start one after the other, each on the n
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 from haclusterd.commands.verify_containment import kind_of
@@ -97,21 +97,32 @@ class Circle:
     resources: frozenset[str]
     is_mandatory: bool
     """Whether none of them could start even alone."""
+    is_of_stops: bool = False
+    """Whether they wait for each other when they are to stop, and not when they are to start."""
 
 
 def circles(configuration: Configuration) -> Iterator[Circle]:
-    """Yield circles of orders of starts and promotions, those that are wholly mandatory first; at most CIRCLES_MAX.
+    """Yield circles of orders, those of starts and promotions that are wholly mandatory first; at most CIRCLES_MAX.
 
-    Optional and serialized orders count when both actions are in one plan, which is so when everything starts.
+    Optional and serialized orders count when both actions are in one plan, which is so when everything starts. Stops
+    and demotions come last: only circles that starts do not make too.
     Pacemaker accepts such orders, and what they name then waits for ever; so does the scheduler here.
     """
-    mandatory = _order_graph(configuration, (OrderingKind.MANDATORY,))
+    mandatory = _order_graph(configuration, (OrderingKind.MANDATORY,), _COMING)
     found = list(_circles_in(mandatory, configuration, is_mandatory=True))
-    every = _order_graph(configuration, tuple(OrderingKind))
-    for circle in _circles_in(every, configuration, is_mandatory=False):
+    kinds = tuple(OrderingKind)
+    every = _circles_in(_order_graph(configuration, kinds, _COMING), configuration, is_mandatory=False)
+    stops = _circles_in(_order_graph(configuration, kinds, _GOING), configuration, is_mandatory=False)
+    for circle in (*every, *(_of_stops(circle) for circle in stops)):
         if not any(set(circle.constraints) <= set(known.constraints) for known in found):
             found.append(circle)
     yield from found[:CIRCLES_MAX]
+
+
+def _of_stops(circle: Circle) -> Circle:
+    """Return a circle of the graph of stops, shown in the order in which they would stop."""
+    shown = " -> ".join(reversed(circle.shown.split(" -> ")))
+    return replace(circle, shown=shown, is_of_stops=True)
 
 
 def _circles_in(graph: _Graph, configuration: Configuration, *, is_mandatory: bool) -> Iterator[Circle]:
@@ -134,8 +145,9 @@ def _circles_in(graph: _Graph, configuration: Configuration, *, is_mandatory: bo
 def _check_orders(judgement: Judgement) -> None:
     """Refuse circles of mandatory orders of starts; warn of the others."""
     for circle in circles(judgement.configuration):
+        waiting = Code.STOPS_WAIT if circle.is_of_stops else Code.ORDERS_WAIT
         judgement.note(
-            Code.ORDER_CYCLE if circle.is_mandatory else Code.ORDERS_WAIT,
+            Code.ORDER_CYCLE if circle.is_mandatory else waiting,
             ("constraint", circle.constraints[-1]),
             circle=circle.shown,
             constraints=", ".join(circle.constraints),
@@ -148,10 +160,12 @@ def _spell(circle: Sequence[Vertex]) -> str:
     return " -> ".join(names)
 
 
-def _order_graph(configuration: Configuration, kinds: tuple[OrderingKind, ...]) -> _Graph:
-    """Return the graph of starts, and of promotions where not only mandatory orders are asked for.
+def _order_graph(
+    configuration: Configuration, kinds: tuple[OrderingKind, ...], actions: frozenset[str]
+) -> _Graph:
+    """Return the graph of starts, and of promotions where not only mandatory orders are asked for; or that of stops.
 
-    An edge goes from what comes first to what then comes.
+    An edge goes from what comes first to what then comes; in the graph of stops, from what stops later.
     """
     graph = _Graph()
     for resource in configuration.resources.values():
@@ -167,7 +181,7 @@ def _order_graph(configuration: Configuration, kinds: tuple[OrderingKind, ...]) 
     for constraint in configuration.constraints.values():
         if not isinstance(constraint, Ordering):
             continue
-        for number, related in enumerate(_steps(configuration, constraint)):
+        for number, related in enumerate(_steps(configuration, constraint, actions)):
             if related[2] in kinds:
                 _relate(graph, configuration, related, constraint.id, number)
     return graph
@@ -182,32 +196,53 @@ class _Step:
 
 
 _COMING = frozenset({"start", "promote"})
+_GOING = frozenset({"stop", "demote"})
+_UNDOES = {"start": "stop", "stop": "start", "promote": "demote", "demote": "promote"}
 _KINDS = {kind.value.lower(): kind for kind in OrderingKind}
 
 
 def _steps(
+    configuration: Configuration, constraint: Ordering, wanted: frozenset[str]
+) -> Iterator[tuple[_Step, _Step, OrderingKind]]:
+    """Yield what comes before what, in words of starts: a stop that comes first is a start that comes last.
+
+    `wanted`: whose order is asked for. That of the others counts where it is symmetrical: it holds in reverse then.
+    """
+    for earlier, later, kind in _stated(configuration, constraint):
+        actions = {earlier.action, later.action}
+        is_undone = constraint.is_symmetrical and kind is not OrderingKind.SERIALIZE
+        if actions <= _COMING and (actions <= wanted or is_undone):
+            yield earlier, later, kind
+        elif actions <= _GOING and (actions <= wanted or is_undone):
+            yield _undone(later), _undone(earlier), OrderingKind.OPTIONAL
+
+
+def _undone(step: _Step) -> _Step:
+    return _Step(_UNDOES[step.action], step.resources)
+
+
+def _stated(
     configuration: Configuration, constraint: Ordering
 ) -> Iterator[tuple[_Step, _Step, OrderingKind]]:
-    """Yield what comes before what; where any of a set will do, nothing is sure."""
+    """Yield what a constraint puts before what; where any of a set will do, nothing is sure."""
     own = constraint.kind
     if not constraint.sets:
         first_action, then_action = constraint.first_action, constraint.then_action or constraint.first_action
         first, then = _tagged(configuration, (constraint.first,)), _tagged(configuration, (constraint.then,))
-        if {first_action, then_action} <= _COMING:
-            yield _Step(first_action, first), _Step(then_action, then), own
+        yield _Step(first_action, first), _Step(then_action, then), own
         return
     for each in constraint.sets:
         kind, action = _KINDS.get((each.kind or "").lower(), own), each.action or "start"
         # Serialized, each comes before all behind it; a chain says as much about circles.
-        if action in _COMING and (kind is OrderingKind.SERIALIZE or each.is_sequential is not False):
+        if kind is OrderingKind.SERIALIZE or each.is_sequential is not False:
             for one, other in pairwise(_tagged(configuration, each.members)):
                 yield _Step(action, (one,)), _Step(action, (other,)), kind
     for earlier, later in pairwise(constraint.sets):
-        actions = earlier.action or "start", later.action or "start"
-        if earlier.require_all is False or not _COMING.issuperset(actions):
+        if earlier.require_all is False:
             continue
         last = earlier.members[-1:] if earlier.is_sequential is not False else earlier.members
         begin = later.members[:1] if later.is_sequential is not False else later.members
+        actions = earlier.action or "start", later.action or "start"
         yield _Step(actions[0], _tagged(configuration, last)), _Step(actions[1], _tagged(configuration, begin)), own
 
 

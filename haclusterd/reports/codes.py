@@ -81,6 +81,7 @@ class Code(StrEnum):
     CONSTRAINT_WITH_ITSELF = "CONSTRAINT_WITH_ITSELF"
     ORDER_CYCLE = "ORDER_CYCLE"
     ORDERS_WAIT = "ORDERS_WAIT"
+    STOPS_WAIT = "STOPS_WAIT"
     COLOCATION_CONTRADICTION = "COLOCATION_CONTRADICTION"
     COLOCATION_WITHIN_GROUP = "COLOCATION_WITHIN_GROUP"
     LOCATION_NO_EFFECT = "LOCATION_NO_EFFECT"
@@ -307,6 +308,10 @@ CODES: dict[Code, CodeRow] = {
     ),
     Code.ORDERS_WAIT: CodeRow(
         "orders go round in a circle: {circle}; what is to start together waits for ever", _CONFIGURATION,
+        "remove one of: {constraints}", severity=_WARNING,
+    ),
+    Code.STOPS_WAIT: CodeRow(
+        "orders of stops go round in a circle: {circle}; what is to stop together is never stopped", _CONFIGURATION,
         "remove one of: {constraints}", severity=_WARNING,
     ),
     Code.COLOCATION_CONTRADICTION: CodeRow(
