@@ -99,8 +99,9 @@ def test_without_a_device_that_provides_it_nothing_is_ordered_and_that_is_told()
     assert told == ["n2: no usable fencing device: nothing that needs unfencing starts there"]
 
 
-def test_a_node_that_is_lost_meanwhile_is_not_marked_and_is_fenced_afterwards() -> None:
+def test_a_node_that_is_lost_meanwhile_is_not_marked_and_is_cut_off_afterwards() -> None:
     dc = Dc()
+    dc.cluster.configure(commands.Delete("resource", "power"))
     dc.step()
     order = dc.order
     dc.cluster.lose(N2)
