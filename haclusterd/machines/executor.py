@@ -146,8 +146,7 @@ class ExecutorMachine:
         self._disowned: set[OrderKey] = set()
         """Those that this life has answered for."""
         self._is_joined = False
-        self._call_id = 0
-        self._runs = 0
+        self._call_id = self._runs = 0
         self._lease_grace_ms = lease_grace_ms
         self._born_at = now
         self._grace_until = after(now, lease_grace_ms)
