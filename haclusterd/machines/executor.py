@@ -393,7 +393,7 @@ class ExecutorMachine:
             effects.extend(self._begin_to_act_alone(cause, moment))
         effects.extend(self._react_to_loss())
         if self._stopping is not None:
-            effects.extend(self._stop_what_was_left())
+            effects.extend(self._stop_what_was_left(moment))
             effects.extend(self._continue_alone(moment))
         elif self._is_joined:
             self._answer_for_older_lives(moment)
@@ -716,7 +716,7 @@ class ExecutorMachine:
         known = possibly_active(self._in_force) if self._in_force is not None else frozenset()
         return (known - self._stopped_alone) | begun
 
-    def _stop_what_was_left(self) -> list[Effect]:
+    def _stop_what_was_left(self, moment: Moment) -> list[Effect]:
         """Stop what this node has left alone too, once it is recorded as fenced."""
         assert self._stopping is not None
         left = self._left_alone | self._kept.keys()
@@ -725,7 +725,7 @@ class ExecutorMachine:
         before = stops_before(self._cib.configuration, self._possibly_active_here() | left)
         self._left_alone = frozenset()
         self._kept.clear()
-        self._stopping.update(self._own_stops(left, before))
+        self._stopping.update(self._own_stops(left, before, moment.wall))
         effects: list[Effect] = [Note("acting-alone", f"{RECORDED_DEAD}; {_spell(left, frozenset(), frozenset())}")]
         for line in (self._line(resource) for resource in sorted(left)):
             if line.running is not None and not line.running.is_own_stop and line.running.action != ActionName.STOP:
