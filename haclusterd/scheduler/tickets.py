@@ -11,7 +11,7 @@ from haclusterd.model.cluster import TicketState
 from haclusterd.model.configuration import Configuration, TicketConstraint
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import Role
-from haclusterd.scheduler.entities import Inventory, Resource, TicketUse
+from haclusterd.scheduler.entities import Inventory, Resource, TicketUse, Variant
 from haclusterd.scheduler.references import expanded_set, named_group
 from haclusterd.scheduler.settings import Settings
 
@@ -66,9 +66,15 @@ def _obey(resource: Resource, use: TicketUse, state: TicketState, nodes: Iterabl
     if state.is_granted:
         _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is in standby", nodes)
     elif not resource.active_nodes:
-        _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is not granted", nodes)
+        if not _is_bundled(resource):
+            _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is not granted", nodes)
     else:
         _lose(resource, use, nodes)
+
+
+def _is_bundled(resource: Resource) -> bool:
+    """Tell whether it runs inside a container: that is kept away, and what is in it has no other place."""
+    return resource.top.variant is Variant.CLONE and resource.top.parent is not None
 
 
 def _keep_away(resource: Resource, use: TicketUse, source: str, nodes: Iterable[NodeName]) -> None:
