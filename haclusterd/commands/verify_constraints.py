@@ -148,7 +148,10 @@ def _check_orders(judgement: Judgement) -> None:
         waiting = Code.STOPS_WAIT if circle.is_of_stops else Code.ORDERS_WAIT
         judgement.note(
             Code.ORDER_CYCLE if circle.is_mandatory else waiting,
-            ("constraint", circle.constraints[-1]),
+            judgement.written(
+                *(("constraint", id_) for id_ in reversed(circle.constraints)),
+                *(("resource", name) for name in sorted(circle.resources)),
+            ),
             circle=circle.shown,
             constraints=", ".join(circle.constraints),
         )

@@ -24,7 +24,7 @@ def check_containment(judgement: Judgement) -> None:
 
 
 def _note_second(judgement: Judgement, first: Resource, second: Resource, child: ResourceId) -> None:
-    path = ("resource", second.id, "member", child)
+    path = judgement.written(("resource", second.id, "member", child), ("resource", first.id, "member", child))
     if isinstance(first, Group) and isinstance(second, Group):
         judgement.note(Code.MEMBER_OF_TWO_GROUPS, path, id=child, first=first.id, second=second.id)
     else:
@@ -48,7 +48,7 @@ def kind_of(resource: Resource) -> str:
 
 
 def _check_child(judgement: Judgement, parent: Resource, child: ResourceId) -> None:
-    path = ("resource", parent.id, "member", child)
+    path = judgement.written(("resource", parent.id, "member", child), ("resource", child))
     found = judgement.configuration.resources.get(child)
     if found is None:
         guess = judgement.nearest(child, judgement.configuration.resources)

@@ -41,6 +41,10 @@ class Judgement:
         place = self.places.find(*path)
         self.reports.append(report_with(code, parameters, place=place, remedy=remedy, severity=severity))
 
+    def written(self, *paths: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the first of some paths that stands in the text: what it meets may have been there before."""
+        return next((path for path in paths if self.places.find(*path) is not None), paths[0])
+
     def check_value(self, row: Row, value: str, name: str, path: tuple[str, ...]) -> None:
         """Report a value that does not fit its row in a table, or that a running cluster does not obey."""
         problem = live_objection(row, value)

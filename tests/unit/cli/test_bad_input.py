@@ -65,6 +65,21 @@ def test_what_is_huge_costs_little(kind: str, text: str, tmp_path: Path) -> None
     assert findings.violations == []
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("primitive x dummy\nclone web x", "2:7"),
+        ("primitive y dummy\ngroup db y web", "2:12"),
+        ("primitive y dummy\ngroup db site y", "2:10"),
+    ],
+)
+def test_what_breaks_something_that_was_there_is_named_where_it_stands(text: str, place: str, tmp_path: Path) -> None:
+    findings = Findings()
+    ask(Case("x.crm", text.encode(), ("crm configure load update x.crm --dry-run --force",)), tmp_path, findings, "old")
+    assert findings.violations == []
+    assert place in findings.told
+
+
 def test_every_error_of_a_text_is_said_in_one_round(tmp_path: Path) -> None:
     text = "primitive a dummy op monitor interval=x\nlocation l gone inf: n1\nclone c nothing\nproperty batch-limit=x\n"
     findings = Findings()
