@@ -3,7 +3,7 @@
 Invariants: who asks is told by the kernel, and the name service that knows their names and groups is never asked on the
 main loop, which it could hold for as long as a directory server does not answer. No user keeps another out: each has so
 many connections, those that wait for the name service included, and so many bytes; and the ones that run this machine
-always find a place.
+always find a place. The user of `haclusterd-api` is let in to pass on what others ask, and may do nothing by itself.
 """
 
 import asyncio
@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 CONTROL_GROUP = "haclient"
+API_USER = "haclusterd-api"
+"""As whom `haclusterd-api` runs."""
 CONNECTIONS_MAX = 128
 CONNECTIONS_OF_OTHERS_MAX = 96
 """Of all users together who neither are root nor run the daemon."""
@@ -40,6 +42,8 @@ class PeerCredentials:
     gid: int
     author: str
     """The user's name at this host, looked up once for each connection."""
+    is_gateway: bool = False
+    """Whether they only pass on what others ask: each request must then carry a token."""
 
     @property
     def is_trusted(self) -> bool:
@@ -53,7 +57,7 @@ class Doorkeeper:
     def __init__(self) -> None:
         self._looking_up = ThreadPoolExecutor(2, "names")
         self._own = os.geteuid()
-        self._own_author, _ = _look_up(self._own)
+        self._own_author = _look_up(self._own).author
 
     def recognise(self, connection: socket.socket) -> PeerCredentials:
         """Return who is at the other end, by number; the own user by name as well."""
@@ -69,10 +73,12 @@ class Doorkeeper:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(LOOK_UP_TIMEOUT_S):
-                author, is_member = await loop.run_in_executor(self._looking_up, _look_up, found.uid)
+                known = await loop.run_in_executor(self._looking_up, _look_up, found.uid)
         except TimeoutError:
             return found, None if found.is_trusted else "the name service does not answer"
-        return replace(found, author=author), None if found.is_trusted or is_member else "not permitted"
+        identified = replace(found, author=known.author, is_gateway=known.is_gateway)
+        is_let_in = found.is_trusted or known.is_member or known.is_gateway
+        return identified, None if is_let_in else "not permitted"
 
     def close(self) -> None:
         """Look up nothing more; what waits for the name service is not waited for."""
@@ -120,12 +126,25 @@ def control_group() -> int | None:
         return None
 
 
-def _look_up(uid: int) -> tuple[str, bool]:
-    """Return a user's name at this host, and whether they are in the control group; may block."""
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the name service tells of a user."""
+
+    author: str
+    """Their name at this host."""
+    is_member: bool = False
+    """Whether they are in the control group."""
+    is_gateway: bool = False
+
+
+def _look_up(uid: int) -> _Known:
+    """Ask the name service who a user is; may block."""
     host = socket.gethostname()
     try:
         user = pwd.getpwuid(uid)
     except KeyError:
-        return f"{uid}@{host}", False
+        return _Known(f"{uid}@{host}")
     group = control_group()
-    return f"{user.pw_name}@{host}", group is not None and group in os.getgrouplist(user.pw_name, user.pw_gid)
+    is_gateway = user.pw_name == API_USER
+    is_member = group is not None and group in os.getgrouplist(user.pw_name, user.pw_gid)
+    return _Known(f"{user.pw_name}@{host}", is_member and not is_gateway, is_gateway)

@@ -1,7 +1,8 @@
 """The control socket's server: frames in, requests out, answers back (safety: nobody unauthenticated gets in).
 
 Who asks is told by the kernel (SO_PEERCRED), never by the client. Root and the daemon's own user may do everything,
-members of the control group too; anybody else is refused before a byte of theirs is read. Every refusal is logged once
+members of the control group too; the user of `haclusterd-api` is let in to pass on requests, each of which must carry
+a token; anybody else is refused before a byte of theirs is read. Every refusal is logged once
 for its user and reason.
 """
 

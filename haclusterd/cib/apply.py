@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from haclusterd.cib import (
+    apply_api_tokens,
     apply_clean_up,
     apply_configuration,
     apply_fencing,
@@ -68,6 +69,8 @@ _HANDLERS: dict[type, _Handler] = {
     commands.RecordProof: apply_fencing.record_proof,
     commands.ForgetFencings: apply_fencing.forget_fencings,
     commands.SetTicket: apply_tickets.set_ticket,
+    commands.AddApiToken: apply_api_tokens.add_api_token,
+    commands.RevokeApiToken: apply_api_tokens.revoke_api_token,
     commands.RequestLeader: apply_leadership.request_leader,
     commands.ReadBarrier: apply_leadership.read_barrier,
     commands.ChangeConfiguration: apply_configuration.change_configuration,

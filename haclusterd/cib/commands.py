@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from haclusterd.model.api_tokens import ApiToken
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Member
 from haclusterd.model.configuration import (
     AttributeSet,
@@ -423,6 +424,24 @@ class SetTicket:
 
 
 @dataclass(frozen=True, slots=True)
+class AddApiToken:
+    """A program may ask from now on; refused when there is a token of that name."""
+
+    token: ApiToken
+    author: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeApiToken:
+    """A token is not accepted any more, and is forgotten."""
+
+    name: str
+    author: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RequestLeader:
     """A person wants another voter to lead; whoever leads when this is applied hands over."""
 
@@ -468,6 +487,8 @@ Command = (
     | SetTransientAttribute
     | Forget
     | SetTicket
+    | AddApiToken
+    | RevokeApiToken
     | RequestLeader
     | ReadBarrier
 )

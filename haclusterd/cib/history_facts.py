@@ -95,6 +95,8 @@ def _wanted(command: commands.Command) -> Detail:
             | commands.ForgetFencings()
             | commands.RequestFence()
             | commands.SetTicket()
+            | commands.AddApiToken()
+            | commands.RevokeApiToken()
             | commands.RequestLeader()
             | commands.CleanUp()
             | commands.SetTransientAttribute()

@@ -387,12 +387,25 @@ MIGRATE = Level("migrate", "Come here from Pacemaker", (
             examples=("crm migrate check cib.xml", "crm migrate check --live", "crm -o json migrate check cib.xml")),
 ))  # fmt: skip
 
-LEVELS: tuple[Level, ...] = (CLUSTER, CONFIGURE, FENCING, HISTORY, MIGRATE, NODE, RESOURCE, TICKET)
+API = Level("api", "Who may ask over the network: tokens of haclusterd-api", (
+    Command("token", "Make a token, shown once; list tokens; revoke one", "api.token_add", (
+        Parameter("action", completes=Completes.CHOICE, choices=("add", "list", "revoke")),
+        Parameter("name", is_optional=True),
+    ), (
+        Option("--role", "role", "what its bearer may", OptionValue.TEXT, Completes.CHOICE,
+               ("viewer", "operator", "admin")),
+        Option("--valid", "valid", "for how long, as 720h, or never (90 days)", OptionValue.TEXT),
+    ), examples=("crm api token add grafana --role viewer", "crm api token add ansible --role admin --valid 24h",
+                 "crm api token list", "crm api token revoke grafana")),
+    Command("whoami", "Show as whom one is known, and what one may", "api.whoami", examples=("crm api whoami",)),
+))  # fmt: skip
+
+LEVELS: tuple[Level, ...] = (API, CLUSTER, CONFIGURE, FENCING, HISTORY, MIGRATE, NODE, RESOURCE, TICKET)
 
 NEVER_GUESSED = frozenset({
     "address", "ban", "certificates", "cleanup", "clear", "commit", "confirm", "delete", "demote", "discard", "edit",
     "fence", "grant", "init", "invite", "join", "load", "maintenance", "modgroup", "move", "promote", "recover",
     "refresh", "remove", "rename", "restart", "restore", "revoke", "rollback", "set", "setup", "standby", "stop",
-    "test", "transfer-leader", "unmanage", "vote", "witness",
+    "test", "token", "transfer-leader", "unmanage", "vote", "witness",
 })  # fmt: skip
 """What stops, removes or restores something, or lets it in: no word that is merely similar leads to it."""

@@ -14,4 +14,8 @@ def carry_out(session: Session, invocation: Invocation) -> int:
         from haclusterd.cli.editing import edit
 
         return edit(session, invocation)
+    if invocation.level == "api" and invocation.command.name == "token":
+        from haclusterd.cli.tokens import token
+
+        return token(session, invocation.arguments)
     return session.run(invocation)

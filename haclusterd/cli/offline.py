@@ -71,7 +71,7 @@ class OfflineClient:
     def _context(self, cib: Cib, request: Request) -> Context:
         context = Context(
             cib, self._clock(), self._author, request.options.reason, is_forced=request.options.force,
-            is_preview=request.options.dry_run,
+            is_preview=request.options.dry_run, if_version=request.options.if_version,
         )
         return context if self._foreign is None else context_of(self._foreign, context)
 

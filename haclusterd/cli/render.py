@@ -81,6 +81,9 @@ def renderer(schema: str) -> Renderer | None:
         "verdict": render_tables.render_verdict,
         "setting": render_tables.render_setting,
         "tickets": render_tables.render_tickets,
+        "api_token": render_tables.render_token,
+        "api_tokens": render_tables.render_token_list,
+        "whoami": render_tables.render_whoami,
     }
     return table.get(name)
 

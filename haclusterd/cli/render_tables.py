@@ -259,3 +259,31 @@ def render_tickets(screen: Screen, data: Fields) -> list[str]:
             role = f":{text(each, 'role')}" if text(each, "role") else ""
             lines.append(f"  needed by {text(each, 'resource')}{role}, when lost: {text(each, 'loss_policy')}")
     return lines or ["no tickets"]
+
+
+def render_token(screen: Screen, data: Fields) -> list[str]:
+    """Write a token that has just been made: it is never shown again."""
+    lines = [text(data, "token")] if text(data, "token") else []
+    return [*lines, f"role {text(data, 'role')}, {_until(screen, data, number(data, 'now'))}"]
+
+
+def render_token_list(screen: Screen, data: Fields) -> list[str]:
+    """Write the API tokens, one a line."""
+    rows: list[list[Cell | str]] = [
+        [Cell(text(each, "name"), Colour.BOLD), text(each, "role"), _until(screen, each, number(data, "now")),
+         f"made by {text(each, 'author')}"]
+        for each in listed(data, "tokens")
+    ]  # fmt: skip
+    return columns(screen, rows) if rows else ["no API tokens"]
+
+
+def _until(screen: Screen, token: Fields, now: int) -> str:
+    expires_at = maybe_number(token, "expires_at")
+    if expires_at is None:
+        return "does not expire"
+    return f"{'expired' if expires_at <= now else 'expires'} {screen.clock(expires_at, now)}"
+
+
+def render_whoami(_: Screen, data: Fields) -> list[str]:
+    """Write as whom one is known."""
+    return [f"{text(data, 'author')}, role {text(data, 'role')}"]

@@ -188,3 +188,7 @@ class Context:
     """Nothing will be done (`--dry-run`): what would be refused as unsafe is shown, with a warning."""
     schedule_options: ScheduleOptions = DEFAULT_OPTIONS
     """How questions about plans are answered."""
+    permission: str = "administer"
+    """What the asker may, as `Permission` spells it."""
+    if_version: int | None = None
+    """The only version of the configuration over which anything is to be decided; None: any."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from haclusterd.commands import (
+    api_tokens,
     backup,
     certificates,
     cluster,
@@ -40,7 +41,7 @@ VERBS: Mapping[str, Verb] = {
     for level in (status.VERBS, configure.VERBS, node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS, backup.VERBS,
                   leadership.VERBS, membership.VERBS, certificates.VERBS,
                   history.VERBS, history_check.VERBS, history_versions.VERBS, history_transitions.VERBS,
-                  simulate.VERBS, node_attributes.VERBS, resource_constraints.VERBS,
+                  simulate.VERBS, api_tokens.VERBS, node_attributes.VERBS, resource_constraints.VERBS,
                   resource_settings.VERBS, ticket.VERBS)
     for verb in level
 }
@@ -61,6 +62,9 @@ def run(name: str, arguments: Mapping[str, Json], context: Context) -> Outcome:
     checked, objections = check(name, verb.arguments, arguments)
     if objections:
         return refusal(*objections)
+    version = context.cib.version
+    if context.if_version not in (None, version.epoch):
+        return refusal(report(Code.CONFLICT, author=version.author or "somebody", version=version.epoch))
     outcome = verb.function(context, checked)
     assert not (outcome.is_refused and outcome.commands), name
     return replace(outcome, reports=each_once(outcome.reports))

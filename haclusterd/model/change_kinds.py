@@ -32,6 +32,7 @@ class ChangeKind(StrEnum):
     FAILURES_FORGOTTEN = "failures-forgotten"
     ATTRIBUTE_CHANGED = "attribute-changed"
     TICKET_CHANGED = "ticket-changed"
+    API_TOKEN_CHANGED = "api-token-changed"
     LEADER_REQUESTED = "leader-requested"
     WATCHDOG_CHANGED = "watchdog-changed"
     LOAD_CHANGED = "load-changed"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from haclusterd.model.api_tokens import ApiToken
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.fencing import AbandonedFencing, DeviceProof, FailedOperation, FenceOrder, FencingRecord
 from haclusterd.model.history import ResourceHistory
@@ -224,6 +225,8 @@ class Cib:
     feature_level: int = FIRST_FEATURE_LEVEL
     """What every member can read; it never falls."""
     history: HistoryMark = field(default_factory=HistoryMark)
+    api_tokens: Mapping[str, ApiToken] = field(default_factory=dict)
+    """By name: who may ask without being a user of a node's machine."""
 
     def voters(self) -> tuple[NodeName, ...]:
         """Return the members that vote, in order of name."""

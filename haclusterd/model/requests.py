@@ -20,6 +20,8 @@ class Options:
     reason: str = ""
     is_consistent: bool = False
     """Answer from a state that has everything in it which was acknowledged, by any node, before the request."""
+    if_version: int | None = None
+    """Only while the configuration is this version; None: whichever it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class Request:
     verb: str
     arguments: Mapping[str, Json] = field(default_factory=dict)
     options: Options = Options()
+    credential: str | None = field(default=None, repr=False)
+    """The API token in whose name this is asked, whoever passes it on; None: in the name of the socket's user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,19 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Basis:
+    """What an answer was found over, at the daemon that answers."""
+
+    node: str
+    version: int
+    """Of the configuration."""
+    index: int
+    """In the log, of the newest entry that was applied."""
+    stale_ms: int
+    """How old that may be; 0: as new as the leader's, within a heartbeat."""
+
+
+@dataclass(frozen=True, slots=True)
 class Response:
     """The end of a request."""
 
@@ -63,3 +80,5 @@ class Response:
     exit: int
     reports: tuple[Told, ...] = ()
     data: Json = None
+    basis: Basis | None = None
+    """None: no daemon answered, or one that was asked nothing about the cluster."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Options, Progress, Request, Response, Told
+from haclusterd.model.requests import Basis, Options, Progress, Request, Response, Told
 
 if TYPE_CHECKING:
     from haclusterd.reports.items import ReportItem
@@ -109,7 +109,9 @@ def _as_json(message: Message) -> dict[str, Json]:
                 "options": {
                     "wait_ms": options.wait_ms, "dry_run": options.dry_run, "force": options.force,
                     "reason": options.reason, **({"consistent": True} if options.is_consistent else {}),
+                    **({} if options.if_version is None else {"if_version": options.if_version}),
                 },
+                **({} if message.credential is None else {"credential": message.credential}),
             }  # fmt: skip
         case Progress():
             return {
@@ -120,7 +122,12 @@ def _as_json(message: Message) -> dict[str, Json]:
             return {
                 "v": VERSION, "kind": "response", "id": message.id, "exit": message.exit,
                 "reports": [told_as_json(item) for item in message.reports], "data": message.data,
+                **({} if message.basis is None else {"basis": _basis_as_json(message.basis)}),
             }  # fmt: skip
+
+
+def _basis_as_json(basis: Basis) -> dict[str, Json]:
+    return {"node": basis.node, "version": basis.version, "index": basis.index, "stale_ms": basis.stale_ms}
 
 
 def told_as_json(item: Told) -> dict[str, Json]:
@@ -199,15 +206,22 @@ def _message(document: Json) -> Message:
         if isinstance(listed, str) or not isinstance(listed, Sequence):
             raise _BadFieldError("reports must be a list")
         reports = tuple(_told(_mapping(item, "report")) for item in listed)
-        return Response(_text(fields, "id"), _integer(fields, "exit"), reports, fields.get("data"))
+        basis = None if fields.get("basis") is None else _basis(_mapping(fields["basis"], "basis"))
+        return Response(_text(fields, "id"), _integer(fields, "exit"), reports, fields.get("data"), basis)
     raise _BadFieldError(f"unknown kind {str(kind)[:20]!r}")
+
+
+def _basis(fields: Mapping[str, Json]) -> Basis:
+    return Basis(
+        _text(fields, "node"), _integer(fields, "version"), _integer(fields, "index"), _integer(fields, "stale_ms")
+    )
 
 
 def _request(fields: Mapping[str, Json]) -> Request:
     arguments = _mapping(fields.get("arguments", {}), "arguments")
     _refuse_depth_and_surrogates(arguments)
     options = _mapping(fields.get("options", {}), "options")
-    unknown = sorted(set(options) - {"wait_ms", "dry_run", "force", "reason", "consistent"})
+    unknown = sorted(set(options) - {"wait_ms", "dry_run", "force", "reason", "consistent", "if_version"})
     if unknown:
         raise _BadFieldError(f"unknown option {unknown[0][:40]!r}")
     wait_ms = None if options.get("wait_ms") is None else _integer(options, "wait_ms")
@@ -223,7 +237,9 @@ def _request(fields: Mapping[str, Json]) -> Request:
             _flag(options, "force"),
             _text(options, "reason", ""),
             _flag(options, "consistent"),
+            None if options.get("if_version") is None else _integer(options, "if_version"),
         ),
+        credential=None if fields.get("credential") is None else _text(fields, "credential"),
     )
 
 

@@ -110,6 +110,8 @@ class Code(StrEnum):
     NO_SUCH_NODE = "NO_SUCH_NODE"
     NO_SUCH_RESOURCE = "NO_SUCH_RESOURCE"
     NO_SUCH_TICKET = "NO_SUCH_TICKET"
+    NO_SUCH_TOKEN = "NO_SUCH_TOKEN"
+    NOT_AUTHENTICATED = "NOT_AUTHENTICATED"
     NO_SUCH_VERSION = "NO_SUCH_VERSION"
     VERSION_NOT_KEPT = "VERSION_NOT_KEPT"
     NO_SUCH_TRANSITION = "NO_SUCH_TRANSITION"
@@ -385,6 +387,9 @@ CODES: dict[Code, CodeRow] = {
     Code.NOT_OFFLINE: CodeRow("{what} needs a running cluster", ExitStatus.UNAVAILABLE, "leave out --cib-file"),
     Code.NO_SUCH_NODE: CodeRow("there is no node {node}", ExitStatus.UNKNOWN_NODE),
     Code.NO_SUCH_RESOURCE: CodeRow("there is no resource {resource}", ExitStatus.NO_SUCH_OBJECT),
+    Code.NO_SUCH_TOKEN: CodeRow("there is no API token {name}", ExitStatus.NO_SUCH_OBJECT),
+    Code.NOT_AUTHENTICATED: CodeRow("not accepted: {problem}", ExitStatus.NOT_PERMITTED,
+                                    "make a token: crm api token add NAME --role viewer"),
     Code.NO_SUCH_TICKET: CodeRow("there is no ticket {ticket}", ExitStatus.NO_SUCH_OBJECT),
     Code.NO_SUCH_VERSION: CodeRow(
         "there is no configuration version {number}", ExitStatus.NO_SUCH_OBJECT, "see: crm history config"

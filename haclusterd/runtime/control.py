@@ -18,6 +18,7 @@ from haclusterd.cib.changes import Applied, Refusal, RefusalCode
 from haclusterd.cib.commands import ChangeConfiguration, Command, ReadBarrier, SetTransientAttribute, StageChange
 from haclusterd.cib.staging import staged
 from haclusterd.commands import registry
+from haclusterd.commands.api_tokens import PERMISSION_OF, ROLE_FOR, bearer_of, known_as
 from haclusterd.commands.context import Context, HeardFrom, Hold, LiveView, TransitionProgress
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.preview import preview
@@ -28,7 +29,7 @@ from haclusterd.model.instants import Instant, WallTime, after
 from haclusterd.model.json_value import Json
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.properties import ClusterProperties
-from haclusterd.model.requests import Progress, Request, Response
+from haclusterd.model.requests import Basis, Progress, Request, Response
 from haclusterd.ports.background import WorkFailed
 from haclusterd.ports.clock import Timer
 from haclusterd.ports.store import MAX_ENTRY_BYTES
@@ -77,7 +78,8 @@ WIDEN = (
     "be root; or root lets the whole group haclient do it, on every node: "
     "crm configure property control-group-permission={}"
 )
-"""What to do about a missing permission."""
+"""What to do about a missing permission, for a user of this machine."""
+OTHER_TOKEN = "use a token of role {0}; one is made with: crm api token add NAME --role {0}"
 
 
 class _Rank(IntEnum):
@@ -109,6 +111,15 @@ class Caller:
     permission: Permission
     is_trusted: bool = True
     """Whether this is root, or who runs the daemon."""
+    objection: ReportItem | None = None
+    """Why nothing is done for them at all."""
+
+    is_bearer: bool = False
+    """Whether they showed an API token."""
+
+    def remedy(self, needed: Permission) -> str:
+        """Return what to do about a missing permission."""
+        return OTHER_TOKEN.format(ROLE_FOR[needed]) if self.is_bearer else WIDEN.format(needed)
 
     @property
     def whose(self) -> str:
@@ -134,9 +145,12 @@ class ControlService:
 
         Return what is to be called when the client goes before that.
         """
+        if caller.objection is not None:
+            answer(_response(request, (caller.objection,)))
+            return _nothing
         needed = _permission_for(request)
         if _RANKS[needed] > _RANKS[caller.permission]:
-            item = report(Code.NOT_PERMITTED, verb=request.verb, permission=str(needed), remedy=WIDEN.format(needed))
+            item = report(Code.NOT_PERMITTED, verb=request.verb, permission=str(needed), remedy=caller.remedy(needed))
             answer(_response(request, (item,)))
             return _nothing
         is_crowded = not caller.is_trusted and self._of_others >= REQUESTS_OF_OTHERS_MAX
@@ -156,6 +170,15 @@ class ControlService:
             return Caller(author, Permission.ADMINISTER)
         permission = ClusterProperties(self._runtime.cib.configuration).text("control-group-permission")
         return Caller(author, Permission(permission), is_trusted=False)
+
+    def bearer(self, credential: str) -> Caller:
+        """Return what somebody may who shows an API token, whoever passes it on; root gets no more by it."""
+        runtime = self._runtime
+        found = bearer_of(runtime.cib, credential, runtime.ports.clock.wall())
+        if isinstance(found, ReportItem):
+            return Caller("", Permission.READ, is_trusted=False, objection=found)
+        author = known_as(found.name, runtime.settings.node)
+        return Caller(author, PERMISSION_OF[found.role], is_trusted=False, is_bearer=True)
 
     def ended(self, caller: Caller) -> None:
         """A dialogue has ended."""
@@ -195,6 +218,8 @@ class ControlService:
             now=now,
             author=caller.author,
             reason=request.options.reason,
+            permission=str(caller.permission),
+            if_version=request.options.if_version,
             live=replace(
                 live_view(runtime),
                 pending_attributes=self.dampened.values(),
@@ -398,7 +423,9 @@ class _Dialogue:
         if not self._knows_all:
             return MUST_READ + json.dumps([each.noted() for each in self._catalogues]).encode()
         reports = (*self._confirmed, *outcome.reports)
-        return ANSWERED + encode(_response(self._request, reports, outcome.data, outcome.exit_status))
+        return ANSWERED + encode(
+            _response(self._request, reports, outcome.data, outcome.exit_status, self._basis())
+        )
 
     def _answered_apart(self, result: bytes | WorkFailed) -> None:
         if isinstance(result, WorkFailed):
@@ -564,7 +591,9 @@ class _Dialogue:
             return
         if not is_awaited:
             # What the verb does in the end is done whether or not anybody waits for it.
-            self._answer(_response(self._request, self._reports, outcome.data, outcome.exit_status))
+            self._answer(
+                _response(self._request, self._reports, outcome.data, outcome.exit_status, self._basis())
+            )
             self._answer = _ignore
         now = self._runtime.ports.clock.now()
         self._must_follow = outcome.afterwards is not None
@@ -661,7 +690,12 @@ class _Dialogue:
 
     def _respond(self, data: Json, status: int | None) -> None:
         self._leave()
-        self._answer(_response(self._request, (*self._confirmed, *self._reports), data, status))
+        self._answer(_response(self._request, (*self._confirmed, *self._reports), data, status, self._basis()))
+
+    def _basis(self) -> Basis:
+        runtime = self._runtime
+        cib = runtime.cib if self._has_proposed else self._base
+        return Basis(runtime.settings.node, cib.version.epoch, cib.index, _stale_ms(runtime, self._now()))
 
     def _call_in(self, span_ms: int, call: Callable[[], None]) -> None:
         self._stop_clock()
@@ -736,10 +770,14 @@ def _ignore(_message: Progress | Response | EncodedResponse) -> None:
 
 
 def _response(
-    request: Request, reports: tuple[ReportItem, ...], data: Json = None, status: int | None = None
+    request: Request,
+    reports: tuple[ReportItem, ...],
+    data: Json = None,
+    status: int | None = None,
+    basis: Basis | None = None,
 ) -> Response:
     found = int(exit_status(reports))
-    return Response(request.id, found or (status or 0), tuple(told(item) for item in reports), data)
+    return Response(request.id, found or (status or 0), tuple(told(item) for item in reports), data, basis)
 
 
 def _voters(runtime: NodeRuntime) -> tuple[NodeName, ...]:

@@ -155,7 +155,7 @@ async def test_a_name_service_that_does_not_answer_lets_nobody_in_and_holds_nobo
 
     def look_up(uid: int) -> tuple[str, bool]:
         answers.wait(0 if uid == os.geteuid() else 20)
-        return f"user{uid}@here", True
+        return control_admission._Known(f"user{uid}@here", is_member=True)
 
     monkeypatch.setattr(control_admission, "_look_up", look_up)
     monkeypatch.setattr(control_admission, "LOOK_UP_TIMEOUT_S", 0.1)
@@ -259,7 +259,8 @@ def codes_for_another_user(path: Path, requests: tuple[Request, ...]) -> list[st
 @pytest.mark.skipif(os.geteuid() != 0, reason="being another user is root's")
 async def test_another_user_of_the_control_group_operates_and_names_no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever names an agent and its parameters is root on every node."""
-    monkeypatch.setattr(control_admission, "_look_up", lambda uid: (f"user{uid}@here", True))
+    known = control_admission._Known("eve@here", is_member=True)
+    monkeypatch.setattr(control_admission, "_look_up", lambda uid: known)
     desk = Desk()
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o711)
@@ -278,3 +279,28 @@ async def test_another_user_of_the_control_group_operates_and_names_no_agent(mon
         serving.stop()
     assert said[:3] == ["", "NOT_PERMITTED", "NOT_PERMITTED"]
     assert "DRY_RUN" in said[3]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="being another user is root's")
+async def test_the_user_of_the_api_does_nothing_but_what_a_token_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A REST process that was taken over may do no more than the tokens that it is shown."""
+    known = control_admission._Known("haclusterd-api@here", is_gateway=True)
+    monkeypatch.setattr(control_admission, "_look_up", lambda uid: known)
+    desk = Desk()
+    desk.accept_token("viewer", "hacl_watcher")
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o711)
+        path = Path(directory) / "control.sock"
+        serving = ControlServer(path, partial(haclusterd._handle, desk.control))
+        await serving.start()
+        path.chmod(0o666)
+        standby = {"node": "n2", "lifetime": "reboot"}
+        requests = (
+            Request("1", "node.show"),
+            Request("2", "node.show", credential="hacl_guessed"),
+            Request("3", "node.show", credential="hacl_watcher"),
+            Request("4", "node.standby", standby, Options(dry_run=True), credential="hacl_watcher"),
+        )
+        said = await asyncio.get_running_loop().run_in_executor(None, codes_for_another_user, path, requests)
+        serving.stop()
+    assert said == ["NOT_AUTHENTICATED", "NOT_AUTHENTICATED", "", "NOT_PERMITTED"]

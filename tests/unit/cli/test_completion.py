@@ -15,7 +15,8 @@ def lookup(kind: str) -> list[str]:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("", "cluster completion configure fencing history migrate node resource simulate status ticket verify why"),
+        ("", "api cluster completion configure fencing history migrate node resource simulate status ticket verify "
+             "why"),
         ("st", "status"),
         ("--re", "--reason"),
         ("resource s", "scores start status stop"),

@@ -10,6 +10,7 @@ import pytest
 from haclusterd.cli.main import World, run
 from haclusterd.cli.session import Session, Streams
 from haclusterd.cli.terminal import Screen, ago, folded, span
+from haclusterd.model.api_tokens import TOKEN_PREFIX, digest_of
 from haclusterd.model.requests import Options, Progress, Request, Response, Told
 from haclusterd.ports.control import CommandClient
 from tests.administered_clusters import ClusterClient, running
@@ -132,3 +133,20 @@ def test_moments() -> None:
 
 def test_folding_keeps_long_words_whole() -> None:
     assert folded("aa bb " + "c" * 12 + " d", width=8, indent="> ", later="  ") == ["> aa bb", "  " + "c" * 12, "  d"]
+
+
+def test_a_token_is_shown_once_and_only_its_digest_is_sent() -> None:
+    client, out, err = ClusterClient(running()), io.StringIO(), io.StringIO()
+    assert run(["-o", "json", "api", "token", "add", "grafana", "--role", "viewer"], world(client, out, err)) == 0
+    made = json.loads(out.getvalue())
+    (request,) = client.requests
+    assert request.arguments["digest"] == digest_of(made["token"])
+    assert made["token"].startswith(TOKEN_PREFIX)
+    assert made["token"] not in repr(request) + repr(client.cluster.cib)
+    out.truncate(0)
+    assert run(["api", "token", "list"], world(client, out, err)) == 0
+    assert "grafana" in out.getvalue()
+    assert made["token"] not in out.getvalue()
+    assert run(["api", "token", "revoke", "grafana"], world(client, out, err)) == 0
+    assert run(["api", "token", "revoke", "grafana"], world(client, out, err)) == 105
+    assert run(["api", "token", "add", "x"], world(client, out, err)) == 64

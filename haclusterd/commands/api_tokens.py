@@ -1,0 +1,147 @@
+"""Verbs about API tokens, and who it is that shows one.
+
+A token is made where it is asked for, and only its digest is sent here, so that neither the log, nor the history, nor
+a daemon's memory ever has the token itself.
+"""
+
+from collections.abc import Mapping
+
+from haclusterd.cib.commands import AddApiToken, RevokeApiToken
+from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.model import durations
+from haclusterd.model.api_tokens import DIGEST, TOKEN_CHARACTERS_MAX, TOKENS_MAX, ApiToken, Role, digest_of
+from haclusterd.model.cluster import Cib
+from haclusterd.model.ids import NCNAME, NodeName
+from haclusterd.model.instants import WallTime
+from haclusterd.model.json_value import Json
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+from haclusterd.reports.suggestions import did_you_mean
+
+PERMISSION_OF: Mapping[Role, Permission] = {
+    Role.VIEWER: Permission.READ,
+    Role.OPERATOR: Permission.OPERATE,
+    Role.ADMIN: Permission.ADMINISTER,
+}
+ROLE_FOR: Mapping[Permission, Role] = {permission: role for role, permission in PERMISSION_OF.items()}
+DEFAULT_VALID_MS = 90 * 86_400_000
+LONGEST_VALID_MS = 10 * 365 * 86_400_000
+NEVER = "never"
+LONGEST_NAME = 64
+
+
+def bearer_of(cib: Cib, credential: str, now: WallTime) -> ApiToken | ReportItem:
+    """Return the token that this is, or why it is not accepted."""
+    if not credential:
+        return report(Code.NOT_AUTHENTICATED, problem="the request carries no token")
+    digest = digest_of(credential) if len(credential) <= TOKEN_CHARACTERS_MAX else ""
+    found = next((each for each in cib.api_tokens.values() if each.digest == digest), None)
+    if found is None:
+        return report(Code.NOT_AUTHENTICATED, problem="this token is not known here, or was revoked")
+    if found.is_expired(now):
+        return report(Code.NOT_AUTHENTICATED, problem=f"the token {found.name} has expired")
+    return found
+
+
+def known_as(name: str, node: NodeName) -> str:
+    """Return who the bearer of a token is in the history: the token, and the node that was asked."""
+    return f"token:{name}@{node}"
+
+
+def add(context: Context, arguments: Arguments) -> Outcome:
+    """Accept a token (schema `haclusterd.api_token/1`)."""
+    name, digest = arguments.word("name"), arguments.word("digest")
+    objections: list[ReportItem] = []
+    if not NCNAME.match(name) or len(name) > LONGEST_NAME:
+        objections.append(report(Code.BAD_ID, id=name[:LONGEST_NAME]))
+    if not DIGEST.match(digest):
+        problem = "must be the SHA-256 of the token, in 64 hexadecimal digits"
+        objections.append(report(Code.BAD_ARGUMENT, name="digest", problem=problem))
+    valid_ms = _valid_ms(arguments.word("valid"))
+    if isinstance(valid_ms, ReportItem):
+        objections.append(valid_ms)
+    if name in context.cib.api_tokens:
+        remedy = f"choose another name, or first: crm api token revoke {name}"
+        objections.append(report(Code.EXISTS, kind="API token", id=name, remedy=remedy))
+    if len(context.cib.api_tokens) >= TOKENS_MAX:
+        problem = f"there are {TOKENS_MAX} API tokens"
+        objections.append(report(Code.REFUSED, problem=problem, remedy="revoke some: crm api token list"))
+    if objections or isinstance(valid_ms, ReportItem):
+        return refusal(*objections)
+    expires_at = WallTime(context.now + valid_ms if valid_ms else 0)
+    token = ApiToken(name, digest, Role(arguments.word("role")), context.author, context.now, expires_at)
+    return Outcome(
+        reports=(report(Code.REQUESTED, what=f"API token {name} is accepted, role {token.role}"),),
+        commands=(AddApiToken(token, context.author, context.reason),),
+        data={"schema": "haclusterd.api_token/1", "now": context.now, **_as_data(context, token)},
+    )
+
+
+def _valid_ms(text: str) -> int | ReportItem:
+    """Read for how long a token is good; 0: for ever."""
+    if text == NEVER:
+        return 0
+    try:
+        found = durations.parse(text) if text else DEFAULT_VALID_MS
+    except ValueError:
+        found = 0
+    if not 0 < found <= LONGEST_VALID_MS:
+        problem = f"{text!r} is no span up to ten years (write it like 720h, or {NEVER})"
+        return report(Code.BAD_ARGUMENT, name="valid", problem=problem)
+    return found
+
+
+def listed(context: Context, _arguments: Arguments) -> Outcome:
+    """Answer the tokens, without their digests (schema `haclusterd.api_tokens/1`)."""
+    rows: list[Json] = [_as_data(context, each) for _, each in sorted(context.cib.api_tokens.items())]
+    return Outcome(data={"schema": "haclusterd.api_tokens/1", "now": context.now, "tokens": rows})
+
+
+def _as_data(context: Context, token: ApiToken) -> dict[str, Json]:
+    return {
+        "name": token.name,
+        "role": str(token.role),
+        "author": token.author,
+        "created_at": token.created_at,
+        "expires_at": token.expires_at or None,
+        "is_expired": token.is_expired(context.now),
+    }
+
+
+def revoke(context: Context, arguments: Arguments) -> Outcome:
+    """Accept a token no more."""
+    name = arguments.word("name")
+    if name not in context.cib.api_tokens:
+        remedy = did_you_mean(name, tuple(context.cib.api_tokens), "see: crm api token list")
+        return refusal(report(Code.NO_SUCH_TOKEN, name=repr(name), remedy=remedy))
+    return Outcome(
+        reports=(report(Code.REQUESTED, what=f"API token {name} is revoked"),),
+        commands=(RevokeApiToken(name, context.author, context.reason),),
+    )
+
+
+def whoami(context: Context, _arguments: Arguments) -> Outcome:
+    """Answer as whom one is known here, and what one may (schema `haclusterd.whoami/1`)."""
+    role = str(ROLE_FOR[Permission(context.permission)])
+    return Outcome(
+        data={"schema": "haclusterd.whoami/1", "author": context.author, "permission": context.permission, "role": role}
+    )
+
+
+_NAME = Argument("name", Kind.WORD, "the name of the token", is_required=True)
+
+VERBS = (
+    Verb("api.whoami", whoami, Permission.READ, "Show as whom one is known, and what one may", cost=Cost.LIGHT),
+    Verb("api.token_list", listed, Permission.ADMINISTER, "Show the API tokens, but not what they are",
+         cost=Cost.LIGHT, only_tells=True),
+    Verb("api.token_add", add, Permission.ADMINISTER, "Accept a token by which a program may ask", (
+        _NAME,
+        Argument("role", Kind.WORD, "what its bearer may", is_required=True, choices=tuple(Role)),
+        Argument("digest", Kind.WORD, "SHA-256 of the token, in hexadecimal digits", is_required=True),
+        Argument("valid", Kind.WORD, f"for how long, as in 720h, or `{NEVER}` for no end; left out: 90 days"),
+    ), cost=Cost.LIGHT),
+    Verb("api.token_revoke", revoke, Permission.ADMINISTER, "Accept a token no more", (_NAME,), cost=Cost.LIGHT),
+)  # fmt: skip
