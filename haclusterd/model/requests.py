@@ -34,7 +34,7 @@ class Request:
     arguments: Mapping[str, Json] = field(default_factory=dict)
     options: Options = Options()
     credential: str | None = field(default=None, repr=False)
-    """The API token in whose name this is asked, whoever passes it on; None: in the name of the socket's user."""
+    """The API token in whose name this is asked, no matter who passes it on; None: in the name of the socket's user."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ class ControlService:
         return Caller(author, Permission(permission), is_trusted=False)
 
     def bearer(self, credential: str) -> Caller:
-        """Return what somebody may who shows an API token, whoever passes it on; root gets no more by it."""
+        """Return what somebody may who shows an API token, no matter who passes it on; root gets no more by it."""
         runtime = self._runtime
         found = bearer_of(runtime.cib, credential, runtime.ports.clock.wall())
         if isinstance(found, ReportItem):
