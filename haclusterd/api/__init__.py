@@ -1,1 +1,1 @@
-"""Reserved for the REST interface, the event stream and metrics: empty as yet."""
+"""The REST interface: a process of its own, which reaches the daemon through the control socket and no other way."""

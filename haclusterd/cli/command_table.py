@@ -173,6 +173,11 @@ CONFIGURE = Level("configure", "The configuration: show it, load it, change it",
              Parameter("file", completes=Completes.FILE)), (_FORMAT, _SET),
             examples=("crm configure load update web.yaml", "crm configure load replace - < all.crm",
                       "crm configure load xml replace /var/lib/pacemaker/cib/cib.xml")),
+    Command("apply", "Make what a file says so; exit status 10: something was changed", "configure.apply",
+            (Parameter("file", completes=Completes.FILE),),
+            (Option("--prune", "prune", "a tag: remove what an earlier file with it defined, and this one does not",
+                    OptionValue.TEXT), _FORMAT, _SET),
+            examples=("crm configure apply web.yaml", "crm configure apply web.crm --prune web --dry-run")),
     Command("verify", "Judge the configuration, or a file as if it were loaded", "configure.verify",
             (_XML, Parameter("file", is_optional=True, completes=Completes.FILE)),
             (Option("--strict", "strict", "fail on warnings"), _FORMAT, _SET),
@@ -403,7 +408,8 @@ API = Level("api", "Who may ask over the network: tokens of haclusterd-api", (
 LEVELS: tuple[Level, ...] = (API, CLUSTER, CONFIGURE, FENCING, HISTORY, MIGRATE, NODE, RESOURCE, TICKET)
 
 NEVER_GUESSED = frozenset({
-    "address", "ban", "certificates", "cleanup", "clear", "commit", "confirm", "delete", "demote", "discard", "edit",
+    "address", "apply", "ban", "certificates", "cleanup", "clear", "commit", "confirm", "delete", "demote", "discard",
+    "edit",
     "fence", "grant", "init", "invite", "join", "load", "maintenance", "modgroup", "move", "promote", "recover",
     "refresh", "remove", "rename", "restart", "restore", "revoke", "rollback", "set", "setup", "standby", "stop",
     "test", "token", "transfer-leader", "unmanage", "vote", "witness",

@@ -117,7 +117,7 @@ class Interpreter:
                     return 0
                 case "diff":
                     return self._diff()
-                case "load" | "edit" | "rollback":
+                case "load" | "apply" | "edit" | "rollback":
                     status = self._commit_if_pending()
                     return status or carry_out(self.session, invocation)
                 case _:

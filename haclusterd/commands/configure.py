@@ -30,11 +30,11 @@ from haclusterd.reports.suggestions import SHOW_ALL, did_you_mean
 
 _CONFIGURATION = shape_of(Configuration)
 
-_TEXT = Argument("text", Kind.TEXT, "the text", is_required=True)
-_SOURCE = Argument("source", Kind.WORD, "what to call the text in messages")
+TEXT = Argument("text", Kind.TEXT, "the text", is_required=True)
+SOURCE = Argument("source", Kind.WORD, "what to call the text in messages")
 _PENDING = Argument("pending", Kind.TEXT, "statements that are not committed, to be applied first")
-_VARIABLES = Argument("variables", Kind.WORDS, "values for ${NAME} in a policy, as NAME=VALUE")
-_FORMAT = Argument("format", Kind.WORD, "in which language", choices=("crm", "yaml", "xml"))
+VARIABLES = Argument("variables", Kind.WORDS, "values for ${NAME} in a policy, as NAME=VALUE")
+FORMAT = Argument("format", Kind.WORD, "in which language", choices=("crm", "yaml", "xml"))
 
 
 def show_document(configuration: Configuration) -> str:
@@ -91,7 +91,7 @@ def load(context: Context, arguments: Arguments) -> Outcome:
         return refusal(report(Code.CONFLICT, author=now.author, version=now.epoch))
     if arguments.word("mode") == "replace":
         base = Configuration(nodes=base.nodes)
-    made = _read(context, arguments, base)
+    made = read_text(context, arguments, base)
     if has_errors(made.reports):
         return Outcome(every_error(context, made))
     done = f"loaded {arguments.word('source') or 'the text'}"
@@ -99,7 +99,8 @@ def load(context: Context, arguments: Arguments) -> Outcome:
     return change(context, made.configuration, done=done, reports=reports, places=made.places)
 
 
-def _read(context: Context, arguments: Arguments, base: Configuration) -> Reading:
+def read_text(context: Context, arguments: Arguments, base: Configuration) -> Reading:
+    """Read the argument `text`, in the language of `format` or of the name of `source`, over a base."""
     source = arguments.word("source") or "text"
     is_yaml = arguments.word("format") == "yaml" or (
         not arguments.word("format") and source.endswith((".yaml", ".yml"))
@@ -175,7 +176,7 @@ def verify(context: Context, arguments: Arguments) -> Outcome:
     made = Reading(context.cib.configuration)
     if arguments.word("text"):
         base = Configuration(nodes=context.cib.configuration.nodes)
-        made = _read(context, arguments, base)
+        made = read_text(context, arguments, base)
     elif arguments.word("pending"):
         made = read_script(context, arguments.word("pending"), "uncommitted changes")
     found = made.reports
@@ -226,7 +227,7 @@ def get_property(context: Context, arguments: Arguments) -> Outcome:
 VERBS = (
     Verb("configure.show", show, Permission.READ, "Show the configuration or some objects of it", (
         Argument("ids", Kind.WORDS, "which objects; left out: all; the first may be `xml`, for that format"),
-        _FORMAT,
+        FORMAT,
         _PENDING,
         Argument("structured", Kind.FLAG, "add the configuration as data"),
         Argument("document", Kind.FLAG, "in crm syntax, in the order on which plans depend"),
@@ -236,15 +237,15 @@ VERBS = (
         Argument("mode", Kind.WORD, "what to do with what the file does not name", is_required=True,
                  choices=("update", "replace")),
         Argument("version", Kind.INTEGER, "only when the configuration is this version still"),
-        _TEXT,
-        _SOURCE,
-        _FORMAT,
-        _VARIABLES,
+        TEXT,
+        SOURCE,
+        FORMAT,
+        VARIABLES,
     )),
     Verb("configure.statement", statement, Permission.ADMINISTER, "Make one change", (
         Argument("words", Kind.WORDS, "the statement, word by word", is_required=True),
     )),
-    Verb("configure.script", script, Permission.ADMINISTER, "Make many changes at once", (_TEXT, _SOURCE)),
+    Verb("configure.script", script, Permission.ADMINISTER, "Make many changes at once", (TEXT, SOURCE)),
     Verb("configure.delete", delete, Permission.ADMINISTER, "Delete objects", (
         Argument("ids", Kind.WORDS, "which objects", is_required=True),
         Argument("cascade", Kind.FLAG, "and what uses them"),
@@ -262,9 +263,9 @@ VERBS = (
     )),
     Verb("configure.verify", verify, Permission.READ, "Judge the configuration or a file", (
         Argument("text", Kind.TEXT, "the text of a file; left out: what is configured"),
-        _SOURCE,
-        _FORMAT,
-        _VARIABLES,
+        SOURCE,
+        FORMAT,
+        VARIABLES,
         _PENDING,
         Argument("strict", Kind.FLAG, "fail on warnings"),
     )),

@@ -37,7 +37,7 @@ def preview(context: Context, outcome: Outcome) -> Outcome:
             for each in actions
         ],
     }
-    return Outcome((*reports, report(Code.DRY_RUN)), data=data)
+    return Outcome((*reports, report(Code.DRY_RUN)), data=data, exit_status=outcome.exit_status)
 
 
 def folded(context: Context, commands: tuple[Command, ...]) -> tuple[Cib, tuple[ReportItem, ...]]:

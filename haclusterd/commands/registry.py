@@ -12,6 +12,7 @@ from haclusterd.commands import (
     certificates,
     cluster,
     configure,
+    declaration,
     fencing,
     history,
     history_check,
@@ -38,7 +39,8 @@ from haclusterd.reports.items import each_once, report
 
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
-    for level in (status.VERBS, configure.VERBS, node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS, backup.VERBS,
+    for level in (status.VERBS, configure.VERBS, declaration.VERBS,
+                  node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS, backup.VERBS,
                   leadership.VERBS, membership.VERBS, certificates.VERBS,
                   history.VERBS, history_check.VERBS, history_versions.VERBS, history_transitions.VERBS,
                   simulate.VERBS, api_tokens.VERBS, node_attributes.VERBS, resource_constraints.VERBS,

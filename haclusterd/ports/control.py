@@ -10,6 +10,14 @@ from typing import Protocol
 from haclusterd.model.requests import Progress, Request, Response
 
 
+class DaemonLink(Protocol):
+    """One end of many dialogues at once, on an event loop; the contract of `call` is the same."""
+
+    async def call(self, request: Request, progress: Callable[[Progress], None]) -> Response:
+        """Carry out a request; its id is chosen on the way."""
+        ...
+
+
 class CommandClient(Protocol):
     """One end of a dialogue in verbs."""
 

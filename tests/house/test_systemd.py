@@ -104,3 +104,20 @@ def test_a_program_is_checked_before_it_replaces_the_running_one(program: str) -
         f"ExecReload={program} --check",
         "ExecReload=kill -HUP $MAINPID",
     ]
+
+
+API_IS_SHUT_IN = {
+    "User": "haclusterd-api",
+    "SupplementaryGroups": "haclient",
+    "CapabilityBoundingSet": "",
+    "NoNewPrivileges": "yes",
+    "ProtectSystem": "strict",
+    "RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX",
+    "MemoryMax": "300M",
+}
+
+
+def test_the_unit_of_the_api_is_shut_in_and_no_part_of_the_daemons_life() -> None:
+    found = directives(SYSTEMD / "haclusterd-api.service")
+    assert {name: found.get(name) for name in API_IS_SHUT_IN} == API_IS_SHUT_IN
+    assert {"Requires", "BindsTo", "PartOf", "Wants"} & set(found) == set()

@@ -1,0 +1,387 @@
+"""The HTTP server: who asks is not judged here, only passed on; what it takes is bounded.
+
+Invariant: nothing that a client does takes more than the amounts that are named below, holds up another one for long,
+or reaches the daemon except as a request that carries the client's token.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+import re
+import ssl
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from haclusterd.api.openapi import document
+from haclusterd.api.problems import JSON, Reply, dumped, reply_to
+from haclusterd.api.repetitions import IdempotencyKeys, Operation, Operations
+from haclusterd.api.routes import PREFIX, Refused, Route, bad, read_body, read_query, read_version, routes
+from haclusterd.api.settings import ApiSettings
+from haclusterd.model.requests import Options, Progress, Request, Response
+from haclusterd.ports.control import DaemonLink
+from haclusterd.protocol.control import told
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BODY_BYTES_MAX: Final = 5 * 1024 * 1024
+"""Of one request: a text of 4 MiB, written as JSON."""
+BODIES_BYTES_MAX: Final = 24 * 1024 * 1024
+"""Of all requests that are being read or carried out."""
+ANSWERS_BYTES_MAX: Final = 32 * 1024 * 1024
+"""Of all answers that have not been sent."""
+CONNECTIONS_MAX: Final = 1024
+BODY_PATIENCE_S: Final = 30.0
+"""For a whole body to come."""
+ANSWER_PATIENCE_S: Final = 30.0
+"""For one piece of an answer to be taken."""
+IDLE_S: Final = 15.0
+"""For a connection on which nothing is asked."""
+SWEEP_EVERY_S: Final = 5.0
+TLS_PATIENCE_S: Final = 10.0
+BACKLOG: Final = 256
+PIECE_BYTES: Final = 64 * 1024
+HEADER_BYTES_MAX: Final = 8190
+_TOKEN = re.compile(r"Bearer ([A-Za-z0-9._~+/=-]{1,256})\Z", re.IGNORECASE)
+_RETRY: Final = {"Retry-After": "1"}
+_SECURITY: Final = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+_log = logging.getLogger(__name__)
+_nobody = logging.getLogger(f"{__name__}.protocol")
+"""For what the library says of clients that speak no HTTP: everybody could fill the log with it."""
+_nobody.disabled = True
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Budget:
+    """So many bytes at a time, for all clients together."""
+
+    def __init__(self, bytes_max: int, what: str) -> None:
+        self._left = bytes_max
+        self._what = what
+
+    @contextmanager
+    def hold(self, amount: int) -> "Iterator[None]":
+        """Take bytes for a while; raise Refused when there are not so many."""
+        if amount > self._left:
+            raise Refused(report(Code.TRY_AGAIN, problem=f"too many bytes of {self._what} at a time"))
+        self._left -= amount
+        try:
+            yield
+        finally:
+            self._left += amount
+
+
+class ApiServer:
+    """Answers requests of HTTP by asking the daemon."""
+
+    def __init__(self, link: DaemonLink) -> None:
+        self._link = link
+        self._keys = IdempotencyKeys(time.monotonic)
+        self._operations = Operations(time.monotonic)
+        self._bodies = Budget(BODIES_BYTES_MAX, "requests")
+        self._answers = Budget(ANSWERS_BYTES_MAX, "answers")
+        self._openapi = dumped(document())
+        self.connections: Connections | None = None
+        """Those of the server that runs this application."""
+
+    def application(self) -> web.Application:
+        """Return the application: one handler for each route of the table."""
+        application = web.Application(middlewares=[self._noted_as_busy, _guarded], client_max_size=BODY_BYTES_MAX)
+        for route in routes():
+            application.router.add_route(route.method, route.path, self._handler(route))
+        application.router.add_get(f"{PREFIX}/openapi.json", self._describe)
+        application.router.add_get(f"{PREFIX}/operations/{{id}}", self._look_at_operation)
+        return application
+
+    @web.middleware
+    async def _noted_as_busy(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        assert self.connections is not None
+        protocol = request.protocol
+        self.connections.begins(protocol)
+        try:
+            return await handler(request)
+        finally:
+            self.connections.ends(protocol)
+
+    def _handler(self, route: Route) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            return await self._carry_out(route, request)
+
+        return handle
+
+    async def _describe(self, request: web.Request) -> web.StreamResponse:
+        return await self._send(request, Reply(200, self._openapi))
+
+    # -- verbs ------------------------------------------------------------------------------------------------------
+
+    async def _carry_out(self, route: Route, request: web.Request) -> web.StreamResponse:
+        token = token_of(request)
+        arguments, options = read_query(route, request.query.items())
+        if not route.verb.may_change:
+            with self._bodies.hold(_announced(request) if route.has_body else 0):
+                if route.has_body:
+                    arguments = read_body(await _body(request), request.content_type)
+                asked = Request("", route.verb.name, arguments, options, token)
+                response = await self._link.call(asked, _ignore)
+            return await self._send(request, reply_to(response, is_reading=True, has_etag=route.has_etag))
+        return await self._change(route, request, token, options)
+
+    async def _change(
+        self, route: Route, request: web.Request, token: str, options: Options
+    ) -> web.StreamResponse:
+        options = replace(options, if_version=read_version(request.headers.get("If-Match")))
+        bearer = digest(token)
+        is_deferred = "respond-async" in request.headers.get("Prefer", "")
+        with self._bodies.hold(_announced(request)):
+            body = await _body(request)
+            asked = Request("", route.verb.name, read_body(body, request.content_type), options, token)
+            has_precondition = options.if_version is not None
+
+            async def carry_out(operation: Operation | None = None) -> Reply:
+                response = await self._link.call(asked, _noted(operation))
+                return reply_to(response, is_reading=False, has_precondition=has_precondition)
+
+            async def begin() -> Reply:
+                await self._identify(token)
+                operation = self._operations.begin(route.verb.name, bearer, carry_out)
+                where = f"{PREFIX}/operations/{operation.id}"
+                return Reply(202, dumped(operation.as_json(self._operations.now())), JSON, {"Location": where})
+
+            work = begin if is_deferred else carry_out
+            fingerprint = b"\n".join((request.raw_path.encode(), str(options.if_version).encode(), body))
+            reply = await self._keys.once(bearer, request.headers.get("Idempotency-Key"), fingerprint, work)
+        if "Idempotency-Replayed" in reply.headers:
+            await self._identify(token)
+        return await self._send(request, reply)
+
+    async def _identify(self, token: str) -> Response:
+        """Have the daemon judge a token; raise Refused when it is not accepted."""
+        response = await self._link.call(Request("", "api.whoami", credential=token), _ignore)
+        if response.exit:
+            raise _Answered(reply_to(response, is_reading=True))
+        return response
+
+    async def _look_at_operation(self, request: web.Request) -> web.StreamResponse:
+        token = token_of(request)
+        await self._identify(token)
+        operation = self._operations.find(request.match_info["id"], digest(token))
+        if operation is None:
+            raise Refused(report(Code.UNKNOWN_OBJECT, id="of an operation", remedy="it may have ended long ago"))
+        shown = operation.as_json(self._operations.now())
+        if operation.reply is not None:
+            shown["result"] = json.loads(operation.reply.body)
+        return await self._send(request, Reply(200, dumped(shown)))
+
+    # -- answers ----------------------------------------------------------------------------------------------------
+
+    async def _send(self, request: web.Request, reply: Reply) -> web.StreamResponse:
+        with self._answers.hold(len(reply.body)):
+            return await send(request, reply)
+
+
+class _Answered(Exception):  # noqa: N818 (a finding, named as people say it)
+    """The answer is known already."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.code)
+        self.reply = reply
+
+
+async def send(request: web.Request, reply: Reply) -> web.StreamResponse:
+    """Send an answer in pieces; a client that does not take them loses its connection."""
+    response = web.StreamResponse(status=reply.status, headers={**_SECURITY, **reply.headers})
+    response.content_type = reply.content_type
+    response.content_length = len(reply.body)
+    try:
+        await response.prepare(request)
+        for start in range(0, len(reply.body), PIECE_BYTES):
+            async with asyncio.timeout(ANSWER_PATIENCE_S):
+                await response.write(reply.body[start : start + PIECE_BYTES])
+        async with asyncio.timeout(ANSWER_PATIENCE_S):
+            await response.write_eof()
+    except (TimeoutError, OSError):
+        if request.transport is not None:
+            request.transport.abort()
+    return response
+
+
+@web.middleware
+async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Turn whatever goes wrong into a coded answer."""
+    try:
+        return await handler(request)
+    except Refused as refused:
+        return await send(request, _refusal(refused))
+    except _Answered as answered:
+        return await send(request, answered.reply)
+    except web.HTTPMethodNotAllowed as error:
+        allowed = ", ".join(sorted(error.allowed_methods))
+        reply = _refusal(bad("method", f"must be {allowed} here", status=405))
+        return await send(request, replace(reply, headers={**reply.headers, "Allow": allowed}))
+    except web.HTTPNotFound:
+        item = report(Code.UNKNOWN_VERB, verb=repr(request.path[:80]), remedy=f"see: {PREFIX}/openapi.json")
+        return await send(request, _refusal(Refused(item)))
+    except web.HTTPException as error:
+        return await send(request, _refusal(bad("request", error.reason[:200], status=error.status)))
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 (one request, not the process, ends with it)
+        _log.error("request not answered: %s: %s", type(error).__name__, error, exc_info=error)
+        return await send(request, _refusal(Refused(report(Code.NOT_ANSWERED, problem="an error of haclusterd-api"),
+                                                    status=500)))  # fmt: skip
+
+
+def _refusal(refused: Refused) -> Reply:
+    items = tuple(told(item) for item in refused.items)
+    reply = reply_to(Response("", int(refused.items[0].exit_status), items), is_reading=False)
+    if refused.status is None:
+        return reply
+    shown = json.loads(reply.body)
+    return replace(reply, status=refused.status, body=dumped({**shown, "status": refused.status}))
+
+
+def token_of(request: web.Request) -> str:
+    """Return the token that a request carries; raise Refused when it carries none."""
+    found = _TOKEN.match(request.headers.get("Authorization", ""))
+    if found is None:
+        raise Refused(report(Code.NOT_AUTHENTICATED, problem="Authorization must be: Bearer TOKEN"))
+    return found.group(1)
+
+
+def digest(token: str) -> bytes:
+    """Return that by which this process knows a token."""
+    return hashlib.sha256(token.encode()).digest()
+
+
+def _announced(request: web.Request) -> int:
+    """Return how many bytes a body may take; raise Refused when they are too many."""
+    length = request.content_length
+    if length is not None and length > BODY_BYTES_MAX:
+        raise _too_large()
+    return BODY_BYTES_MAX if length is None and request.body_exists else (length or 0)
+
+
+def _too_large() -> Refused:
+    return Refused(report(Code.TOO_LARGE, what="the body", limit=f"{BODY_BYTES_MAX // 1024 // 1024} MiB"))
+
+
+async def _body(request: web.Request) -> bytes:
+    """Read a body; raise Refused when it is too large, or does not come."""
+    try:
+        async with asyncio.timeout(BODY_PATIENCE_S):
+            return await request.read()
+    except TimeoutError:
+        raise bad("body", f"did not come within {int(BODY_PATIENCE_S)} s", status=408) from None
+    except web.HTTPRequestEntityTooLarge:
+        raise _too_large() from None
+
+
+def _noted(operation: Operation | None) -> Callable[[Progress], None]:
+    def note(progress: Progress) -> None:
+        if operation is not None:
+            operation.waits_for = progress.text
+
+    return note
+
+
+def _ignore(_: Progress) -> None:
+    return None
+
+
+class Connections:
+    """Makes the protocol of each connection: at most so many, and none that only waits."""
+
+    def __init__(self, server: web.Server) -> None:
+        self._server = server
+        self._greeted: dict[web.RequestHandler, float] = {}
+        """Those that may still be about to agree upon TLS, and since when."""
+        self._quiet: dict[web.RequestHandler, float] = {}
+        """Since when nothing has been asked."""
+        self._busy: set[web.RequestHandler] = set()
+
+    def __call__(self) -> asyncio.Protocol:
+        """Return the protocol for a connection that has come."""
+        now, alive = asyncio.get_running_loop().time(), set(self._server.connections)
+        self._greeted = {
+            each: since for each, since in self._greeted.items() if each not in alive and now - since < TLS_PATIENCE_S
+        }
+        if len(alive) + len(self._greeted) >= CONNECTIONS_MAX:
+            return _Full()
+        made: web.RequestHandler = self._server()
+        self._greeted[made] = now
+        return made
+
+    def begins(self, protocol: web.RequestHandler) -> None:
+        """Something is asked on a connection."""
+        self._busy.add(protocol)
+
+    def ends(self, protocol: web.RequestHandler) -> None:
+        """It was answered."""
+        self._busy.discard(protocol)
+        self._quiet[protocol] = asyncio.get_running_loop().time()
+
+    async def sweep(self) -> None:
+        """Close connections on which nothing has been asked for long."""
+        while True:
+            await asyncio.sleep(SWEEP_EVERY_S)
+            now = asyncio.get_running_loop().time()
+            self._quiet = {each: self._quiet.get(each, now) for each in self._server.connections}
+            for protocol, since in self._quiet.items():
+                if protocol not in self._busy and now - since > IDLE_S and protocol.transport is not None:
+                    protocol.transport.abort()
+
+
+class _Full(asyncio.Protocol):
+    """Ends a connection for which there is no place."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.abort()
+
+
+async def listen(
+    api: ApiServer, settings: ApiSettings, context: ssl.SSLContext | None
+) -> Callable[[], Awaitable[None]]:
+    """Serve on every address of the settings; return what ends it. Raises OSError when one cannot be had."""
+    runner = web.AppRunner(
+        api.application(), handle_signals=False, access_log=None, keepalive_timeout=IDLE_S,
+        max_line_size=HEADER_BYTES_MAX, max_field_size=HEADER_BYTES_MAX, lingering_time=1.0, logger=_nobody,
+    )  # fmt: skip
+    await runner.setup()
+    assert runner.server is not None
+    api.connections = connections = Connections(runner.server)
+    loop = asyncio.get_running_loop()
+    servers: list[asyncio.Server] = []
+    patience = None if context is None else TLS_PATIENCE_S
+    for host, port in settings.listen:
+        try:
+            servers.append(
+                await loop.create_server(
+                    connections, host, port, ssl=context, ssl_handshake_timeout=patience, backlog=BACKLOG
+                )
+            )
+        except OSError:
+            if not (settings.is_default and servers):
+                raise
+    sweeper = loop.create_task(connections.sweep())
+
+    async def close() -> None:
+        sweeper.cancel()
+        for server in servers:
+            server.close()
+        await runner.cleanup()
+
+    return close

@@ -1,0 +1,100 @@
+"""What `api.yaml` says: where `haclusterd-api` listens, with which certificate, and where the daemon is.
+
+Everything has a default: without a file it listens on loopback, without TLS. A token must not be heard on the way, so
+any other address needs a certificate.
+"""
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+CONFIGURATION_FILE = Path("/etc/haclusterd/api.yaml")
+DEFAULT_SOCKET = "/run/haclusterd/control.sock"
+DEFAULT_LISTEN = ("127.0.0.1:7443", "[::1]:7443")
+_KNOWN = ("listen", "certificate", "key", "socket")
+
+
+class ApiSettingsError(Exception):
+    """The file cannot be used; the message names the file, the place and what is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiSettings:
+    """How one `haclusterd-api` runs."""
+
+    listen: tuple[tuple[str, int], ...]
+    """Addresses and TCP ports."""
+    certificate: Path | None = None
+    """PEM, with the chain."""
+    key: Path | None = None
+    socket: str = DEFAULT_SOCKET
+    is_default: bool = False
+    """Whether nobody wrote where to listen: an address that this machine does not have is then passed over."""
+
+
+def load(path: Path) -> ApiSettings:
+    """Read the file; without one, the defaults hold. Raise ApiSettingsError."""
+    try:
+        document = yaml.safe_load(path.read_text())
+    except FileNotFoundError:
+        document = None
+    except OSError as error:
+        raise ApiSettingsError(f"{path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise ApiSettingsError(f"{path}: not YAML: {error}") from error
+    return read(path, {} if document is None else document)
+
+
+def read(path: Path, document: object) -> ApiSettings:
+    """Read what the file says; raise ApiSettingsError."""
+    if not isinstance(document, Mapping):
+        raise ApiSettingsError(f"{path}: expected a mapping with the keys {', '.join(_KNOWN)}")
+    unknown = sorted(str(name) for name in set(document) - set(_KNOWN))
+    if unknown:
+        raise ApiSettingsError(f"{path}: {unknown[0]}: unknown key; known are {', '.join(_KNOWN)}")
+    listed = document.get("listen", list(DEFAULT_LISTEN))
+    if not isinstance(listed, list) or not listed:
+        raise ApiSettingsError(f"{path}: listen: expected a list like [192.0.2.1:7443]")
+    listen = tuple(_address(path, each) for each in listed)
+    certificate, key = (_file(path, document, name) for name in ("certificate", "key"))
+    if (certificate is None) is not (key is None):
+        raise ApiSettingsError(f"{path}: certificate and key go together: name both, or none")
+    open_to_others = [host for host, _ in listen if not _is_loopback(host)]
+    if open_to_others and certificate is None:
+        raise ApiSettingsError(
+            f"{path}: listen: {open_to_others[0]} is not loopback, and tokens would be read on the way: "
+            "name a certificate and a key"
+        )
+    socket = document.get("socket", DEFAULT_SOCKET)
+    if not isinstance(socket, str) or not socket:
+        raise ApiSettingsError(f"{path}: socket: expected a path")
+    return ApiSettings(listen, certificate, key, socket, is_default="listen" not in document)
+
+
+def _address(path: Path, item: object) -> tuple[str, int]:
+    host, separator, port = str(item).rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not separator or not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ApiSettingsError(f"{path}: listen: {item!r} is not HOST:PORT")
+    return host, int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _file(path: Path, document: Mapping[object, object], name: str) -> Path | None:
+    value = document.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value:
+        raise ApiSettingsError(f"{path}: {name}: expected a file")
+    return path.parent / value

@@ -1,0 +1,83 @@
+"""The process `haclusterd-api`: REST for those who are no users of this machine.
+
+It runs as a user of its own and reaches the daemon through the control socket alone, which lets that user do nothing
+but pass on requests with a token each. So whatever happens to it, the daemon goes on.
+"""
+
+import argparse
+import asyncio
+import signal
+import ssl
+import sys
+from pathlib import Path
+
+from haclusterd.adapters.control_link import ControlLink
+from haclusterd.adapters.service_notification import notify
+from haclusterd.api.server import ApiServer, listen
+from haclusterd.api.settings import CONFIGURATION_FILE, ApiSettings, ApiSettingsError, load
+
+EXIT_BUSY = 69
+EXIT_CONFIGURATION = 78
+CONNECTIONS_TO_DAEMON = 4
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the process; return the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        settings = load(options.configuration)
+        context = _tls(settings)
+        if options.check:
+            return 0
+        asyncio.run(_live(settings, context))
+    except ApiSettingsError as error:
+        return _refuse(str(error), EXIT_CONFIGURATION)
+    except OSError as error:
+        return _refuse(str(error), EXIT_BUSY)
+    return 0
+
+
+async def _live(settings: ApiSettings, context: ssl.SSLContext | None) -> None:
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    link = ControlLink(settings.socket, CONNECTIONS_TO_DAEMON)
+    close = await listen(ApiServer(link), settings, context)
+    notify("READY=1")
+    await ended.wait()
+    notify("STOPPING=1")
+    await close()
+    link.close()
+
+
+def _tls(settings: ApiSettings) -> ssl.SSLContext | None:
+    if settings.certificate is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(settings.certificate, settings.key)
+    except OSError as error:
+        problem = f"{settings.certificate}, {settings.key}: {error.strerror or error}"
+        raise ApiSettingsError(f"{problem} (both must be PEM, and readable for the user haclusterd-api)") from error
+    return context
+
+
+def _refuse(message: str, code: int) -> int:
+    print(f"haclusterd-api: {message}", file=sys.stderr)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="haclusterd-api", description="The REST interface of one cluster node.")
+    parser.add_argument(
+        "--configuration", type=Path, default=CONFIGURATION_FILE, metavar="FILE",
+        help="where to listen, with which certificate (default: %(default)s; it need not exist)",
+    )  # fmt: skip
+    parser.add_argument("--check", action="store_true", help="judge the configuration, and end")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

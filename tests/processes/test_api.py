@@ -1,0 +1,364 @@
+"""The REST interface with real daemons: what it answers, to whom, and what it withstands."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from haclusterd.api.routes import routes
+from haclusterd.entry_points.free_ports import free_ports
+from tests.processes.daemons import Scenario
+
+pytestmark = pytest.mark.processes
+CHECKOUT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class Api:
+    """One `haclusterd-api` and how to talk to it."""
+
+    process: "subprocess.Popen[bytes]"
+    port: int
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    def ask(
+        self, method: str, path: str, *, role: str = "admin", body: Any = None, raw: bytes | None = None,
+        timeout: float = 90, **headers: str,
+    ) -> Answer:  # fmt: skip
+        data = raw if raw is not None else (None if body is None else json.dumps(body).encode())
+        made = {"Authorization": f"Bearer {self.tokens[role]}"} if role else {}
+        made |= {"Content-Type": "application/json"} if data is not None else {}
+        made |= {name.replace("_", "-"): value for name, value in headers.items()}
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, made, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as answer:
+                return Answer(answer.status, answer.headers, answer.read())
+        except urllib.error.HTTPError as error:
+            return Answer(error.code, error.headers, error.read())
+
+    def get(self, path: str, **query: Any) -> Answer:
+        return self.ask("GET", f"{path}?{urlencode(query, doseq=True)}" if query else path)
+
+    def resident_kib(self) -> int:
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+def crm(scenario: Scenario, node: str, *words: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-m", "haclusterd.entry_points.crm", "-o", "json", *words],
+        capture_output=True, text=True, timeout=100, check=False, cwd=CHECKOUT,
+        env={**os.environ, "HACLUSTERD_SOCKET": str(scenario.cluster.nodes[node].socket)},  # type: ignore[index]
+    )  # fmt: skip
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def started(scenario: Scenario, node: str, directory: Path) -> Api:
+    (port,) = free_ports("127.0.0.1", 1)
+    file = directory / f"api-{node}.yaml"
+    control = scenario.cluster.nodes[node].socket  # type: ignore[index]
+    file.write_text(f"listen: ['127.0.0.1:{port}']\nsocket: {control}\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "haclusterd.entry_points.api", "--configuration", str(file)], cwd=CHECKOUT
+    )
+    api = Api(process, port)
+
+    def listens() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    scenario.until("the API to listen", listens)
+    return api
+
+
+@pytest.fixture(scope="module")
+def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scenario]:
+    made = Scenario(tmp_path_factory.mktemp("rest") / "cluster")
+    try:
+        yield made.form().with_service()
+    finally:
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def api(scenario: Scenario, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    made = started(scenario, "n1", tmp_path_factory.mktemp("api"))
+    try:
+        for role in ("viewer", "operator", "admin"):
+            token = crm(scenario, "n2", "api", "token", "add", f"test-{role}", "--role", role)
+            made.tokens[role] = token["token"]
+        made.tokens["wrong"] = "hacl_guessed"
+        yield made
+    finally:
+        made.process.terminate()
+        assert made.process.wait(20) == 0
+
+
+MOVING = frozenset({
+    "now", "stale_ms", "heard_age_ms", "lease_remaining_ms", "age_ms", "round_trip_ms", "longest_ms", "recent_ms",
+    "longest_work_ms", "index", "hears", "brain_since_ms",
+})  # fmt: skip
+"""What differs between two answers for no other reason than that time passed."""
+
+
+def still(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: still(each) for name, each in value.items() if name not in MOVING}
+    return [still(each) for each in value] if isinstance(value, list) else value
+
+
+ASKED: list[tuple[tuple[str, ...], str, dict[str, Any]]] = [
+    (("status",), "/v1/status", {}),
+    (("status", "simple"), "/v1/status", {"form": "simple"}),
+    (("node", "show"), "/v1/node/show", {}),
+    (("node", "show", "n2"), "/v1/node/show", {"node": "n2"}),
+    (("resource", "status"), "/v1/resource/status", {}),
+    (("resource", "why", "svc"), "/v1/resource/why", {"resource": "svc"}),
+    (("resource", "scores", "svc"), "/v1/resource/scores", {"resources": ["svc"]}),
+    (("resource", "constraints", "svc"), "/v1/resource/constraints", {"resource": "svc"}),
+    (("configure", "show"), "/v1/configure/show", {"structured": "true"}),
+    (("configure", "get_property", "node-timeout"), "/v1/configure/get_property", {"names": ["node-timeout"]}),
+    (("configure", "verify"), "/v1/configure/verify", {}),
+    (("fencing", "list"), "/v1/fencing/list", {}),
+    (("fencing", "topology"), "/v1/fencing/topology", {}),
+    (("fencing", "history"), "/v1/fencing/history", {}),
+    (("fencing", "plan", "n3"), "/v1/fencing/plan", {"node": "n3"}),
+    (("history", "events", "--limit", "5"), "/v1/history/events", {"limit": 5}),
+    (("history", "config"), "/v1/history/config", {}),
+    (("cluster", "members"), "/v1/cluster/members", {}),
+    (("cluster", "timing"), "/v1/cluster/timing", {}),
+    (("ticket", "show"), "/v1/ticket/show", {}),
+    (("api", "token", "list"), "/v1/api/token_list", {}),
+]
+
+
+@pytest.mark.parametrize(("words", "path", "query"), ASKED, ids=[" ".join(words) for words, _, _ in ASKED])
+def test_an_answer_is_what_crm_prints(
+    scenario: Scenario, api: Api, words: tuple[str, ...], path: str, query: dict[str, Any]
+) -> None:
+    answer = api.get(path, **query)
+    assert answer.status == 200, answer.body
+    assert still(answer.json) == still(crm(scenario, "n1", *words))
+    assert answer.headers["Haclusterd-Node"] == "n1"
+    assert answer.headers["Haclusterd-Stale-Ms"] == "0"
+
+
+# Changes.
+
+
+def version(api: Api) -> int:
+    return int(api.get("/v1/configure/show").headers["Haclusterd-Version"])
+
+
+def test_a_change_is_made_for_one_version_once_and_its_author_is_the_token(scenario: Scenario, api: Api) -> None:
+    tag = api.get("/v1/configure/show").headers["ETag"]
+    words = {"words": ["node", "n1", "attributes", "rack=4"]}
+    changed = api.ask("POST", "/v1/configure/statement?reason=moved", body=words, If_Match=tag)
+    assert (changed.status, changed.json["schema"]) == (200, "haclusterd.change/1")
+    late = api.ask("POST", "/v1/configure/delete", body={"ids": ["svc"]}, If_Match=tag)
+    assert (late.status, late.json["code"]) == (412, "CONFLICT")
+    (event,) = [each for each in scenario.events("configuration-changed") if "moved" in each["reason"]]
+    assert event["author"] == "token:test-admin@n1"
+
+
+def test_a_dry_run_changes_nothing(api: Api) -> None:
+    before = version(api)
+    shown = api.ask("POST", "/v1/resource/stop?dry_run=true", role="operator", body={"resources": ["svc"]})
+    assert (shown.status, shown.json["schema"]) == (200, "haclusterd.preview/1")
+    assert version(api) == before
+
+
+def test_a_key_is_carried_out_once(api: Api) -> None:
+    words = {"words": ["node", "n2", "attributes", "rack=5"]}
+    first = api.ask("POST", "/v1/configure/statement", body=words, Idempotency_Key="k1")
+    again = api.ask("POST", "/v1/configure/statement", body=words, Idempotency_Key="k1")
+    assert (first.status, again.body, again.headers["Idempotency-Replayed"]) == (200, first.body, "true")
+    assert "Idempotency-Replayed" not in first.headers
+    other = api.ask("POST", "/v1/configure/statement", body={"words": ["x"]}, Idempotency_Key="k1")
+    assert other.status == 422
+    own = api.ask("POST", "/v1/resource/cleanup", role="operator", body={}, Idempotency_Key="k1")
+    assert own.status == 200, "a key belongs to its bearer"
+
+
+def test_long_work_goes_on_without_its_client(scenario: Scenario, api: Api) -> None:
+    begun = api.ask("POST", "/v1/resource/restart", role="operator", body={"resource": "svc"}, Prefer="respond-async")
+    assert (begun.status, begun.json["schema"]) == (202, "haclusterd.operation/1")
+    where = begun.headers["Location"]
+    scenario.until("it to end", lambda: api.ask("GET", where, role="operator").json["state"] == "ended")
+    ended = api.ask("GET", where, role="operator").json
+    assert (ended["status"], ended["verb"]) == (200, "resource.restart")
+    assert ended["result"]["reports"]
+    assert api.ask("GET", where, role="admin").status == 404, "another's"
+
+
+def test_a_text_is_applied_once_and_pruned(api: Api) -> None:
+    text = "primitive declared ocf:haclusterd:dummy meta target-role=Stopped op monitor interval=10s timeout=20s\n"
+    body = {"text": text, "prune": "ours"}
+    first, again = (api.ask("POST", "/v1/configure/apply?wait=0", body=body) for _ in range(2))
+    assert (first.status, first.json["changed"], first.headers["Haclusterd-Exit"]) == (200, True, "10"), first.body
+    assert (again.status, again.json["changed"], again.headers["Haclusterd-Exit"]) == (200, False, "0")
+    empty = {"text": "# nothing", "prune": "ours"}
+    asks_first = api.ask("POST", "/v1/configure/apply?wait=0", body=empty)
+    assert (asks_first.status, asks_first.json["code"]) == (409, "UNSAFE")
+    assert api.ask("POST", "/v1/configure/apply?wait=0&force=true", body=empty).status == 200
+    assert "declared" not in api.get("/v1/configure/show").json["text"]
+
+
+# Who may.
+
+BELOW = {"operate": ("viewer",), "administer": ("viewer", "operator")}
+
+
+@pytest.mark.parametrize("route", routes(), ids=lambda each: f"{each.method} {each.path}")
+def test_no_verb_escapes_the_check(api: Api, route: Any) -> None:
+    for role, status in (("", 401), ("wrong", 401), *((low, 403) for low in BELOW.get(route.verb.permission, ()))):
+        answer = api.ask(route.method, route.path, role=role, body={} if route.has_body else None)
+        assert answer.status == status, (role, answer.body)
+        assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def test_a_revoked_token_is_not_accepted_any_more(scenario: Scenario, api: Api) -> None:
+    api.tokens["short"] = crm(scenario, "n3", "api", "token", "add", "short", "--role", "viewer")["token"]
+    scenario.until("it to be known", lambda: api.ask("GET", "/v1/api/whoami", role="short").status == 200)
+    assert api.ask("GET", "/v1/api/whoami", role="short").json["author"] == "token:short@n1"
+    crm(scenario, "n3", "api", "token", "revoke", "short")
+    scenario.until("it to be refused", lambda: api.ask("GET", "/v1/api/whoami", role="short").status == 401)
+    logs = "".join(scenario.log(name) for name in scenario.cluster.names)
+    assert api.tokens["short"] not in logs + json.dumps(scenario.events())
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/../etc/passwd", 404),
+        ("GET", "/v1/%2e%2e/%2e%2e/etc/passwd", 404),
+        ("GET", "/v1/operations/..%2f..%2fetc", 404),
+        ("DELETE", "/v1/status", 405),
+        ("POST", "/v1/status", 405),
+        ("GET", "/v1/status?form=loud", 400),
+        ("GET", "/v1/status?form=a%0d%0aSet-Cookie:%20x=1", 400),
+        ("GET", "/v1/status?unknown=1", 400),
+        ("GET", "/v1/node/show?node=n9", 404),
+        ("GET", "/v1/history/diff?old=1e3", 400),
+        ("POST", "/v1/node/standby?dry_run=perhaps", 400),
+    ],
+)
+def test_a_wrong_request_is_refused_with_a_code(api: Api, method: str, path: str, status: int) -> None:
+    answer = api.ask(method, path, body={} if method == "POST" else None)
+    assert (answer.status, answer.headers["Content-Type"]) == (status, "application/problem+json"), answer.body
+    assert answer.json["code"]
+    assert answer.json["status"] == status
+    assert "Set-Cookie" not in answer.headers
+
+
+def test_bodies_that_are_no_arguments_are_refused(api: Api) -> None:
+    path = "/v1/configure/load"
+    sent = {raw: api.ask("POST", path, raw=raw) for raw in (b"{", b"[]", b'{"a":1.5}', b'{"mode":"update"}', b"\xff")}
+    assert [answer.status for answer in sent.values()] == [400] * 5
+    assert api.ask("POST", path, raw=b"{}", Content_Type="text/plain").status == 415
+    unknown = api.ask("POST", path, body={"mode": "update", "text": "# x", "txet": ""})
+    assert (unknown.status, unknown.json["code"]) == (400, "UNKNOWN_ARGUMENT")
+
+
+def sent_raw(port: int, data: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall(data)
+        return connection.recv(65536)
+
+
+def test_a_body_of_a_gigabyte_is_refused_before_it_is_read(api: Api) -> None:
+    head = f"POST /v1/configure/load HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {api.tokens['admin']}\r\n"
+    announced = f"{head}Content-Type: application/json\r\nContent-Length: {2**30}\r\n\r\n".encode()
+    assert sent_raw(api.port, announced).startswith(b"HTTP/1.1 413 ")
+    assert b" 400 " in sent_raw(api.port, f"{head}X: {'y' * 100_000}\r\n\r\n".encode())[:20]
+
+
+def test_thousands_of_connections_and_clients_that_read_nothing_leave_room(scenario: Scenario, api: Api) -> None:
+    opened: list[socket.socket] = []
+    lazy = f"GET /v1/status HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {api.tokens['viewer']}\r\n\r\n".encode()
+    try:
+        for number in range(1500):
+            connection = socket.socket()
+            connection.setblocking(False)  # noqa: FBT003
+            connection.connect_ex(("127.0.0.1", api.port))
+            opened.append(connection)
+            if number < 20:
+                connection.setblocking(True)  # noqa: FBT003
+                connection.settimeout(10)
+                connection.sendall(lazy * 20)
+        assert api.process.poll() is None
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                if api.ask("GET", "/v1/api/whoami", timeout=10).status == 200:
+                    break
+            except OSError:
+                assert time.monotonic() < deadline, "nobody else is answered"
+    finally:
+        for connection in opened:
+            connection.close()
+    assert api.resident_kib() < 200 * 1024
+    assert scenario.online() == set(scenario.cluster.names)
+
+
+# What the page shows.
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_what_the_page_types_works(api: Api, tmp_path: Path) -> None:
+    page = (CHECKOUT / "docs" / "howto" / "rest-api.md").read_text()
+    blocks = re.findall(r"^```sh\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    assert sum(block.count("curl ") for block in blocks) >= 6
+    done = subprocess.run(
+        ["bash", "-euc", "".join(blocks)], cwd=tmp_path, check=False, capture_output=True, text=True, timeout=100,
+        env={**os.environ, "TOKEN": api.tokens["admin"], "API": f"http://127.0.0.1:{api.port}"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "haclusterd.status/1" in done.stdout
+
+
+# Without a quorum.
+
+
+def test_without_a_quorum_reads_are_answered_and_say_how_old_they_are(scenario: Scenario, api: Api) -> None:
+    """The last of this file: the cluster does not come back."""
+    for name in ("n2", "n3"):
+        scenario.cluster.power_off(name)
+    scenario.until("n1 to know", lambda: int(api.get("/v1/status").headers["Haclusterd-Stale-Ms"]) > 0)
+    shown = api.get("/v1/configure/show")
+    assert (shown.status, "primitive svc" in shown.json["text"]) == (200, True)
+    refused = api.ask("POST", "/v1/configure/statement", body={"words": ["node", "n1", "attributes", "rack=9"]})
+    assert (refused.status, refused.json["code"]) == (503, "NO_QUORUM")
+    assert "n2, n3" in refused.json["detail"]
+    scenario.brain("n1").kill()
+    scenario.brain("n1").wait(10)
+    away = api.get("/v1/status")
+    assert (away.status, away.json["code"]) == (503, "NOT_RUNNING")
