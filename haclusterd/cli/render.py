@@ -57,9 +57,14 @@ def renderer(schema: str) -> Renderer | None:
             "history_check": render_history.render_check,
         }
         return past.get(name)
+    return _of_tables().get(name)
+
+
+def _of_tables() -> dict[str, Renderer]:
+    """Return who writes the smaller answers."""
     from haclusterd.cli import render_tables
 
-    table: dict[str, Renderer] = {
+    return {
         "nodes": render_tables.render_nodes,
         "node-attributes": render_tables.render_attributes,
         "resources": render_tables.render_resources,
@@ -85,7 +90,6 @@ def renderer(schema: str) -> Renderer | None:
         "api_tokens": render_tables.render_token_list,
         "whoami": render_tables.render_whoami,
     }
-    return table.get(name)
 
 
 def render_data(screen: Screen, data: Json) -> list[str]:
