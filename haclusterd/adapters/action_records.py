@@ -7,10 +7,12 @@ Invariant: whatever an earlier incarnation started and still runs is found here,
 the daemon died before it could write them, by the mark in the agent's environment.
 """
 
+import _thread
 import hashlib
 import json
 import os
 import threading
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -45,13 +47,18 @@ class ActionRecord:
 
 
 class ActionRecords:
-    """The records in one directory. All methods block briefly on the file system; any thread may call them."""
+    """The records in one directory. Only `remove_soon` does not wait for the file system. Any thread may call them."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._known: dict[str, ActionRecord] = {}
         """What is on disk, as far as this process wrote or read it."""
         self._lock = threading.Lock()
+        self._ended: deque[str] = deque()
+        """What a thread of its own removes."""
+        self._is_removing = False
+        self._removing = threading.Lock()
+        """Guards the two; nobody holds it while the file system is asked."""
 
     def write(self, record: ActionRecord) -> None:
         """Write or replace a record, atomically. Raises OSError."""
@@ -79,6 +86,30 @@ class ActionRecords:
         with self._lock, suppress(OSError):
             self._known.pop(key, None)
             self._path(key).unlink()
+
+    def remove_soon(self, key: str) -> None:
+        """Forget an action without waiting for the file system: for the main loop.
+
+        Where the daemon ends before, its next life finds that the process is gone.
+        """
+        with self._removing:
+            self._ended.append(key)
+            is_removing, self._is_removing = self._is_removing, True
+        if is_removing:
+            return
+        try:
+            _thread.start_new_thread(self._remove_ended, ())
+        except RuntimeError:  # No more threads on this machine.
+            self._remove_ended()
+
+    def _remove_ended(self) -> None:
+        while True:
+            with self._removing:
+                if not self._ended:
+                    self._is_removing = False
+                    return
+                key = self._ended.popleft()
+            self.remove(key)
 
     def read_all(self) -> tuple[ActionRecord, ...]:
         """Return all records, ordered by begin and key. What is not a whole record is removed."""

@@ -439,7 +439,7 @@ class OcfAgents:
 
     def _gone(self, resource: ResourceId, key: str) -> None:
         self._running.pop(key, None)
-        self._records.remove(key)
+        self._records.remove_soon(key)
         undying = self._undying.get(resource, set())
         undying.discard(key)
         if not undying:

@@ -135,7 +135,7 @@ class StdinFenceAgents:
                 is_permitted=self._has_lease if call.needs_lease else _always,
                 before=lambda: self._records.write(record),
                 forked=lambda pid, start: self._records.write(replace(record, pid=pid, start_time=start)),
-                gone=lambda: self._records.remove(call.key),
+                gone=lambda: self._records.remove_soon(call.key),
             ),
         )
 

@@ -1,6 +1,9 @@
 """Records of running actions: written again when the run directory was emptied, and not when the action has ended."""
 
+import os
 import shutil
+import threading
+import time
 from pathlib import Path
 
 from haclusterd.adapters.action_records import ActionRecord, ActionRecords
@@ -30,3 +33,22 @@ def test_what_an_earlier_daemon_left_is_kept_too(tmp_path: Path) -> None:
     later.read_all()
     shutil.rmtree(tmp_path / "actions")
     assert later.write_again() == 1
+
+
+def test_forgetting_waits_for_nobody_while_the_file_system_does_not_answer(tmp_path: Path) -> None:
+    records = ActionRecords(tmp_path / "actions")
+    records.write(record("ended"))
+    [path] = (tmp_path / "actions").glob("*.json")
+    records.write(record("stuck"))
+    [other] = set((tmp_path / "actions").glob("*.json")) - {path}
+    os.mkfifo(other.with_suffix(".new"))
+    writing = threading.Thread(target=records.write, args=(record("stuck"),))
+    writing.start()
+    records.remove_soon("ended")
+    records.remove_soon("unknown")
+    with open(other.with_suffix(".new")) as end:
+        end.read()
+    writing.join(30)
+    deadline = time.monotonic() + 30
+    while path.exists():
+        assert time.monotonic() < deadline

@@ -32,14 +32,14 @@ async def test_exit_codes_are_delivered_as_they_are(hands: Hands, code: int) -> 
     ],
 )
 async def test_an_agent_that_cannot_be_run(
-    hands: Hands, text: str | None, mode: int, code: int, status: ExecutionStatus
+    hands: Hands, until, text: str | None, mode: int, code: int, status: ExecutionStatus
 ) -> None:
     if text is not None:
         hands.write("a", text, mode)
     result = await hands.run("a")
     assert (result.exit_code, result.status) == (code, status)
     assert "ocf:test:a" in result.exit_reason
-    assert not hands.records()
+    await until(lambda: not hands.records())
 
 
 async def test_a_signal_a_timeout_and_a_cancellation(hands: Hands, until) -> None:
@@ -301,14 +301,14 @@ async def test_a_start_does_not_wait_long_for_what_its_agent_says(hands: Hands) 
 
 @pytest.mark.parametrize(("action", "is_begun"), [("start", False), ("promote", False), ("stop", True)])
 async def test_without_a_lease_nothing_is_made_active_and_everything_stopped(
-    hands: Hands, action: str, is_begun: bool
+    hands: Hands, until, action: str, is_begun: bool
 ) -> None:
     hands.write("agent", "#!/bin/sh\nexit 0\n")
     hands.has_lease = False
     result = await hands.run("agent", action)
     assert result.is_begun is is_begun
     assert result.status is (ExecutionStatus.DONE if is_begun else ExecutionStatus.CANCELLED)
-    assert hands.records() == []
+    await until(lambda: not hands.records())
 
 
 async def test_an_exec_that_was_stuck_until_the_lease_had_ended_is_killed_at_once(

@@ -236,7 +236,7 @@ async def test_an_agent_ends_with_its_guard_before_it_is_said_to_have_ended(swit
     result = await switches.ended
     assert (result.exit_code, result.reason) == (1, "interrupted by signal 9")
     assert not is_running(agent, stat.start_time)
-    assert not list((switches.directory / "run" / "fence-actions").glob("*"))
+    await until(lambda: not list((switches.directory / "run" / "fence-actions").glob("*")))
 
 
 async def test_what_an_agent_leaves_behind_has_ended_with_its_answer(switches: Switches) -> None:
