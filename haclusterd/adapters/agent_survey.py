@@ -18,6 +18,7 @@ from pathlib import Path
 from haclusterd.adapters.agent_metadata import MetadataError, read_agent_metadata
 from haclusterd.adapters.agent_tools import missing_tools
 from haclusterd.adapters.agents_ocf import FEATURE_SET, METADATA_LIMIT, METADATA_TIMEOUT_MS, AgentDirectories
+from haclusterd.adapters.unit_files import UnitFiles
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.ids import AgentReference
 
@@ -27,31 +28,42 @@ LOOK_AGAIN_S = 0.1
 
 
 def survey(
-    agents: Iterable[AgentReference], directories: AgentDirectories, fence_directories: Sequence[Path]
+    agents: Iterable[AgentReference],
+    directories: AgentDirectories,
+    fence_directories: Sequence[Path],
+    unit_files: UnitFiles,
 ) -> Mapping[str, AgentFacts]:
     """Return what is known of those of these agents that are installed here, by `str(AgentReference)`."""
+    wanted = tuple(agents)
     found = [
         (agent, path)
-        for agent in agents
+        for agent in wanted
         if (path := _find(agent, directories, fence_directories)) is not None and os.access(path, os.X_OK)
     ]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         facts = pool.map(lambda pair: _ask(pair[0], pair[1], directories), found)
-        return {str(agent): known for (agent, _), known in zip(found, facts, strict=True)}
+        known = {str(agent): facts for (agent, _), facts in zip(found, facts, strict=True)}
+    return known | {str(agent): AgentFacts() for agent in wanted if _is_service(agent, directories, unit_files)}
 
 
 def _find(agent: AgentReference, directories: AgentDirectories, fence_directories: Sequence[Path]) -> Path | None:
-    if agent.standard in {"ocf", "lsb"}:
+    if agent.standard == "ocf":
         return directories.find(agent)
     if agent.standard == "stonith" and agent.type.startswith("fence_") and "/" not in agent.type:
         return next((each / agent.type for each in fence_directories if (each / agent.type).is_file()), None)
     return None
 
 
+def _is_service(agent: AgentReference, directories: AgentDirectories, unit_files: UnitFiles) -> bool:
+    """Tell whether there is an init script, a unit file, or either of them, for an agent without parameters."""
+    script = directories.find(AgentReference("lsb", None, agent.type))
+    is_script = script is not None and os.access(script, os.X_OK)
+    is_unit = unit_files.exists(agent.type)
+    return {"lsb": is_script, "systemd": is_unit, "service": is_script or is_unit}.get(agent.standard, False)
+
+
 def _ask(agent: AgentReference, path: Path, directories: AgentDirectories) -> AgentFacts:
-    """Return an agent's facts; empty ones when it does not say them, as an init script."""
-    if agent.standard not in {"ocf", "stonith"}:
-        return AgentFacts()
+    """Return an agent's facts; empty ones when it does not tell them."""
     command = [str(path), "meta-data"] if agent.standard == "ocf" else [str(path), "-o", "metadata"]
     tools = missing_tools(path, directories.shims) if agent.standard == "ocf" else ()
     try:

@@ -9,8 +9,8 @@ from haclusterd.model.configuration import Bundle, Primitive, effective
 from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 
-_STANDARDS = ("ocf", "stonith", "lsb")
 _WITHOUT_PARAMETERS = ("lsb", "systemd", "service")
+_STANDARDS = ("ocf", "stonith", *_WITHOUT_PARAMETERS)
 
 
 def check_support(judgement: Judgement) -> None:

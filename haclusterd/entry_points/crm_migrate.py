@@ -8,6 +8,7 @@ from pathlib import Path
 from haclusterd.adapters.agent_survey import survey
 from haclusterd.adapters.agents_ocf import AgentDirectories
 from haclusterd.adapters.installation import SYSTEM_FENCE_DIRECTORIES, agent_search_path, share_directory
+from haclusterd.adapters.unit_files import UnitFiles
 from haclusterd.commands.migration_check import check_migration, named_agents
 from haclusterd.entry_points.crm_setup import answer, read_text
 from haclusterd.formats.cib_xml_tree import MAX_LENGTH
@@ -36,7 +37,7 @@ def check(arguments: Mapping[str, Json]) -> Response:
     share = share_directory()
     directories = AgentDirectories(shipped=share / "resource_agents", search=agent_search_path(), shims=share / "shims")
     fence_directories = (share / "resource_agents", *SYSTEM_FENCE_DIRECTORIES)
-    agents = survey(named_agents(text, source), directories, fence_directories)
+    agents = survey(named_agents(text, source), directories, fence_directories, UnitFiles())
     outcome = check_migration(text, source, agents, WallTime(time.time_ns() // 1_000_000))
     if outcome.is_refused:
         return answer(list(outcome.reports))

@@ -25,7 +25,9 @@ from typing import Any, NoReturn
 from haclusterd.adapters.agent_copies import copy_agents
 from haclusterd.adapters.agents_by_class import AgentsByClass
 from haclusterd.adapters.agents_ocf import AgentDirectories, OcfAgents, own_marks
+from haclusterd.adapters.agents_service import ServiceAgents
 from haclusterd.adapters.agents_stonith import StonithAgents
+from haclusterd.adapters.agents_systemd import SystemdAgents, SystemdPlaces
 from haclusterd.adapters.authority_files import AuthorityFiles
 from haclusterd.adapters.background_threads import BackgroundThreads
 from haclusterd.adapters.certificates import NODE_CERTIFICATE, complete_adoption, heartbeat_keys
@@ -59,6 +61,7 @@ from haclusterd.adapters.real_time import LOOP_PRIORITY, run_first
 from haclusterd.adapters.service_groups import delegated_group
 from haclusterd.adapters.service_notification import notify
 from haclusterd.adapters.spawner_link import Spawner
+from haclusterd.adapters.systemd_bus import DEFAULT_ADDRESS
 from haclusterd.cib.codec import iter_fragments
 from haclusterd.commands.planning import load_scheduler
 from haclusterd.entry_points.cluster_setup import initialize, read_keys, remember_members
@@ -66,6 +69,7 @@ from haclusterd.model.cluster import Member
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.requests import Request
 from haclusterd.model.timing import derive
+from haclusterd.ports.agents import AgentRunner
 from haclusterd.ports.event_log import EventLog, Priority
 from haclusterd.ports.store import StoreBusy, StoreDamaged, StoreRefused, StoreUnwritable
 from haclusterd.runtime.control import ControlService
@@ -218,7 +222,7 @@ class Daemon:
             own_environment=marks,
             has_lease=has_lease,
         )
-        self._ocf = ocf = OcfAgents(
+        self._ocf = OcfAgents(
             clock,
             loop,
             runtime_directory=installation.runtime_directory,
@@ -240,7 +244,7 @@ class Daemon:
             entropy=SystemEntropy(),
             store=self._store(settings),
             pacer=self._pacer,
-            agents=AgentsByClass(clock, {"ocf": ocf, "lsb": ocf, "stonith": StonithAgents(clock, fence_agents)}),
+            agents=self._agents_by_class(clock, incarnation, has_lease, StonithAgents(clock, fence_agents)),
             fence_agents=fence_agents,
             log=self._log,
             history=SqliteHistory(
@@ -257,6 +261,34 @@ class Daemon:
             load=KernelLoad(),
             background=self._background,
         )
+
+    def _agents_by_class(
+        self, clock: BoottimeClock, incarnation: Incarnation, has_lease: Callable[[], bool], devices: AgentRunner
+    ) -> AgentsByClass:
+        runtime_directory = self._installation.runtime_directory
+        self._units = SystemdAgents(
+            clock,
+            self._loop,
+            runtime_directory=runtime_directory,
+            incarnation=incarnation,
+            places=SystemdPlaces(os.environ.get("DBUS_SYSTEM_BUS_ADDRESS", DEFAULT_ADDRESS)),
+            has_lease=has_lease,
+        )
+        self._services = ServiceAgents(
+            clock,
+            runtime_directory=runtime_directory,
+            incarnation=incarnation,
+            scripts=self._ocf,
+            units=self._units,
+        )
+        runners: dict[str, AgentRunner] = {
+            "ocf": self._ocf,
+            "lsb": self._ocf,
+            "systemd": self._units,
+            "service": self._services,
+            "stonith": devices,
+        }
+        return AgentsByClass(clock, runners)
 
     def _agents(self) -> Path:
         """Return where this daemon's agents are, which no upgrade of the package changes under it."""
@@ -340,6 +372,7 @@ class Daemon:
         self._door.close()
         self._runtime.stop()
         self._background.stop()
+        self._units.stop()
         if self._spawner is not None:
             self._spawner.close()
         return code
@@ -351,7 +384,8 @@ class Daemon:
             await asyncio.sleep(RUNTIME_FILES_EVERY_S)
             self._tell_systemd()
             try:
-                has_listened, records = await self._server.listen_again(), self._ocf.keep_records()
+                has_listened = await self._server.listen_again()
+                records = sum(each.keep_records() for each in (self._ocf, self._units, self._services))
                 problem = ""
             except OSError as error:
                 if str(error) != problem:

@@ -31,8 +31,17 @@ class AgentCatalogue(Mapping[str, AgentFacts]):
             self._names = {str(agent): agent for agent in self._agents.installed()}
         return self._names
 
+    def _is_here(self, name: str) -> bool:
+        """Tell whether an agent is installed, under this name: a unit has several, and instances that no list has."""
+        known = self._by_name()
+        if name not in known and name.count(":") == 1:
+            agent = AgentReference.parse(name)
+            if self._agents.exists(agent):
+                known[name] = agent
+        return name in known
+
     def __getitem__(self, name: str) -> AgentFacts:
-        if name not in self._by_name():
+        if not self._is_here(name):
             raise KeyError(name)
         if name not in self._facts:
             self._wanted.add(name)
@@ -55,7 +64,7 @@ class AgentCatalogue(Mapping[str, AgentFacts]):
 
     def note(self, noted: Any) -> None:
         """Take what `noted` returned in an image of this process."""
-        self._wanted = set(noted).intersection(self._by_name())
+        self._wanted = {name for name in noted if self._is_here(name)}
 
     def read(self, done: Callable[[], None]) -> None:
         """Read the facts that were looked at, a few at a time; call `done` when all are known."""

@@ -375,7 +375,137 @@ def _said(lab: SystemdLab, machine: SystemdMachine) -> str:
     return " ".join(str(line["MESSAGE"]) for line in _lines(lab, machine))
 
 
+# -- units as resources ---------------------------------------------------------------------------------------------
+
+UNIT_FILE = "/usr/local/lib/systemd/system/lab-unit.service"
+UNIT = """[Unit]
+Description=Unit of the lab
+
+[Service]
+Type=notify
+NotifyAccess=all
+ExecStart=/bin/sh -c 'sleep $(cat /var/tmp/lab-unit-start 2>/dev/null || echo 0); systemd-notify --ready; exec sleep 1d'
+ExecStop=/bin/sh -c 'sleep $(cat /var/tmp/lab-unit-stop 2>/dev/null || echo 0)'
+Restart=always
+"""
+"""It becomes ready, and ends, after as many seconds as two files say. By itself systemd would start it again."""
+KILLED_MS, STOPPED_BY_HAND_MS = 3_000, 3_000
+
+
+def _unit_states(lab: SystemdLab) -> dict[str, str]:
+    """Return the state of the unit on every machine that is on."""
+    machines = [lab.machine(name) for name in lab.machines]
+    return {each.name: each.shows("lab-unit", "ActiveState") for each in machines if each.is_on}
+
+
+def _unit_home(lab: SystemdLab) -> str:
+    """Return the one machine on which the unit runs; empty while it runs on none."""
+    busy = [name for name, state in _unit_states(lab).items() if state not in {"inactive", "failed", ""}]
+    if len(busy) > 1:
+        raise NotAsExpected(f"lab-unit is not at rest on {busy}")
+    return busy[0] if busy and _unit_states(lab)[busy[0]] == "active" else ""
+
+
+def _has_come_back(lab: SystemdLab, what: str, bound_ms: int, pid: str, home: SystemdMachine) -> None:
+    began = time.monotonic()
+    lab.until(f"the unit to be back after {what}", lambda: home.shows("lab-unit", "MainPID") not in (pid, "0", "") and
+              home.shows("lab-unit", "ActiveState") == "active", 30)  # fmt: skip
+    took_ms = round((time.monotonic() - began) * 1000)
+    print(f"  lab-unit was back {took_ms} ms after {what}", flush=True)
+    if took_ms > bound_ms:
+        raise NotAsExpected(f"the unit came back {took_ms} ms after {what}, not within {bound_ms} ms")
+
+
+def _with_unit(play: Callable[[SystemdLab], Asked]) -> Callable[[SystemdLab], Asked]:
+    """Play with a unit that is a resource, and take it away again."""
+
+    def whole(lab: SystemdLab) -> Asked:
+        for name in lab.machines:
+            lab.machine(name).run("mkdir", "-p", UNIT_FILE.rpartition("/")[0])
+            lab.machine(name).run("tee", UNIT_FILE, stdin=UNIT)
+            lab.machine(name).shell("rm -f /var/tmp/lab-unit-*; systemctl daemon-reload")
+        first = lab.machine(next(iter(lab.machines)))
+        first.run(
+            "crm", "configure", "primitive", "unit", "systemd:lab-unit", "op", "start", "timeout=20s", "op", "stop",
+            "timeout=20s", "op", "monitor", "interval=10s", "timeout=20s",
+        )  # fmt: skip
+        lab.until("the unit to run", lambda: _unit_home(lab), 30)
+        try:
+            return play(lab)
+        finally:
+            lab.until("all machines to be there", lambda: lab.online() == set(lab.machines), JOIN_S)
+            first.run("crm", "resource", "stop", "unit", is_checked=False)
+            lab.until("the unit to stop", lambda: not _unit_home(lab), 60)
+            first.run("crm", "configure", "delete", "unit", is_checked=False)
+            for name in lab.machines:
+                left = lab.machine(name).shell("ls -d /run/systemd/system/lab-unit.service.d", is_checked=False)
+                lab.machine(name).shell(f"rm -f /var/tmp/lab-unit-* {UNIT_FILE}; systemctl daemon-reload")
+                if left:
+                    raise NotAsExpected(f"{name} still has {left.strip()}")
+
+    return whole
+
+
+def unit_resource(lab: SystemdLab) -> Asked:
+    """Kill it, stop it by hand, kill the daemon while it starts and while it stops, mask it."""
+    home = lab.machine(_unit_home(lab))
+    if home.shows("lab-unit", "Restart") != "no" or "haclusterd.service" not in home.shows("lab-unit", "Before"):
+        raise NotAsExpected("the drop-in is not in force")
+    pid = home.shows("lab-unit", "MainPID")
+    home.shell(f"kill -9 {pid}")
+    _has_come_back(lab, "a kill", KILLED_MS, pid, home)
+    pid = home.shows("lab-unit", "MainPID")
+    home.shell("systemctl stop lab-unit")
+    _has_come_back(lab, "a stop by hand", STOPPED_BY_HAND_MS, pid, home)
+    for what, file, signs in (("start", "lab-unit-start", "activating"), ("stop", "lab-unit-stop", "deactivating")):
+        _kill_the_daemon_while(lab, what, file, signs)
+    home = lab.machine(_unit_home(lab))
+    home.shell("systemctl mask lab-unit; systemctl stop lab-unit")
+    lab.until("the unit to run on another machine", lambda: _unit_home(lab) not in ("", home.name), 30)
+    home.shell("systemctl unmask lab-unit")
+    home.run("crm", "resource", "cleanup", "unit")
+    return Asked(restarts=2)
+
+
+def _kill_the_daemon_while(lab: SystemdLab, what: str, file: str, signs: str) -> None:
+    home = lab.machine(_unit_home(lab))
+    home.shell(f"echo 4 > /var/tmp/{file}")
+    home.shell("crm resource restart unit >/dev/null 2>&1 &")
+    lab.until(f"its {what} to be under way", lambda: home.shows("lab-unit", "ActiveState") == signs, 30)
+    home.shell(f"kill -9 {home.shows('haclusterd', 'MainPID')}; rm /var/tmp/{file}")
+    lab.until("the daemon to be back", lambda: lab.online() == set(lab.machines), 30)
+    lab.until(f"the unit to run after a kill of the daemon in its {what}", lambda: _unit_home(lab), 30)
+
+
+def unit_shutdown(lab: SystemdLab) -> Asked:
+    """Stop the daemon, shut the machine down, cut its power: the unit goes in order, and nothing waits for itself."""
+    home = lab.machine(_unit_home(lab))
+    began = time.monotonic()
+    home.shell("systemctl stop haclusterd")
+    took_ms = round((time.monotonic() - began) * 1000)
+    print(f"  systemctl stop haclusterd took {took_ms} ms", flush=True)
+    if took_ms > DRAIN_MS or home.shows("lab-unit", "ActiveState") != "inactive":
+        raise NotAsExpected(f"the drain took {took_ms} ms and left {_unit_states(lab)}")
+    lab.until("the unit to run on another machine", lambda: _unit_home(lab) not in ("", home.name), 30)
+    home.shell("systemctl start haclusterd")
+    lab.until("the daemon to be back", lambda: lab.online() == set(lab.machines), 30)
+    home = lab.machine(_unit_home(lab))
+    _restart(lab, home)
+    said = " ".join(str(line.get("MESSAGE")) for line in lab.journal(home.name, "-b", "-1", "-u", "haclusterd"))
+    if "operation-failed" in said.rpartition("node-leaving")[2]:
+        raise NotAsExpected("something failed in the shutdown")
+    lab.until("all to be online", lambda: lab.online() == set(lab.machines), JOIN_S)
+    home = lab.machine(_unit_home(lab))
+    home.switch_off()
+    began = time.monotonic()
+    lab.until("the unit to run on another machine", lambda: _unit_home(lab) not in ("", home.name), 30)
+    print(f"  lab-unit was back {round((time.monotonic() - began) * 1000)} ms after a power cut", flush=True)
+    return Asked(may_be_fenced=(home.name,), outage_ms=RECOVERY_MS)
+
+
 ROWS = (
+    Row("systemd-unit-resource", _with_unit(unit_resource)),
+    Row("systemd-unit-shutdown", _with_unit(unit_shutdown)),
     *(Row(f"systemd-{name}", _stopping(command)) for name, command in STOPS.items()),
     Row("systemd-kill-brain", _kill("haclusterd")),
     Row("systemd-kill-pacer", _kill("haclusterd-pacer")),

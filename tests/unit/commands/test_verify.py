@@ -39,7 +39,7 @@ AGENTS = {
     "stonith:fence_x": AgentFacts(
         parameters={name: ParameterFacts(is_required=True) for name in ("action", "plug", "port", "ip")}
     ),
-    "lsb:web": AgentFacts(),
+    **{f"{standard}:web": AgentFacts() for standard in ("lsb", "service", "systemd")},
     "stonith:fence_fabric": AgentFacts(unfences=True),
     "stonith:fence_y": AgentFacts(
         parameters={"login": ParameterFacts(is_required=True), "username": ParameterFacts(obsoletes="login")}
@@ -192,7 +192,11 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("primitive d lsb:web op monitor interval=5s", []),
         ("primitive d lsb:web port=1 op monitor interval=5s", [("TAKES_NO_PARAMETERS", "1:21")]),
         ("rsc_template t lsb:web port=1\nprimitive d @t op monitor interval=5s", [("TAKES_NO_PARAMETERS", "2:11")]),
-        ("primitive d systemd:x op monitor interval=5s", [("NOT_YET", "1:13"), ("UNKNOWN_AGENT", "1:13")]),
+        ("primitive d systemd:x op monitor interval=5s", [("UNKNOWN_AGENT", "1:13")]),
+        ("primitive d systemd:web op monitor interval=5s", []),
+        ("primitive d service:web op monitor interval=5s", []),
+        ("primitive d service:web a=1 op monitor interval=5s", [("TAKES_NO_PARAMETERS", "1:25")]),
+        ("primitive d nagios:x op monitor interval=5s", [("NOT_YET", "1:13"), ("UNKNOWN_AGENT", "1:13")]),
         ("bundle d docker image=x", [("NOT_YET", "1:8")]),
         # templates, tags
         (f"{TEMPLATE}\nprimitive d @t fake=1", []),

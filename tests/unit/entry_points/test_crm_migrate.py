@@ -91,12 +91,12 @@ def test_what_the_first_plan_would_interrupt_is_named(machine: Path) -> None:
 
 def test_everything_that_is_amiss_is_said_at_once(machine: Path) -> None:
     other = '<primitive id="db" class="ocf" provider="acme" type="Database"/>'
-    unit = '<primitive id="unit" class="systemd" type="nginx"/>'
+    unit = '<primitive id="unit" class="systemd" type="nobody-has-this"/>'
     nameless = WEB.replace('id="web', 'id="bare').replace('name="port"', 'name="prot"')
     text = cib(properties=pair("stonith-enabled", "true"), resources=WEB + other + unit + nameless, status=status())
     code, found = document(machine, text)
     assert code == 10
-    assert [each["agent"] for each in found["missing_agents"]] == ["ocf:acme:Database", "systemd:nginx"]
+    assert [each["agent"] for each in found["missing_agents"]] == ["ocf:acme:Database", "systemd:nobody-has-this"]
     refused = " | ".join(each["message"] for each in found["refused"])
     assert "bare: agent ocf:acme:Web requires parameter port" in refused
     assert {each["message"] for each in found["unfenced"]} >= {"NO FAILOVER for n1: no fencing device"}
