@@ -5,6 +5,10 @@ on the target from then on, if the target's boot has not ended meanwhile.
 
 An agent is a child of its host, not of the daemon's memory: it goes on when the brain is killed or stopped, and ends
 with the boot. How it will fare is drawn at its beginning; a scenario may write it down beforehand.
+
+Services may be units of the host's systemd instead (`Manners.units`). Then a start or stop is a job that no kill ends: it
+goes on after its time limit too. A stop takes the place of a job that is not done, a start waits for a stop that is not,
+and a monitor says nothing while there is either (safety.md §8).
 """
 
 import random
@@ -26,6 +30,10 @@ SERVICE = AgentReference("ocf", "simulated", "service")
 ACTIONS = ("start", "stop", "monitor", "promote", "demote", "migrate_to", "migrate_from", "notify", "meta-data")
 """What `SERVICE` can do."""
 EXIT_NOTICE_US = 300
+JOBS = ("start", "stop")
+"""Actions of units that outlive whoever asked for them."""
+UNIT_LOOK_US = 20 * MS
+"""Between two looks at a unit that is not at rest."""
 """From a process's exit to the daemon's event."""
 
 
@@ -61,6 +69,10 @@ class Manners:
     failure: float = 0.0
     """Share of actions that fail."""
     hang: float = 0.0
+    units: bool = False
+    """Services are units of the host's systemd."""
+    hasty_units: bool = False
+    """Monitors say what they see, though systemd has a job for the unit."""
 
     def span_ms(self, action: str) -> tuple[int, int]:
         """Return how long an action takes, at least and at most."""
@@ -138,6 +150,12 @@ class _Running:
     """Of a migration: the service has left this host."""
     events: list[Event] = field(default_factory=list)
     at_end: Callable[[ExecutionStatus, int], None] | None = None
+    is_job: bool = False
+    """Of a unit: it has become a job of the host's systemd."""
+    is_making: bool = False
+    """It may make something active."""
+    is_let_go: bool = False
+    """Nobody waits for its result any more, and it goes on."""
 
 
 class HostAgents:
@@ -149,6 +167,8 @@ class HostAgents:
         self._fates = fates
         self.node = node
         self._boot = boot
+        self._jobs: list[_Running] = []
+        """Of units, those that are not done."""
 
     def begin(self, call: AgentCall, at_end: Callable[[ExecutionStatus, int], None]) -> None:
         """Execute an agent; `at_end(status, exit code)` is called in the host's boot when it ends."""
@@ -157,7 +177,30 @@ class HostAgents:
         running = _Running(call, deadline, at_end=at_end)
         self._boot.runtime[call.key] = running
         self._truth.agent_begins(self.node, call)
+        if self._fates.manners.units and call.action in (*JOBS, "monitor"):
+            self._begin_unit(running, fate)
+        else:
+            self._set_going(running, fate)
+
+    def _begin_unit(self, running: _Running, fate: Fate) -> None:
+        """Do what an action does with a unit, when what is to be done before has been done."""
+        call = running.call
+        jobs = [each for each in self._jobs if each.call.resource == call.resource]
+        if jobs and call.action != "stop" and not (call.action == "monitor" and self._fates.manners.hasty_units):
+            again = self._boot.life.after(UNIT_LOOK_US, lambda: self._begin_unit(running, fate))
+            running.events.append(again)
+            return
+        for job in jobs if call.action == "stop" else ():
+            self._end(job, ExecutionStatus.ERROR, ExitCode.ERROR)
+        if call.action in JOBS:
+            running.is_job = True
+            self._jobs.append(running)
+        self._set_going(running, fate)
+
+    def _set_going(self, running: _Running, fate: Fate) -> None:
+        call = running.call
         if call.action in MAKING:
+            running.is_making = True
             self._truth.start_begins(self.node, _made(call))
         if call.action == "migrate_to":
             self._set_out(running, fate)
@@ -170,10 +213,23 @@ class HostAgents:
             running.events.append(life.after(end_us, lambda: self._finish(running, fate)))
 
     def kill(self, key: str, status: ExecutionStatus) -> None:
-        """SIGKILL to its process group."""
+        """SIGKILL to its process group; a job goes on, and is waited for no more."""
         running = self._boot.runtime.get(key)
-        if isinstance(running, _Running) and not running.is_ended:
+        if not isinstance(running, _Running) or running.is_ended:
+            return
+        if not running.is_job:
             self._end(running, status, ExitCode.ERROR)
+        elif running.at_end is not None:
+            self._world.record(f"{self.node} job {running.call.resource} {running.call.action} goes on ({key})")
+            running.is_let_go, at_end, running.at_end = True, running.at_end, None
+            at_end(status, ExitCode.ERROR)
+
+    def wait_for(self, key: str, at_end: Callable[[ExecutionStatus, int], None]) -> bool:
+        """Wait for what an earlier life began; return whether it is a job, which nothing ends before its time."""
+        running = cast("_Running", self._boot.runtime[key])
+        running.at_end = at_end
+        running.is_let_go |= running.is_job
+        return running.is_job
 
     def _set_out(self, running: _Running, fate: Fate) -> None:
         """Begin to bring a service to another host, where that is up."""
@@ -196,7 +252,7 @@ class HostAgents:
         return tuple(
             running.call
             for running in self.records()
-            if not running.is_ended and running.call.resource == resource
+            if not running.is_ended and not running.is_let_go and running.call.resource == resource
         )
 
     def records(self) -> list[_Running]:
@@ -204,7 +260,10 @@ class HostAgents:
         return [cast("_Running", record) for _, record in sorted(self._boot.runtime.items())]
 
     def forget(self, key: str) -> None:
-        """Remove an action's record."""
+        """Remove an action's record; that of a job that goes on stays until it is done."""
+        running = self._boot.runtime.get(key)
+        if isinstance(running, _Running) and running.is_let_go and not running.is_ended:
+            return
         self._boot.runtime.pop(key, None)
 
     def _take_effect(self, running: _Running) -> None:
@@ -244,10 +303,14 @@ class HostAgents:
         line = f"{self.node} agent {call.resource} {call.action} ends {status} {code} ({call.key})"
         is_dull = call.action == "monitor" and code == ExitCode.OK
         (self._world.mark if is_dull else self._world.record)(line)
-        if call.action in MAKING:
+        if running in self._jobs:
+            self._jobs.remove(running)
+        if running.is_making:
             self._truth.start_ends(self.node, _made(call))
         if running.at_end is not None:
             running.at_end(status, code)
+        elif running.is_let_go:
+            self.forget(call.key)
 
 
 def _made(call: AgentCall) -> ResourceId:
@@ -321,9 +384,10 @@ class SimulatedAgents:
         if running.is_ended:
             self._hosted.forget(key)
         else:
-            running.at_end = lambda _status, _code: self._notice_later(notice)
-            deadline_us = self._boot.clock.virtual_us(running.deadline)
-            self._life.at(deadline_us, lambda: self._hosted.kill(key, ExecutionStatus.TIMEOUT))
+            is_job = self._hosted.wait_for(key, lambda _status, _code: self._notice_later(notice))
+            if not is_job:
+                deadline_us = self._boot.clock.virtual_us(running.deadline)
+                self._life.at(deadline_us, lambda: self._hosted.kill(key, ExecutionStatus.TIMEOUT))
         return AdoptedAction(
             key=key,
             resource=running.call.resource,

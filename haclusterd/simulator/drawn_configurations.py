@@ -19,6 +19,8 @@ POLICIES = ("stop", "stop", "stop", "freeze", "ignore", "demote", "fence")
 LONG_TIMEOUT_MS = 60_000
 SPANS_MS = ((5, 30), (5, 200), (50, 2_500), (1_000, 30_000))
 """How long starts and promotes take: from what is over at once to what outlives every other timer."""
+UNITS_SHARE = 0.3
+"""Of the seeds, those whose services are units of systemd."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ def draw(
     edits += _start_delays(chance, said, start_timeout_ms=LONG_TIMEOUT_MS if slow else 5000)
     manners = _manners(chance, slow=slow)
     said.append(f"starts {manners.start_ms}, promotes {manners.promote_ms}")
+    if manners.units:
+        said.append("units")
     return Beginning(tuple(edits), manners, "; ".join(said))
 
 
@@ -119,7 +123,13 @@ def _how_much_at_once(chance: random.Random) -> dict[str, str]:
 def _manners(chance: random.Random, *, slow: bool) -> Manners:
     usual = Manners()
     starts, promotes = (chance.choice(SPANS_MS), chance.choice(SPANS_MS)) if slow else (usual.start_ms, (5, 200))
-    return replace(usual, start_ms=starts, promote_ms=promotes, demote_ms=chance.choice(SPANS_MS[:3]))
+    demotes = chance.choice(SPANS_MS[:3])
+    # From a copy of the generator, so that whatever else a seed draws stays what it is.
+    apart = random.Random()
+    apart.setstate(chance.getstate())
+    apart.seed(apart.getrandbits(64))
+    units = apart.random() < UNITS_SHARE
+    return replace(usual, start_ms=starts, promote_ms=promotes, demote_ms=demotes, units=units)
 
 
 def tickets(chance: random.Random) -> tuple[Edit, ...]:

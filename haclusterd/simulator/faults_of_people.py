@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 from haclusterd.cib.commands import CleanUp, RequestFence
 from haclusterd.model.cluster import Cib
@@ -35,7 +36,7 @@ def bad_manners(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every k
     )
 
     def begin(cluster: Cluster) -> End:
-        cluster.fates.manners = manners
+        cluster.fates.manners = replace(manners, units=cluster.usual_manners.units)
 
         def end() -> None:
             cluster.fates.manners = cluster.usual_manners

@@ -43,8 +43,8 @@ SHOWN_REASONS = 40
 CIBS_AT_LEAST = 420
 """So many of the 598 public CIBs must come in."""
 NOT_BUILT = (
-    "bundle", "agent of class", "connection to a Pacemaker Remote", "Pacemaker Remote node", "guest node", "ACL",
-    "alert",
+    "bundle", "agent of class nagios", "agent of class upstart", "connection to a Pacemaker Remote",
+    "Pacemaker Remote node", "guest node", "ACL", "alert",
 )  # fmt: skip
 """What a running cluster does not do yet, as messages name it."""
 
