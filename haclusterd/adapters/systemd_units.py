@@ -8,6 +8,8 @@ Rules that safety.md §8 rests on:
   and, where it failed, without a process that its control group still holds.
 * A start begins only when no stop is under way, and right before it is sent the lease is asked for.
 * A stop is sent again for as long as the unit is not at rest.
+
+`daemon-reload` takes systemd from 20 ms to seconds, so a unit that died and is started again keeps its drop-in meanwhile.
 """
 
 import asyncio
@@ -49,6 +51,7 @@ MASKED: Final = "org.freedesktop.systemd1.UnitMasked"
 BAD_NAME: Final = frozenset({"org.freedesktop.DBus.Error.InvalidArgs", "org.freedesktop.systemd1.InvalidName"})
 PAUSES_MS: Final = (20, 500)
 """Between two looks at a unit that is not at rest, least and most; a tenth of the action's timeout in between."""
+TIDY_S: Final = 5
 OWN_UNIT: Final = "haclusterd.service"
 _TEXT: Final = """\
 # Written by haclusterd while {unit} is a resource of the cluster, and removed when it is stopped.
@@ -128,6 +131,9 @@ class Units:
         self._bus = bus
         self._runtime_units = runtime_units
         self._control_groups = control_groups
+        self._wanted: set[str] = set()
+        """Units whose drop-ins are to stay."""
+        self._tidying: set[asyncio.Task[None]] = set()
 
     async def monitor(self, work: Work) -> Answer:
         """Say whether a unit runs, as soon as it does or is at rest."""
@@ -194,8 +200,12 @@ class Units:
         try:
             await self._load(work.unit)
             state = await self._state(work.unit)
-            await self._remove_drop_in(state)
-            while True:
+            self._wanted.discard(state.id)
+            if state.is_at_rest:
+                self._tidy_later(state)
+            else:
+                await self._remove_drop_in(state)
+            while not state.is_at_rest:
                 result = await self._send_stop(work, state.id)
                 state = await self._settled(work)
                 if state.is_at_rest:
@@ -275,6 +285,7 @@ class Units:
 
     async def _put_drop_in(self, state: UnitState) -> None:
         """Have the unit ordered before this daemon, and never restarted by systemd. Raises OSError."""
+        self._wanted.add(state.id)
         path = self._drop_in(state.id)
         text = _TEXT.format(unit=state.id) + ("" if state.is_after_us else _TEXT_OF_ORDER)
         text += _TEXT_OF_SERVICES if state.id.endswith(".service") else ""
@@ -302,6 +313,18 @@ class Units:
             path.parent.rmdir()
         with suppress(BusError):
             await self._bus.reload()
+
+    def _tidy_later(self, state: UnitState) -> None:
+        """Take away the drop-in of a unit that had ended before its stop, unless it is started again soon."""
+
+        async def tidy() -> None:
+            await asyncio.sleep(TIDY_S)
+            if state.id not in self._wanted:
+                await self._remove_drop_in(state)
+
+        task = asyncio.get_running_loop().create_task(tidy())
+        self._tidying.add(task)
+        task.add_done_callback(self._tidying.discard)
 
     async def _left_over(self, state: UnitState) -> str:
         """Say which processes a unit has left that could not be stopped; empty when none is left."""
