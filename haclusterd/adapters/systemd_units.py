@@ -9,7 +9,7 @@ Rules that safety.md §8 rests on:
 * A start begins only when no stop is under way, and right before it is sent the lease is asked for.
 * A stop is sent again for as long as the unit is not at rest.
 
-`daemon-reload` takes systemd from 20 ms to seconds, so a unit that died and is started again keeps its drop-in meanwhile.
+`daemon-reload` takes systemd from 20 ms to seconds, so a unit that died and is started again keeps its drop-in.
 """
 
 import asyncio

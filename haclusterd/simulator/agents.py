@@ -6,9 +6,9 @@ on the target from then on, if the target's boot has not ended meanwhile.
 An agent is a child of its host, not of the daemon's memory: it goes on when the brain is killed or stopped, and ends
 with the boot. How it will fare is drawn at its beginning; a scenario may write it down beforehand.
 
-Services may be units of the host's systemd instead (`Manners.units`). Then a start or stop is a job that no kill ends: it
-goes on after its time limit too. A stop takes the place of a job that is not done, a start waits for a stop that is not,
-and a monitor says nothing while there is either (safety.md §8).
+Services may be units of the host's systemd instead (`Manners.units`). Then a start or stop is a job that no kill ends:
+it goes on after its time limit too. A stop takes the place of a job that is not done, a start waits for a stop that is
+not, and a monitor says nothing while there is either (safety.md §8).
 """
 
 import random
@@ -167,8 +167,6 @@ class HostAgents:
         self._fates = fates
         self.node = node
         self._boot = boot
-        self._jobs: list[_Running] = []
-        """Of units, those that are not done."""
 
     def begin(self, call: AgentCall, at_end: Callable[[ExecutionStatus, int], None]) -> None:
         """Execute an agent; `at_end(status, exit code)` is called in the host's boot when it ends."""
@@ -185,16 +183,15 @@ class HostAgents:
     def _begin_unit(self, running: _Running, fate: Fate) -> None:
         """Do what an action does with a unit, when what is to be done before has been done."""
         call = running.call
-        jobs = [each for each in self._jobs if each.call.resource == call.resource]
+        records = [each for each in self.records() if each.call.resource == call.resource]
+        jobs = [each for each in records if each.is_job and not each.is_ended]
         if jobs and call.action != "stop" and not (call.action == "monitor" and self._fates.manners.hasty_units):
             again = self._boot.life.after(UNIT_LOOK_US, lambda: self._begin_unit(running, fate))
             running.events.append(again)
             return
         for job in jobs if call.action == "stop" else ():
             self._end(job, ExecutionStatus.ERROR, ExitCode.ERROR)
-        if call.action in JOBS:
-            running.is_job = True
-            self._jobs.append(running)
+        running.is_job = call.action in JOBS
         self._set_going(running, fate)
 
     def _set_going(self, running: _Running, fate: Fate) -> None:
@@ -303,8 +300,6 @@ class HostAgents:
         line = f"{self.node} agent {call.resource} {call.action} ends {status} {code} ({call.key})"
         is_dull = call.action == "monitor" and code == ExitCode.OK
         (self._world.mark if is_dull else self._world.record)(line)
-        if running in self._jobs:
-            self._jobs.remove(running)
         if running.is_making:
             self._truth.start_ends(self.node, _made(call))
         if running.at_end is not None:

@@ -1,4 +1,4 @@
-"""Services that are units of systemd: what was asked for goes on, whichever daemon asked for it and however late it is."""
+"""Services that are units of systemd: what was asked for goes on, whichever daemon asked for it, and however late."""
 
 from dataclasses import replace
 
@@ -7,8 +7,8 @@ import pytest
 from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.simulator import configurations
 from haclusterd.simulator.agents import Fate
-from haclusterd.simulator.scenario import Cluster
 from haclusterd.simulator.checkers import Violation
+from haclusterd.simulator.scenario import Cluster
 from tests.simulation.rule_scenarios import agent_at_work, formed
 
 LATE = Fate(duration_ms=20_000, effect_at_percent=90)
