@@ -29,7 +29,10 @@ def examples(*keys: str) -> Iterator[tuple[str, str, str]]:
 
 INSTALLED = {
     name: AgentFacts()
-    for name in ("ocf:haclusterd:dummy", "ocf:haclusterd:stateful", "stonith:fence_local", "lsb:legacy")
+    for name in (
+        "ocf:haclusterd:dummy", "ocf:haclusterd:stateful", "stonith:fence_local", "lsb:legacy", "systemd:nginx",
+        "systemd:worker@one", "service:nginx",
+    )
 }
 
 
