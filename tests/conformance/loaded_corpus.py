@@ -147,6 +147,8 @@ _WITHOUT_MEANING = {
 }  # fmt: skip
 _SPELLED_AGAIN = {("suicide", "no-quorum-policy"), ("poweroff", "fencing-action"), ("poweroff", "stonith-action")}
 """Values that have another word today."""
+_TODAYS_NAMES = {"crmd-transition-delay": "transition-delay"}
+"""Options that have another name today, and are kept under it (0006, "Older schemas")."""
 _NOT_KEPT = ("nvpair", "expression", "date_expression", "rsc_expression", "op_expression", "duration", "date_spec")
 """Elements whose ids nobody refers to: they get new ones."""
 
@@ -169,6 +171,7 @@ def _facts(text: str) -> Iterator[tuple[_Fact, tuple[int, ...]]]:
         if element.tag == "nvpair" and element.get("id-ref") is None:
             value = (element.get("value") or "").lower()
             name = (element.get("name") or "").lower()
+            name = _TODAYS_NAMES.get(name, name)
             if (value, name) not in _SPELLED_AGAIN and value != "#default":
                 yield ("nvpair", owner, name, value), lines
         elif element.tag not in _ROOTS:
