@@ -127,7 +127,7 @@ async def test_after_kill_9_the_agent_is_found_and_left_to_end(daemon, later, tm
     await until(lambda: ended)
     assert ended == [KEY]
     assert (tmp_path / "finished").read_text() == "done\n"
-    assert not hands.records()
+    await until(lambda: not hands.records())
 
 
 async def test_after_kill_9_the_agent_is_killed_at_its_deadline(daemon, later, tmp_path: Path) -> None:
