@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour wheel reference lock
+.PHONY: help setup demo test quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour api-contract wheel reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -111,6 +111,9 @@ bench-snapshot: setup  ## many MiB of state as a snapshot: taken, and installed 
 
 bench-large: bench-snapshot  ## the same, and thousands of resources loaded into three real daemons; COUNT=5000 STARTED=100
 	@$(BIN)/python -m tests.benchmarks.large_configuration --count $(or $(COUNT),5000) --started $(or $(STARTED),100)
+
+api-contract: setup  ## every path of the REST interface with generated arguments, held against its OpenAPI document; CASES=8 SEED=1
+	@$(BIN)/python -m tests.api_contract --cases $(or $(CASES),8) --seed $(or $(SEED),1)
 
 wheel: setup  ## dist/haclusterd-*.whl
 	@$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

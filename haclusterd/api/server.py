@@ -301,11 +301,35 @@ def _ignore(_: Progress) -> None:
     return None
 
 
+class _Conversation(web.RequestHandler):
+    """A connection on which also what is no HTTP is answered with a code."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Refuse what cannot be read as a request, and end the connection; nothing of it is repeated."""
+        del exc, message
+        if request.writer.output_size > 0:
+            raise ConnectionError("an answer has begun already")
+        reply = _refusal(bad("request", "cannot be read as HTTP, or its head is too long", status=status))
+        headers = {**_SECURITY, "Content-Type": reply.content_type}
+        response = web.Response(status=reply.status, body=reply.body, headers=headers)
+        response.force_close()
+        return response
+
+
 class Connections:
     """Makes the protocol of each connection: at most so many, and none that only waits."""
 
     def __init__(self, server: web.Server) -> None:
         self._server = server
+        self._loop = asyncio.get_running_loop()
         self._greeted: dict[web.RequestHandler, float] = {}
         """Those that may still be about to agree upon TLS, and since when."""
         self._quiet: dict[web.RequestHandler, float] = {}
@@ -320,7 +344,10 @@ class Connections:
         }
         if len(alive) + len(self._greeted) >= CONNECTIONS_MAX:
             return _Full()
-        made: web.RequestHandler = self._server()
+        made = _Conversation(
+            self._server, loop=self._loop, access_log=_nobody, logger=_nobody, keepalive_timeout=IDLE_S,
+            max_line_size=HEADER_BYTES_MAX, max_field_size=HEADER_BYTES_MAX, lingering_time=1.0,
+        )  # fmt: skip
         self._greeted[made] = now
         return made
 
@@ -356,10 +383,7 @@ async def listen(
     api: ApiServer, settings: ApiSettings, context: ssl.SSLContext | None
 ) -> Callable[[], Awaitable[None]]:
     """Serve on every address of the settings; return what ends it. Raises OSError when one cannot be had."""
-    runner = web.AppRunner(
-        api.application(), handle_signals=False, access_log=None, keepalive_timeout=IDLE_S,
-        max_line_size=HEADER_BYTES_MAX, max_field_size=HEADER_BYTES_MAX, lingering_time=1.0, logger=_nobody,
-    )  # fmt: skip
+    runner = web.AppRunner(api.application(), handle_signals=False)
     await runner.setup()
     assert runner.server is not None
     api.connections = connections = Connections(runner.server)
