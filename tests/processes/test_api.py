@@ -359,7 +359,7 @@ def test_without_a_quorum_reads_are_answered_and_say_how_old_they_are(scenario: 
     scenario.until("n1 to know", lambda: int(api.get("/v1/status").headers["Haclusterd-Stale-Ms"]) > 0)
     shown = api.get("/v1/configure/show")
     assert (shown.status, "primitive svc" in shown.json["text"]) == (200, True)
-    refused = api.ask("POST", "/v1/configure/statement", body={"words": ["node", "n1", "attributes", "rack=9"]})
+    refused = api.ask("POST", "/v1/configure/statement", body={"words": ["node", "n3", "attributes", "rack=9"]})
     assert (refused.status, refused.json["code"]) == (503, "NO_QUORUM")
     assert "n2, n3" in refused.json["detail"]
     scenario.brain("n1").kill()
