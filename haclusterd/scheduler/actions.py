@@ -162,7 +162,9 @@ class ActionTable:
         owner = action.resource
         assert owner is not None
         if policy is NoQuorumPolicy.FREEZE:
-            is_growing = not owner.active_nodes or owner.next_role.value > owner.original_role.value
+            # What a changed definition demands is a new start, not what a restart has left to do (crm_simulate).
+            is_new = owner.definition_changed or not owner.active_nodes
+            is_growing = is_new or owner.next_role.value > owner.original_role.value
             action.is_runnable = not is_growing
             if is_growing:
                 action.reason = "quorum freeze"

@@ -219,3 +219,13 @@ def test_without_its_ticket_a_bundle_has_no_containers_and_what_is_in_it_waits_f
     data = simulated(cib(resources=bundle, constraints=ticket, status=status, properties=NO_FENCING))
     assert changes(data) == ["start web:0 box-0 True"]
     assert printed(data, "after") == []
+
+
+@pytest.mark.parametrize(("quorum", "expected"), [("1", ["restart web n1 n1"]), ("0", ["stop web n1"])])
+def test_frozen_without_quorum_what_has_changed_stops_and_does_not_start(quorum: str, expected: list[str]) -> None:
+    """Source: Pacemaker Explained, "Cluster Options" (no-quorum-policy=freeze); crm_simulate decides so."""
+    changed = STARTED.replace(NOTHING, "0" * 32)
+    properties = NO_FENCING + pair("no-quorum-policy", "freeze")
+    status = on(1, changed) + on(2, ABSENT)
+    data = simulated(cib(properties=properties, status=status, root=f'have-quorum="{quorum}"'))
+    assert changes(data) == expected
