@@ -109,7 +109,7 @@ def _exactly_on(resource: Resource, task: str, node: Node | None) -> Action | No
 def _stop(resource: Resource, start: Action | None, origin: Node | None) -> Action | None:
     known = resource.actions.get((STOP, 0), ())
     if start is None or not start.is_runnable:
-        return known[-1] if known else None
+        return known[0] if known else None
     found = _on(resource, STOP, origin)
     if found is None and resource.stops_unexpected_only and known:
         return known[-1]

@@ -229,3 +229,11 @@ def test_frozen_without_quorum_what_has_changed_stops_and_does_not_start(quorum:
     status = on(1, changed) + on(2, ABSENT)
     data = simulated(cib(properties=properties, status=status, root=f'have-quorum="{quorum}"'))
     assert changes(data) == expected
+
+
+def test_of_several_stops_the_one_that_a_failure_demands_says_whether_the_change_can_be_done() -> None:
+    """It runs on a lost node and a probe failed on another: what stops there first can stop (crm_simulate says so)."""
+    lost = MEMBER.replace('in_ccm="true"', 'in_ccm="false"')
+    status = on(1, STARTED, state=lost) + on(2, record("web_last_0", "monitor", 3, rc=1, expected=7))
+    data = simulated(cib(resources=WEB + FENCE, status=status, properties=FENCING, root='have-quorum="0"'))
+    assert "stop web n1" in changes(data)
