@@ -469,7 +469,7 @@ def unit_resource(lab: SystemdLab) -> Asked:
 
 def _kill_the_daemon_while(lab: SystemdLab, what: str, file: str, signs: str) -> None:
     home = lab.machine(_unit_home(lab))
-    home.shell(f"echo 4 > /var/tmp/{file}")
+    home.shell(f"echo 2 > /var/tmp/{file}")
     home.shell("crm resource restart unit >/dev/null 2>&1 &")
     lab.until(f"its {what} to be under way", lambda: home.shows("lab-unit", "ActiveState") == signs, 30)
     home.shell(f"kill -9 {home.shows('haclusterd', 'MainPID')}; rm /var/tmp/{file}")

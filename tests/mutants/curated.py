@@ -1018,6 +1018,24 @@ ANSWERS = (
 
 OTHER_ENDS = (
     Mutant(
+        "UnitState.is_at_rest",
+        "self.active in AT_REST and not self.has_job",
+        "self.active in AT_REST",
+        "a unit that systemd has still to start is said not to run",
+    ),
+    Mutant(
+        "Units._stopped_stopping",
+        "state.active != 'deactivating'",
+        "True",
+        "a start overtakes a stop that ran over its time",
+    ),
+    Mutant(
+        "SystemdBus._heard",
+        "message.sender != connection.owner",
+        "False",
+        "the end of a job is believed that any program has announced",
+    ),
+    Mutant(
         "join",
         "if entry.rules.migration_counts_on_both",
         "False",
