@@ -334,7 +334,7 @@ class Daemon:
         return runtime.copied_nodes.objection(
             peer,
             boot_id,
-            cib=self._replica.cib,
+            joined=self._replica.incarnation_of(peer),
             report=self._pacer.known_report(),
             now=runtime.ports.clock.now(),
             heartbeat_ms=runtime.timing.heartbeat_ms,

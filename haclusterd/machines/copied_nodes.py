@@ -9,25 +9,17 @@ So another boot is let in when the known one was heard by nobody for a few heart
 lived, and the known one lived on, is a copy, and is refused for as long as it is the same boot: silence of the first
 one, or its loss, does not make the copy the node. It must never refuse the boot that the CIB knows.
 
-Silence says nothing to a voter that is cut off itself: the known boot and those that it does not hear may be a
-majority, and the copy and this voter would be another one, with a log of its own. So a voter that has joined in its
-present boot believes no other boot of a voter unless it hears enough of the others. A voter that was booted itself
-cannot tell this from a cold start, and believes it.
-
 Such a copy hears why, so that its own status says it. `warnings` is called on the main loop, all else on the Raft
 thread: what the former reads is replaced, never changed.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from haclusterd.machines.pacer import FOLLOWERS_REPORT, SILENT_PERIODS
-from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant, elapsed_ms
 from haclusterd.model.pacer import HeardNode, PacerReport
-from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 REMEMBERED_MAX = 64
 """Boots of which something is kept: each comes with a certificate of a member, so there are few."""
@@ -41,38 +33,14 @@ COPY = (
 TOO_SOON = "{node} was heard in an earlier boot just now: another one waits until that is silent"
 KEPT_OUT = "{peer} does not let this node in: {why}"
 UNHEARD = "it is not known yet whether an earlier boot of {node} lives"
-CUT_OFF = (
-    "{node} came in another boot, and {unheard} cannot be heard: its earlier boot may go on with them. It is let in "
-    "when enough of them are heard. If that boot and {unheard} are off for certain, restart this machine"
-)
-TAKES_PART = frozenset({NodeState.ONLINE, NodeState.LOST})
-"""Who was so when this node heard of it last may still lead, or follow a leader."""
 
 Boot = tuple[NodeName, str]
 
 
-class _Visit(NamedTuple):
-    """A boot of a peer, other than the known one, asks to be talked to."""
-
-    node: NodeName
-    boot_id: str
-    known: Incarnation
-    report: PacerReport | None
-    now: Instant
-    silence_ms: int
-    """Who is not heard for so long is silent."""
-
-
 @dataclass(slots=True)
 class CopiedNodes:
-    """What one daemon knows of other boots of its peers; see the module.
+    """What one daemon knows of other boots of its peers; see the module."""
 
-    `own_node` and `own_boot_id` are this node's.
-    """
-
-    own_node: NodeName
-    own_boot_id: str
-    rules: SafetyRules = ALL_RULES
     _asked_at: dict[Boot, Instant] = field(default_factory=dict)
     """When each first asked while the known boot was heard."""
     _copies: dict[Boot, Instant] = field(default_factory=dict)
@@ -87,18 +55,16 @@ class CopiedNodes:
         node: NodeName,
         boot_id: str,
         *,
-        cib: Cib,
+        joined: Incarnation | None,
         report: PacerReport | None,
         now: Instant,
         heartbeat_ms: int,
     ) -> str:
         """Return why a boot of a peer is not talked to now; empty: it may be.
 
-        `cib` is the newest that was applied here, `report` the newest of this node's pacer.
+        `joined` is the peer's incarnation as the CIB has it, `report` the newest of this node's pacer.
         """
         heard = _entry_of(node, report)
-        status = cib.status.nodes.get(node)
-        joined = status.incarnation if status is not None else None
         known = joined or (heard.incarnation if heard is not None else None)
         if known is None or known.boot_id == boot_id:
             return ""
@@ -106,21 +72,6 @@ class CopiedNodes:
             return self._keep_out((node, boot_id), now)
         # A follower's brain is told of some heartbeats only.
         silence_ms = (SILENT_PERIODS + FOLLOWERS_REPORT) * heartbeat_ms
-        visit = _Visit(node, boot_id, known, report, now, silence_ms)
-        objection = self._objection_by_signs(visit)
-        if objection or not self.rules.cut_off_believes_no_boot:
-            return objection
-        unheard = self._may_go_on_with(visit, cib)
-        if not unheard:
-            return ""
-        objection = CUT_OFF.format(node=node, unheard=", ".join(unheard))
-        self._show(f"of {node}", objection, now)
-        return objection
-
-    def _objection_by_signs(self, visit: "_Visit") -> str:
-        """Judge by the signs of life of the known boot."""
-        node, boot_id, known, report, now, silence_ms = visit
-        heard = _entry_of(node, report)
         signs = [] if report is None else list(_signs(node, boot_id, known, report))
         is_told = report is not None and elapsed_ms(report.reported_at, now) < silence_ms
         if not is_told or not signs:
@@ -134,27 +85,6 @@ class CopiedNodes:
             return ""
         _remember(self._asked_at, (node, boot_id), asked_at or now)
         return TOO_SOON.format(node=node)
-
-    def _may_go_on_with(self, visit: "_Visit", cib: Cib) -> tuple[NodeName, ...]:
-        """Return the voters that are not heard, where they and the known boot of a voter may be a majority.
-
-        Asked of a node that has taken part since its machine was booted: one that boots with the others hears nobody.
-        Who the CIB says is out of the cluster has to be let in first, which takes a majority too.
-        """
-        nodes, voters = cib.status.nodes, cib.voters()
-        own = nodes.get(self.own_node)
-        has_taken_part = (
-            own is not None
-            and own.state in TAKES_PART
-            and own.incarnation is not None
-            and own.incarnation.boot_id == self.own_boot_id
-        )
-        if not has_taken_part or visit.node not in voters or nodes[visit.node].state not in TAKES_PART:
-            return ()
-        others = [voter for voter in voters if voter not in (self.own_node, visit.node) and voter in nodes]
-        online = [voter for voter in others if nodes[voter].state is NodeState.ONLINE]
-        unheard = tuple(voter for voter in online if not _is_heard(voter, visit))
-        return unheard if 2 * (1 + len(unheard)) > len(voters) else ()
 
     def kept_out(self, peer: NodeName, why: str, now: Instant) -> None:
         """A peer does not talk to this node, as far as it runs in this boot."""
@@ -185,12 +115,6 @@ class CopiedNodes:
 
 def _entry_of(node: NodeName, report: PacerReport | None) -> HeardNode | None:
     return None if report is None else next((each for each in report.nodes if each.name == node), None)
-
-
-def _is_heard(node: NodeName, visit: _Visit) -> bool:
-    """Tell whether a node is heard, in whatever boot: it says then whom it hears. An own stall is no sign of it."""
-    heard = _entry_of(node, visit.report)
-    return heard is not None and heard.heard_at is not None and elapsed_ms(heard.heard_at, visit.now) < visit.silence_ms
 
 
 def _signs(node: NodeName, boot_id: str, known: Incarnation, report: PacerReport) -> Iterator[Instant]:

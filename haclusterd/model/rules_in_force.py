@@ -77,8 +77,6 @@ class SafetyRules:
     """A node that is heard after its fence agent ended was not fenced (safety.md §5)."""
     same_boot_disproves_fencing: bool = True
     """A node that joins in the boot that a device was recorded to have ended is fenced again first (safety.md §5)."""
-    cut_off_believes_no_boot: bool = True
-    """A voter that hears too few believes no other boot of a voter that may go on with those it does not hear (§5)."""
     join_held_while_fencing: bool = True
     """A Join is held while a fence order on the node is unfinished (safety.md §5)."""
     abandoned_agent_holds_join: bool = True

@@ -142,7 +142,7 @@ class NodeRuntime:
         self._pacer_news = PacerNews(settings)
         self.round_trips = RoundTrips()
         """What the network takes to the peers and back."""
-        self.copied_nodes = CopiedNodes(node, settings.boot_id, rules)
+        self.copied_nodes = CopiedNodes()
         """Who must not be talked to, because it only shows a peer's certificate."""
         self._hand_over = HandOver()
         self._appended: int | None = None

@@ -147,10 +147,10 @@ class Replica:
             self._observe(applied)
         return applied
 
-    @property
-    def cib(self) -> Cib:
-        """The state after the newest entry that was applied here."""
-        return self._cib
+    def incarnation_of(self, node: NodeName) -> Incarnation | None:
+        """Return under which incarnation a node joined last; None: it has not."""
+        status = self._cib.status.nodes.get(node)
+        return status.incarnation if status is not None else None
 
     def voter_set(self) -> VoterSet | None:
         """Return the voters as the CIB has them; None before the cluster is formed."""

@@ -290,7 +290,7 @@ class BrainProcess:
         return runtime.copied_nodes.objection(
             peer,
             boot_id,
-            cib=self._replica.cib,
+            joined=self._replica.incarnation_of(peer),
             report=self._pacer.report(),
             now=runtime.ports.clock.now(),
             heartbeat_ms=runtime.timing.heartbeat_ms,

@@ -1,7 +1,7 @@
 """A copy of a machine beside the first one: the same directory, certificate and name, another boot and address.
 
 As long as the first one is heard, or every voter has found out which of the two the copy is, the copy stays outside.
-Where the first one was not heard before that, the copy may be taken for it, started again (docs/design/safety.md §10):
+Where the first one was not heard before that, the copy is taken for it, started again (docs/design/safety.md §10):
 whatever comes of that is excused. A copy that takes the place of a machine that is off is switched off when it joins.
 What it has promised by then the first one does not know: where that is refused, a person replaces it.
 """

@@ -793,18 +793,6 @@ PACER = (
         "a copy of a machine is believed beside it",
     ),
     Mutant(
-        "CopiedNodes._may_go_on_with",
-        "2 * (1 + len(unheard)) > len(voters)",
-        "False",
-        "a voter that is cut off takes a copy for its node: two Raft logs",
-    ),
-    Mutant(
-        "CopiedNodes._may_go_on_with",
-        "own.incarnation.boot_id == self.own_boot_id",
-        "True",
-        "after a loss of all power two of three never begin",
-    ),
-    Mutant(
         "PacerMachine._judge_brain",
         "not self._is_brain_connected or stamped_at <= self._brain_gone_at",
         "False",
@@ -817,7 +805,7 @@ PACER = (
         "a daemon with one hung thread counts as alive",
     ),
     Mutant(
-        "CopiedNodes._objection_by_signs",
+        "CopiedNodes.objection",
         "asked_at is not None and _has_answered_since(heard, known, asked_at)",
         "False",
         "a copy of a machine gets in when the first one falls silent",

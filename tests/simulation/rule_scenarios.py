@@ -22,7 +22,6 @@ from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.simulator import configurations
 from haclusterd.simulator.agents import Fate
 from haclusterd.simulator.checkers import FencedNodesAreDead
-from haclusterd.simulator.copies import Copies
 from haclusterd.simulator.fence_devices import Mood
 from haclusterd.simulator.scenario import Cluster, Shape
 
@@ -645,31 +644,3 @@ def raising_apply(rules: SafetyRules) -> None:
         assert not any("brain crashed" in line for line in cluster.world.story())
         assert cluster.runs_once(*configurations.SERVICES)
         assert not cluster.switch.acted
-
-
-# -- copies of machines ----------------------------------------------------------------------------------------------
-
-
-def copy_beside_a_witness_that_hears_nobody(rules: SafetyRules) -> None:
-    """A witness is cut off from both nodes, and a copy of one of them is started where the witness hears it."""
-    cluster = Cluster(1, Shape(witnesses=1), rules).form(configurations.usual(["n1", "n2"]))
-    cluster.switch.set("n3", Mood.REFUSES)
-    cluster.isolate("n3")
-    cluster.until(lambda: cluster.state("n3") is NodeState.LOST, 10_000, "the witness is lost")
-    cluster.run_for(3000)
-    copies = Copies.of(cluster)
-    # Of the disk as it is now: what the witness remembers of n2 is on it.
-    copy = copies.make(0.0)
-    assert copy is not None
-    assert copy.node == "n2"
-    for score in range(5):
-        cluster.edit([configurations.prefers(DB, NodeName("n1"), score)])
-    copies.begin(copy)
-    cluster.run_for(30_000)
-    witness = cluster.brain_of("n3").runtime
-    (warning,) = witness.copied_nodes.warnings(witness.ports.clock.now())
-    assert "n2 came in another boot, and n1 cannot be heard" in warning
-    assert cluster.runs_once(*configurations.SERVICES)
-    copies.end(copy)
-    cluster.heal()
-    cluster.until_settled(60_000, "settled with the witness")

@@ -96,11 +96,6 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
         frozenset({"DisprovedFencingIsRepeated"}),
     ),
     (
-        ("cut_off_believes_no_boot",),
-        scenarios.copy_beside_a_witness_that_hears_nobody,
-        frozenset({"CibsAgree"}),
-    ),
-    (
         ("recorded_death_ends_all",),
         scenarios.record_is_seen_where_something_unmanaged_runs,
         frozenset({"NeverTwoActive"}),

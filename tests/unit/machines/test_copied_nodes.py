@@ -1,11 +1,8 @@
 """Of a node that was started anew another boot is let in, of a node that lives on none."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.machines.copied_nodes import FORGOTTEN_MS, REMEMBERED_MAX, CopiedNodes
-from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, Status
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
@@ -49,12 +46,14 @@ def report(*nodes: HeardNode, at: int = NOW) -> PacerReport:
 class Door:
     """n1's judgement of who comes as n2."""
 
-    def __init__(self, joined: Incarnation | None = FIRST, cib: Cib | None = None) -> None:
-        self.copied = CopiedNodes(N1, "own")
-        self.cib = cib or Cib(status=Status(nodes={N2: NodeStatus(N2, NodeState.ONLINE, joined)}))
+    def __init__(self, joined: Incarnation | None = FIRST) -> None:
+        self.copied = CopiedNodes()
+        self.joined = joined
 
     def objection(self, boot_id: str, of: PacerReport | None, *, at: int = NOW) -> str:
-        return self.copied.objection(N2, boot_id, cib=self.cib, report=of, now=Instant(at), heartbeat_ms=PERIOD)
+        return self.copied.objection(
+            N2, boot_id, joined=self.joined, report=of, now=Instant(at), heartbeat_ms=PERIOD
+        )
 
 
 ADMISSIONS = {
@@ -106,64 +105,6 @@ def proven_copy() -> Door:
     return door
 
 
-ONLINE, LOST, LEFT, FENCED = NodeState.ONLINE, NodeState.LOST, NodeState.LEFT, NodeState.FENCED
-OWN = Incarnation("own", "0" * 15 + "9")
-
-
-def voters(count: int = 3, own: Incarnation | None = OWN, **states: NodeState) -> Cib:
-    """Return a cluster of so many voters that have joined, of which all are online but those that are named."""
-    names = [NodeName(f"n{number}") for number in range(1, count + 1)]
-    lives = {name: own if name == N1 else FIRST for name in names}
-    nodes = {name: NodeStatus(name, states.get(name, ONLINE), lives[name]) for name in names}
-    return Cib(members={name: Member(name, ()) for name in names}, status=Status(nodes=nodes))
-
-
-SILENT_N2 = heard(N2, age_ms=SILENT)
-N4, N5 = NodeName("n4"), NodeName("n5")
-CUT_OFF = {
-    "nobody is heard": (voters(), (SILENT_N2, heard(N3, age_ms=SILENT)), False),
-    "a pacer that has just begun hears nobody": (voters(), (heard(N2, None, None), heard(N3, None, None)), False),
-    "the third one is heard": (voters(), (SILENT_N2, heard(N3)), True),
-    "the third one is heard in another boot": (voters(), (SILENT_N2, heard(N3, SECOND)), True),
-    "the third one was lost before": (voters(n3=LOST), (SILENT_N2, heard(N3, age_ms=SILENT)), True),
-    "the third one has left": (voters(n3=LEFT), (SILENT_N2,), True),
-    "the boot before has left": (voters(n2=LEFT), (SILENT_N2,), True),
-    "the boot before was fenced": (voters(n2=FENCED), (SILENT_N2,), True),
-    "the boot before is lost, and may go on": (voters(n2=LOST), (SILENT_N2,), False),
-    "this machine was booted as well": (voters(own=Incarnation("own before", OWN.token)), (SILENT_N2,), True),
-    "this node has left, and begins again": (voters(n1=LEFT), (SILENT_N2,), True),
-    "this node is lost": (voters(n1=LOST), (SILENT_N2,), False),
-    "this node has not joined yet": (voters(own=None, n1=NodeState.UNSEEN), (SILENT_N2,), True),
-    "there are two voters": (voters(2), (SILENT_N2,), True),
-    "one of three others is heard": (voters(5), (SILENT_N2, heard(N3)), False),
-    "two of three others are heard": (voters(5), (SILENT_N2, heard(N3), heard(N4)), True),
-    "one of two others is heard": (voters(4), (SILENT_N2, heard(N3)), True),
-}
-
-
-@pytest.mark.parametrize("case", CUT_OFF)
-def test_who_hears_too_few_believes_no_boot_that_the_others_may_go_on_without(case: str) -> None:
-    cib, nodes, is_let_in = CUT_OFF[case]
-    door = Door(cib=cib)
-    door.objection("second", report(*nodes))
-    later = NOW + SILENT
-    moved = [replace(each, heard_at=each.heard_at and Instant(each.heard_at + SILENT)) for each in nodes]
-    objection = door.objection("second", report(*moved, at=later), at=later)
-    assert (objection == "") is is_let_in
-    assert is_let_in or "restart this machine" in objection
-    assert door.copied.warnings(Instant(later)) == (() if is_let_in else (objection,))
-
-
-def test_an_own_standstill_is_no_sign_of_the_others() -> None:
-    door = Door(cib=voters())
-    long_ago = Instant(NOW - 60_000)
-    stalled = [replace(heard(name), heard_at=long_ago, age_ms=SILENT - 1) for name in (N2, N3)]
-    assert "heard in an earlier boot" in door.objection("second", report(*stalled))
-    later = NOW + PERIOD
-    stalled = [replace(each, age_ms=(each.age_ms or 0) + PERIOD) for each in stalled]
-    assert "and n3 cannot be heard" in door.objection("second", report(*stalled, at=later), at=later)
-
-
 def test_a_copy_stays_out_however_silent_the_first_one_gets() -> None:
     door = proven_copy()
     for at in (NOW + 10_000, NOW + 10_000_000):
@@ -179,7 +120,7 @@ def test_a_copy_is_told_of_while_it_comes() -> None:
 
 
 def test_who_is_kept_out_tells_by_whom_and_why() -> None:
-    copied = CopiedNodes(N1, "own")
+    copied = CopiedNodes()
     copied.kept_out(N3, "for a moment", Instant(NOW))
     copied.kept_out(N3, "because", Instant(NOW + 5))
     assert copied.warnings(Instant(NOW + 6)) == ("n3 does not let this node in: because",)
