@@ -17,7 +17,7 @@ from haclusterd.commands.simulated_state import (
     state_before,
 )
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.configuration import Clone, Group, effective
+from haclusterd.model.configuration import effective
 from haclusterd.model.graph import ActionKind, BundlePart, Change, GraphAction, Placement, Plan
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
@@ -118,19 +118,9 @@ class SimulationDocument:
         """Yield what the format reads of crm_simulate's status (docs/design/0006-cib-xml.md, "The document")."""
         ended, begun = ended_on_guests(self._plan)
         for row in self._printed or ():
-            for name in self._configured_below(row.resource) if row.is_folded else [row.resource]:
-                is_gone = row.node in ended and (name.partition(":")[0], row.node) not in begun
-                if not is_gone and not row.is_held_to_unpromoted:
+            for name in row.members or (row.resource,):
+                if row.node not in ended or (name.partition(":")[0], row.node) in begun:
                     yield {"resource": name, "role": str(row.role), "node": row.node}
-
-    def _configured_below(self, clone: str) -> list[str]:
-        """Return the primitives of a clone, those among them too that it leaves out since they cannot be promoted."""
-        resources = self._cib.configuration.resources
-        found = resources.get(ResourceId(clone))
-        child = resources.get(found.child) if isinstance(found, Clone) else None
-        if isinstance(child, Group):
-            return list(child.members)
-        return [child.id] if child is not None else [clone]
 
     # What an administrator would call the change
 

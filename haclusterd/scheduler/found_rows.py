@@ -26,10 +26,8 @@ class FoundRow:
     resource: str
     node: NodeName
     role: Role
-    is_folded: bool = False
-    """Whether it stands in a line of a clone's instances that have the same role."""
-    is_held_to_unpromoted: bool = False
-    """Whether that line is `Unpromoted (target-role): [ ... ]`."""
+    members: tuple[str, ...] = ()
+    """Of an instance in a line of a clone's instances that have the same role: the primitives it consists of."""
 
 
 def found_rows(inventory: Inventory) -> list[FoundRow]:
@@ -72,8 +70,8 @@ def _of_instance(clone: Resource, instance: Resource) -> Iterator[FoundRow]:
             yield from _one_by_one(leaf)
         return
     role = max((_printed(leaf, leaf.original_role) for leaf in leaves), key=lambda each: each.value)
-    is_held = clone.is_promotable and role is not Role.PROMOTED and clone.target_role is Role.UNPROMOTED
-    yield FoundRow(clone.id, node.name, role, is_folded=True, is_held_to_unpromoted=is_held)
+    members = tuple(leaf.base_id for leaf in leaves)
+    yield FoundRow(clone.id, node.name, role, members)
 
 
 def _is_plain(leaf: Resource) -> bool:
