@@ -44,7 +44,7 @@ class HistoryOwners:
         return found
 
     def find_probed(self, name: ResourceId) -> Resource | None:
-        """Return what a node was asked about under that name and does not run; of a clone an instance not in use."""
+        """Return what stands behind a name where no history is read; of a clone an instance not in use."""
         by_id = self._inventory.by_id
         found = by_id.get(name) or by_id.get(ResourceId(f"{name}:0"))
         if found is None or not found.top.is_anonymous_clone:

@@ -60,6 +60,8 @@ class _Unpacker:
         self._taken: set[NodeName] = set()
         self._doubts: dict[NodeName, frozenset[ResourceId]] = {}
         self._migrating: dict[NodeName, frozenset[ResourceId]] = {}
+        self._locked: dict[tuple[NodeName, ResourceId], Resource] = {}
+        """Whose histories those of locked resources are, by node and name."""
         self._power = fencing_power(settings, {node.name: node for node in inventory.nodes if not node.is_remote})
 
     def run(self) -> None:
@@ -151,6 +153,8 @@ class _Unpacker:
         resource = self._owner(node, name, history, orders)
         if resource is None or resource.agent is None:
             return
+        if name in node.status.locks:
+            self._locked[node.name, name] = resource
         is_absent = history is not None and not orders and _is_plain_absence(resource, history)
         if history is not None and is_absent and name not in node.status.unverified:
             resource.histories[node.name] = history
@@ -208,8 +212,9 @@ class _Unpacker:
         limit_ms = settings.shutdown_lock_limit_ms
         for node in self._inventory.nodes:
             for name, locked_at in node.status.locks.items():
-                resource = self._inventory.by_id.get(name)
-                if resource is None:
+                # To ask again for the owner of a history could make one more instance of a clone.
+                resource = self._locked.get((node.name, name)) or self._owners.find_probed(name)
+                if resource is None or resource.agent is None:
                     continue
                 if limit_ms > 0 and settings.now > locked_at + limit_ms:
                     self._inventory.expired_locks.append((resource, node))

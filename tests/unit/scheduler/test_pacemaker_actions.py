@@ -3,6 +3,7 @@
 import pytest
 
 from tests.pacemaker_plans import (
+    AT,
     FENCE,
     FENCE_KNOWN,
     FENCE_RUNS,
@@ -20,6 +21,18 @@ from tests.written_cibs import cib, pair
 STOPPED_MONITOR = '<operations><op id="o" name="monitor" interval="20s" role="Stopped"/></operations>'
 OF_B = STOPPED_MONITOR.replace('"o"', '"p"')
 MONITOR = '<operations><op id="o" name="monitor" interval="10s"/></operations>'
+
+LOCK = f'shutdown-lock="{AT - 600}"'
+DOWN = 'in_ccm="false" crmd="offline" join="down" expected="down"'
+LOCKED_FOR_5_MINUTES = (
+    pair("stonith-enabled", "false") + pair("shutdown-lock", "true") + pair("shutdown-lock-limit", "5min")
+)
+
+
+def kept(resource: str, *what: str) -> str:
+    """Write a history of a node that was shut down, whose lock is ten minutes old."""
+    return ran(resource, *what).replace("<lrm_resource ", f"<lrm_resource {LOCK} ")
+
 
 CASES = (
     Case(
@@ -294,6 +307,27 @@ CASES = (
             *("~start c@", "~start g:0@", "start a@n1", "~running g:0@", "~running c@"),
             *("~promote c@", "~promote g:0@", "promote a@n1", "~promoted g:0@", "~promoted c@"),
         ),
+    ),
+    Case(
+        "an expired lock of a clone's member is forgotten under the name that it is recorded under",
+        cib(
+            properties=LOCKED_FOR_5_MINUTES,
+            nodes='<node id="1" uname="n1"/><node id="2" uname="n2"/><node id="3" uname="n3"/>',
+            resources=f'<clone id="c"><group id="g">{primitive("a")}{primitive("b")}</group></clone>',
+            status=member(1, ran("a", "start"), ran("b", "start"))
+            + member(2, kept("a", "stop"), kept("b", "stop"), state=DOWN)
+            + member(3, ran("a", "start"), ran("b", "start")),
+        ),
+        ("cluster lrm_delete a@n2", "cluster lrm_delete b@n2"),
+    ),
+    Case(
+        "an expired lock is forgotten, unless nothing is recorded with it of what is not configured either",
+        cib(
+            properties=LOCKED_FOR_5_MINUTES,
+            resources=primitive("a"),
+            status=member(1, ran("a", "start")) + member(2, kept("a"), kept("b", "stop"), kept("d"), state=DOWN),
+        ),
+        ("cluster lrm_delete a@n2", "cluster lrm_delete b@n2"),
     ),
 )
 
