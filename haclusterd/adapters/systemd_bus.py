@@ -2,7 +2,7 @@
 
 Invariants:
 
-* The main loop never waits for the bus: what is asked is a coroutine on this thread, and whoever asks has a timer.
+* The main loop never waits for the bus: what is asked is a coroutine on this thread, and the caller has a timer.
 * Messages leave in the order in which they were asked for. A stop that is asked for after a start reaches systemd
   after it, also where the start was given up in between.
 * Only what systemd itself says counts. Any program on the machine may send a signal to this connection, so the sender

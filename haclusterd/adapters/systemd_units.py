@@ -1,6 +1,6 @@
 """What is done with one systemd unit, and what its states mean to the cluster (Pacemaker Explained, "Systemd").
 
-Every function here runs on the bus's thread. None has a time limit of its own: whoever asks has one, and cancels.
+Every function here runs on the bus's thread. None has a time limit of its own: the caller has one, and cancels.
 
 Rules that safety.md §8 rests on:
 

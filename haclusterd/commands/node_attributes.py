@@ -3,7 +3,7 @@
 Agents publish through these what they know of a node: promotion scores, reachability, health (Pacemaker Explained,
 "Node Attributes", "Tracking Node Health"). Invariant: a value that is so already costs no entry of the log, and a
 dampened one is answered at once. Of the two lifetimes, the one until reboot wins where both are set. A private one is
-shown to whoever asks for it here, and to no rule.
+shown to those who ask for it here, and to no rule.
 """
 
 from collections.abc import Mapping

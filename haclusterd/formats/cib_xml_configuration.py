@@ -18,7 +18,7 @@ _SECTIONS = (
 _NOT_OBEYED = {
     "acls": (
         "<acls>, the access control lists: they keep nobody from anything here",
-        "take whoever may not operate the cluster out of the group haclient; only root administers it",
+        "take users who may not operate the cluster out of the group haclient; only root administers it",
     ),
     "alerts": (
         "<alerts>: their agents are not called, so that nobody is notified by them",

@@ -1,6 +1,6 @@
 """How much a node has done at once, as its load leaves it (Pacemaker Explained, "Cluster Options": load-threshold).
 
-Each node looks at its own load now and then, and publishes a limit when that has changed; whoever is DC then obeys it.
+Each node looks at its own load now and then, and publishes a limit when that has changed; the DC then obeys it.
 Invariant: nothing is published while load-threshold is 0, except that an older limit is over.
 """
 

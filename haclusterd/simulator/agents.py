@@ -31,7 +31,7 @@ ACTIONS = ("start", "stop", "monitor", "promote", "demote", "migrate_to", "migra
 """What `SERVICE` can do."""
 EXIT_NOTICE_US = 300
 JOBS = ("start", "stop")
-"""Actions of units that outlive whoever asked for them."""
+"""Actions of units that outlive the process that asked for them."""
 UNIT_LOOK_US = 20 * MS
 """Between two looks at a unit that is not at rest."""
 """From a process's exit to the daemon's event."""

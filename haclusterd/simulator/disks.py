@@ -26,7 +26,7 @@ class CachedFile:
     content: bytearray = field(default_factory=bytearray)
     """What a read returns."""
     stable: bytearray = field(default_factory=bytearray)
-    """What is on the medium; written in place, so whoever keeps it copies it."""
+    """What is on the medium; written in place, so a reader that keeps it copies it."""
     dirty_from: int | None = None
     """Where the pages begin that the next sync writes; None: all are clean."""
 

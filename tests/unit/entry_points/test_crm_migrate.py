@@ -163,7 +163,7 @@ def test_instances_of_an_anonymous_clone_are_alike() -> None:
 def test_access_control_that_nobody_enforces_is_said(machine: Path) -> None:
     text = cib(properties=NO_FENCING, resources=WEB, more='<acls><acl_role id="a"/></acls>')
     shown = " ".join(check(machine, "migrate", "check", "-", text=text).stdout.split())
-    assert "they keep nobody from anything here (take whoever may not operate the cluster out of the group" in shown
+    assert "they keep nobody from anything here (take users who may not operate the cluster out of the group" in shown
 
 
 def test_a_file_without_a_status_compares_nothing(machine: Path) -> None:
