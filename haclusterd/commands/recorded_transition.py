@@ -82,7 +82,7 @@ def _with_result(status: NodeStatus, action: GraphAction, now: WallTime) -> Node
     assert action.resource is not None
     assert action.agent is not None
     history = _history(status, action) or ResourceHistory(action.resource, action.agent)
-    suffix = f"{action.name}_{action.interval_ms}" if action.interval_ms else "last_0"
+    suffix = _suffix(action.name, action.interval_ms)
     base = _base(action.resource)
     names = {f"{name}_{suffix}" for name in (base, action.resource, history.resource)}
     call_id = max(0, *(each.call_id for each in history.records.values()), 0) + 1
@@ -96,9 +96,20 @@ def _with_result(status: NodeStatus, action: GraphAction, now: WallTime) -> Node
         migrate_target=_other_node(action, "migrate_target"),
         pacemaker=PacemakerMark(f"{base}_{suffix}", made_on, _MAGIC.format(code=int(code), number=call_id)),
     )  # fmt: skip
-    others = [each for each in history.records.values() if each.pacemaker is None or each.pacemaker.id not in names]
+    known = [_marked(each, base, made_on) for each in history.records.values()]
+    others = [each for mark, each in known if mark.id not in names]
     changed = with_records(history, [*reversed(others), record])
     return replace(status, histories={**status.histories, history.resource: changed})
+
+
+def _suffix(name: str, interval_ms: int) -> str:
+    return f"{name}_{interval_ms}" if interval_ms else "last_0"
+
+
+def _marked(record: OperationRecord, base: str, node: str) -> tuple[PacemakerMark, OperationRecord]:
+    """Return a record with its mark: one that was only supposed (`--op-fail`) gets the id that Pacemaker gives it."""
+    mark = record.pacemaker or PacemakerMark(f"{base}_{_suffix(record.operation, record.interval_ms)}", node)
+    return mark, replace(record, pacemaker=mark)
 
 
 def _history(status: NodeStatus, action: GraphAction) -> ResourceHistory | None:

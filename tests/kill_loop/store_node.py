@@ -24,7 +24,7 @@ from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.steps import Steps
-from haclusterd.ports.store import Applied, Restored, StoreEvent, StoreRefused, VoterSet
+from haclusterd.ports.store import Applied, Restored, StoreEvent, StoreRefused, StoreUnwritable, VoterSet
 
 RETRY_S = 1.0
 IN_FLIGHT_MAX = 32
@@ -218,7 +218,7 @@ async def main(directory: Path, name: str, life: str) -> None:
     clients.store = store = make_store(directory, name, machine)
     try:
         store.start(clients.deliver)
-    except StoreRefused as refusal:
+    except (StoreRefused, StoreUnwritable) as refusal:
         sys.exit(f"refused: {refusal}")
     chance = random.Random(f"{name}.{life}")
     period_s = 1 / json.loads((directory / "cluster.json").read_text())["rate"]

@@ -6,6 +6,7 @@ import pytest
 
 from haclusterd.adapters.agent_survey import survey
 from haclusterd.adapters.agents_ocf import AgentDirectories
+from haclusterd.adapters.unit_files import UnitFiles
 from haclusterd.model.ids import AgentReference
 
 SHIMS = Path(__file__).parents[3] / "shims"
@@ -25,6 +26,6 @@ def test_an_agent_that_calls_what_is_not_here_is_known(body: str, expected: tupl
     program.write_text(AGENT.format(body=body))
     program.chmod(0o755)
     directories = AgentDirectories(shipped=tmp_path / "none", search=(tmp_path,), shims=SHIMS)
-    found = survey([AgentReference.parse("ocf:example:x")], directories, ())
+    found = survey([AgentReference.parse("ocf:example:x")], directories, (), UnitFiles(()))
     facts = found["ocf:example:x"]
     assert (facts.missing_tools, facts.parameters["port"].is_required) == (expected, True)
