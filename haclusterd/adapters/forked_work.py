@@ -52,7 +52,9 @@ class ForkedWork:
         of_user: int = OF_USER,
         limit_s: float = LIMIT_S,
         memory_bytes: int = MEMORY_BYTES,
+        may_fork: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`may_fork`: whether an image may begin now; where it says no, `begin` is called when it may say yes."""
         self.loop = loop
         self.limit_s = limit_s
         self.memory_bytes = memory_bytes
@@ -60,6 +62,7 @@ class ForkedWork:
         self._at_once = at_once
         self._of_others = of_others
         self._of_user = of_user
+        self._may_fork = may_fork
         self._running: set[_Image] = set()
         self._waiting: deque[_Image] = deque()
         self._turns: dict[str, int] = {}
@@ -70,7 +73,7 @@ class ForkedWork:
         """See `Background.apart`."""
         image = _Image(self, work, done, whose)
         self._waiting.append(image)
-        self._begin()
+        self.begin()
         return image.cancel
 
     def stop(self) -> None:
@@ -85,9 +88,10 @@ class ForkedWork:
         self._running.discard(image)
         with suppress(ValueError):
             self._waiting.remove(image)
-        self._begin()
+        self.begin()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Begin what waits and may begin."""
         while (image := self._next()) is not None:
             self._waiting.remove(image)
             self._running.add(image)
@@ -99,7 +103,7 @@ class ForkedWork:
 
     def _next(self) -> "_Image | None":
         """Return what begins now: of root's first, else of the user whose turn is longest ago; None: nothing."""
-        if not self._waiting or len(self._running) >= self._at_once:
+        if not self._waiting or len(self._running) >= self._at_once or not self._may_fork():
             return None
         of_user = Counter(image.whose for image in self._running if image.whose)
         is_full = of_user.total() >= self._of_others

@@ -362,7 +362,7 @@ class Daemon:
         if WATCHDOG_VARIABLE in os.environ:
             notify(f"WATCHDOG_USEC={os.environ[WATCHDOG_VARIABLE]}")
         keeper = self._loop.create_task(self._keep_runtime_files())
-        self._loop.call_later(LOAD_SCHEDULER_AFTER_S, self._background.run, load_scheduler, _ignore)
+        self._loop.call_later(LOAD_SCHEDULER_AFTER_S, self._background.load, load_scheduler)
         code = await self._ended
         if code == EXIT_REMOVED:
             print(REMOVED.format(node=self._installation.node), file=sys.stderr)
@@ -476,10 +476,6 @@ class Daemon:
         self._log.write("store.failed", priority=Priority.CRITICAL, reason=reason)
         self._log.flush(FLUSH_MS)
         os._exit(EXIT_CODE_IO_ERROR)
-
-
-def _ignore(_: None) -> None:
-    return None
 
 
 def _handle(control: ControlService, request: Request, peer: PeerCredentials, answer: Answer) -> HangUp:
