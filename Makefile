@@ -34,7 +34,7 @@ demo: setup  ## a cluster of three nodes on this machine loses one; KEEP=1 leave
 	@$(BIN)/python -m haclusterd.entry_points.demo $(if $(KEEP),--keep)
 
 # Hundreds of processes import the program; where Python is told to write no bytecode, each would compile it again.
-test: static  ## everything: static checks and all tests, in less than 15 minutes; WORKERS=1 one after the other
+test: static  ## everything: static checks and all tests, in 20 minutes on two cores; WORKERS=1 one after the other
 	@$(BIN)/python -m compileall -q haclusterd
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile
 

@@ -81,7 +81,7 @@ class ServiceAgents:
 
     def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:  # noqa: ARG002 (see below)
         """What earlier incarnations left running is found by the runners that ran it; other boots' choices end."""
-        for file in self._directory.glob("*"):
+        for file in self._directory.glob("[!.]*"):
             standard = self._read(file)
             if standard is not None:
                 self._choices[file.name] = standard
@@ -126,9 +126,7 @@ class ServiceAgents:
 
     def installed(self) -> tuple[AgentReference, ...]:
         """Return every init script and every unit, under the names of this class."""
-        names = {
-            agent.type for name in CHOICES for agent in self._runners[name].installed() if agent.standard == name
-        }
+        names = {agent.type for name in CHOICES for agent in self._runners[name].installed() if agent.standard == name}
         return tuple(AgentReference(STANDARD, None, name) for name in sorted(names))
 
     def _found(self, type_: str) -> str | None:
@@ -143,6 +141,8 @@ class ServiceAgents:
                 self._choices.pop(call.agent.type, None)
                 (self._directory / call.agent.type).unlink(missing_ok=True)
             elif call.action == "monitor" and self._chosen(call.agent.type) is None:
+                # It runs: what it is holds for this life even where the disk refuses; `keep_records` writes it later.
+                self._choices[call.agent.type] = standard
                 self._choose(call.agent.type, standard)
 
     def _chosen(self, type_: str) -> str | None:
@@ -157,8 +157,9 @@ class ServiceAgents:
         return standard if boot == self._boot and standard in CHOICES else None
 
     def _choose(self, type_: str, standard: str) -> None:
-        self._choices[type_] = standard
+        """Write a choice, then go by it: a start of which nothing is on disk must not begin. Raises OSError."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = self._directory / f".{type_}.new"
         temporary.write_text(f"{self._boot} {standard}\n")
         temporary.replace(self._directory / type_)
+        self._choices[type_] = standard

@@ -23,6 +23,10 @@ CONNECTIONS_MAX = 128
 CONNECTIONS_OF_OTHERS_MAX = 96
 """Of all users together who neither are root nor run the daemon."""
 CONNECTIONS_OF_USER_MAX = 32
+PLACE_PATIENCE_S = 1.0
+"""For a connection that finds every place taken: clients that have just ended still hold theirs."""
+WAITING_MAX = 32
+"""Connections that wait for a place: of those who are trusted, and of the others."""
 REQUEST_BYTES_OF_USER_MAX = 16 * 1024 * 1024
 """Of requests that have not come whole, over all connections of one user."""
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
@@ -93,6 +97,26 @@ class Places:
         self._others = 0
         """Connections of those who are not trusted."""
         self._request_bytes: Counter[int] = Counter()
+        self._waiting: Counter[bool] = Counter()
+        """How many wait for a place, by whether they are trusted."""
+        self._was_left = asyncio.Event()
+
+    async def take_soon(self, who: PeerCredentials) -> str | None:
+        """Take a place as `take` does, and wait at most PLACE_PATIENCE_S for one to become free."""
+        refusal = self.take(who)
+        if refusal is None or self._waiting[who.is_trusted] >= WAITING_MAX:
+            return refusal
+        self._waiting[who.is_trusted] += 1
+        try:
+            async with asyncio.timeout(PLACE_PATIENCE_S):
+                while self.take(who) is not None:
+                    self._was_left.clear()
+                    await self._was_left.wait()
+        except TimeoutError:
+            return self.take(who)  # After a stall the time may end in the same turn in which a place was left.
+        finally:
+            self._waiting[who.is_trusted] -= 1
+        return None
 
     def take(self, who: PeerCredentials) -> str | None:
         """Take a place, to be given back with `leave`; or return why there is none."""
@@ -109,6 +133,7 @@ class Places:
         """Give a place back."""
         self._connections[who.uid] -= 1
         self._others -= not who.is_trusted
+        self._was_left.set()
 
     def hold(self, who: PeerCredentials, more_bytes: int) -> str | None:
         """Count bytes of incomplete requests, more or (negative) less; return why they are too many."""

@@ -119,7 +119,7 @@ class ControlServer:
         self._connections.add(task)
         try:
             credentials = self._doorkeeper.recognise(writer.get_extra_info("socket"))
-            refusal = self._places.take(credentials)
+            refusal = await self._places.take_soon(credentials)
             if refusal is not None:
                 self._refuse(credentials, refusal)
                 return

@@ -139,9 +139,7 @@ class ApiServer:
             return await self._send(request, reply_to(response, is_reading=True, has_etag=route.has_etag))
         return await self._change(route, request, token, options)
 
-    async def _change(
-        self, route: Route, request: web.Request, token: str, options: Options
-    ) -> web.StreamResponse:
+    async def _change(self, route: Route, request: web.Request, token: str, options: Options) -> web.StreamResponse:
         options = replace(options, if_version=read_version(request.headers.get("If-Match")))
         bearer = digest(token)
         is_deferred = "respond-async" in request.headers.get("Prefer", "")
@@ -325,7 +323,11 @@ class _Conversation(web.RequestHandler):
 
 
 class Connections:
-    """Makes the protocol of each connection: at most so many, and none that only waits."""
+    """Makes the protocol of each connection: at most so many, and none that only waits.
+
+    Where they are too many, the one on which nothing has been asked for longest gives way to the new one: connections
+    that are held open for nothing keep nobody out.
+    """
 
     def __init__(self, server: web.Server) -> None:
         self._server = server
@@ -333,41 +335,47 @@ class Connections:
         self._greeted: dict[web.RequestHandler, float] = {}
         """Those that may still be about to agree upon TLS, and since when."""
         self._quiet: dict[web.RequestHandler, float] = {}
-        """Since when nothing has been asked."""
-        self._busy: set[web.RequestHandler] = set()
+        """Those on which nothing is asked, and since when; the longest first."""
 
     def __call__(self) -> asyncio.Protocol:
         """Return the protocol for a connection that has come."""
-        now, alive = asyncio.get_running_loop().time(), set(self._server.connections)
+        now, alive = self._loop.time(), set(self._server.connections)
         self._greeted = {
             each: since for each, since in self._greeted.items() if each not in alive and now - since < TLS_PATIENCE_S
         }
-        if len(alive) + len(self._greeted) >= CONNECTIONS_MAX:
+        if len(alive) + len(self._greeted) >= CONNECTIONS_MAX and not self._make_room():
             return _Full()
         made = _Conversation(
             self._server, loop=self._loop, access_log=_nobody, logger=_nobody, keepalive_timeout=IDLE_S,
             max_line_size=HEADER_BYTES_MAX, max_field_size=HEADER_BYTES_MAX, lingering_time=1.0,
         )  # fmt: skip
-        self._greeted[made] = now
+        self._greeted[made] = self._quiet[made] = now
         return made
 
     def begins(self, protocol: web.RequestHandler) -> None:
         """Something is asked on a connection."""
-        self._busy.add(protocol)
+        self._quiet.pop(protocol, None)
 
     def ends(self, protocol: web.RequestHandler) -> None:
         """It was answered."""
-        self._busy.discard(protocol)
-        self._quiet[protocol] = asyncio.get_running_loop().time()
+        self._quiet[protocol] = self._loop.time()
+
+    def _make_room(self) -> bool:
+        longest = next((each for each in self._quiet if each.transport is not None), None)
+        if longest is None:
+            return False
+        del self._quiet[longest]
+        longest.transport.abort()  # type: ignore[union-attr]
+        return True
 
     async def sweep(self) -> None:
         """Close connections on which nothing has been asked for long."""
         while True:
             await asyncio.sleep(SWEEP_EVERY_S)
-            now = asyncio.get_running_loop().time()
-            self._quiet = {each: self._quiet.get(each, now) for each in self._server.connections}
+            now, alive = self._loop.time(), {*self._server.connections, *self._greeted}
+            self._quiet = {each: since for each, since in self._quiet.items() if each in alive}
             for protocol, since in self._quiet.items():
-                if protocol not in self._busy and now - since > IDLE_S and protocol.transport is not None:
+                if now - since > IDLE_S and protocol.transport is not None:
                     protocol.transport.abort()
 
 

@@ -1,9 +1,13 @@
 """Agents and their parameters, judged by what the installed agents say of themselves."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 from haclusterd.commands.verify_judgement import Judgement, pairs
 from haclusterd.model import durations
 from haclusterd.model.agents import AgentFacts, ParameterFacts
 from haclusterd.model.configuration import Primitive, effective
+from haclusterd.model.ids import AgentReference
 from haclusterd.model.properties import meta_values
 from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
@@ -22,7 +26,7 @@ def check_agents(judgement: Judgement) -> None:
     for primitive in judgement.configuration.primitives():
         facts = judgement.agents.get(str(primitive.agent))
         if facts is None:
-            guess = judgement.nearest(str(primitive.agent), judgement.agents)
+            guess = judgement.nearest(str(primitive.agent), _may_be_meant(primitive.agent, judgement.agents))
             remedy = f"install it, or did you mean {guess}?" if guess else None
             path = ("resource", primitive.id, "agent")
             judgement.note(Code.UNKNOWN_AGENT, path, remedy=remedy, where=primitive.id, agent=primitive.agent)
@@ -33,6 +37,26 @@ def check_agents(judgement: Judgement) -> None:
         _check_unfencing(judgement, primitive, facts)
 
 
+def _may_be_meant(agent: AgentReference, known: Iterable[str]) -> Iterable[str]:
+    """Return the agents of which one may be guessed to be meant.
+
+    Of services only those whose names differ by one character or two: most are something else altogether, and to start
+    `rescue` or `reboot` ends all that runs on the node.
+    """
+    if agent.standard in ("ocf", "stonith"):
+        return known
+    beginning = f"{agent.standard}:"
+    there = {name.removeprefix(beginning): name for name in known if name.startswith(beginning)}
+    alike = get_close_matches(agent.type, there, n=1, cutoff=_ALIKE)
+    return [there[name] for name in alike if name.partition(".")[0] not in _ENDING_ALL]
+
+
+_ALIKE = 0.8
+_ENDING_ALL = frozenset({
+    "ctrl-alt-del", "default", "emergency", "exit", "factory-reset", "graphical", "halt", "hibernate", "kexec",
+    "multi-user", "poweroff", "reboot", "rescue", "shutdown", "single", "sleep", "soft-reboot", "suspend",
+})  # fmt: skip
+"""Units and init scripts that stop others, or the machine (systemd.special(7))."""
 _WITH_PARAMETERS = ("ocf", "stonith")
 WORKS_WITHOUT_TOOLS = frozenset({"ocf:heartbeat:VirtualDomain", "ocf:heartbeat:Xen"})
 """They call crm_resource to write down how much a machine uses, and go on when that fails (resource-agents 4.12)."""

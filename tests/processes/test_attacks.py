@@ -78,8 +78,8 @@ class Victim:
         lines = "".join(self.scenario.log(self.dc, what) for what in self.pids).splitlines()
         return [line for line in lines if source in line]
 
-    def lines(self) -> int:
-        return sum(self.scenario.log(self.dc, what).count("\n") for what in self.pids)
+    def lines(self) -> Counter[str]:
+        return Counter(line for what in self.pids for line in self.scenario.log(self.dc, what).splitlines())
 
 
 def _descriptors(pid: int) -> int:
@@ -120,7 +120,10 @@ def test_an_attack_is_refused_told_once_and_harms_nothing(
     told = Counter(victim.logged(host))
     assert len(told) <= REFUSALS_MAX, told
     assert set(told.values()) <= {1}, told
-    assert victim.lines() - before <= 3 * REFUSALS_MAX
+    more = victim.lines() - before
+    # Each use of stolen files replaces the true member's session, which comes back: its lines are no refusals.
+    more = Counter({line: count for line, count in more.items() if " store.links " not in line})
+    assert more.total() <= 3 * REFUSALS_MAX, "\n".join(more)
 
 
 def test_while_connections_are_left_half_open_few_are_held_and_the_cluster_works(

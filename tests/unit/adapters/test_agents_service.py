@@ -171,7 +171,7 @@ async def test_where_neither_is_there_it_is_not_installed(bench: Bench) -> None:
 async def test_a_choice_that_cannot_be_kept_starts_nothing(bench: Bench) -> None:
     bench.units.there.add("web")
     (bench.directory / "services").write_text("in the way")
-    assert await bench.code("start") == 1
+    assert [await bench.code("start") for _ in range(2)] == [1, 1]
     assert bench.units.asked == []
 
 

@@ -18,6 +18,7 @@ from haclusterd.adapters.control_admission import (
     CONNECTIONS_OF_OTHERS_MAX,
     CONNECTIONS_OF_USER_MAX,
     REQUEST_BYTES_OF_USER_MAX,
+    WAITING_MAX,
     Doorkeeper,
     PeerCredentials,
     Places,
@@ -66,6 +67,24 @@ def test_what_is_begun_counts_until_it_has_ended() -> None:
     assert places.hold(BOB, 1) is None
     assert places.hold(ALICE, -REQUEST_BYTES_OF_USER_MAX - 1) is None
     assert places.hold(ALICE, 1) is None
+
+
+async def test_a_place_that_is_left_soon_is_waited_for_by_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = Places()
+    for _ in range(CONNECTIONS_OF_USER_MAX):
+        assert places.take(ALICE) is None
+    waiting = [asyncio.create_task(places.take_soon(ALICE)) for _ in range(WAITING_MAX + 1)]
+    await asyncio.sleep(0)
+    assert [each.done() for each in waiting] == [False] * WAITING_MAX + [True]
+    assert await waiting[-1] == "too many connections of one user at a time"
+    places.leave(ALICE)
+    assert await waiting[0] is None
+    monkeypatch.setattr(control_admission, "PLACE_PATIENCE_S", 0.01)
+    assert await places.take_soon(BOB) is None
+    for each in waiting[1:-1]:
+        each.cancel()
+    await asyncio.wait(waiting[1:-1])
+    assert await places.take_soon(ALICE) == "too many connections of one user at a time"
 
 
 def not_awaited() -> None:
@@ -119,6 +138,31 @@ async def test_a_request_with_a_fraction_is_answered_with_its_place_and_the_next
     assert refused.reports[0].message == "request: arguments.scores[1]: 0.5 is not a whole number"
     assert isinstance(answered, Response)
     assert (answered.id, answered.exit) == ("8", 0)
+
+
+async def test_a_client_that_comes_right_after_a_crowd_has_gone_is_answered(server: Path) -> None:
+    """The daemon accepts it before it has seen that the others have ended."""
+
+    def crowd(size: int) -> list[socket.socket]:
+        links = [socket.socket(socket.AF_UNIX) for _ in range(size)]
+        for link in links:
+            link.setblocking(False)  # noqa: FBT003
+            link.connect(str(server))
+        return links
+
+    staying = crowd(60)
+    await asked(server, encode(Request("6", "status")))  # Thus they are accepted.
+    for gone in crowd(90):
+        gone.close()
+    link = socket.socket(socket.AF_UNIX)
+    link.setblocking(False)  # noqa: FBT003
+    link.connect(str(server))
+    link.send(encode(Request("7", "status")))
+    answer = decode((await asyncio.get_running_loop().sock_recv(link, 65536))[HEADER_BYTES:])
+    for each in (link, *staying):
+        each.close()
+    assert isinstance(answer, Response)
+    assert answer.exit == 0
 
 
 async def test_what_is_no_request_ends_its_connection(server: Path) -> None:

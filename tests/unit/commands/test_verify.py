@@ -331,6 +331,21 @@ def test_remedies(text: str, remedy: str) -> None:
     assert report.remedy == remedy
 
 
+@pytest.mark.parametrize(
+    ("agent", "remedy"),
+    [
+        ("systemd:ngnix", "install it, or did you mean systemd:nginx?"),
+        ("systemd:nosuchunit", "install it or correct the name"),
+        ("systemd:rescu", "install it or correct the name"),
+        ("lsb:cron", "install it or correct the name"),
+    ],
+)
+def test_a_service_is_guessed_only_where_its_name_is_misspelled(agent: str, remedy: str) -> None:
+    known = {name: AgentFacts() for name in ("systemd:nginx", "systemd:rescue", "lsb:corosync", "lsb:nginx")}
+    unknown, *_ = judge(f"primitive d {agent} op monitor interval=1s", agents=known)
+    assert unknown.remedy == remedy
+
+
 def test_circles_of_groups_alone_are_the_groups_fault() -> None:
     assert found("group g a b\ngroup h b a") == [("MEMBER_OF_TWO_GROUPS", "2:9"), ("MEMBER_OF_TWO_GROUPS", "2:11")]
 
