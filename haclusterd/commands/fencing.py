@@ -14,6 +14,7 @@ from haclusterd.commands.names import find_node, node_names
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning import describe_action, plan, real_actions, standing
 from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.machines.fence_choice import able_to_use
 from haclusterd.machines.fencer import delay_bounds_ms
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Primitive, effective
@@ -25,7 +26,6 @@ from haclusterd.model.templates import expanded
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.scheduler.fence_executors import executors_of
 from haclusterd.scheduler.fencing_capability import unfencing_devices
 
 _ANY_NODE = Argument("node", Kind.WORD, "which node; left out: all")
@@ -163,13 +163,8 @@ def plan_fencing(context: Context, arguments: Arguments) -> Outcome:
 
 def _steps(cib: Cib, name: NodeName) -> Iterator[Json]:
     properties = ClusterProperties(cib.configuration)
-    online = sorted(
-        other for other, status in cib.status.nodes.items() if status.state is NodeState.ONLINE and other != name
-    )
     for number, level in enumerate(fencing_cover.levels_of(cib, name), start=1):
-        executors = online
-        for device in level:
-            executors = executors_of(cib, device, executors)
+        executors = able_to_use(cib, name, level)
         yield {
             "level": number,
             "devices": [{**_as_fields(_proof(cib, device, name)), **_delays(cib, device, name)} for device in level],

@@ -4,12 +4,20 @@ Read from the CIB alone, so that every node answers the same. Every wait that is
 (safety.md §9, "Every wait has a bound").
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from haclusterd.cib.apply_fencing import may_be_hit, may_be_let_in
 from haclusterd.commands import fencing_cover
 from haclusterd.commands.resource_state import newest_failure, recorded_names
-from haclusterd.machines.fence_choice import attempts_of, failures_of, fenced_lately, loop_pause_ms, pause_ms
+from haclusterd.machines.fence_choice import (
+    able_to_use,
+    attempts_of,
+    failures_of,
+    fenced_lately,
+    loop_pause_ms,
+    pause_ms,
+)
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceOrder, FencingRecord
@@ -43,19 +51,35 @@ def wait_for_fencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None
     if is_fencing_pointless(cib, status, now):
         text = f"{since}; it is not fenced while nothing is managed"
         return Wait(text, f"end the maintenance, or boot {status.name}")
+    failed = failures_of(cib, status, is_unfencing=False)
+    is_ordered = _order_for(cib, status) is not None
+    if not is_ordered and not any(able_to_use(cib, status.name, level) for level in levels):
+        return _wait_for_executor(status, levels, since)
     late = [may_be_let_in(cib, status.name, after=level) for level in levels]
     if late[0] is not None and None not in late:
         return _wait_for_late_agent(cib, status, late[0], since, now)
-    failed = failures_of(cib, status, is_unfencing=False)
-    if not failed and _order_for(cib, status) is None:
-        return _wait_between_fencings(cib, status, now)
     if not failed:
-        return None
+        return None if is_ordered else _wait_between_fencings(cib, status, now)
+    return _wait_for_next_attempt(cib, status, failed, since, now)
+
+
+def _wait_for_next_attempt(
+    cib: Cib, status: NodeStatus, failed: Sequence[FencingRecord], since: str, now: WallTime
+) -> Wait:
+    """Say how often its fencing has failed, and when it is tried again."""
     attempts, last = attempts_of(failed), failed[-1]
     count = "fencing has failed once" if attempts == 1 else f"fencing has failed {attempts} times"
     next_one = _next_attempt(cib, status, attempts, last, now)
     text = f"{since}: {count}, last with {_devices(last)}{_detail(last)}; {next_one}; nothing of it is recovered"
     return Wait(text, by_hand(status))
+
+
+def _wait_for_executor(status: NodeStatus, levels: Sequence[Sequence[ResourceId]], since: str) -> Wait:
+    """Say that by location constraints, or symmetric-cluster=false, nobody who is online may use the devices."""
+    devices = ", ".join(dict.fromkeys(device for level in levels for device in level))
+    text = f"{since}, and no node that may use {devices} is online: nothing of it is recovered"
+    allowed = f"allow it to one that is online: crm configure location ID {levels[0][0]} 0: NODE"
+    return Wait(text, f"{allowed} (and crm configure show: constraints that forbid it); or {by_hand(status)}")
 
 
 def _wait_for_late_agent(cib: Cib, status: NodeStatus, late: FenceOrder, since: str, now: WallTime) -> Wait:

@@ -14,6 +14,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.scheduler.fence_executors import executors_of
 from haclusterd.scheduler.fencing_capability import (
     fencing_levels,
@@ -115,20 +116,14 @@ def least_tried(cib: Cib, target: NodeName, levels: Sequence[Level], failed: Seq
 
 def executor_of(
     cib: Cib, target: NodeName, level: Level, failed: Sequence[FencingRecord], *, dc: NodeName, is_unfencing: bool
-) -> NodeName | None:
-    """Return who is to ask the devices of a level next; None: nobody may.
+) -> NodeName:
+    """Return who of those that are `able_to_use` a level is to ask its devices next; there must be one.
 
     Never the target when it is to be fenced. When it is to be let in, it comes first: some agents can register only
     the node that they run on (`on_target`). Otherwise who has tried least, then who does not wait to leave, then who
     reaches the devices best, then the DC, for whom the way is the shortest.
     """
-    online = sorted(
-        name
-        for name, status in cib.status.nodes.items()
-        if status.state is NodeState.ONLINE and (is_unfencing or name != target)
-    )
-    for device in level:
-        online = executors_of(cib, device, online)
+    able = able_to_use(cib, target, level, is_unfencing=is_unfencing)
     with_it = [record.executor for record in failed if (record.device, *record.others) == level]
 
     def rank(name: NodeName) -> tuple[int, bool, bool, int, bool]:
@@ -136,7 +131,22 @@ def executor_of(
         is_leaving = cib.status.nodes[name].is_leaving
         return with_it.count(name), is_unfencing and name != target, is_leaving, reach, name != dc
 
-    return min(online, key=rank, default=None)
+    return min(able, key=rank)
+
+
+def able_to_use(cib: Cib, target: NodeName, level: Level, *, is_unfencing: bool = False) -> list[NodeName]:
+    """Return the nodes that are online and may ask all devices of a level; the target is none when it is to be fenced.
+
+    Constraints speak of devices alone: that a watchdog has done its work may be believed by anybody.
+    """
+    nodes = sorted(
+        name
+        for name, status in cib.status.nodes.items()
+        if status.state is NodeState.ONLINE and (is_unfencing or name != target)
+    )
+    for device in level:
+        nodes = nodes if device == WATCHDOG else executors_of(cib, device, nodes)
+    return nodes
 
 
 def _distance(cib: Cib, node: NodeName, device: ResourceId) -> int:

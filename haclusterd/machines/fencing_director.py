@@ -14,6 +14,7 @@ from haclusterd.cib.commands import EndAbandonedFencing, Fenced, IssueFence, Los
 from haclusterd.machines.effects import Effect, Note, Propose, Scope
 from haclusterd.machines.fence_choice import (
     Level,
+    able_to_use,
     attempts_of,
     executor_of,
     failures_of,
@@ -253,10 +254,12 @@ class FencingDirector:
         if late is not None:
             text = f"a fence agent on {late.executor} may still let it in: it is fenced when that has ended"
             return self._tell_once(status, text)
-        level = least_tried(cib, status.name, levels, failed)
+        usable = [level for level in levels if able_to_use(cib, status.name, level, is_unfencing=is_unfencing)]
+        if not usable:
+            devices = dict.fromkeys(device for level in levels for device in level)
+            return self._tell_once(status, f"no node that may use {', '.join(devices)} is online")
+        level = least_tried(cib, status.name, usable, failed)
         executor = executor_of(cib, status.name, level, failed, dc=self._node, is_unfencing=is_unfencing)
-        if executor is None:
-            return self._tell_once(status, f"no node that may use {', '.join(level)} is online")
         delay_ms = 0 if is_unfencing else wanted.delay_ms(status.name)
         if delay_ms is None:
             return ()

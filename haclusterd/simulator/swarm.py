@@ -18,7 +18,9 @@ from haclusterd.cib.commands import SetTicket, TicketChange
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import Primitive, effective
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.scheduler.fence_executors import is_named_by_location
 from haclusterd.simulator import (
     configurations,
     coverage,
@@ -395,9 +397,15 @@ def _keep_started(cluster: Cluster) -> None:
 
 
 def _put_right(cluster: Cluster) -> None:
-    """Let people start the fence devices that they have stopped: without them nothing that is lost is recovered."""
+    """Let people start the fence devices that they have stopped, and allow those again that they have kept from all
+    nodes: without them nothing that is lost is recovered.
+    """
     for device in _stopped_devices(cluster):
         ask(cluster, "resource.start", {"resources": [device]})
+    configuration = cluster.cib.configuration
+    is_opt_in = not ClusterProperties(configuration).boolean("symmetric-cluster")
+    if is_opt_in and any(not is_named_by_location(configuration, each.id) for each in configuration.fence_devices()):
+        ask(cluster, "configure.statement", {"words": ["property", "symmetric-cluster=true"]})
     cluster.world.after(PEOPLE_LOOK_MS * MS, lambda: _put_right(cluster))
 
 

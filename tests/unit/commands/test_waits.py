@@ -76,3 +76,17 @@ def test_a_lost_node_that_a_late_fence_agent_could_let_in_is_said_to_be_fenced_l
     assert wait is not None
     assert "when a fence agent on n3, which was lost, can let it in no more, which ends now" in wait.text
     assert "crm fencing confirm n2" in wait.remedy
+
+
+def test_a_node_whose_devices_nobody_may_use_is_said_to_wait_for_that() -> None:
+    cluster = Cluster()
+    cluster.configure(commands.PutResource(primitive("power", "stonith:fence_test")))
+    opt_in = (AttributeSet("cib-bootstrap-options", (("symmetric-cluster", "false"),)),)
+    cluster.configure(commands.PutSets("properties", opt_in))
+    cluster.lose(N2)
+    status = cluster.status(N2)
+    wait = wait_for_fencing(cluster.cib, status, WallTime(status.since + 30_000))
+    assert wait is not None
+    assert wait.text == "for 30s, and no node that may use power is online: nothing of it is recovered"
+    assert wait.remedy.startswith("allow it to one that is online: crm configure location ID power 0: NODE")
+    assert "crm fencing confirm n2" in wait.remedy

@@ -12,12 +12,14 @@ from haclusterd.machines.fence_choice import BACKOFF_FIRST_MS, BACKOFF_MAX_MS
 from haclusterd.machines.fencing_director import FencingDirector
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import NodeState
-from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.configuration import AttributeSet, Location
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState
-from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId, Term
+from haclusterd.model.ids import ConstraintId, FenceKey, Incarnation, NodeName, ResourceId, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
+from haclusterd.model.scores import INFINITY
 from haclusterd.model.timing import abandoned_fencing_ms, derive
+from haclusterd.model.watchdog import WATCHDOG, Watchdog
 from tests.unit.machines.situations import (
     N1,
     N2,
@@ -594,3 +596,43 @@ def test_nobody_is_fenced_who_is_not_lost() -> None:
     dc = Dc()
     dc.cluster.must(commands.Join(N2, life(N2, token=2)))
     assert not any(isinstance(effect, Propose) for effect in dc.step())
+
+
+def put_location(device: str, node: NodeName, score: int) -> commands.PutConstraint:
+    location = Location(ConstraintId(f"{device}-{node}"), ResourceId(device), score=score, node=node)
+    return commands.PutConstraint(location)
+
+
+def put_property(name: str, value: str) -> commands.PutSets:
+    return commands.PutSets("properties", (AttributeSet("p", ((name, value),)),))
+
+
+def test_a_device_that_nobody_may_use_holds_up_no_other() -> None:
+    dc = Dc()
+    dc.cluster.configure(*(put_location("power", node, -INFINITY) for node in (N1, N3)))
+    dc.step()
+    assert (dc.order.device, dc.order.executor) == ("backup", N1)
+
+
+def test_where_nobody_may_use_any_device_that_is_told() -> None:
+    dc = Dc()
+    dc.cluster.configure(put_property("symmetric-cluster", "false"))
+    assert [effect.text for effect in dc.step() if isinstance(effect, Note)] == [
+        "n2: no node that may use power, backup is online"
+    ]
+    dc.cluster.configure(put_location("backup", N3, 0))
+    dc.step()
+    assert (dc.order.device, dc.order.executor) == ("backup", N3)
+
+
+def test_no_constraint_is_needed_to_believe_in_a_watchdog() -> None:
+    dc = Dc()
+    for name in ("power", "backup"):
+        dc.cluster.configure(commands.Delete("resource", name))
+    properties = (("symmetric-cluster", "false"), ("watchdog-fencing", "true"))
+    dc.cluster.configure(commands.PutSets("properties", (AttributeSet("p", properties),)))
+    status = replace(dc.cluster.status(N2), watchdog=Watchdog(5000, "/dev/watchdog", "iTCO_wdt"))
+    nodes = {**dc.cluster.cib.status.nodes, N2: status}
+    dc.cluster.cib = replace(dc.cluster.cib, status=replace(dc.cluster.cib.status, nodes=nodes))
+    dc.step()
+    assert dc.order.device == WATCHDOG
