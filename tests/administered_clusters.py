@@ -10,6 +10,7 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import (
     Context,
     Event,
+    Followed,
     HeardFrom,
     ListedVersion,
     LiveView,
@@ -34,7 +35,7 @@ from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, Requ
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
-from haclusterd.model.remembered import Comparison, HistoryQuery
+from haclusterd.model.remembered import Comparison, FollowQuery, HistoryQuery, Position
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.protocol.control import told
 from haclusterd.reports.items import exit_status, has_errors
@@ -93,6 +94,14 @@ class ListedPast:
     def recall(self, query: HistoryQuery) -> Recollection:
         found = [event for event in self.events if _fits(event, query)]
         return Recollection(tuple(found[-query.limit :]), max(0, len(found) - query.limit), self.trouble)
+
+    def follow(self, query: FollowQuery, wait_ms: int) -> Followed:
+        del wait_ms
+        after = query.after or Position(self.events[-1].index if self.events else 0)
+        found = [event for event in self.events if event.index > after.index][: query.limit]
+        return Followed(
+            tuple((Position(event.index), event) for event in found), Position(found[-1].index) if found else after
+        )
 
     def compared(self) -> Comparison:
         return self.comparison

@@ -10,11 +10,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from haclusterd.adapters.history_comparing import Comparing
+from haclusterd.adapters.history_following import end_of, follow
 from haclusterd.adapters.history_reading import horizon, read
 from haclusterd.adapters.history_repair import HistoryRepair
 from haclusterd.adapters.history_tables import HistoryTables, Item, Jumped, Recorded
@@ -27,10 +28,13 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.remembered import HistoryRow
 from haclusterd.ports.history import (
     Comparison,
+    FollowAnswer,
+    FollowQuery,
     HistoryAnswer,
     HistoryQuery,
     Horizon,
     NewVersion,
+    Position,
     VersionAnswer,
     VersionQuery,
 )
@@ -133,10 +137,20 @@ class SqliteHistory:
 
         def look_up(tables: HistoryTables) -> Callable[[], None]:
             found = read(tables, query)
-            answer = HistoryAnswer(found.rows, self._problem, found.left_out)
+            answer = HistoryAnswer(found.rows, self._problem, found.left_out, end_of(tables))
             return lambda: done(answer)
 
         self._ask(_Question(look_up, lambda problem: done(HistoryAnswer((), problem))))
+
+    def follow(self, query: FollowQuery, done: Callable[[FollowAnswer], None]) -> None:
+        """Look up what comes after a position, after everything recorded so far."""
+        begin = query.after or Position(0)
+
+        def look_up(tables: HistoryTables) -> Callable[[], None]:
+            answer = replace(follow(tables, query), problem=self._problem)
+            return lambda: done(answer)
+
+        self._ask(_Question(look_up, lambda problem: done(FollowAnswer((), begin, problem=problem, is_refused=True))))
 
     def versions(self, query: VersionQuery, done: Callable[[VersionAnswer], None]) -> None:
         """Look up versions of the configuration, after everything recorded so far."""

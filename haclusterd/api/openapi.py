@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from haclusterd.api.events import PARAMETERS
 from haclusterd.api.problems import JSON, PROBLEM, STATUS_OF, STATUS_OF_CODE
 from haclusterd.api.routes import PREFIX, Route, routes
 from haclusterd.commands.arguments import MAX_WORD_LENGTH, MAX_WORDS, Argument, Kind
@@ -10,6 +11,7 @@ from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Severity
 
 VERSION: Final = "1"
+STREAM: Final = "text/event-stream"
 STATUSES: Final = sorted({*STATUS_OF.values(), *STATUS_OF_CODE.values(), 400, 405, 408, 412, 415, 422, 500})
 _OPTIONS: Final[Mapping[str, tuple[Json, str]]] = {
     "dry_run": ({"type": "boolean"}, "Change nothing; show what would be changed, and what the cluster would do then."),
@@ -38,6 +40,7 @@ def document() -> dict[str, Json]:
         **_open("How far an operation is", "operations.show", {"$ref": "#/components/schemas/Operation"}),
         "parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}],
     }}  # fmt: skip
+    paths[f"{PREFIX}/events"] = {"get": _events()}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -59,6 +62,25 @@ def document() -> dict[str, Json]:
 def _open(summary: str, name: str, schema: Json) -> dict[str, Json]:
     found: Json = {"description": "The answer", "content": {JSON: {"schema": schema}}}
     return {"operationId": name, "summary": summary, "responses": {"200": found, **_problems()}}
+
+
+def _events() -> dict[str, Json]:
+    several: Json = {"type": "array", "items": {"type": "string"}}
+    described = _open("Events as they happen, as server-sent events", "events", {})
+    stream: Json = {
+        "description": "A stream that does not end. Events without a name are those of the history; `missing` names "
+        "entries that this node cannot show, `state` comes every few seconds, `end` says why the stream ends",
+        "content": {STREAM: {"schema": {"type": "string"}}},
+    }
+    parameters: list[Json] = [
+        {
+            "name": name, "in": "query", "required": False, "description": doc,
+            "schema": several if name in ("resources", "kinds") else {"type": "string"},
+        }
+        for name, doc in PARAMETERS.items()
+    ]  # fmt: skip
+    parameters.append(_header("Last-Event-ID", "The id of the last event that was received, at any node."))
+    return {**described, "parameters": parameters, "responses": {**_problems(), "200": stream}}
 
 
 def _operation(route: Route) -> dict[str, Json]:

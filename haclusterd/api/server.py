@@ -11,13 +11,14 @@ import logging
 import re
 import ssl
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
+from haclusterd.api.events import EventStreams, read_wanted
 from haclusterd.api.openapi import document
 from haclusterd.api.problems import JSON, Reply, dumped, reply_to
 from haclusterd.api.repetitions import IdempotencyKeys, Operation, Operations
@@ -94,6 +95,7 @@ class ApiServer:
         self._bodies = Budget(BODIES_BYTES_MAX, "requests")
         self._answers = Budget(ANSWERS_BYTES_MAX, "answers")
         self._openapi = dumped(document())
+        self.events = EventStreams(link)
         self.connections: Connections | None = None
         """Those of the server that runs this application."""
 
@@ -103,6 +105,7 @@ class ApiServer:
         for route in routes():
             application.router.add_route(route.method, route.path, self._handler(route))
         application.router.add_get(f"{PREFIX}/openapi.json", self._describe)
+        application.router.add_get(f"{PREFIX}/events", self._stream, allow_head=False)
         application.router.add_get(f"{PREFIX}/operations/{{id}}", self._look_at_operation)
         return application
 
@@ -182,6 +185,17 @@ class ApiServer:
         if operation.reply is not None:
             shown["result"] = json.loads(operation.reply.body)
         return await self._send(request, Reply(200, dumped(shown)))
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        token, wanted = token_of(request), read_wanted(request)
+        identity = (await self._identify(token)).data
+        role = str(identity["role"]) if isinstance(identity, Mapping) else ""
+        with self.events.place(token, role) as reader:
+            first = await self.events.ask(reader, wanted.begin)
+            if first.exit:
+                raise _Answered(reply_to(first, is_reading=True))
+            assert isinstance(request.protocol, _Conversation)
+            return await self.events.serve(request, request.protocol.gone, reader, wanted, first)
 
     # -- answers ----------------------------------------------------------------------------------------------------
 
@@ -300,9 +314,19 @@ def _ignore(_: Progress) -> None:
 
 
 class _Conversation(web.RequestHandler):
-    """A connection on which also what is no HTTP is answered with a code."""
+    """A connection on which also what is no HTTP is answered with a code, and of which one learns that it has ended."""
 
-    __slots__ = ()
+    __slots__ = ("gone",)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self.gone = asyncio.Event()
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """End."""
+        super().connection_lost(exc)
+        self.gone.set()
 
     def handle_error(
         self,
@@ -414,6 +438,7 @@ async def listen(
         sweeper.cancel()
         for server in servers:
             server.close()
+        api.events.close()
         await runner.cleanup()
 
     return close

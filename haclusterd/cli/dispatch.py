@@ -18,4 +18,8 @@ def carry_out(session: Session, invocation: Invocation) -> int:
         from haclusterd.cli.tokens import token
 
         return token(session, invocation.arguments)
+    if invocation.arguments.get("follow"):
+        from haclusterd.cli.following import follow
+
+        return follow(session, invocation.arguments)
     return session.run(invocation)

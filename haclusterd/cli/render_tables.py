@@ -115,6 +115,11 @@ def _watchdog(of: Fields) -> list[Cell | str]:
 
 def render_events(screen: Screen, data: Fields) -> list[str]:
     """Write what happened, newest last."""
+    return event_lines(screen, data) or ["nothing that fits is in this node's history"]
+
+
+def event_lines(screen: Screen, data: Fields) -> list[str]:
+    """Write events, newest last; none are no line."""
     now = number(data, "now")
     lines: list[str] = []
     if number(data, "left_out"):
@@ -129,7 +134,7 @@ def render_events(screen: Screen, data: Fields) -> list[str]:
         first = f"{clock} {number(event, 'index'):>6}  "
         words = folded(f"{told}{reason}", indent=first, later=" " * len(first), width=100)
         lines += [screen.paint(line, colour) for line in words or [first.rstrip()]]
-    return lines or ["nothing that fits is in this node's history"]
+    return lines
 
 
 def render_configuration(screen: Screen, data: Fields) -> list[str]:

@@ -14,7 +14,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import WallTime
-from haclusterd.model.remembered import Comparison, HistoryQuery
+from haclusterd.model.remembered import Comparison, FollowQuery, HistoryQuery, Missing, Position
 from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
 
 NO_TERM = Term(0)
@@ -150,6 +150,22 @@ class Recollection:
     """How many more fit, older than these."""
     problem: str = ""
     """What keeps the history from being whole; empty when nothing does."""
+    end: Position = Position(0)
+    """Where it ended then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What came after a position in the answering node's history; as `model.remembered.FollowAnswer`."""
+
+    events: tuple[tuple[Position, Event], ...]
+    """Oldest first, each with the position behind it."""
+    next: Position
+    missing: Missing | None = None
+    has_more: bool = False
+    is_behind: bool = False
+    problem: str = ""
+    is_refused: bool = False
 
 
 class Past(Protocol):
@@ -157,6 +173,10 @@ class Past(Protocol):
 
     def recall(self, query: HistoryQuery) -> Recollection:
         """Return the newest events that fit."""
+        ...
+
+    def follow(self, query: FollowQuery, wait_ms: int) -> Followed:
+        """Return what comes after a position, once there is something, or so much time has passed."""
         ...
 
     def compared(self) -> Comparison:

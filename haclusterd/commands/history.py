@@ -1,5 +1,6 @@
-"""Verbs about what happened: events."""
+"""Verbs about what happened: events, and those that are still to come."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from haclusterd.commands.arguments import Argument, Arguments, Kind
@@ -11,13 +12,22 @@ from haclusterd.model import durations
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
-from haclusterd.model.remembered import HistoryQuery
+from haclusterd.model.remembered import Because, FollowQuery, HistoryQuery, Missing, Position, read_position
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 10_000
 MAX_SHOWN = 40
+FOLLOW_LIMIT = 256
+LONGEST_WAIT_S = 20
+"""Less than a client listens to silence."""
+DEFAULT_WAIT_S = 10
+WHY_MISSING: Mapping[Because, str] = {
+    Because.FORGOTTEN: "entries {first} to {last} are older than the cluster keeps its history",
+    Because.UNKNOWN: "entries {first} to {last} are not in this node's history",
+    Because.OTHER_HISTORY: "entries {first} to {last} are not what they were: the cluster was recovered or restored",
+}
 
 
 def events(context: Context, arguments: Arguments) -> Outcome:
@@ -53,8 +63,61 @@ def events(context: Context, arguments: Arguments) -> Outcome:
             "since": context.live.started_at,
             "left_out": found.left_out,
             "events": [_event(event) for event in found.events],
+            "next": str(found.end),
         },
     )
+
+
+def follow(context: Context, arguments: Arguments) -> Outcome:
+    """Answer what comes after a position, as soon as there is something (schema `haclusterd.followed/1`)."""
+    if context.live is None or context.past is None:
+        return refusal(report(Code.NOT_OFFLINE, what="what happens next"))
+    node = find_node(context, arguments.word("node")) if arguments.word("node") else None
+    since, after = _moment(context, "since", arguments.word("since")), _position(arguments.word("after"))
+    objections = tuple(each for each in (node, since, after) if isinstance(each, ReportItem))
+    if isinstance(node, ReportItem) or isinstance(since, ReportItem) or isinstance(after, ReportItem):
+        return refusal(*objections)
+    resource = arguments.word("resource")
+    parts = (ResourceId(resource), *parts_of(context.cib.configuration, ResourceId(resource))) if resource else ()
+    query = FollowQuery(
+        limit=arguments.integer("limit", FOLLOW_LIMIT), after=after, since=since, node=node,
+        resources=tuple(dict.fromkeys(parts)), kinds=arguments.words("kinds"),
+    )  # fmt: skip
+    found = context.past.follow(query, 1000 * arguments.integer("wait_s", DEFAULT_WAIT_S))
+    if found.is_refused:
+        return refusal(report(Code.TRY_AGAIN, problem=found.problem))
+    if resource and not found.events:
+        unknown = find_resource(context, resource)
+        if isinstance(unknown, ReportItem):
+            return refusal(unknown)
+    events: list[Json] = [{"id": str(position), **_event(event)} for position, event in found.events]
+    return Outcome(
+        reports=(report(Code.HISTORY_INCOMPLETE, problem=found.problem),) if found.problem else (),
+        data={
+            "schema": "haclusterd.followed/1",
+            "now": context.now,
+            "events": events,
+            "missing": None if found.missing is None else _missing(found.missing),
+            "next": str(found.next),
+            "has_more": found.has_more,
+            "is_behind": found.is_behind,
+        },
+    )
+
+
+def _position(text: str) -> Position | ReportItem | None:
+    if not text:
+        return None
+    found = read_position(text)
+    if found is None:
+        problem = f"{text[:MAX_SHOWN]!r} is no position (take `id` or `next` of an answer, or 0 for the beginning)"
+        return report(Code.BAD_ARGUMENT, name="after", problem=problem)
+    return found
+
+
+def _missing(missing: Missing) -> Json:
+    text = WHY_MISSING[missing.because].format(first=missing.first, last=missing.last)
+    return {"first": missing.first, "last": missing.last, "because": str(missing.because), "text": text}
 
 
 def _moment(context: Context, name: str, text: str) -> WallTime | ReportItem | None:
@@ -75,7 +138,7 @@ def _moment(context: Context, name: str, text: str) -> WallTime | ReportItem | N
     return WallTime(int(zoned.timestamp() * 1000))
 
 
-def _event(event: Event) -> Json:
+def _event(event: Event) -> dict[str, Json]:
     return {
         "index": event.index, "at": event.at, "kind": str(event.change.kind), "node": event.change.node,
         "resource": event.change.resource, "text": event.change.text, "author": event.author, "reason": event.reason,
@@ -92,4 +155,13 @@ VERBS = (
         Argument("until", Kind.WORD, "the same for the end"),
         Argument("limit", Kind.INTEGER, "how many, newest first", minimum=1, maximum=MAX_LIMIT),
     ), cost=Cost.LONG),
+    Verb("history.follow", follow, Permission.READ, "Show what happens from a position in the history on", (
+        Argument("after", Kind.WORD, "the position: `next` or `id` of an earlier answer of any node; 0: the beginning"),
+        Argument("since", Kind.WORD, "without a position: how far back, or from when; left out: from now on"),
+        Argument("node", Kind.WORD, "only of this node"),
+        Argument("resource", Kind.WORD, "only of this resource and what is in it"),
+        Argument("kinds", Kind.WORDS, "only of these kinds"),
+        Argument("limit", Kind.INTEGER, "how many at most", minimum=1, maximum=FOLLOW_LIMIT),
+        Argument("wait_s", Kind.INTEGER, "how many seconds to wait for something to happen", maximum=LONGEST_WAIT_S),
+    ), cost=Cost.LIGHT),
 )  # fmt: skip

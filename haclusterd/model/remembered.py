@@ -4,7 +4,10 @@ The rows of one log entry are what its changes were; equal on every node. (`mode
 known of operations that ran, for deciding what to do next.)
 """
 
+import re
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
 
 from haclusterd.model.history_chain import Fact
 from haclusterd.model.ids import NodeName, ResourceId
@@ -95,3 +98,98 @@ class Comparison:
 
     summaries: tuple[HistorySummary, ...]
     silent: tuple[NodeName, ...] = ()
+
+
+LINK_DIGITS: Final = 12
+"""Of a link of the chain in a position: enough to know another history by."""
+_POSITION: Final = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?(?:-([0-9a-f]{1,64}))?\Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in the history, behind a row or behind a whole log entry; it means the same on every node."""
+
+    index: int
+    n: int | None = None
+    """The row's number in its entry; None: behind everything that the entry did."""
+    link: str = ""
+    """The first digits of the chain's link at this entry, by which another history is known; empty: not checked."""
+
+    def __str__(self) -> str:
+        """Write it as `INDEX[.N][-LINK]`."""
+        row = "" if self.n is None else f".{self.n}"
+        return f"{self.index}{row}{f'-{self.link}' if self.link else ''}"
+
+
+def read_position(text: str) -> Position | None:
+    """Read what `str` of a position wrote; None for everything else."""
+    found = _POSITION.match(text)
+    if found is None:
+        return None
+    index, n, link = found.groups()
+    return Position(int(index), None if n is None else int(n), link or "")
+
+
+@dataclass(frozen=True, slots=True)
+class FollowQuery:
+    """What is asked for: the oldest `limit` rows behind a position that fit; an absent condition always holds."""
+
+    limit: int
+    after: Position | None = None
+    """None: from `since` on."""
+    since: WallTime | None = None
+    """From the first row on that is not older; None: only what is still to come."""
+    node: NodeName | None = None
+    resources: tuple[ResourceId, ...] = ()
+    kinds: tuple[str, ...] = ()
+    passes_over: bool = False
+    """Whether what this node does not have is passed over and named, instead of being waited for."""
+
+
+class Because(StrEnum):
+    """Why rows are missing."""
+
+    FORGOTTEN = "forgotten"
+    """They are older than the cluster keeps its history."""
+    UNKNOWN = "unknown"
+    """This node did not see them, and no peer has told what they were."""
+    OTHER_HISTORY = "other-history"
+    """What came before the position is not what this cluster's history says: it was recovered or restored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Log entries whose rows cannot be told, both ends included."""
+
+    first: int
+    last: int
+    because: Because
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedRow:
+    """A row, and the position behind it."""
+
+    row: HistoryRow
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class FollowAnswer:
+    """Rows, or what is missing before the next ones; and where to go on."""
+
+    rows: tuple[FollowedRow, ...]
+    """Oldest first."""
+    next: Position
+    missing: Missing | None = None
+    """It lies before `next`; then there are no rows."""
+    has_more: bool = False
+    """Whether there is something behind `next` already."""
+    is_incomplete: bool = False
+    """Whether peers are being asked for what comes next."""
+    is_behind: bool = False
+    """Whether this node's history ends before the position."""
+    problem: str = ""
+    """What keeps the history from being whole now; empty when nothing does."""
+    is_refused: bool = False
+    """Whether it was not looked up, since too many wait; `problem` says how many may."""

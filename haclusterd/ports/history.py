@@ -22,10 +22,13 @@ from haclusterd.model.cluster import HistoryMark
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.remembered import Comparison as Comparison
+from haclusterd.model.remembered import FollowAnswer as FollowAnswer
+from haclusterd.model.remembered import FollowQuery as FollowQuery
 from haclusterd.model.remembered import HistoryQuery as HistoryQuery
 from haclusterd.model.remembered import HistoryRow as HistoryRow
 from haclusterd.model.remembered import HistorySummary as HistorySummary
 from haclusterd.model.remembered import KeptVersion as KeptVersion
+from haclusterd.model.remembered import Position as Position
 from haclusterd.model.remembered import Span as Span
 
 GAP: Final = "history-gap"
@@ -40,6 +43,8 @@ class HistoryAnswer:
     problem: str = ""
     left_out: int = 0
     """How many more rows fit, older than these."""
+    end: Position = Position(0)
+    """Where the history ended then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,10 @@ class History(Protocol):
 
     def query(self, query: HistoryQuery, done: Callable[[HistoryAnswer], None]) -> None:
         """Look up, after everything recorded so far; deliver the answer on the main loop."""
+        ...
+
+    def follow(self, query: FollowQuery, done: Callable[[FollowAnswer], None]) -> None:
+        """Look up what comes after a position, as `query` does; what is not there yet is not waited for."""
         ...
 
     def versions(self, query: VersionQuery, done: Callable[[VersionAnswer], None]) -> None:

@@ -40,6 +40,7 @@ from haclusterd.runtime.agent_catalogue import AgentCatalogue
 from haclusterd.runtime.changes_under_way import ChangesUnderWay
 from haclusterd.runtime.dampened_attributes import DampenedAttributes
 from haclusterd.runtime.enrolment import EnrolmentService
+from haclusterd.runtime.event_followers import EventFollowers
 from haclusterd.runtime.member_change import TOO_EARLY
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.past_catalogue import PastCatalogue
@@ -139,6 +140,9 @@ class ControlService:
         self._of_others = 0
         self.dampened = DampenedAttributes(runtime)
         self.changes = ChangesUnderWay()
+        ports = runtime.ports
+        self.followers = EventFollowers(ports.clock, ports.history, lambda: runtime.leaderless_since is None)
+        runtime.watch_history(self.followers.recorded)
 
     def handle(self, request: Request, caller: Caller, answer: Answer) -> HangUp:
         """Carry out a request; `answer` gets progress and then one response, on the main loop.
@@ -261,7 +265,9 @@ class _Dialogue:
         """What the verb decided over."""
         self._agents = AgentCatalogue(self._runtime.ports.agents)
         self._versions = VersionCatalogue(self._runtime.ports.history)
-        self._past = PastCatalogue(self._runtime.ports.history, _other_voters(self._runtime))
+        self._past = PastCatalogue(
+            self._runtime.ports.history, service.followers, _other_voters(self._runtime), caller.author
+        )
         self._reports: tuple[ReportItem, ...] = ()
         self._confirmed: tuple[ReportItem, ...] = ()
         """How fresh a consistent read is."""
@@ -289,6 +295,7 @@ class _Dialogue:
         self._unwatch()
         self._stop_clock()
         self._stop_apart()
+        self._past.leave()
         self._service.ended(self._caller)
 
     def begin(self) -> None:

@@ -130,9 +130,7 @@ class NodeRuntime:
         self._controller = ControllerMachine(node, self._incarnation, self._timing, form, rules=rules)
         self._cib = Cib()
         self._changes: list[Change] = []
-        self._is_cib_new = False
-        self._is_woken = False
-        self._is_stopped = False
+        self._is_cib_new = self._is_woken = self._is_stopped = False
         self._timer: Timer | None = None
         self._stamp_timer: Timer | None = None
         self._leadership = LeadershipChanged(Term(0), None, is_self=False)
@@ -152,6 +150,7 @@ class NodeRuntime:
         self._safe_mode = SafeMode()
         self._learnt_agents: set[str] = set()
         self._watchers: list[Callable[[], None]] = []
+        self._history_watchers: list[Callable[[], None]] = []
         self._monitors: set[str] = set()
         """Keys of monitors that are being run; they are many, and mostly no news."""
         self._keeper = HistoryKeeper(node, ports.clock, ports.history, lambda: self._cib, self._propose)
@@ -300,6 +299,10 @@ class NodeRuntime:
         self._watchers.append(changed)
         return lambda: self._watchers.remove(changed) if changed in self._watchers else None
 
+    def watch_history(self, recorded: Callable[[], None]) -> None:
+        """Call `recorded` after each entry that left something in the history."""
+        self._history_watchers.append(recorded)
+
     # -- events -----------------------------------------------------------------------------------------------------
 
     def _store_event(self, event: StoreEvent) -> None:
@@ -319,6 +322,7 @@ class NodeRuntime:
                 self._ports.planner.rest()
                 self._controller.cib_replaced()
                 self._ports.history.restored(index, outcome.history, version_of(outcome))
+                self._tell_history_watchers()
                 self._retime()
                 self._learn_fence_agents()
                 self._follow_members()
@@ -349,6 +353,8 @@ class NodeRuntime:
         is_new_version = any(change.kind is ChangeKind.CONFIGURATION_CHANGED for change in outcome.changes)
         version = version_of(outcome.cib) if is_new_version else None
         self._ports.history.record(index, rows_of(index, outcome), before, outcome.cib.history, version)
+        if outcome.changes:
+            self._tell_history_watchers()
         if is_new_version:
             self._retime()
             self._keeper.look_soon()
@@ -360,6 +366,10 @@ class NodeRuntime:
         if isinstance(command, RequestLeader) and outcome.refusal is None:
             self._hand_over.want(command.node, self._ports.clock.now())
         self._proposer.applied(outcome)
+
+    def _tell_history_watchers(self) -> None:
+        for recorded in self._history_watchers:
+            recorded()
 
     def _log_change(self, index: int, change: Change, *, is_replayed: bool) -> None:
         self._log(

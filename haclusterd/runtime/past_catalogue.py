@@ -9,34 +9,65 @@ from dataclasses import asdict
 from typing import Any
 
 from haclusterd.cib.changes import Change, ChangeKind
-from haclusterd.commands.context import Event, Recollection
+from haclusterd.commands.context import Event, Followed, Recollection
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
-from haclusterd.model.remembered import Comparison, HistoryQuery, HistoryRow
+from haclusterd.model.remembered import (
+    Comparison,
+    FollowAnswer,
+    FollowQuery,
+    HistoryQuery,
+    HistoryRow,
+    Position,
+)
 from haclusterd.ports.history import History, HistoryAnswer
+from haclusterd.runtime.event_followers import EventFollowers
 from haclusterd.runtime.history_rows import read_detail
 
 
 class PastCatalogue:
     """The past as one request sees it; see `commands.context.Past`."""
 
-    def __init__(self, history: History, peers: tuple[NodeName, ...]) -> None:
-        """`peers` are the other nodes whose histories can be compared with this one's."""
+    def __init__(
+        self, history: History, followers: EventFollowers, peers: tuple[NodeName, ...], caller: str
+    ) -> None:
+        """`peers` are the other nodes whose histories can be compared with this one's; `caller` is who asks."""
         self._history = history
+        self._followers = followers
         self._peers = peers
+        self._caller = caller
         self._found: dict[HistoryQuery, HistoryAnswer] = {}
         self._wanted: list[HistoryQuery] = []
         self._comparison: Comparison | None = None
         self._is_comparison_wanted = False
+        self._follow_wanted: tuple[FollowQuery, int] | None = None
+        self._followed: FollowAnswer | None = None
+        self._leave: Callable[[], None] = _nothing
 
     def recall(self, query: HistoryQuery) -> Recollection:
         """Return the newest events that fit."""
         found = self._found.get(query)
         if found is not None:
-            return Recollection(tuple(map(_event, found.rows)), found.left_out, found.problem)
+            return Recollection(tuple(map(_event, found.rows)), found.left_out, found.problem, found.end)
         if query not in self._wanted:
             self._wanted.append(query)
         return Recollection()
+
+    def follow(self, query: FollowQuery, wait_ms: int) -> Followed:
+        """Return what comes after a position; a request follows one."""
+        found = self._followed
+        if found is None:
+            self._follow_wanted = query, wait_ms
+            return Followed((), query.after or Position(0))
+        return Followed(
+            tuple((each.position, _event(each.row)) for each in found.rows),
+            found.next,
+            found.missing,
+            found.has_more,
+            found.is_behind,
+            found.problem,
+            found.is_refused,
+        )
 
     def compared(self) -> Comparison:
         """Return what each node's history holds."""
@@ -46,11 +77,16 @@ class PastCatalogue:
     @property
     def is_complete(self) -> bool:
         """Whether nothing was looked at that is not known."""
-        return not (self._wanted or self._is_comparison_wanted)
+        return not (self._wanted or self._is_comparison_wanted or self._follow_wanted)
 
     def noted(self) -> Json:
         """Return what was looked at and is not known."""
-        return {"queries": [asdict(query) for query in self._wanted], "comparison": self._is_comparison_wanted}
+        follow = self._follow_wanted
+        return {
+            "queries": [asdict(query) for query in self._wanted],
+            "comparison": self._is_comparison_wanted,
+            "follow": None if follow is None else {**asdict(follow[0]), "wait_ms": follow[1]},
+        }
 
     def note(self, noted: Any) -> None:
         """Take what `noted` returned in an image of this process."""
@@ -59,9 +95,17 @@ class PastCatalogue:
             HistoryQuery(**{**query, **{name: tuple(query[name]) for name in fields}}) for query in noted["queries"]
         ]
         self._is_comparison_wanted = noted["comparison"]
+        if noted["follow"] is not None:
+            query = {**noted["follow"], **{name: tuple(noted["follow"][name]) for name in fields}}
+            query["after"] = None if query["after"] is None else Position(**query["after"])
+            wait_ms = query.pop("wait_ms")
+            self._follow_wanted = FollowQuery(**query), wait_ms
 
     def read(self, done: Callable[[], None]) -> None:
         """Read one thing of what was looked at; call `done` when it is known."""
+        if self._follow_wanted is not None:
+            self._follow(*self._follow_wanted, done)
+            return
         if self._is_comparison_wanted:
             self._is_comparison_wanted = False
 
@@ -78,6 +122,23 @@ class PastCatalogue:
             done()
 
         self._history.query(query, known)
+
+    def _follow(self, query: FollowQuery, wait_ms: int, done: Callable[[], None]) -> None:
+        self._follow_wanted = None
+
+        def followed(answer: FollowAnswer) -> None:
+            self._followed = answer
+            done()
+
+        self._leave = self._followers.follow(query, wait_ms, self._caller, followed)
+
+    def leave(self) -> None:
+        """Wait no more for what happens."""
+        self._leave()
+
+
+def _nothing() -> None:
+    return None
 
 
 def _event(row: HistoryRow) -> Event:

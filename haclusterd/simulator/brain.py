@@ -24,11 +24,14 @@ from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.event_log import FieldValue, Priority
 from haclusterd.ports.history import (
     Comparison,
+    FollowAnswer,
+    FollowQuery,
     HistoryAnswer,
     HistoryQuery,
     HistoryRow,
     Horizon,
     NewVersion,
+    Position,
     VersionAnswer,
     VersionQuery,
 )
@@ -169,6 +172,10 @@ class NoHistory:
     def query(self, query: HistoryQuery, done: Callable[[HistoryAnswer], None]) -> None:  # noqa: ARG002
         """See `History.query`."""
         done(HistoryAnswer((), self.problem()))
+
+    def follow(self, query: FollowQuery, done: Callable[[FollowAnswer], None]) -> None:
+        """See `History.follow`."""
+        done(FollowAnswer((), query.after or Position(0)))
 
     def versions(self, query: VersionQuery, done: Callable[[VersionAnswer], None]) -> None:  # noqa: ARG002
         """See `History.versions`."""

@@ -4,21 +4,25 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
+from haclusterd.api.events import STREAMS_OF_ROLE
 from haclusterd.api.routes import routes
 from haclusterd.entry_points.free_ports import free_ports
+from haclusterd.model.ids import NodeName
 from tests.processes.daemons import Scenario
 
 pytestmark = pytest.mark.processes
@@ -249,6 +253,150 @@ def test_a_revoked_token_is_not_accepted_any_more(scenario: Scenario, api: Api) 
     scenario.until("it to be refused", lambda: api.ask("GET", "/v1/api/whoami", role="short").status == 401)
     logs = "".join(scenario.log(name) for name in scenario.cluster.names)
     assert api.tokens["short"] not in logs + json.dumps(scenario.events())
+
+
+# Events.
+
+
+@dataclass
+class Stream:
+    """A client of /v1/events; it comes again with the last id that it saw, as browsers do."""
+
+    api: Api
+    query: str
+    role: str = "admin"
+    last: str = ""
+    seen: list[Any] = field(default_factory=list)
+    named: list[tuple[str, Any]] = field(default_factory=list)
+
+    def read(self, enough: Callable[["Stream"], bool]) -> "Stream":
+        """Receive until it is enough, then hang up."""
+        headers = {"Authorization": f"Bearer {self.api.tokens[self.role]}", "Last-Event-ID": self.last}
+        url = f"http://127.0.0.1:{self.api.port}/v1/events?{self.query}"
+        kind = ""
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as answer:
+            assert answer.headers["Content-Type"] == "text/event-stream"
+            while not enough(self):
+                name, _, value = answer.readline().decode().rstrip("\n").partition(": ")
+                if name == "id":
+                    self.last = value
+                elif name == "event":
+                    kind = value
+                elif name == "data" and kind:
+                    self.named.append((kind, json.loads(value)))
+                elif name == "data":
+                    self.seen.append(json.loads(value))
+                elif not name:
+                    kind = ""
+        return self
+
+
+def history(scenario: Scenario, asked: str, **arguments: Any) -> list[Any]:
+    """Return all that a node's history has, page by page."""
+    found: list[Any] = []
+    after = "0"
+    while True:
+        answer = scenario.cluster.call(NodeName(asked), "history.follow", after=after, wait_s=0, limit=7, **arguments)
+        assert answer.exit == 0, answer.reports
+        assert answer.data["missing"] is None
+        found += answer.data["events"]
+        if not answer.data["has_more"]:
+            return found
+        after = answer.data["next"]
+
+
+def test_a_stream_is_exactly_the_history_across_changes_of_dc_and_of_the_node_that_is_asked(
+    scenario: Scenario, api: Api, tmp_path: Path
+) -> None:
+    other = started(scenario, "n2", tmp_path)
+    other.tokens |= api.tokens
+    try:
+        stream = Stream(api, "after=0")
+        for number, (asked, dc) in enumerate(((api, "n2"), (other, "n3"))):
+            crm(scenario, "n1", "cluster", "transfer-leader", dc)
+            crm(scenario, "n1", "node", "status-attr", "n3", "set", "seen", str(number))
+            stream.api = asked
+            wanted = f"seen={number}"
+            stream.read(lambda it, wanted=wanted: any(wanted in each["text"] for each in it.seen[-40:]))
+    finally:
+        other.process.terminate()
+        assert other.process.wait(20) == 0
+    known = history(scenario, "n3")
+    assert stream.seen == known[: len(stream.seen)]
+    assert stream.named == []
+    elected = [each["node"] for each in stream.seen if each["kind"] == "dc-elected"]
+    assert {"n2", "n3"} <= set(elected)
+
+
+def test_a_stream_has_what_was_asked_for(scenario: Scenario, api: Api) -> None:
+    stream = Stream(api, "after=0&kinds=node-joined&node=n2", "viewer").read(lambda it: bool(it.seen))
+    assert [(each["kind"], each["node"]) for each in stream.seen] == [("node-joined", "n2")]
+    assert stream.seen == history(scenario, "n1", node="n2", kinds=["node-joined"])[:1]
+
+
+def test_a_stream_of_a_token_that_is_revoked_ends_and_says_why(scenario: Scenario, api: Api) -> None:
+    api.tokens["gone"] = crm(scenario, "n1", "api", "token", "add", "gone", "--role", "viewer")["token"]
+    stream = Stream(api, "since=10min&kinds=api-token-changed", "gone")
+
+    revoked = count()
+
+    def has_ended(it: Stream) -> bool:
+        if it.seen and next(revoked) == 0:
+            crm(scenario, "n1", "api", "token", "revoke", "gone")
+        return bool(it.named) and it.named[-1][0] == "end"
+
+    stream.read(has_ended)
+    assert stream.named[-1][1]["code"] == "NOT_AUTHENTICATED"
+    assert api.ask("GET", "/v1/events", role="gone").status == 401
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "status"),
+    [("after=x", {}, 400), ("since=soon", {}, 400), ("what=1", {}, 400), ("after=1&after=2", {}, 400),
+     ("", {"Last_Event_ID": "1;2"}, 400)],
+)  # fmt: skip
+def test_a_wrong_stream_is_refused(api: Api, query: str, headers: dict[str, str], status: int) -> None:
+    answer = api.ask("GET", f"/v1/events?{query}", **headers)
+    assert (answer.status, answer.headers["Content-Type"]) == (status, "application/problem+json")
+    assert api.ask("GET", "/v1/events", role="wrong").status == 401
+
+
+def test_streams_that_are_never_read_have_their_number_and_keep_nobody_out(scenario: Scenario, api: Api) -> None:
+    head = f"GET /v1/events?after=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {api.tokens['viewer']}\r\n\r\n"
+    opened = [socket.create_connection(("127.0.0.1", api.port), timeout=60) for _ in range(STREAMS_OF_ROLE["viewer"])]
+    try:
+        for each in opened:
+            each.sendall(head.encode())
+        assert all(each.recv(15) == b"HTTP/1.1 200 OK" for each in opened)
+        refused = api.ask("GET", "/v1/events", role="viewer")
+        assert (refused.status, refused.json["code"]) == (503, "TRY_AGAIN")
+        Stream(api, "after=0", "operator").read(lambda it: bool(it.seen))
+    finally:
+        for each in opened:
+            each.close()
+    scenario.until("a place to be free", lambda: api.ask("GET", "/v1/events?after=x", role="viewer").status == 400)
+    Stream(api, "after=0", "viewer").read(lambda it: bool(it.seen))
+
+
+def test_crm_follows_the_history(scenario: Scenario) -> None:
+    following = subprocess.Popen(
+        [sys.executable, "-m", "haclusterd.entry_points.crm", "-o", "json", "history", "events", "--follow",
+         "--limit", "1", "--kind", "attribute-changed"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=CHECKOUT, text=True,
+        env={**os.environ, "HACLUSTERD_SOCKET": str(scenario.cluster.nodes[NodeName("n1")].socket)},
+    )  # fmt: skip
+    assert following.stdout is not None
+    try:
+        newest = json.loads(following.stdout.readline())
+        for value in ("a", "b"):
+            crm(scenario, "n2", "node", "status-attr", "n2", "set", "followed", value)
+        texts = [json.loads(following.stdout.readline())["text"] for _ in range(2)]
+    finally:
+        following.send_signal(signal.SIGINT)
+        following.communicate(timeout=20)
+    assert newest["kind"] == "attribute-changed"
+    assert ["a" in texts[0], "b" in texts[1]] == [True, True]
+    assert following.returncode == 0
 
 
 # Bad input.

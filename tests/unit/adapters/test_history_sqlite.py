@@ -96,7 +96,7 @@ def test_rows_come_back_as_they_were(
     history = open_history()
     kept = row(7, 0, "grüß", node=NodeName("n1"), resource=ResourceId("web"), detail_json='{"a":1}')
     tell(history, log.add(7, kept))
-    assert loop.ask(history, HistoryQuery()) == HistoryAnswer((kept,))
+    assert loop.ask(history, HistoryQuery()).rows == (kept,)
 
 
 def test_a_time_that_is_too_far_away_for_the_database_finds_what_it_should(

@@ -23,7 +23,7 @@ from tests.administered_clusters import NOW, formed
 REPOSITORY = Path(__file__).parents[3]
 ALL = [(level, command) for level in (ROOT, *LEVELS) for command in level.commands]
 IDS = [f"{level.name}.{command.name}" for level, command in ALL]
-ADDED: dict[str, tuple[str, ...]] = {"file": ("text", "source"), "target": (), "cib": ("text", "source")}
+ADDED: dict[str, tuple[str, ...]] = {"file": ("text", "source"), "target": (), "cib": ("text", "source"), "follow": ()}
 OF_TOKENS = {"action": ("digest",)}
 """Which of the verbs about tokens is meant; `crm` makes the token, and sends its digest."""
 """Words that `crm` turns into other arguments."""
@@ -89,7 +89,8 @@ def test_names_are_not_ambiguous_within_a_level() -> None:
 
 def test_every_verb_can_be_reached_or_is_internal() -> None:
     reached = {command.verb for _, command in ALL} | {"api.token_list", "api.token_revoke"}
-    assert set(registry.VERBS) - reached == {"cluster.names", "configure.script", "node.attributes"}
+    internal = {"cluster.names", "configure.script", "history.follow", "node.attributes"}
+    assert set(registry.VERBS) - reached == internal
 
 
 def test_the_help_of_a_word_that_stands_in_a_level_is_found_without_the_level() -> None:

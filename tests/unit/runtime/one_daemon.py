@@ -18,6 +18,7 @@ from haclusterd.model.machine_load import MachineLoad
 from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport, PacerSettings
 from haclusterd.model.planning import PlanAnswer
+from haclusterd.model.remembered import FollowedRow
 from haclusterd.ports.agents import AgentMetadata
 from haclusterd.ports.background import WorkFailed
 from haclusterd.ports.crashes import CrashRecord
@@ -25,6 +26,8 @@ from haclusterd.ports.event_log import FieldValue, Priority
 from haclusterd.ports.fencing import FenceMetadata
 from haclusterd.ports.history import (
     Comparison,
+    FollowAnswer,
+    FollowQuery,
     HistoryAnswer,
     HistoryQuery,
     HistoryRow,
@@ -32,6 +35,7 @@ from haclusterd.ports.history import (
     Horizon,
     KeptVersion,
     NewVersion,
+    Position,
     VersionAnswer,
     VersionQuery,
 )
@@ -355,6 +359,12 @@ class ListHistory:
     def query(self, query: HistoryQuery, done: Callable[[HistoryAnswer], None]) -> None:
         found = [row for row in self.rows if not query.kinds or row.kind in query.kinds]
         done(HistoryAnswer(tuple(found[-query.limit :])))
+
+    def follow(self, query: FollowQuery, done: Callable[[FollowAnswer], None]) -> None:
+        after = query.after or Position(self.rows[-1].index if self.rows else 0)
+        found = [row for row in self.rows if row.index > after.index and row.kind in (query.kinds or {row.kind})]
+        rows = tuple(FollowedRow(row, Position(row.index, row.n)) for row in found[: query.limit])
+        done(FollowAnswer(rows, rows[-1].position if rows else after))
 
     def compare(self, peers: tuple[NodeName, ...], done: Callable[[Comparison], None]) -> None:
         done(Comparison((HistorySummary(N1, rows=len(self.rows)),), peers))

@@ -1,0 +1,136 @@
+"""Those who wait for what happens next in this node's history: they are answered when it has happened.
+
+Invariant: each waits for a bounded time, so many wait at once, and no entry of the log costs the main loop more than
+one question to the history for each of them in PAUSE_MS. What an answer holds is bounded by the question; nothing is
+kept for anybody between two questions.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+from haclusterd.model.instants import Instant, after
+from haclusterd.model.remembered import FollowAnswer, FollowQuery, Position
+from haclusterd.ports.clock import Clock, Timer
+from haclusterd.ports.history import History
+
+FOLLOWERS_MAX = 32
+"""That wait at once."""
+FOLLOWERS_OF_CALLER_MAX = 8
+PAUSE_MS = 50
+"""After something has happened, so that a burst is told together."""
+PATIENCE_MS = 5_000
+"""For what peers are asked for, and for a history that ends before the position; then it is named as missing."""
+LOOK_AGAIN_MS = 250
+"""Meanwhile."""
+
+
+class EventFollowers:
+    """All of one daemon."""
+
+    def __init__(self, clock: Clock, history: History, is_current: Callable[[], bool]) -> None:
+        """`is_current`: whether this node knows what the cluster decides now."""
+        self.clock = clock
+        self.history = history
+        self.is_current = is_current
+        self._waiting: dict[_Follower, str] = {}
+        self._of_caller: Counter[str] = Counter()
+
+    def recorded(self) -> None:
+        """Something has happened."""
+        for follower in tuple(self._waiting):
+            follower.recorded()
+
+    def follow(
+        self, query: FollowQuery, wait_ms: int, caller: str, done: Callable[[FollowAnswer], None]
+    ) -> Callable[[], None]:
+        """Answer with what comes after a position, as soon as there is something; return what ends the waiting."""
+        if len(self._waiting) >= FOLLOWERS_MAX or self._of_caller[caller] >= FOLLOWERS_OF_CALLER_MAX:
+            problem = f"{FOLLOWERS_MAX} requests wait for events, or {FOLLOWERS_OF_CALLER_MAX} of {caller}"
+            done(FollowAnswer((), query.after or Position(0), problem=problem, is_refused=True))
+            return _nothing
+        follower = _Follower(self, query, wait_ms, done)
+        self._waiting[follower] = caller
+        self._of_caller[caller] += 1
+        follower.look()
+        return lambda: self.leave(follower)
+
+    def leave(self, follower: "_Follower") -> None:
+        """One has been answered, or has gone."""
+        follower.end()
+        caller = self._waiting.pop(follower, None)
+        if caller is not None:
+            self._of_caller[caller] -= 1
+            self._of_caller += Counter()
+
+
+class _Follower:
+    """One that waits."""
+
+    def __init__(
+        self, owner: EventFollowers, query: FollowQuery, wait_ms: int, done: Callable[[FollowAnswer], None]
+    ) -> None:
+        now = owner.clock.now()
+        self._owner = owner
+        self._query = query
+        self._done = done
+        self._until = after(now, wait_ms)
+        self._patient_until = after(now, PATIENCE_MS)
+        self._timer: Timer | None = None
+        self._is_asking = False
+        self._has_news = False
+        self._is_over = False
+
+    def recorded(self) -> None:
+        """Look soon, or after the present look."""
+        if self._is_asking:
+            self._has_news = True
+        elif not self._has_news:
+            self._has_news = True
+            self._call_at(after(self._owner.clock.now(), PAUSE_MS))
+
+    def look(self) -> None:
+        """Ask the history."""
+        self._timer = None
+        self._is_asking, self._has_news = True, False
+        self._owner.history.follow(self._query, self._found)
+
+    def end(self) -> None:
+        """Wait no more."""
+        self._is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _found(self, answer: FollowAnswer) -> None:
+        self._is_asking = False
+        if self._is_over:
+            return
+        now = self._owner.clock.now()
+        is_held = answer.is_incomplete or (answer.is_behind and self._owner.is_current())
+        is_patient = now < self._patient_until or self._query.passes_over or bool(answer.problem)
+        if is_held and not is_patient:
+            self._query = replace(self._query, passes_over=True)
+            self.look()
+            return
+        is_news = bool(answer.rows or answer.missing or answer.is_refused)
+        # A position to wait behind, in the place of "from now on": what comes until the next look must not be passed.
+        self._query = replace(self._query, after=answer.next, since=None)
+        last = self._patient_until if answer.is_incomplete else self._until
+        if is_news or now >= last:
+            self._owner.leave(self)
+            self._done(answer)
+        elif self._has_news:
+            self._call_at(after(now, PAUSE_MS))
+        else:
+            again = after(now, LOOK_AGAIN_MS) if answer.is_incomplete or answer.is_behind else last
+            self._call_at(min(again, last))
+
+    def _call_at(self, when: Instant) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._owner.clock.call_at(when, self.look)
+
+
+def _nothing() -> None:
+    return None
