@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour api-contract wheel reference lock
+.PHONY: help setup demo test cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour api-contract wheel reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -37,6 +37,9 @@ demo: setup  ## a cluster of three nodes on this machine loses one; KEEP=1 leave
 test: static  ## everything: static checks and all tests, in 20 minutes on two cores; WORKERS=1 one after the other
 	@$(BIN)/python -m compileall -q haclusterd
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile
+
+cost: setup  ## which tests cost most, in processor time: the first fifty files and tests; ONLY='tests/processes tests/unit/cib'
+	@$(BIN)/pytest -p tests.cost_of_tests $(or $(ONLY),tests)
 
 quick: setup  ## the tests that take no daemon and little time
 	@$(BIN)/pytest -m "not slow and not processes"

@@ -53,11 +53,16 @@ def is_running(pid: int, start_time: int) -> bool:
 def read_marks(pid: int) -> dict[str, str]:
     """Return the environment a process was given; empty for one that is gone, a zombie, or not ours to read."""
     marks: dict[str, str] = {}
-    for item in _read(f"/proc/{pid}/environ").split(b"\0"):
+    for item in read_environment(pid).split(b"\0"):
         name, equals, value = item.partition(b"=")
         if equals:
             marks.setdefault(name.decode("utf-8", "replace"), value.decode("utf-8", "replace"))
     return marks
+
+
+def read_environment(pid: int) -> bytes:
+    """Return the same as the kernel has it: NAME=VALUE, each ended by a zero byte."""
+    return _read(f"/proc/{pid}/environ")
 
 
 def read_arguments(pid: int) -> list[str]:

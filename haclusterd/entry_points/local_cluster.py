@@ -19,6 +19,7 @@ from pathlib import Path
 
 from haclusterd.adapters.control_client import ControlClient
 from haclusterd.adapters.installation import resource_agents_directory
+from haclusterd.agents.process_table import list_pids, read_environment, read_stat
 from haclusterd.entry_points.cluster_setup import NodePlaces, initialize, make_bundles
 from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.cluster import Member
@@ -204,16 +205,10 @@ class LocalCluster:
 
     def processes(self, name: str | None = None) -> list[int]:
         """Return the ids of all living processes of a node, or of all nodes."""
-        wanted = [f"{CLUSTER_MARK}={self.mark}".encode()]
+        wanted = [f"\0{CLUSTER_MARK}={self.mark}\0".encode()]
         if name is not None:
-            wanted.append(f"{NODE_MARK}={name}".encode())
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) != os.getpid():
-                environment = _read_environment(entry)
-                if all(mark in environment for mark in wanted):
-                    found.append(int(entry.name))
-        return sorted(found)
+            wanted.append(f"\0{NODE_MARK}={name}\0".encode())
+        return sorted(pid for pid in list_pids() if pid != os.getpid() and _is_marked(pid, wanted))
 
     def stop(self, timeout_s: float = 30.0) -> None:
         """Ask every brain to leave, wait for them, then end the pacers."""
@@ -251,10 +246,12 @@ class LocalCluster:
 
     # -- asking -----------------------------------------------------------------------------------------------------
 
-    def call(self, name: str, verb: str, /, *, wait_ms: int | None = None, **arguments: Json) -> Response:
+    def call(
+        self, name: str, verb: str, /, *, wait_ms: int | None = None, force: bool = False, **arguments: Json
+    ) -> Response:
         """Carry out a verb on a node's daemon."""
         node = self.nodes[NodeName(name)]
-        request = Request("1", verb, arguments, Options(wait_ms=wait_ms))
+        request = Request("1", verb, arguments, Options(force=force, wait_ms=wait_ms))
         client = ControlClient(str(node.socket))
         try:
             return client.call(request, _quiet)
@@ -273,11 +270,10 @@ def _signal(pid: int, number: int) -> None:
         return
 
 
-def _read_environment(entry: Path) -> frozenset[bytes]:
-    try:
-        stat = (entry / "stat").read_bytes()
-        if stat.rpartition(b")")[2].split()[:1] == [b"Z"]:
-            return frozenset()
-        return frozenset((entry / "environ").read_bytes().split(b"\0"))
-    except OSError:
-        return frozenset()
+def _is_marked(pid: int, wanted: Iterable[bytes]) -> bool:
+    """Tell whether a process that lives has all these marks in its environment."""
+    environment = b"\0" + read_environment(pid)
+    if not all(mark in environment for mark in wanted):
+        return False
+    stat = read_stat(pid)
+    return stat is not None and not stat.is_dead

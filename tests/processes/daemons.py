@@ -3,25 +3,37 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from haclusterd.agents.process_table import INSTANCE_MARK, NODE_MARK, read_arguments, read_marks
 from haclusterd.entry_points.local_cluster import LocalCluster
 
+SYSTEM_AGENTS = "/usr/lib/ocf/resource.d"
 PATIENCE_S = 40.0
-POLL_S = 0.02
+POLL_S = 0.05
+OFTEN_S = 0.02
+"""Between two looks: each costs the daemons and this process some milliseconds."""
 
 
 class Scenario:
-    """A running cluster with one service `svc` (a process) and a fence device for every node."""
+    """A running cluster with one service `svc` (a process) and a fence device for every node.
 
-    def __init__(
-        self, directory: Path, *, host: str = "127.0.0.1", watchdog_ms: int = 0, **environment: str
-    ) -> None:
+    Several tests may share one (`SharedCluster`): events and logs are then those since a test began.
+    """
+
+    first_event = 0
+    log_starts: Mapping[tuple[str, str], int] = MappingProxyType({})
+
+    def __init__(self, directory: Path, *, host: str = "127.0.0.1", watchdog_ms: int = 0) -> None:
+        self.agents = directory / "ocf"
+        """Where agents of a test's own are found, as PROVIDER/TYPE, before the system's."""
+        agents = {"OCF_RA_PATH": f"{self.agents}:{SYSTEM_AGENTS}"}
         self.cluster = LocalCluster(
-            directory, host=host, environment={"PYTHONUNBUFFERED": "1", **environment}, watchdog_ms=watchdog_ms
+            directory, host=host, environment={"PYTHONUNBUFFERED": "1", **agents}, watchdog_ms=watchdog_ms
         )
         self.cluster.setup()
 
@@ -33,16 +45,18 @@ class Scenario:
         return self
 
     def with_service(self, *more: str) -> "Scenario":
-        self.configure(
-            self.power(),
-            'primitive svc ocf:haclusterd:exec params command=sleep args=100000 '
-            "op monitor interval=1s timeout=10s op start timeout=20s op stop timeout=20s",
-            "rsc_defaults resource-stickiness=100",
-            *more,
-        )
+        self.configure(self._service_text(), *more)
         self.until("the service to run", lambda: self.holder() is not None)
         self.settle()
         return self
+
+    def _service_text(self) -> str:
+        return "\n".join((
+            self.power(),
+            "primitive svc ocf:haclusterd:exec params command=sleep args=100000 "
+            "op monitor interval=1s timeout=10s op start timeout=20s op stop timeout=20s",
+            "rsc_defaults resource-stickiness=100",
+        ))  # fmt: skip
 
     def power(self) -> str:
         """Return the line by which every node is fenced by the switch of local clusters."""
@@ -53,6 +67,54 @@ class Scenario:
 
     def settle(self) -> None:
         self.until("nothing in flight", self.is_idle)
+
+    def begin(self) -> None:
+        """Forget what happened before."""
+        self.first_event = max((event["index"] for event in self.events()), default=-1) + 1
+        self.log_starts = {
+            (name, what): len(self._whole_log(name, what)) for name in self.cluster.names for what in ("brain", "pacer")
+        }
+
+    def restore(self) -> None:
+        """Make of a cluster with its service, whatever a test did to it, what `form` and `with_service` made of it."""
+        for name in self.cluster.names:
+            self._revive(name)
+        self.until("all nodes online", lambda: self.online() == set(self.cluster.names))
+        self.replace(self._service_text())
+        for name in self.cluster.names:
+            self.must("node.online", node=name)
+            for attribute in self.attributes().get(name, ()):
+                self.must("node.attribute", node=name, action="delete", name=attribute, lifetime="reboot")
+        self.settle()
+        self.must("resource.cleanup")
+        self.must("fencing.cleanup")
+        self.until("the service alone to run, and all to be well", self._is_as_new)
+
+    def _is_as_new(self) -> bool:
+        if not self.is_idle() or self.status()["verdict"] != "HEALTHY" or self.holder() is None:
+            return False
+        return sorted(row["id"] for row in self.must("resource.status")["resources"]) == ["power", "svc"]
+
+    def replace(self, *lines: str) -> None:
+        """Let this be the whole configuration; what it does not name is stopped."""
+        text = "\n".join(lines) + "\n"
+        self.must("configure.load", mode="replace", text=text, source="test", format="crm", force=True)
+
+    def has_majority(self) -> bool:
+        alive = [name for name in self.cluster.names if self._is_alive(name)]
+        return 2 * len(alive) > len(self.cluster.names)
+
+    def _is_alive(self, name: str) -> bool:
+        return self.brain(name).poll() is None and self.pacer(name).poll() is None
+
+    def _revive(self, name: str) -> None:
+        """Boot a machine whose daemon or pacer has ended, when the others know of it."""
+        if self._is_alive(name):
+            return
+        self.cluster.power_off(name)
+        self.until(f"{name} to be known as gone", lambda: self.states()[name] in ("fenced", "left"))
+        self.cluster.boot(name)
+        self.cluster.start([name])
 
     def close(self) -> None:
         self.cluster.sweep()
@@ -92,6 +154,12 @@ class Scenario:
     def online(self) -> set[str]:
         return {name for name, state in self.states().items() if state == "online"}
 
+    def attributes(self) -> dict[str, dict[str, str]]:
+        """Return the transient attributes of every node; nothing while nobody knows them."""
+        response = self.answer("node.attributes", all=True, lifetime="reboot")
+        nodes = response.data["nodes"] if response is not None and response.exit == 0 else ()
+        return {node["name"]: node["reboot"] for node in nodes}
+
     def is_idle(self) -> bool:
         """Ask the DC, who alone knows of a transition."""
         dc = self.status()["dc"]
@@ -102,49 +170,51 @@ class Scenario:
 
     def events(self, kind: str | None = None) -> list[Mapping[str, Any]]:
         data = self.must("history.events", limit=200)
-        return [event for event in data["events"] if kind is None or event["kind"] == kind]
+        found = [event for event in data["events"] if event["index"] >= self.first_event]
+        return [event for event in found if kind is None or event["kind"] == kind]
 
     def holder(self) -> str | None:
         """Return the node whose service process lives, as the operating system knows it."""
-        return next((name for name in self.cluster.names if self.service_pids(name)), None)
+        return min((node for node, _ in self._service_processes(None)), default=None)
 
     def service_pids(self, node: str) -> list[int]:
-        wanted = (b"OCF_RESOURCE_INSTANCE=svc", f"HACLUSTERD_NODE={node}".encode())
-        found = []
+        return [pid for _, pid in self._service_processes(node)]
+
+    def _service_processes(self, node: str | None) -> Iterator[tuple[str, int]]:
         for pid in self.cluster.processes(node):
-            try:
-                environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-                command = Path(f"/proc/{pid}/cmdline").read_bytes()
-            except OSError:
-                continue
-            if all(mark in environment for mark in wanted) and command.startswith(b"sleep\0"):
-                found.append(pid)
-        return found
+            marks = read_marks(pid)
+            if marks.get(INSTANCE_MARK) == "svc" and read_arguments(pid)[:1] == ["sleep"]:
+                yield marks[NODE_MARK], pid
 
     def has_lease(self, node: str) -> bool:
         """Tell what a node's pacer said last of its lease."""
-        log = self.log(node, "pacer")
+        log = self._whole_log(node, "pacer")
         return log.rfind("lease held") > log.rfind("lease ended")
 
     def log(self, node: str, what: str = "brain") -> str:
+        return self._whole_log(node, what)[self.log_starts.get((node, what), 0) :]
+
+    def _whole_log(self, node: str, what: str) -> str:
         return (self.cluster.directory / node / "log" / f"{what}.log").read_text()
 
     # -- waiting ----------------------------------------------------------------------------------------------------
 
-    def until(self, what: str, condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
+    def until(
+        self, what: str, condition: Callable[[], bool], patience_s: float = PATIENCE_S, poll_s: float = POLL_S
+    ) -> None:
         deadline = time.monotonic() + patience_s
         while not condition():
             if time.monotonic() > deadline:
                 logs = {name: self.log(name)[-3000:] for name in self.cluster.names}
                 raise AssertionError(f"waited {patience_s} s in vain for {what}\n" + "\n\n".join(logs.values()))
-            time.sleep(POLL_S)
+            time.sleep(poll_s)
 
     def hold(self, what: str, condition: Callable[[], bool], for_s: float) -> None:
         """Demand that something stays so."""
         deadline = time.monotonic() + for_s
         while time.monotonic() < deadline:
             assert condition(), f"not any more: {what}"
-            time.sleep(POLL_S)
+            time.sleep(OFTEN_S)
 
     def restart_brain(self, node: str) -> None:
         """Start a killed brain again, as systemd would."""
@@ -161,6 +231,46 @@ class Scenario:
         process = self.cluster.nodes[node].pacer  # type: ignore[index]
         assert process is not None
         return process
+
+
+class SharedCluster:
+    """A cluster with its service that tests have one after the other, each as if it were new.
+
+    One that cannot be restored fails the next test, and those after it have another.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._made = 0
+        self._scenario: Scenario | None = None
+
+    def get(self) -> Scenario:
+        """Return it, restored, or another one when too few of its daemons live for that."""
+        scenario, self._scenario = self._scenario, None
+        if scenario is not None and not scenario.has_majority():
+            scenario.close()
+            scenario = None
+        if scenario is None:
+            self._made += 1
+            scenario = Scenario(self._directory / f"cluster-{self._made}")
+            self._open(scenario, lambda: scenario.form().with_service())
+        else:
+            self._open(scenario, scenario.restore)
+        scenario.begin()
+        self._scenario = scenario
+        return scenario
+
+    @staticmethod
+    def _open(scenario: Scenario, act: Callable[[], object]) -> None:
+        try:
+            act()
+        except BaseException:
+            scenario.close()
+            raise
+
+    def close(self) -> None:
+        if self._scenario is not None:
+            self._scenario.close()
 
 
 def is_watched(brain: int, pids: Iterable[int]) -> bool:

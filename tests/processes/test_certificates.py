@@ -32,6 +32,10 @@ def fingerprint(cluster: GrowingCluster, name: str) -> str:
     return facts_of((cluster.cluster.nodes[NodeName(name)].bundle / "node.pem").read_bytes()).fingerprint
 
 
+PAUSE_S = 0.03
+"""Between two changes of the load."""
+
+
 class Load:
     """Somebody who changes the configuration all the time; every change must be acknowledged."""
 
@@ -42,7 +46,7 @@ class Load:
         self._thread.start()
 
     def _work(self) -> None:
-        while not self._is_over.is_set():
+        while not self._is_over.wait(PAUSE_S):
             text = f"property cluster-recheck-interval={600 + self.acknowledged}s\n"
             answer = self._cluster.answer("configure.script", text=text, source="load")
             if answer is not None and answer.exit == 0:

@@ -34,79 +34,75 @@ def constraints(scenario: Scenario, node: str) -> list[str]:
     return [move["id"] for move in scenario.status(node)["moves"]]
 
 
-def test_a_move_leaves_nothing_behind_whether_or_not_it_is_waited_for(scenario: Scenario) -> None:
-    scenario.form().with_service()
-    first = scenario.holder()
-    second, third = (name for name in scenario.cluster.names if name != first)
+def test_a_move_leaves_nothing_behind_whether_or_not_it_is_waited_for(running: Scenario) -> None:
+    first = running.holder()
+    second, third = (name for name in running.cluster.names if name != first)
 
-    moved = crm(scenario, third, "resource", "move", "svc", second)
-    assert (moved.returncode, scenario.holder()) == (0, second), moved.stderr
+    moved = crm(running, third, "resource", "move", "svc", second)
+    assert (moved.returncode, running.holder()) == (0, second), moved.stderr
     assert "constraint cli-prefer-svc removed" in moved.stderr
-    assert constraints(scenario, third) == []
+    assert constraints(running, third) == []
 
-    assert crm(scenario, second, "resource", "move", "svc", third, "--no-wait").returncode == 0
-    scenario.until("the service to run there", lambda: scenario.holder() == third)
-    scenario.until("the constraint to go", lambda: constraints(scenario, third) == [])
-    assert asked(scenario, third, "why", "svc")["resources"][0]["now_on"] == [third]
+    assert crm(running, second, "resource", "move", "svc", third, "--no-wait").returncode == 0
+    running.until("the service to run there", lambda: running.holder() == third)
+    running.until("the constraint to go", lambda: constraints(running, third) == [])
+    assert asked(running, third, "why", "svc")["resources"][0]["now_on"] == [third]
 
 
-def test_standby_restart_and_stop_are_waited_for(scenario: Scenario) -> None:
-    scenario.form().with_service()
-    first = scenario.holder()
+def test_standby_restart_and_stop_are_waited_for(running: Scenario) -> None:
+    first = running.holder()
     assert first is not None
 
-    assert crm(scenario, first, "node", "standby", "--wait", "--reason", "new kernel").returncode == 0
-    assert scenario.holder() not in (None, first)
-    assert crm(scenario, first, "node", "online", "--wait").returncode == 0
+    assert crm(running, first, "node", "standby", "--wait", "--reason", "new kernel").returncode == 0
+    assert running.holder() not in (None, first)
+    assert crm(running, first, "node", "online", "--wait").returncode == 0
 
-    holder = scenario.holder()
+    holder = running.holder()
     assert holder is not None
-    before = scenario.service_pids(holder)
-    restarted = crm(scenario, first, "resource", "restart", "svc")
+    before = running.service_pids(holder)
+    restarted = crm(running, first, "resource", "restart", "svc")
     assert restarted.returncode == 0, restarted.stderr
-    holder = scenario.holder()
+    holder = running.holder()
     assert holder is not None
-    assert scenario.service_pids(holder) != before
-    assert "target-role" not in asked(scenario, first, "configure", "show", "svc")["text"]
+    assert running.service_pids(holder) != before
+    assert "target-role" not in asked(running, first, "configure", "show", "svc")["text"]
 
-    assert crm(scenario, first, "resource", "stop", "svc", "--wait").returncode == 0
-    assert scenario.holder() is None
-    assert any("new kernel" in event["text"] for event in asked(scenario, first, "history", "events")["events"])
+    assert crm(running, first, "resource", "stop", "svc", "--wait").returncode == 0
+    assert running.holder() is None
+    assert any("new kernel" in event["text"] for event in asked(running, first, "history", "events")["events"])
 
 
-def test_a_dry_run_changes_nothing(scenario: Scenario) -> None:
-    scenario.form().with_service()
-    holder = scenario.holder()
-    before = scenario.status()["configuration"]
-    tried = crm(scenario, "n1", "node", "standby", str(holder), "--dry-run")
+def test_a_dry_run_changes_nothing(running: Scenario) -> None:
+    holder = running.holder()
+    before = running.status()["configuration"]
+    tried = crm(running, "n1", "node", "standby", str(holder), "--dry-run")
     assert tried.returncode == 0
     assert f"stop svc on {holder}" in tried.stdout
-    assert scenario.status()["configuration"] == before
+    assert running.status()["configuration"] == before
 
 
-def test_without_quorum_changes_are_refused_and_status_says_why(scenario: Scenario) -> None:
-    scenario.form().with_service()
-    for name in ("n2", "n3"):
-        scenario.brain(name).send_signal(signal.SIGKILL)
-        scenario.pacer(name).send_signal(signal.SIGKILL)
-    scenario.until("n1 to know", lambda: scenario.status("n1")["verdict"] == "NO QUORUM")
-    status = crm(scenario, "n1", "status")
-    assert status.stdout.startswith("NO QUORUM: n1 reaches 1 of 3 voters; missing: n2, n3\n")
-    refused = crm(scenario, "n1", "resource", "stop", "svc")
-    assert (refused.returncode, refused.stdout) == (106, "")
-    assert refused.stderr == (
-        "ERROR: no quorum: 1 of 3 voters reachable; missing: n2, n3 (bring a missing voter back)\n"
-    )
-
-
-def test_what_is_wrong_with_a_file_is_told_and_nothing_changes(scenario: Scenario, tmp_path: Path) -> None:
-    scenario.form()
+def test_what_is_wrong_with_a_file_is_told_and_nothing_changes(running: Scenario, tmp_path: Path) -> None:
+    version = running.status()["configuration"]["version"]
     policy = tmp_path / "web.yaml"
     policy.write_text("resources:\n  - primitive: web\n    agent: ocf:haclusterd:htp-service\nconstraints:\n"
                       "  - location: l1\n    resource: wbe\n    node: n9\n    score: 5\n")  # fmt: skip
-    refused = crm(scenario, "n1", "configure", "load", "update", str(policy))
+    refused = crm(running, "n1", "configure", "load", "update", str(policy))
     assert refused.returncode == 78
     errors = [line for line in refused.stderr.splitlines() if line.startswith("ERROR")]
     assert [line.removeprefix(f"ERROR: {policy}:").partition(":")[0] for line in errors] == ["3", "6"]
     assert f"WARNING: {policy}:7" in refused.stderr
-    assert scenario.status()["configuration"]["version"] == 0
+    assert running.status()["configuration"]["version"] == version
+
+
+def test_without_quorum_changes_are_refused_and_status_says_why(running: Scenario) -> None:
+    for name in ("n2", "n3"):
+        running.brain(name).send_signal(signal.SIGKILL)
+        running.pacer(name).send_signal(signal.SIGKILL)
+    running.until("n1 to know", lambda: running.status("n1")["verdict"] == "NO QUORUM")
+    status = crm(running, "n1", "status")
+    assert status.stdout.startswith("NO QUORUM: n1 reaches 1 of 3 voters; missing: n2, n3\n")
+    refused = crm(running, "n1", "resource", "stop", "svc")
+    assert (refused.returncode, refused.stdout) == (106, "")
+    assert refused.stderr == (
+        "ERROR: no quorum: 1 of 3 voters reachable; missing: n2, n3 (bring a missing voter back)\n"
+    )

@@ -43,46 +43,45 @@ def nodes(scenario: Scenario, resource: str, role: str = "Started") -> list[str]
     return [each["node"] for row in rows for each in row["instances"] if each["role"] == role]
 
 
-def test_a_promoted_role_moves_and_a_ticket_is_obeyed(scenario: Scenario, tmp_path: Path) -> None:
-    scenario.form().with_service(*(line.format(directory=tmp_path) for line in CLONES))
-    scenario.until("n2, which wants it most, to be promoted", lambda: nodes(scenario, "db", "Promoted") == ["n2"])
-    assert nodes(scenario, "ip") == []
+def test_a_promoted_role_moves_and_a_ticket_is_obeyed(running: Scenario, tmp_path: Path) -> None:
+    running.configure(*(line.format(directory=tmp_path) for line in CLONES))
+    running.until("n2, which wants it most, to be promoted", lambda: nodes(running, "db", "Promoted") == ["n2"])
+    assert nodes(running, "ip") == []
 
-    granted = crm(scenario, "ticket", "grant", "paris")
+    granted = crm(running, "ticket", "grant", "paris")
     assert (granted.returncode, "runs twice" in granted.stderr) == (107, True)
-    assert crm(scenario, "ticket", "grant", "paris", "--force", "--wait").returncode == 0
-    scenario.until("the address beside the primary", lambda: nodes(scenario, "ip") == ["n2"])
+    assert crm(running, "ticket", "grant", "paris", "--force", "--wait").returncode == 0
+    running.until("the address beside the primary", lambda: nodes(running, "ip") == ["n2"])
 
-    moved = crm(scenario, "resource", "move", "db-clone", "n3", "--constraint")
+    moved = crm(running, "resource", "move", "db-clone", "n3", "--constraint")
     assert moved.returncode == 0, moved.stderr
-    assert nodes(scenario, "db", "Promoted") == ["n3"]
-    scenario.until("the address to follow", lambda: nodes(scenario, "ip") == ["n3"])
-    assert "promoted" in crm(scenario, "status").stdout.lower()
+    assert nodes(running, "db", "Promoted") == ["n3"]
+    running.until("the address to follow", lambda: nodes(running, "ip") == ["n3"])
+    assert "promoted" in crm(running, "status").stdout.lower()
 
-    assert crm(scenario, "ticket", "revoke", "paris", "--force", "--wait").returncode == 0
-    assert nodes(scenario, "ip") == []
-    said = [event["text"] for event in asked(scenario, "history", "events")["events"]]
+    assert crm(running, "ticket", "revoke", "paris", "--force", "--wait").returncode == 0
+    assert nodes(running, "ip") == []
+    said = [event["text"] for event in asked(running, "history", "events")["events"]]
     assert any("ticket paris: revoke by" in text for text in said)
 
 
-def test_the_configuration_is_changed_in_an_editor(scenario: Scenario, tmp_path: Path) -> None:
-    scenario.form().with_service()
+def test_the_configuration_is_changed_in_an_editor(running: Scenario, tmp_path: Path) -> None:
     editor = tmp_path / "editor"
     editor.write_text("#!/bin/sh\nsed -i 's/cluster-name=before/cluster-name=after/' \"$1\"\n")
     editor.chmod(0o755)
-    assert crm(scenario, "configure", "property", "cluster-name=before").returncode == 0
+    assert crm(running, "configure", "property", "cluster-name=before").returncode == 0
 
-    edited = crm(scenario, "configure", "edit", editor=str(editor))
+    edited = crm(running, "configure", "edit", editor=str(editor))
     assert edited.returncode == 0, edited.stderr
-    assert asked(scenario, "configure", "get_property", "cluster-name")["properties"][0]["value"] == "after"
+    assert asked(running, "configure", "get_property", "cluster-name")["properties"][0]["value"] == "after"
 
-    again = crm(scenario, "configure", "edit", editor=str(editor))
+    again = crm(running, "configure", "edit", editor=str(editor))
     assert (again.returncode, again.stderr) == (0, "nothing was changed\n")
 
     editor.write_text("#!/bin/sh\necho 'primitive' >> \"$1\"\n")
-    refused = crm(scenario, "configure", "edit", editor=str(editor))
+    refused = crm(running, "configure", "edit", editor=str(editor))
     assert (refused.returncode, "expected" in refused.stderr) == (65, True)
 
     file = tmp_path / "all.crm"
-    assert crm(scenario, "configure", "save", str(file)).returncode == 0
-    assert crm(scenario, "configure", "load", "replace", str(file)).returncode == 0
+    assert crm(running, "configure", "save", str(file)).returncode == 0
+    assert crm(running, "configure", "load", "replace", str(file)).returncode == 0

@@ -11,6 +11,7 @@ import pytest
 
 from haclusterd.adapters.certificates import AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY
 from haclusterd.entry_points.cluster_setup import SetupRefused, make_bundles
+from haclusterd.entry_points.haclusterd import main
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName
 from tests.processes.daemons import Scenario
@@ -27,48 +28,48 @@ def run_daemon(scenario: Scenario, node: str, *arguments: str) -> subprocess.Com
     )  # fmt: skip
 
 
-def test_a_second_daemon_on_the_same_directories(scenario: Scenario) -> None:
-    scenario.form()
-    second = run_daemon(scenario, "n1")
+def test_a_second_daemon_on_the_same_directories(running: Scenario) -> None:
+    second = run_daemon(running, "n1")
     assert second.returncode == 69
     assert "another haclusterd is running" in second.stderr
-    assert scenario.online() == {"n1", "n2", "n3"}
+    assert running.online() == {"n1", "n2", "n3"}
 
 
-def test_a_second_daemon_on_the_same_data_directory_only(scenario: Scenario, tmp_path: Path) -> None:
-    scenario.form()
-    bundle = scenario.cluster.nodes[NodeName("n1")].bundle
-    text = (bundle / "haclusterd.yaml").read_text()
+def test_a_second_daemon_on_the_same_data_directory_only(running: Scenario, tmp_path: Path) -> None:
+    bundle = running.cluster.nodes[NodeName("n1")].bundle
+    configuration = bundle / "haclusterd.yaml"
+    text = configuration.read_text()
     other = tmp_path / "other-run"
-    (bundle / "haclusterd.yaml").write_text(
-        text.replace(str(scenario.cluster.nodes[NodeName("n1")].runtime), str(other))
-    )
-    second = run_daemon(scenario, "n1")
+    configuration.write_text(text.replace(str(running.cluster.nodes[NodeName("n1")].runtime), str(other)))
+    try:
+        second = run_daemon(running, "n1")
+    finally:
+        configuration.write_text(text)
     assert second.returncode == 69, second.stderr
     assert "state" in second.stderr
 
 
-def test_a_damaged_journal(scenario: Scenario) -> None:
-    scenario.form().with_service()
-    scenario.cluster.power_off("n2")
-    journal = scenario.cluster.nodes[NodeName("n2")].state / "journal"
-    data = bytearray(journal.read_bytes())
+def test_a_damaged_journal(running: Scenario) -> None:
+    running.cluster.power_off("n2")
+    journal = running.cluster.nodes[NodeName("n2")].state / "journal"
+    whole = journal.read_bytes()
+    data = bytearray(whole)
     data[len(data) // 2] ^= 0x10
     journal.write_bytes(data)
-    scenario.cluster.boot("n2")
-    refused = run_daemon(scenario, "n2")
+    running.cluster.boot("n2")
+    refused = run_daemon(running, "n2")
     assert refused.returncode == 65, refused.stderr
     assert str(journal) in refused.stderr
     assert journal.read_bytes() == bytes(data), "nothing was overwritten"
+    journal.write_bytes(whole)
 
 
-def test_a_node_without_room_does_not_join_and_is_not_fenced_again_for_it(scenario: Scenario, tmp_path: Path) -> None:
+def test_a_node_without_room_does_not_join_and_is_not_fenced_again_for_it(running: Scenario, tmp_path: Path) -> None:
     """Its data lies on a file system of 8 MiB: it says what it needs, and stays what it was, fenced once."""
-    scenario.form().with_service()
-    scenario.cluster.power_off("n2")
-    scenario.until("n2 fenced", lambda: scenario.states()["n2"] == "fenced")
-    scenario.cluster.boot("n2")
-    node = scenario.cluster.nodes[NodeName("n2")]
+    running.cluster.power_off("n2")
+    running.until("n2 fenced", lambda: running.states()["n2"] == "fenced")
+    running.cluster.boot("n2")
+    node = running.cluster.nodes[NodeName("n2")]
     configuration = node.bundle / "haclusterd.yaml"
     script = (
         f"cp -a {node.state} {tmp_path}/copied && mount -t tmpfs -o size=8m none {node.state} && "
@@ -83,17 +84,18 @@ def test_a_node_without_room_does_not_join_and_is_not_fenced_again_for_it(scenar
     assert refused.returncode == 75, refused.stderr
     assert "this node does not join: [Errno 28] No space left on device" in refused.stderr
     assert "16777216 are needed to start" in refused.stderr
-    scenario.hold("n2 neither joins nor is fenced again", lambda: scenario.states()["n2"] == "fenced", 3)
-    assert len(scenario.events("node-fenced")) == 1
+    running.hold("n2 neither joins nor is fenced again", lambda: running.states()["n2"] == "fenced", 3)
+    assert len(running.events("node-fenced")) == 1
 
 
-def test_an_emptied_data_directory(scenario: Scenario) -> None:
-    scenario.form()
-    scenario.cluster.power_off("n2")
-    state = scenario.cluster.nodes[NodeName("n2")].state
-    shutil.rmtree(state)
-    scenario.cluster.boot("n2")
-    refused = run_daemon(scenario, "n2")
+def test_an_emptied_data_directory(running: Scenario, tmp_path: Path) -> None:
+    running.cluster.power_off("n2")
+    state = running.cluster.nodes[NodeName("n2")].state
+    shutil.move(state, tmp_path / "aside")
+    running.cluster.boot("n2")
+    refused = run_daemon(running, "n2")
+    shutil.rmtree(state, ignore_errors=True)
+    shutil.move(tmp_path / "aside", state)
     assert refused.returncode == 66, refused.stderr
     assert "never set up" in refused.stderr
     assert "crm cluster remove" in refused.stderr
@@ -126,17 +128,16 @@ def test_initializing_twice(scenario: Scenario) -> None:
         ("a: [", "not YAML"),
     ],
 )
-def test_a_configuration_file_that_cannot_be_used(tmp_path: Path, text: str, wanted: str) -> None:
+def test_a_configuration_file_that_cannot_be_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, wanted: str
+) -> None:
     file = tmp_path / "haclusterd.yaml"
     file.write_text(text)
-    refused = subprocess.run(
-        [sys.executable, "-m", "haclusterd.entry_points.haclusterd", "--configuration", str(file)],
-        capture_output=True, text=True, timeout=30, check=False,
-    )  # fmt: skip
-    assert refused.returncode == 78
-    assert str(file) in refused.stderr
-    assert wanted in refused.stderr
-    assert "Traceback" not in refused.stderr
+    assert main(["--configuration", str(file)]) == 78
+    said = capsys.readouterr().err
+    assert str(file) in said
+    assert wanted in said
+    assert "Traceback" not in said
 
 
 def test_a_foreign_certificate_is_let_in_by_nobody(scenario: Scenario, tmp_path: Path) -> None:
@@ -171,12 +172,11 @@ def test_a_change_that_no_log_entry_can_hold_is_taken_whole_by_every_node(scenar
     assert scenario.online() == {"n1", "n2", "n3"}
 
 
-def test_an_agent_that_talks_without_end_harms_nobody(scenario: Scenario, tmp_path: Path) -> None:
-    scenario.form().with_service()
-    scenario.configure(
+def test_an_agent_that_talks_without_end_harms_nobody(running: Scenario, tmp_path: Path) -> None:
+    running.configure(
         'primitive loud ocf:haclusterd:exec params command=/bin/false log_file=/dev/null '
         f'env="LONG={"x" * 4000}" op start timeout=10s op monitor interval=10s timeout=10s'
     )
-    scenario.until("its failure everywhere", lambda: len(scenario.events("operation-failed")) >= 3)
-    scenario.settle()
-    assert scenario.online() == {"n1", "n2", "n3"}
+    running.until("its failure everywhere", lambda: len(running.events("operation-failed")) >= 3)
+    running.settle()
+    assert running.online() == {"n1", "n2", "n3"}

@@ -26,8 +26,11 @@ def needs(*programs: str) -> pytest.MarkDecorator:
 
 
 def with_devices(scenario: Scenario, *devices: str) -> None:
-    scenario.form()
-    scenario.configure(*devices, SERVICE, "rsc_defaults resource-stickiness=100")
+    """Let these devices, and no others, fence the nodes before the service starts."""
+    scenario.replace(scenario.power())
+    scenario.until("the service to end", lambda: scenario.holder() is None)
+    scenario.settle()
+    scenario.replace(*devices, SERVICE, "rsc_defaults resource-stickiness=100")
     scenario.until("the service to run", lambda: scenario.holder() is not None)
     scenario.settle()
 
@@ -39,6 +42,7 @@ def kill_holder(scenario: Scenario) -> str:
     assert scenario.cluster.silence(victim)
     scenario.until("the service elsewhere", lambda: scenario.holder() not in (None, victim))
     assert scenario.cluster.processes(victim) == [], "its device ended it before anything was recovered"
+    scenario.settle()
     return victim
 
 
@@ -53,20 +57,20 @@ def proofs(scenario: Scenario, node: str) -> dict[str, str]:
 
 
 @needs("fence_ipmilan", "ipmi_sim", "ipmitool")
-def test_fence_ipmilan_resets_a_node_through_its_bmc(scenario: Scenario, tmp_path: Path) -> None:
-    bmcs = Bmcs(tmp_path / "bmcs", scenario.cluster)
+def test_fence_ipmilan_resets_a_node_through_its_bmc(running: Scenario, tmp_path: Path) -> None:
+    bmcs = Bmcs(tmp_path / "bmcs", running.cluster)
     try:
-        with_devices(scenario, *(
+        with_devices(running, *(
             f"primitive bmc-{node} stonith:fence_ipmilan params ip=127.0.0.1 ipport={port} username={USER} "
             f"password={PASSWORD} lanplus=1 cipher=3 power_wait=0 pcmk_host_list={node} op monitor interval=10s"
             for node, port in bmcs.ports.items()
         ))  # fmt: skip
-        scenario.until("all devices to answer", lambda: len(started(scenario, "bmc-n1", "bmc-n2", "bmc-n3")) == 3)
-        victim = kill_holder(scenario)
-        [record] = records(scenario)
+        running.until("all devices to answer", lambda: len(started(running, "bmc-n1", "bmc-n2", "bmc-n3")) == 3)
+        victim = kill_holder(running)
+        [record] = records(running)
         assert (record["target"], record["devices"], record["outcome"]) == (victim, [f"bmc-{victim}"], "fenced")
-        assert proofs(scenario, victim) == {f"bmc-{victim}": "tested"}
-        assert all(PASSWORD not in scenario.log(node) for node in scenario.cluster.names)
+        assert proofs(running, victim) == {f"bmc-{victim}": "tested"}
+        assert all(PASSWORD not in running.log(node) for node in running.cluster.names)
     finally:
         bmcs.close()
 
@@ -77,79 +81,79 @@ def started(scenario: Scenario, *devices: str) -> list[str]:
 
 
 @needs("fence_redfish", "openssl")
-def test_fence_redfish_resets_nodes_through_one_service(scenario: Scenario, tmp_path: Path) -> None:
-    service = RedfishService(tmp_path / "redfish", scenario.cluster)
-    systems = ";".join(f"{node}:/redfish/v1/Systems/{node}" for node in scenario.cluster.names)
+def test_fence_redfish_resets_nodes_through_one_service(running: Scenario, tmp_path: Path) -> None:
+    service = RedfishService(tmp_path / "redfish", running.cluster)
+    systems = ";".join(f"{node}:/redfish/v1/Systems/{node}" for node in running.cluster.names)
     try:
         with_devices(
-            scenario,
+            running,
             f"primitive redfish stonith:fence_redfish params ip=127.0.0.1 ipport={service.port} username={USER} "
             f'password={PASSWORD} ssl_insecure=1 power_wait=0 systems_uri=dynamic pcmk_host_map="{systems}" '
             "pcmk_host_argument=systems_uri pcmk_monitor_action=metadata",
         )
-        victim = kill_holder(scenario)
+        victim = kill_holder(running)
         assert service.requests == [(victim, "ForceOff"), (victim, "On")]
-        assert records(scenario)[-1]["outcome"] == "fenced"
+        assert records(running)[-1]["outcome"] == "fenced"
     finally:
         service.close()
 
 
 @needs("fence_dummy")
-def test_all_devices_of_a_level_cut_the_power_and_a_dummy_lets_nodes_in(scenario: Scenario, tmp_path: Path) -> None:
+def test_all_devices_of_a_level_cut_the_power_and_a_dummy_lets_nodes_in(running: Scenario, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
-    power = f"nodes_dir={scenario.cluster.nodes_directory}"
+    power = f"nodes_dir={running.cluster.nodes_directory}"
     with_devices(
-        scenario,
+        running,
         f"primitive power stonith:fence_local params {power}",
         f"primitive gate stonith:fence_dummy params type=file status_file={gate} meta provides=unfencing",
         "fencing_topology n1: gate,power n2: gate,power n3: gate,power",
     )
     assert gate.read_text() == "on"
-    let_in = scenario.events("node-unfenced")
+    let_in = running.events("node-unfenced")
     assert {event["node"] for event in let_in} == {"n1", "n2", "n3"}
-    first_start = next(event["index"] for event in scenario.events() if "start of svc" in event["text"])
-    holder = scenario.holder()
+    first_start = next(event["index"] for event in running.events() if "start of svc" in event["text"])
+    holder = running.holder()
     assert next(event["index"] for event in let_in if event["node"] == holder) < first_start
 
-    victim = kill_holder(scenario)
-    assert proofs(scenario, victim) == {"gate": "tested", "power": "tested"}
+    victim = kill_holder(running)
+    assert proofs(running, victim) == {"gate": "tested", "power": "tested"}
     assert gate.read_text() == "off", "it lets nobody in who may live: the node is let in when it joins"
 
-    scenario.cluster.power_off(victim)
-    scenario.cluster.boot(victim)
-    scenario.cluster.start([victim])
+    running.cluster.power_off(victim)
+    running.cluster.boot(victim)
+    running.cluster.start([victim])
     again = [*(event["node"] for event in let_in), victim]
 
     def is_let_in() -> bool:
-        return [event["node"] for event in scenario.events("node-unfenced")] == again
+        return [event["node"] for event in running.events("node-unfenced")] == again
 
-    scenario.until(f"{victim} to be let in again", is_let_in)
+    running.until(f"{victim} to be let in again", is_let_in)
     assert gate.read_text() == "on"
-    scenario.settle()
+    running.settle()
 
 
 @needs("fence_sbd", "sbd", "losetup")
-def test_fence_sbd_leaves_its_message_on_the_shared_disk(scenario: Scenario, tmp_path: Path) -> None:
+def test_fence_sbd_leaves_its_message_on_the_shared_disk(running: Scenario, tmp_path: Path) -> None:
     try:
-        disk = SharedDisk(tmp_path / "disk", scenario.cluster.names)
+        disk = SharedDisk(tmp_path / "disk", running.cluster.names)
     except OSError as error:
         pytest.skip(f"no loop device: {error}")
     try:
-        power = f"nodes_dir={scenario.cluster.nodes_directory}"
+        power = f"nodes_dir={running.cluster.nodes_directory}"
         with_devices(
-            scenario,
+            running,
             f"primitive power stonith:fence_local params {power}",
             f"primitive pill stonith:fence_sbd params devices={disk.device}",
-            *(f"fencing_topology {node}: pill,power" for node in scenario.cluster.names[:1]),
+            *(f"fencing_topology {node}: pill,power" for node in running.cluster.names[:1]),
             "property fencing-action=off",
         )
-        assert [disk.message(node) for node in scenario.cluster.names] == ["clear"] * 3
-        assert scenario.answer("fencing.test", node="n1").exit != 0, "not without --force"
-        [step] = scenario.must("fencing.plan", node="n1")["steps"]
+        assert [disk.message(node) for node in running.cluster.names] == ["clear"] * 3
+        assert running.answer("fencing.test", node="n1").exit != 0, "not without --force"
+        [step] = running.must("fencing.plan", node="n1")["steps"]
         assert [device["device"] for device in step["devices"]] == ["pill", "power"]
-        assert scenario.cluster.silence("n1")
-        scenario.until("n1 to be fenced", lambda: scenario.states().get("n1") == "fenced")
+        assert running.cluster.silence("n1")
+        running.until("n1 to be fenced", lambda: running.states().get("n1") == "fenced")
         assert disk.message("n1") == "off"
-        assert proofs(scenario, "n1") == {"pill": "tested", "power": "tested"}
+        assert proofs(running, "n1") == {"pill": "tested", "power": "tested"}
     finally:
         disk.close()

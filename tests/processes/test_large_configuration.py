@@ -2,21 +2,25 @@
 
 import pytest
 
+from haclusterd.ports.store import MAX_ENTRY_BYTES
 from tests.processes.daemons import Scenario
 
 pytestmark = pytest.mark.processes
 
-COUNT = 500
-"""About twice what one entry of the log holds."""
+COUNT = 100
+VALUE = "".join(f"{number:04x}" for number in range(320))
+"""So long that all of them are about twice what one entry of the log holds."""
 
 
 def test_a_change_larger_than_one_entry_is_made_as_one(scenario: Scenario) -> None:
     scenario.form()
     lines = (
-        f"primitive r{n} ocf:haclusterd:dummy params state=/tmp/r{n} meta target-role=Stopped op monitor interval=10s"
+        f"primitive r{n} ocf:haclusterd:dummy params state=/tmp/r{n} fake={VALUE} "
+        "meta target-role=Stopped op monitor interval=10s"
         for n in range(COUNT)
     )
     text = "\n".join(lines)
+    assert len(text) > 2 * MAX_ENTRY_BYTES
     response = scenario.cluster.call("n1", "configure.load", wait_ms=0, mode="update", text=text, source="b")
     assert response.exit == 0, response.reports
 

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.control_client import ControlClient
 from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.entry_points.local_cluster import LocalCluster, LocalNode
-from haclusterd.model.requests import Options, Request, Response
+from haclusterd.model.requests import Response
 from tests.processes.daemons import Scenario
 
 pytestmark = pytest.mark.processes
@@ -49,12 +48,7 @@ class Mixed(Scenario):
         return sum(event["node"] == name for event in self.events("node-joined"))
 
     def grant(self) -> Response:
-        client = ControlClient(str(self.cluster.nodes["n1"].socket))
-        arguments = {"ticket": "north", "action": "grant"}
-        try:
-            return client.call(Request("1", "ticket.change", arguments, Options(force=True)), lambda _: None)
-        finally:
-            client.close()
+        return self.cluster.call("n1", "ticket.change", ticket="north", action="grant", force=True)
 
 
 def test_a_cluster_is_upgraded_node_by_node(tmp_path: Path) -> None:

@@ -40,13 +40,8 @@ def machines(tmp_path: Path) -> Machines:
     return Machines(tmp_path / "machines")
 
 
-def attributes(scenario: Scenario) -> dict[str, dict[str, str]]:
-    response = scenario.answer("node.attributes", all=True, lifetime="reboot")
-    return {node["name"]: node["reboot"] for node in response.data["nodes"]} if response and not response.exit else {}
-
-
 def colours(scenario: Scenario, name: str) -> list[str | None]:
-    found = attributes(scenario)
+    found = scenario.attributes()
     return [found.get(node, {}).get(f"#health-{name}") for node in NODES]
 
 
@@ -60,7 +55,7 @@ def active_on(scenario: Scenario, resource: str) -> list[str]:
 
 
 def watched(scenario: Scenario, machines: Machines, strategy: str) -> None:
-    scenario.form().with_service(
+    scenario.configure(
         f"property node-health-strategy={strategy}",
         f"location svc-prefers svc 500: {PREFERRED}",
         *machines.watchers(),
@@ -70,46 +65,46 @@ def watched(scenario: Scenario, machines: Machines, strategy: str) -> None:
     scenario.settle()
 
 
-def test_a_red_nodes_services_leave_and_may_return_when_it_is_green(scenario: Scenario, machines: Machines) -> None:
-    watched(scenario, machines, "migrate-on-red")
+def test_a_red_nodes_services_leave_and_may_return_when_it_is_green(running: Scenario, machines: Machines) -> None:
+    watched(running, machines, "migrate-on-red")
     machines.kernels[PREFERRED].memory(99)
-    wait_for_colours(scenario, "memory", "green", "red", "green")
-    scenario.until("the service elsewhere", lambda: scenario.holder() not in (None, PREFERRED))
-    scenario.settle()
-    assert scenario.service_pids(PREFERRED) == []
-    assert active_on(scenario, f"watch-{PREFERRED}") == [PREFERRED], "who watches stays"
+    wait_for_colours(running, "memory", "green", "red", "green")
+    running.until("the service elsewhere", lambda: running.holder() not in (None, PREFERRED))
+    running.settle()
+    assert running.service_pids(PREFERRED) == []
+    assert active_on(running, f"watch-{PREFERRED}") == [PREFERRED], "who watches stays"
 
     machines.kernels[PREFERRED].calm()
-    wait_for_colours(scenario, "memory", "green", "green", "green")
-    scenario.until("the service to return", lambda: scenario.holder() == PREFERRED)
-    scenario.settle()
-    assert scenario.events("node-lost") == []
-    assert scenario.events("operation-failed") == []
+    wait_for_colours(running, "memory", "green", "green", "green")
+    running.until("the service to return", lambda: running.holder() == PREFERRED)
+    running.settle()
+    assert running.events("node-lost") == []
+    assert running.events("operation-failed") == []
 
 
 def test_yellow_moves_nothing_with_migrate_on_red_and_everything_with_only_green(
-    scenario: Scenario, machines: Machines
+    running: Scenario, machines: Machines
 ) -> None:
-    watched(scenario, machines, "migrate-on-red")
-    before = scenario.service_pids(PREFERRED)
+    watched(running, machines, "migrate-on-red")
+    before = running.service_pids(PREFERRED)
     machines.kernels[PREFERRED].memory(92)
-    wait_for_colours(scenario, "memory", "green", "yellow", "green")
-    scenario.hold("the service stays", lambda: scenario.service_pids(PREFERRED) == before, for_s=2)
-    scenario.configure("property node-health-strategy=only-green")
-    scenario.until("the service elsewhere", lambda: scenario.holder() not in (None, PREFERRED))
+    wait_for_colours(running, "memory", "green", "yellow", "green")
+    running.hold("the service stays", lambda: running.service_pids(PREFERRED) == before, for_s=2)
+    running.configure("property node-health-strategy=only-green")
+    running.until("the service elsewhere", lambda: running.holder() not in (None, PREFERRED))
 
 
-def test_a_steady_node_writes_nothing(scenario: Scenario, machines: Machines) -> None:
-    watched(scenario, machines, "migrate-on-red")
-    runs = scenario.log("n1").count("resource=watch-n1 action=monitor")
-    changes = len(scenario.events("attribute-changed"))
-    scenario.until(
-        "more samples", lambda: scenario.log("n1").count("resource=watch-n1 action=monitor") >= runs + 5
+def test_a_steady_node_writes_nothing(running: Scenario, machines: Machines) -> None:
+    watched(running, machines, "migrate-on-red")
+    runs = running.log("n1").count("resource=watch-n1 action=monitor")
+    changes = len(running.events("attribute-changed"))
+    running.until(
+        "more samples", lambda: running.log("n1").count("resource=watch-n1 action=monitor") >= runs + 5
     )
-    assert len(scenario.events("attribute-changed")) == changes
+    assert len(running.events("attribute-changed")) == changes
 
 
-def test_a_node_that_loses_its_gpu_is_red_and_its_services_leave(scenario: Scenario, tmp_path: Path) -> None:
+def test_a_node_that_loses_its_gpu_is_red_and_its_services_leave(running: Scenario, tmp_path: Path) -> None:
     libraries = {}
     lines = []
     for name in NODES:
@@ -125,25 +120,25 @@ def test_a_node_that_loses_its_gpu_is_red_and_its_services_leave(scenario: Scena
             f"location gpus-{name}-there gpus-{name} inf: {name}",
             *(f"location gpus-{name}-not-{other} gpus-{name} -inf: {other}" for other in NODES if other != name),
         ]
-    scenario.form().with_service(
+    running.configure(
         "property node-health-strategy=migrate-on-red", f"location svc-prefers svc 500: {PREFERRED}", *lines
     )
-    wait_for_colours(scenario, "gpu", "green", "green", "green")
-    scenario.until("the service where it likes to be", lambda: scenario.holder() == PREFERRED)
+    wait_for_colours(running, "gpu", "green", "green", "green")
+    running.until("the service where it likes to be", lambda: running.holder() == PREFERRED)
 
     rename(libraries[PREFERRED], "gpus=2\ng0.any=!15\n")
-    wait_for_colours(scenario, "gpu", "green", "yellow", "green")
-    scenario.settle()
-    assert scenario.holder() == PREFERRED, "the other device serves"
-    scenario.until(
-        "the device to be named", lambda: attributes(scenario)[PREFERRED]["gpu-0000:1a:00-state"] == "failed"
+    wait_for_colours(running, "gpu", "green", "yellow", "green")
+    running.settle()
+    assert running.holder() == PREFERRED, "the other device serves"
+    running.until(
+        "the device to be named", lambda: running.attributes()[PREFERRED]["gpu-0000:1a:00-state"] == "failed"
     )
 
     rename(libraries[PREFERRED], "gpus=2\nany=@hang\n")
-    wait_for_colours(scenario, "gpu", "green", "red", "green")
-    scenario.until("the service elsewhere", lambda: scenario.holder() not in (None, PREFERRED))
-    scenario.settle()
-    assert scenario.events("operation-failed") == [], "a hanging driver fails no monitor"
+    wait_for_colours(running, "gpu", "green", "red", "green")
+    running.until("the service elsewhere", lambda: running.holder() not in (None, PREFERRED))
+    running.settle()
+    assert running.events("operation-failed") == [], "a hanging driver fails no monitor"
 
 
 def rename(path: Path, text: str) -> None:
@@ -152,36 +147,36 @@ def rename(path: Path, text: str) -> None:
     new.replace(path)
 
 
-def test_a_cloned_watcher_stays_on_an_unhealthy_node_and_takes_new_thresholds_over(scenario: Scenario) -> None:
+def test_a_cloned_watcher_stays_on_an_unhealthy_node_and_takes_new_thresholds_over(running: Scenario) -> None:
     watcher = (
         "primitive watch ocf:haclusterd:sys-health params checks=memory memory_yellow={yellow} memory_red={red} "
         "op monitor interval=500ms timeout=30s op start timeout=60s"
     )
-    scenario.form().with_service(
+    running.configure(
         "property node-health-strategy=migrate-on-red",
         f"location svc-prefers svc 500: {PREFERRED}",
         watcher.format(yellow="never", red="never"),
         "clone watch-everywhere watch meta allow-unhealthy-nodes=true",
     )
-    wait_for_colours(scenario, "memory", "green", "green", "green")
-    scenario.until("the service where it likes to be", lambda: scenario.holder() == PREFERRED)
+    wait_for_colours(running, "memory", "green", "green", "green")
+    running.until("the service where it likes to be", lambda: running.holder() == PREFERRED)
 
-    scenario.must("node.attribute", node=PREFERRED, action="set", name="#health-try", value="red")
-    scenario.until("the service elsewhere", lambda: scenario.holder() not in (None, PREFERRED))
-    scenario.settle()
-    assert sorted(active_on(scenario, "watch")) == list(NODES)
-    scenario.must("node.attribute", node=PREFERRED, action="delete", name="#health-try")
-    scenario.until("the service to return", lambda: scenario.holder() == PREFERRED)
+    running.must("node.attribute", node=PREFERRED, action="set", name="#health-try", value="red")
+    running.until("the service elsewhere", lambda: running.holder() not in (None, PREFERRED))
+    running.settle()
+    assert sorted(active_on(running, "watch")) == list(NODES)
+    running.must("node.attribute", node=PREFERRED, action="delete", name="#health-try")
+    running.until("the service to return", lambda: running.holder() == PREFERRED)
 
     changed = watcher.format(yellow="0", red="never") + "\n"
-    scenario.must("configure.load", mode="update", text=changed, source="test", format="crm")
-    wait_for_colours(scenario, "memory", "yellow", "yellow", "yellow")
-    scenario.settle()
-    told = [event["text"] for event in scenario.events("operation-succeeded")]
+    running.must("configure.load", mode="update", text=changed, source="test", format="crm")
+    wait_for_colours(running, "memory", "yellow", "yellow", "yellow")
+    running.settle()
+    told = [event["text"] for event in running.events("operation-succeeded")]
     assert sum(text.startswith("reload-agent of watch") for text in told) == len(NODES)
     assert sum(text.startswith("stop of watch") for text in told) == 0
 
-    assert not [event for event in scenario.events("attribute-changed") if "deleted" in event["text"]
+    assert not [event for event in running.events("attribute-changed") if "deleted" in event["text"]
                 and "#health-memory" in event["text"]]  # fmt: skip
 
 
@@ -207,18 +202,14 @@ esac
 """
 
 
-def test_a_stock_agent_publishes_with_the_tools_that_it_knows(tmp_path: Path) -> None:
-    agent = tmp_path / "ocf" / "test" / "publisher"
+def test_a_stock_agent_publishes_with_the_tools_that_it_knows(running: Scenario) -> None:
+    agent = running.agents / "test" / "publisher"
     agent.parent.mkdir(parents=True)
     agent.write_text(PUBLISHER)
     os.chmod(agent, 0o755)
-    scenario = Scenario(tmp_path / "cluster", OCF_RA_PATH=str(tmp_path / "ocf"))
-    try:
-        scenario.form().with_service("primitive pub ocf:test:publisher op monitor interval=1s timeout=20s")
-        scenario.until("the dampened value", lambda: "pingd=100" in str(scenario.events("attribute-changed")))
-        (holder,) = active_on(scenario, "pub")
-        assert attributes(scenario)[holder] == {"master-pub": "15", "pingd": "100"}
-        scenario.must("resource.stop", resources=["pub"], wait_ms=20_000)
-        scenario.until("nothing to be published", lambda: attributes(scenario)[holder] == {})
-    finally:
-        scenario.close()
+    running.configure("primitive pub ocf:test:publisher op monitor interval=1s timeout=20s")
+    running.until("the dampened value", lambda: "pingd=100" in str(running.events("attribute-changed")))
+    (holder,) = active_on(running, "pub")
+    assert running.attributes()[holder] == {"master-pub": "15", "pingd": "100"}
+    running.must("resource.stop", resources=["pub"], wait_ms=20_000)
+    running.until("nothing to be published", lambda: running.attributes()[holder] == {})

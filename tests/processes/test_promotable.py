@@ -1,7 +1,6 @@
 """Clones, promotion, notifications, live migration and reloads with real daemons and real agents."""
 
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,19 +40,10 @@ def recorded(file: Path) -> list[Line]:
     return sorted(lines, key=lambda line: line.at_ms)
 
 
-@pytest.fixture
-def scenario(tmp_path: Path) -> Iterator[Scenario]:
-    made = Scenario(tmp_path / "cluster")
-    try:
-        yield made
-    finally:
-        made.close()
-
-
 def with_database(scenario: Scenario, tmp_path: Path) -> Path:
     record = tmp_path / "record"
     words = {"record": record, "directory": tmp_path, "state": "''"}
-    scenario.form().with_service(*(line.format(**words) for line in PROMOTABLE))
+    scenario.configure(*(line.format(**words) for line in PROMOTABLE))
     return record
 
 
@@ -80,19 +70,19 @@ def check_never_two_promoted(lines: list[Line], lost: dict[str, int]) -> None:
             holders.discard(line.node)
 
 
-def test_the_primary_dies_and_another_is_promoted(scenario: Scenario, tmp_path: Path) -> None:
-    record = with_database(scenario, tmp_path)
-    scenario.until("n2, which wants it most, to be promoted", lambda: promoted(scenario) == ["n2"])
-    scenario.until("the address with it", lambda: list(roles(scenario, "ip")) == ["n2"])
-    scenario.settle()
-    assert sorted(roles(scenario)) == ["n1", "n2", "n3"]
+def test_the_primary_dies_and_another_is_promoted(running: Scenario, tmp_path: Path) -> None:
+    record = with_database(running, tmp_path)
+    running.until("n2, which wants it most, to be promoted", lambda: promoted(running) == ["n2"])
+    running.until("the address with it", lambda: list(roles(running, "ip")) == ["n2"])
+    running.settle()
+    assert sorted(roles(running)) == ["n1", "n2", "n3"]
 
     at_ms = max(line.at_ms for line in recorded(record)) + 1
-    for process in (scenario.brain("n2"), scenario.pacer("n2")):
+    for process in (running.brain("n2"), running.pacer("n2")):
         kill(process.pid, signal.SIGKILL)
-    scenario.until("another to be promoted", lambda: promoted(scenario) in (["n1"], ["n3"]))
-    assert promoted(scenario) == ["n1"]
-    scenario.until("the address to follow", lambda: list(roles(scenario, "ip")) == ["n1"])
+    running.until("another to be promoted", lambda: promoted(running) in (["n1"], ["n3"]))
+    assert promoted(running) == ["n1"]
+    running.until("the address to follow", lambda: list(roles(running, "ip")) == ["n1"])
     lines = recorded(record)
     check_never_two_promoted(lines, {"n2": at_ms})
 
@@ -103,78 +93,78 @@ def test_the_primary_dies_and_another_is_promoted(scenario: Scenario, tmp_path: 
     assert "promote_uname=n1" in pre[-1].occasion
 
 
-def test_a_move_of_the_primary_demotes_before_it_promotes(scenario: Scenario, tmp_path: Path) -> None:
-    record = with_database(scenario, tmp_path)
-    scenario.until("n2 to be promoted", lambda: promoted(scenario) == ["n2"])
-    scenario.settle()
-    scenario.must("node.standby", node="n2")
-    scenario.until("n1 to be promoted", lambda: promoted(scenario) == ["n1"])
-    scenario.until("n2 to be empty", lambda: "n2" not in roles(scenario))
-    scenario.settle()
-    scenario.must("node.online", node="n2")
-    scenario.until("n2 to follow again", lambda: roles(scenario).get("n2") == "Unpromoted")
-    scenario.settle()
-    assert promoted(scenario) == ["n1"]
+def test_a_move_of_the_primary_demotes_before_it_promotes(running: Scenario, tmp_path: Path) -> None:
+    record = with_database(running, tmp_path)
+    running.until("n2 to be promoted", lambda: promoted(running) == ["n2"])
+    running.settle()
+    running.must("node.standby", node="n2")
+    running.until("n1 to be promoted", lambda: promoted(running) == ["n1"])
+    running.until("n2 to be empty", lambda: "n2" not in roles(running))
+    running.settle()
+    running.must("node.online", node="n2")
+    running.until("n2 to follow again", lambda: roles(running).get("n2") == "Unpromoted")
+    running.settle()
+    assert promoted(running) == ["n1"]
     check_never_two_promoted(recorded(record), {})
 
 
-def test_a_failed_primary_is_recovered(scenario: Scenario, tmp_path: Path) -> None:
-    record = with_database(scenario, tmp_path)
-    scenario.until("n2 to be promoted", lambda: promoted(scenario) == ["n2"])
-    scenario.settle()
+def test_a_failed_primary_is_recovered(running: Scenario, tmp_path: Path) -> None:
+    record = with_database(running, tmp_path)
+    running.until("n2 to be promoted", lambda: promoted(running) == ["n2"])
+    running.settle()
     count = len([line for line in recorded(record) if line.action == "promote"])
-    state = next(scenario.cluster.directory.glob("**/n2/**/stateful-db.state"))
+    state = next(running.cluster.directory.glob("**/n2/**/stateful-db.state"))
     state.unlink()
-    scenario.until("a new promotion", lambda: len([1 for line in recorded(record) if line.action == "promote"]) > count)
-    scenario.until("one primary again", lambda: len(promoted(scenario)) == 1)
-    scenario.settle()
-    assert sorted(roles(scenario)) == ["n1", "n2", "n3"]
+    running.until("a new promotion", lambda: len([1 for line in recorded(record) if line.action == "promote"]) > count)
+    running.until("one primary again", lambda: len(promoted(running)) == 1)
+    running.settle()
+    assert sorted(roles(running)) == ["n1", "n2", "n3"]
 
 
-def test_a_migratable_resource_is_migrated_without_a_stop(scenario: Scenario, tmp_path: Path) -> None:
+def test_a_migratable_resource_is_migrated_without_a_stop(running: Scenario, tmp_path: Path) -> None:
     record = tmp_path / "record"
-    scenario.form().with_service(
+    running.configure(
         f"primitive vm ocf:haclusterd:stateful params scores='' record={record} meta allow-migrate=true "
         "op monitor interval=1s timeout=10s",
     )
-    scenario.until("the machine to run", lambda: len(roles(scenario, "vm")) == 1)
-    scenario.settle()
-    [source] = roles(scenario, "vm")
+    running.until("the machine to run", lambda: len(roles(running, "vm")) == 1)
+    running.settle()
+    [source] = roles(running, "vm")
     target = next(name for name in ("n1", "n2", "n3") if name != source)
-    scenario.must("resource.move", resource="vm", node=target)
-    scenario.until("it to be there", lambda: list(roles(scenario, "vm")) == [target])
-    scenario.settle()
+    running.must("resource.move", resource="vm", node=target)
+    running.until("it to be there", lambda: list(roles(running, "vm")) == [target])
+    running.settle()
     done = [(line.node, line.action) for line in recorded(record) if line.instance == "vm"]
     assert done[-3:] == [(source, "migrate_to"), (target, "migrate_from"), (source, "stop")]
     assert (target, "start") not in done
 
 
-def test_a_parameter_that_is_reloadable_restarts_nothing(scenario: Scenario, tmp_path: Path) -> None:
+def test_a_parameter_that_is_reloadable_restarts_nothing(running: Scenario, tmp_path: Path) -> None:
     record = tmp_path / "record"
     line = f"primitive app ocf:haclusterd:stateful params scores='' record={record} fake={{}} op monitor interval=1s"
-    scenario.form().with_service(line.format("one"))
-    scenario.until("it to run", lambda: len(roles(scenario, "app")) == 1)
-    scenario.settle()
+    running.configure(line.format("one"))
+    running.until("it to run", lambda: len(roles(running, "app")) == 1)
+    running.settle()
     text = f"{line.format('two')}\n"
-    scenario.must("configure.load", mode="update", text=text, source="test")
-    scenario.until("a reload", lambda: any(each.action == "reload-agent" for each in recorded(record)))
-    scenario.settle()
+    running.must("configure.load", mode="update", text=text, source="test")
+    running.until("a reload", lambda: any(each.action == "reload-agent" for each in recorded(record)))
+    running.settle()
     actions = [each.action for each in recorded(record) if each.instance == "app"]
     assert actions.count("start") == 1
     assert "stop" not in actions
 
 
-def test_an_anonymous_clone_runs_everywhere_and_one_copy_recovers_alone(scenario: Scenario, tmp_path: Path) -> None:
+def test_an_anonymous_clone_runs_everywhere_and_one_copy_recovers_alone(running: Scenario, tmp_path: Path) -> None:
     record = tmp_path / "record"
-    scenario.form().with_service(
+    running.configure(
         f"primitive agent ocf:haclusterd:dummy params record={record} op monitor interval=500ms",
         "clone agents agent",
     )
-    scenario.until("three copies", lambda: sorted(roles(scenario, "agent")) == ["n1", "n2", "n3"])
-    scenario.settle()
+    running.until("three copies", lambda: sorted(roles(running, "agent")) == ["n1", "n2", "n3"])
+    running.settle()
     before = [line for line in recorded(record) if line.action == "start"]
-    next(scenario.cluster.directory.glob("**/n2/**/dummy-agent.state")).unlink()
-    scenario.until("a restart", lambda: len([1 for line in recorded(record) if line.action == "start"]) > len(before))
-    scenario.settle()
+    next(running.cluster.directory.glob("**/n2/**/dummy-agent.state")).unlink()
+    running.until("a restart", lambda: len([1 for line in recorded(record) if line.action == "start"]) > len(before))
+    running.settle()
     again = [line.node for line in recorded(record) if line.action == "start"][len(before) :]
     assert again == ["n2"]

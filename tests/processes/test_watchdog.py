@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from haclusterd.adapters.pacer_page_file import open_page
-from tests.processes.daemons import Scenario, kill
+from tests.processes.daemons import OFTEN_S, Scenario, kill
 
 pytestmark = pytest.mark.processes
 
@@ -72,7 +72,7 @@ def recovered_after_reset(scenario: Scenario, holder: str, lease_ms: int = NODE_
         copies.append(len(found))
         return bool(found - {holder})
 
-    scenario.until("the service elsewhere", runs_elsewhere, patience_s=wait_ms(lease_ms) / 1000 + 12)
+    scenario.until("the service elsewhere", runs_elsewhere, wait_ms(lease_ms) / 1000 + 12, OFTEN_S)
     assert max(copies) == 1
     assert "expired" in device(scenario, holder)
     scenario.until("the end of all its processes", lambda: scenario.cluster.processes(holder) == [])
