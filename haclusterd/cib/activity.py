@@ -45,12 +45,13 @@ def active_elsewhere(cib: Cib, resource: ResourceId, node: NodeName) -> tuple[No
         sorted(
             name
             for name, status in cib.status.nodes.items()
-            if name != node and status.state is NodeState.ONLINE and _may_be_active(status, resource)
+            if name != node and status.state is NodeState.ONLINE and may_be_active(status, resource)
         )
     )
 
 
-def _may_be_active(status: NodeStatus, resource: ResourceId) -> bool:
+def may_be_active(status: NodeStatus, resource: ResourceId) -> bool:
+    """Tell whether a resource is active on a node by its history, or nobody knows whether it is."""
     history = status.histories.get(resource)
     return resource in status.unverified or (history is not None and history_says_active(history))
 

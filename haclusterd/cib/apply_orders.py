@@ -8,6 +8,7 @@ from haclusterd.cib.activity import (
     active_elsewhere,
     copies_of,
     history_says_active,
+    may_be_active,
     promoted_elsewhere,
     starting_elsewhere,
     unfenced_holders,
@@ -57,6 +58,14 @@ def _objection(cib: Cib, status: NodeStatus | None, order: Order, entry: Entry) 
         return Refusal(RefusalCode.OLD_INCARNATION, f"that incarnation of {order.node} is over")
     if order.key in status.orders:
         return Refusal(RefusalCode.DUPLICATE_KEY, f"order {order.key} is known already")
+    if entry.rules.started_by_one_agent and _is_for_another_agent(status, order):
+        text = f"{order.resource} may run on {order.node}, started by {status.histories[order.resource].agent}"
+        return Refusal(RefusalCode.STILL_ACTIVE, text)
+    return _activation_objection(cib, order, entry)
+
+
+def _activation_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
+    """Refuse what could make one copy, or one promoted instance, too many."""
     if order.action is ActionName.PROMOTE:
         return _promotion_objection(cib, order, entry)
     if order.action is ActionName.MIGRATE_TO and entry.rules.migration_counts_on_both:
@@ -64,6 +73,18 @@ def _objection(cib: Cib, status: NodeStatus | None, order: Order, entry: Entry) 
     if order.action not in (ActionName.START, ActionName.MIGRATE_FROM):
         return None
     return _start_objection(cib, order, entry)
+
+
+def _is_for_another_agent(status: NodeStatus, order: Order) -> bool:
+    """Tell whether an order asks another agent than the one that has started what may run there.
+
+    That one would say that nothing runs, or stop nothing: what runs would stand in no history any more.
+    """
+    history = status.histories.get(order.resource)
+    if history is None or history.agent == order.agent or history.agent.standard == "stonith":
+        return False
+    is_judging = order.is_probe or order.action in (ActionName.START, ActionName.STOP, ActionName.DEMOTE)
+    return is_judging and may_be_active(status, order.resource)
 
 
 def _migration_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:

@@ -138,7 +138,9 @@ class _Finder:
             else:
                 resource.definition_changed = True
             self._unfence(resource, node, "Device definition changed")
-            self._delete(resource, node)
+            if self._is_compatible:
+                self._delete(resource, node)
+            # Otherwise nobody asks the new agent before the old one has stopped what it started: it would find nothing.
             return
         records = records_in_order(history)
         begin, stop = active_window(records)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from haclusterd.model.activity import history_says_active
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.orders import LOCKS
@@ -125,13 +126,20 @@ def _of_resource(
 def _agent_and_parameters(
     action: Action, resource: Resource, operation: str, settings: Settings
 ) -> tuple[AgentReference | None, Mapping[str, str]]:
-    """What runs must be stopped as it was started, whatever the configuration says now; Pacemaker does not remember."""
+    """What runs must be stopped as it was started, whatever the configuration says now; Pacemaker does not remember.
+
+    And what may run is asked for by the agent that started it: another one would not find it.
+    """
     assert action.node is not None
     history = resource.histories.get(action.node.name)
-    is_remembered = not settings.options.is_pacemaker_compatible
-    is_ending = is_remembered and action.task in (STOP, DEMOTE) and action.node in resource.active_nodes
-    if is_ending and history is not None and (history.parameters or history.agent != resource.agent):
-        return history.agent, history.parameters
+    if history is not None and not settings.options.is_pacemaker_compatible:
+        is_active, is_ending = action.node in resource.active_nodes, action.task in (STOP, DEMOTE)
+        may_run = is_active or action.node.name in resource.unverified_on or history_says_active(history)
+        is_other_agents = may_run and history.agent != resource.agent
+        if (is_ending or action.is_probe) and is_other_agents:
+            return history.agent, history.parameters
+        if is_ending and is_active and history.parameters:
+            return history.agent, history.parameters
     return resource.agent, parameters_for(resource, operation, action.interval_ms, settings, action.node)
 
 

@@ -27,6 +27,8 @@ from haclusterd.simulator.world import MS, Event, Life, World
 MAKING = ("start", "promote")
 """Actions that make one more copy, or one more promoted one; a migration moves the one there is."""
 SERVICE = AgentReference("ocf", "simulated", "service")
+OTHER = AgentReference("ocf", "simulated", "other")
+"""Another program under the same name: it neither finds nor ends what the first has started."""
 ACTIONS = ("start", "stop", "monitor", "promote", "demote", "migrate_to", "migrate_from", "notify", "meta-data")
 """What `SERVICE` can do."""
 EXIT_NOTICE_US = 300
@@ -268,7 +270,9 @@ class HostAgents:
         if call.action == "migrate_to":
             self._hand_over(running)
         elif call.action in MAKING:
-            self._truth.service_begins(self.node, _made(call))
+            self._truth.service_begins(self.node, _made(call), call.agent)
+        elif not self._truth.is_known_to(call.agent, self.node, call.resource):
+            return
         elif call.action == "demote":
             self._truth.service_ends(self.node, promoted(call.resource))
         elif call.action == "stop":
@@ -288,7 +292,8 @@ class HostAgents:
             return ExitCode.OK if self._truth.is_active(self.node, call.resource) else ExitCode.ERROR
         if call.action != "monitor":
             return ExitCode.OK
-        if not self._truth.seems_active(self.node, call.resource):
+        is_known = self._truth.is_known_to(call.agent, self.node, call.resource)
+        if not is_known or not self._truth.seems_active(self.node, call.resource):
             return ExitCode.NOT_RUNNING
         return ExitCode.PROMOTED if self._truth.is_active(self.node, promoted(call.resource)) else ExitCode.OK
 
@@ -414,7 +419,7 @@ class SimulatedAgents:
 
     def installed(self) -> tuple[AgentReference, ...]:
         """See `AgentRunner.installed`."""
-        return (SERVICE,)
+        return (SERVICE, OTHER)
 
     def exists(self, agent: AgentReference) -> bool:
         """See `AgentRunner.exists`."""

@@ -4,15 +4,20 @@ The scheduler keeps some rules by its very construction, so there is nothing in 
 to know whether such a rule is needed, the scheduler is shown a CIB without what the rule is about.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.rules_in_force import SafetyRules
 
 
 def seen_by(rules: SafetyRules, cib: Cib) -> Cib:
     """Return the CIB as a scheduler sees it that keeps only these rules."""
     nodes = {name: _seen(rules, status) for name, status in cib.status.nodes.items()}
+    if not rules.started_by_one_agent:
+        agents = {primitive.id: primitive.agent for primitive in cib.configuration.primitives()}
+        nodes = {name: _with_agents(status, agents) for name, status in nodes.items()}
     return replace(cib, status=replace(cib.status, nodes=nodes))
 
 
@@ -32,3 +37,11 @@ def _seen(rules: SafetyRules, status: NodeStatus) -> NodeStatus:
         orders = {key: order for key, order in status.orders.items() if not order.is_activating}
         return replace(status, orders=orders)
     return status
+
+
+def _with_agents(status: NodeStatus, agents: Mapping[ResourceId, AgentReference]) -> NodeStatus:
+    """Return a node on which everything counts as started by the agent that is configured now."""
+    histories = {
+        name: replace(history, agent=agents.get(name, history.agent)) for name, history in status.histories.items()
+    }
+    return replace(status, histories=histories)

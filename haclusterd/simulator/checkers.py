@@ -17,7 +17,7 @@ from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Configuration, Primitive, TicketConstraint
 from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.history import OperationRecord, ordered_records
-from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Term
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExitCode
 from haclusterd.model.orders import Order
@@ -61,6 +61,10 @@ class Scene(Protocol):
 
     def services_on(self, node: NodeName) -> tuple[ResourceId, ...]:
         """Return what really runs there."""
+        ...
+
+    def is_of_another_agent(self, node: NodeName, resource: ResourceId, agent: AgentReference) -> bool:
+        """Tell whether what really runs there was started by another agent."""
         ...
 
     def agents_at_work(self, node: NodeName, resource: ResourceId) -> tuple[AgentCall, ...]:
@@ -261,6 +265,15 @@ class OneAgentPerResource(Checker):
         for other in self.scene.agents_at_work(node, call.resource):
             if other.key != call.key:
                 self.object_to(f"{call.key} ({call.action}) begins on {node} while {other.key} ({other.action}) runs")
+
+
+class AgentsFindWhatRuns(Checker):
+    """Nothing is started by one agent where it runs, started by another: that would be a second copy on one host."""
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """See `Checker`."""
+        if call.action == "start" and self.scene.is_of_another_agent(node, call.resource, call.agent):
+            self.object_to(f"{call.resource} is started by {call.agent} on {node}, where another agent has started it")
 
 
 class OrdersRunByTheirIncarnation(Checker):
@@ -668,6 +681,7 @@ class Checkers:
             UnseenIsFenced(scene, self.log),
             OrdersRunOnce(scene, self.log),
             OneAgentPerResource(scene, self.log),
+            AgentsFindWhatRuns(scene, self.log),
             OrdersRunByTheirIncarnation(scene, self.log),
             NothingOfReplayRuns(scene, self.log),
             OrdersAreOpenWhenBegun(scene, self.log),

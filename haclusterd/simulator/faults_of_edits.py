@@ -13,6 +13,7 @@ from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.simulator import configurations
+from haclusterd.simulator.agents import OTHER, SERVICE
 from haclusterd.simulator.drawn_configurations import TICKET
 from haclusterd.simulator.faults import Drawn, End, Kind
 from haclusterd.simulator.people import ask
@@ -27,7 +28,6 @@ LASTS_MS = (500, 20_000)
 UNDONE_SHARE = 0.75
 EXTRAS = ("extra1", "extra2", "extra3")
 CLONE = "pgs"
-SERVICE = "ocf:simulated:service"
 GUEST = "vm"
 PLACES = (*configurations.SERVICES, CLONE, GUEST)
 
@@ -62,7 +62,7 @@ def add_primitive(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every
     """A new service, sometimes one that takes long to start."""
     name = chance.choice(EXTRAS)
     words = (
-        "primitive", name, SERVICE, "params", f"size={chance.randint(1, 3)}",
+        "primitive", name, str(SERVICE), "params", f"size={chance.randint(1, 3)}",
         "op", "monitor", f"interval={chance.choice(('1s', '3s'))}", "timeout=5s",
         "op", "start", "interval=0", "timeout=60s", "op", "stop", "interval=0", "timeout=10s",
         "meta", "failure-timeout=10s",
@@ -109,6 +109,17 @@ def modify_primitive(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
 
 def _setting(name: str, section: str, key: str, value: str) -> Deed:
     return "resource.setting", {"resource": name, "section": section, "action": "set", "name": key, "value": value}
+
+
+def change_agent(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+    """A service is to be run by another agent, which neither finds nor ends what the first has started."""
+    name = chance.choice(("cache", "db", *EXTRAS))
+
+    def written(agent: object) -> Deed:
+        return _loading(f"primitive {name} {agent} op monitor interval=1s timeout=5s op start interval=0 timeout=60s "
+                        "op stop interval=0 timeout=10s meta failure-timeout=10s")  # fmt: skip
+
+    return _drawn(chance, f"{name} gets another agent", written(OTHER), written(SERVICE))
 
 
 def modify_group(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
@@ -351,6 +362,13 @@ def stand_by(chance: Chance, nodes: Nodes) -> Fault:
                   ("node.online", {"node": node}))  # fmt: skip
 
 
+def use_token(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+    """A program may ask through the REST interface, for a while."""
+    name = f"program{chance.randint(1, 3)}"
+    arguments: dict[str, Json] = {"name": name, "digest": f"{chance.getrandbits(256):064x}", "role": "operator"}
+    return _drawn(chance, f"a token for {name}", ("api.token_add", arguments), ("api.token_revoke", {"name": name}))
+
+
 def probe_again(chance: Chance, nodes: Nodes) -> Fault:
     """Failures are forgotten, or the whole history, of one resource or of all."""
     arguments: dict[str, Json] = {"reprobe": chance.random() < 0.6}
@@ -403,6 +421,7 @@ OF_EDITS: tuple[Kind[Cluster], ...] = _kinds(
     ("add a clone", 1, add_clone),
     ("delete an object", 2, delete_object),
     ("modify a primitive", 2, modify_primitive),
+    ("change an agent", 2, change_agent),
     ("modify a group", 1, modify_group),
     ("constrain", 3, constrain),
     ("set a property", 3, set_property),
@@ -421,6 +440,7 @@ OF_EDITS: tuple[Kind[Cluster], ...] = _kinds(
     ("leave alone", 2, leave_alone),
     ("standby", 2, stand_by),
     ("probe again", 2, probe_again),
+    ("API token", 1, use_token),
     ("hand over", 2, hand_over),
     ("arrange fencing", 1, arrange_fencing),
     ("confirm fencing", 1, confirm_fencing),

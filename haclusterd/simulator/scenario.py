@@ -22,7 +22,7 @@ from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.fencing import FenceAction
 from haclusterd.model.graph import Plan
-from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, RequestId, ResourceId
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
@@ -654,6 +654,10 @@ class Cluster:
         """See `Scene.is_at_work`."""
         process = self.hosts[node].brain.process
         return process is not None and process.is_at_work
+
+    def is_of_another_agent(self, node: NodeName, resource: ResourceId, agent: AgentReference) -> bool:
+        """See `checkers.Scene`."""
+        return self.truth.is_active(node, resource) and not self.truth.is_known_to(agent, node, resource)
 
     def services_on(self, node: NodeName) -> tuple[ResourceId, ...]:
         """See `Scene.services_on`."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.world import World
 
@@ -54,6 +54,8 @@ class Truth:
         self._world = world
         self._services: set[Holding] = set()
         self._starting: Counter[Holding] = Counter()
+        self._agents: dict[Holding, AgentReference] = {}
+        """Which agent has started what runs: no other one finds or ends it."""
         self._witnesses: list[Witness] = []
         self._arriving: dict[Holding, bool] = {}
         """What a live migration has brought so far, and whether a monitor takes it for the service."""
@@ -86,6 +88,10 @@ class Truth:
         holding = Holding(resource, node)
         return holding in self._services or self._arriving.get(holding, False)
 
+    def is_known_to(self, agent: AgentReference, node: NodeName, resource: ResourceId) -> bool:
+        """Tell whether an agent would find what runs there: not what another one has started."""
+        return self._agents.get(Holding(resource, node), agent) == agent
+
     def boot_of(self, node: NodeName) -> int | None:
         """Return which boot of a host goes on; None when it has no power."""
         return self._boots[node] if node in self._powered else None
@@ -103,11 +109,13 @@ class Truth:
         """Return what runs on a node."""
         return tuple(sorted(holding.resource for holding in self._services if holding.node == node))
 
-    def service_begins(self, node: NodeName, resource: ResourceId) -> None:
-        """A service runs from now on."""
+    def service_begins(self, node: NodeName, resource: ResourceId, agent: AgentReference | None = None) -> None:
+        """A service runs from now on, started by an agent."""
         holding = Holding(resource, node)
         self._arriving.pop(holding, None)
         if holding not in self._services:
+            if agent is not None:
+                self._agents[holding] = agent
             self._services.add(holding)
             self._world.record(f"{node} service {resource} runs")
             self._tell(resource)
@@ -120,6 +128,7 @@ class Truth:
         self._arriving.pop(holding, None)
         if holding in self._services:
             self._services.remove(holding)
+            self._agents.pop(holding, None)
             self._world.record(f"{node} service {resource} ended")
             for call in self.when_service_ends:
                 call(holding)
@@ -138,6 +147,8 @@ class Truth:
         left = Holding(resource, source)
         self._services.remove(left)
         self._services.add(Holding(resource, target))
+        if left in self._agents:
+            self._agents[Holding(resource, target)] = self._agents.pop(left)
         self._arriving.pop(Holding(resource, target), None)
         self._world.record(f"{source} service {resource} moves to {target}")
         for call in self.when_service_ends:
@@ -174,6 +185,7 @@ class Truth:
         for holding in sorted(self._services, key=lambda holding: holding.resource):
             if holding.node == node:
                 self._services.discard(holding)
+                self._agents.pop(holding, None)
                 self._world.record(f"{node} service {holding.resource} died with its host")
         for holding in list(self._starting):
             if holding.node == node:

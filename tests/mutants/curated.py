@@ -114,6 +114,18 @@ ACTIVITY = (
 
 APPLY = (
     Mutant(
+        "_is_for_another_agent",
+        "history.agent == order.agent",
+        "True",
+        "another agent is asked about what runs, and finds nothing: two copies, one in no history",
+    ),
+    Mutant(
+        "_agent_and_parameters",
+        "may_run and history.agent != resource.agent",
+        "False",
+        "what another agent has started is stopped by the new one, or never",
+    ),
+    Mutant(
         "issue_orders",
         "entry.rules.refuse_old_term and (controller is None or controller.term != command.dc_term)",
         "False",

@@ -1,18 +1,20 @@
 """Live migrations and promotions whose end nobody learns (docs/design/safety.md §1): no second copy comes of it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from haclusterd.cib.commands import RequestLeader
+from haclusterd.cib.commands import PutResource, RequestLeader
+from haclusterd.model.configuration import Primitive
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator import configurations
-from haclusterd.simulator.agents import Fate
+from haclusterd.simulator.agents import OTHER, Fate
 from haclusterd.simulator.scenario import Cluster
 from haclusterd.simulator.truth import promoted
 
 SOURCE, TARGET, THIRD = NodeName("n1"), NodeName("n2"), NodeName("n3")
-VM, PG = ResourceId("vm"), ResourceId("pg")
+DB, VM, PG = ResourceId("db"), ResourceId("vm"), ResourceId("pg")
 SETTLED_MS = 60_000
 MIGRATION = Fate(duration_ms=2000, effect_at_percent=60)
 DEMOTION = Fate(duration_ms=1500)
@@ -114,3 +116,25 @@ FAULTS: dict[str, Callable[[Cluster, NodeName], None]] = {
     "cut": lambda cluster, node: cluster.isolate(node),
     "hang": lambda cluster, node: cluster.pause_brain(node),
 }
+
+
+def is_run_by_the_new_agent(cluster: Cluster) -> bool:
+    """Tell whether the only copy of db was started by the agent that is configured."""
+    nodes = cluster.truth.active_nodes(DB)
+    return len(nodes) == 1 and cluster.truth.is_known_to(OTHER, nodes[0], DB)
+
+
+def change_agent_of_db(cluster: Cluster) -> None:
+    """Configure another agent for db, which neither finds nor ends what runs."""
+    resource = configurations.primitive("db").resource
+    assert isinstance(resource, Primitive)
+    cluster.configure((PutResource(replace(resource, agent=OTHER)),))
+
+
+def agent_is_changed(rules: SafetyRules) -> None:
+    """db runs when another agent is configured for it, and n1's daemon dies: its next life must ask the older agent."""
+    cluster = Cluster(3, rules=rules).form()
+    change_agent_of_db(cluster)
+    cluster.kill_brain("n1")
+    cluster.until(lambda: is_run_by_the_new_agent(cluster), SETTLED_MS, "db is run by its new agent")
+    cluster.until(cluster.is_settled, SETTLED_MS, "settled")

@@ -47,6 +47,7 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
     (("migration_counts_on_both",), copies.source_dies_after_the_hand_over, frozenset({"NeverTwoActive"})),
     (("restart_keeps_orders",), copies.migration_outlives_its_daemon, frozenset({"NeverTwoActive"})),
     (("unverified_may_be_promoted",), copies.promotion_outlives_its_daemon, frozenset({"NeverTwoActive"})),
+    (("started_by_one_agent",), copies.agent_is_changed, frozenset({"AgentsFindWhatRuns"})),
     (
         ("one_active_copy", "own_orders_are_known"),
         scenarios.order_of_an_aborted_plan,

@@ -225,6 +225,19 @@ def test_a_start_is_refused_while_a_lost_node_may_hold_the_resource(log: Log) ->
     log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
 
 
+@pytest.mark.parametrize(
+    ("action", "is_probe"),
+    [(ActionName.START, False), (ActionName.STOP, False), (ActionName.DEMOTE, False), (ActionName.MONITOR, True)],
+)
+def test_another_agent_is_not_asked_about_what_may_run(log: Log, action: ActionName, is_probe: bool) -> None:
+    started(log)
+    other = replace(order("b", action=action), agent=AgentReference("ocf", "haclusterd", "other"), is_probe=is_probe)
+    log.must_refuse(issue(other), RefusalCode.STILL_ACTIVE)
+    log.must(issue(order("s", action=ActionName.STOP)))
+    log.must(record(result("s", "stop", call_id=2)))
+    log.must(issue(other))
+
+
 def test_a_start_is_accepted_once_the_fencing_is_recorded(log: Log) -> None:
     started(log)
     log.must(lose())
