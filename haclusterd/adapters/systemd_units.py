@@ -53,15 +53,17 @@ PAUSES_MS: Final = (20, 500)
 """Between two looks at a unit that is not at rest, least and most; a tenth of the action's timeout in between."""
 TIDY_S: Final = 5
 OWN_UNIT: Final = "haclusterd.service"
+OWN_TARGET: Final = "haclusterd-resources.target"
+"""Between the daemon and its units: a daemon that was killed does not wait for the start of a unit to be started."""
 _TEXT: Final = """\
 # Written by haclusterd while {unit} is a resource of the cluster, and removed when it is stopped.
-# Before= makes a shutdown stop the cluster's daemon first, which stops the unit in its turn. The cluster decides alone
-# when the unit is started again.
+# Before= makes a shutdown stop the cluster's daemon first, which is after that target and stops the unit in its turn.
+# The cluster decides alone when the unit is started again.
 [Unit]
 Description=Cluster resource {unit}
 StartLimitIntervalSec=0
 """
-_TEXT_OF_ORDER: Final = f"Before={OWN_UNIT}\n"
+_TEXT_OF_ORDER: Final = f"Before={OWN_TARGET}\n"
 _TEXT_OF_SERVICES: Final = "\n[Service]\nRestart=no\n"
 
 

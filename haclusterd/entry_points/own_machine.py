@@ -16,7 +16,7 @@ from typing import Final
 from haclusterd.adapters.installation import InstallationIncomplete, share_directory
 
 RAFT_PORT: Final = 7400
-UNITS: Final = ("haclusterd-pacer.service", "haclusterd.service")
+UNITS: Final = ("haclusterd-pacer.service", "haclusterd.service", "haclusterd-resources.target")
 MAIN_UNIT: Final = "haclusterd.service"
 """The one that is enabled, started and stopped: the pacer comes and goes with it."""
 _SYSTEMD_RUNS: Final = "run/systemd/system"

@@ -50,6 +50,15 @@ def test_agents_inherit_no_sandbox() -> None:
     assert not [name for name in directives(SYSTEMD / "haclusterd.service") if SANDBOX.match(name)]
 
 
+def test_between_the_daemon_and_its_units_stands_a_target_that_stays() -> None:
+    brain, target = directives(SYSTEMD / "haclusterd.service"), directives(SYSTEMD / "haclusterd-resources.target")
+    lines = (SYSTEMD / "haclusterd.service").read_text().splitlines()
+    assert "Wants=haclusterd-resources.target" in lines
+    assert brain["After"].split()[-1] == "haclusterd-resources.target"
+    assert target["RefuseManualStop"] == "yes"
+    assert not {"PartOf", "BindsTo", "StopWhenUnneeded", "Requires", "DefaultDependencies"} & set(target)
+
+
 @pytest.mark.parametrize("unit", sorted(SYSTEMD.glob("*.service")), ids=lambda unit: unit.name)
 def test_systemd_understands_the_unit(unit: Path, tmp_path: Path) -> None:
     analyze = shutil.which("systemd-analyze")
@@ -59,6 +68,8 @@ def test_systemd_understands_the_unit(unit: Path, tmp_path: Path) -> None:
         # The programs are where the package was installed to; what is verified is everything around them.
         text = re.sub(r"^(Exec\w+=)haclusterd\S*", r"\1/bin/true", each.read_text(), flags=re.MULTILINE)
         (tmp_path / each.name).write_text(text)
+    for each in SYSTEMD.glob("*.target"):
+        shutil.copy(each, tmp_path)
     command = [analyze, "verify", "--man=no", "--recursive-errors=no", str(tmp_path / unit.name)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")

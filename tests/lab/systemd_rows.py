@@ -390,6 +390,9 @@ Restart=always
 """
 """It becomes ready, and ends, after as many seconds as two files say. By itself systemd would start it again."""
 KILLED_MS, STOPPED_BY_HAND_MS = 3_000, 3_000
+TARGET = "haclusterd-resources.target"
+LONG_S = {"start": 15, "stop": 2}
+"""How long the unit takes while the daemon is killed: its start, longer than brain-timeout."""
 
 
 def _unit_states(lab: SystemdLab) -> dict[str, str]:
@@ -449,7 +452,7 @@ def _with_unit(play: Callable[[SystemdLab], Asked]) -> Callable[[SystemdLab], As
 def unit_resource(lab: SystemdLab) -> Asked:
     """Kill it, stop it by hand, kill the daemon while it starts and while it stops, mask it."""
     home = lab.machine(_unit_home(lab))
-    if home.shows("lab-unit", "Restart") != "no" or "haclusterd.service" not in home.shows("lab-unit", "Before"):
+    if home.shows("lab-unit", "Restart") != "no" or TARGET not in home.shows("lab-unit", "Before"):
         raise NotAsExpected("the drop-in is not in force")
     pid = home.shows("lab-unit", "MainPID")
     home.shell(f"kill -9 {pid}")
@@ -469,11 +472,14 @@ def unit_resource(lab: SystemdLab) -> Asked:
 
 def _kill_the_daemon_while(lab: SystemdLab, what: str, file: str, signs: str) -> None:
     home = lab.machine(_unit_home(lab))
-    home.shell(f"echo 2 > /var/tmp/{file}")
+    home.shell(f"echo {LONG_S[what]} > /var/tmp/{file}")
     home.shell("crm resource restart unit >/dev/null 2>&1 &")
     lab.until(f"its {what} to be under way", lambda: home.shows("lab-unit", "ActiveState") == signs, 30)
     home.shell(f"kill -9 {home.shows('haclusterd', 'MainPID')}; rm /var/tmp/{file}")
-    lab.until("the daemon to be back", lambda: lab.online() == set(lab.machines), 30)
+    lab.until("the daemon to be back", lambda: home.shows("haclusterd", "ActiveState") == "active", 30)
+    if what == "start" and home.shows("lab-unit", "ActiveState") != signs:
+        raise NotAsExpected("the daemon was started again only after the start of the unit had ended")
+    lab.until("all to be online", lambda: lab.online() == set(lab.machines), 30)
     lab.until(f"the unit to run after a kill of the daemon in its {what}", lambda: _unit_home(lab), 30)
 
 

@@ -162,7 +162,7 @@ async def test_a_drop_in_orders_it_before_the_daemon_while_it_is_a_resource(benc
     path = bench.runtime_units / "web.service.d" / "50-haclusterd.conf"
     assert await bench.code("start") == 0
     text = path.read_text()
-    assert "\nBefore=haclusterd.service\n" in text
+    assert "\nBefore=haclusterd-resources.target\n" in text
     assert text.endswith("[Service]\nRestart=no\n")
     assert unit.drop_ins == [str(path)]
     before = bench.manager.reloads
@@ -194,7 +194,7 @@ async def test_a_unit_that_is_after_the_daemon_keeps_its_own_order(bench: Bench)
     assert await bench.code("start", "data.mount") == 0
     read = {path.parent.name: path.read_text() for path in bench.runtime_units.glob("*/*.conf")}
     assert "\nBefore=" not in read["web.service.d"]
-    assert "\nBefore=haclusterd.service\n" in read["data.mount.d"]
+    assert "\nBefore=haclusterd-resources.target\n" in read["data.mount.d"]
     assert "[Service]" not in read["data.mount.d"]
 
 

@@ -37,7 +37,8 @@ def test_systemd_is_given_the_units_once_and_told_to_start_them(tools: Path, tmp
         enable,
     ]
     for unit in UNITS:
-        assert "ExecStart=haclusterd" in (root / "etc/systemd/system" / unit).read_text()
+        written = (root / "etc/systemd/system" / unit).read_text()
+        assert ("ExecStart=haclusterd" in written) is unit.endswith(".service")
     tools.unlink()
     assert start_services(root) == []
     assert tools.read_text().splitlines() == [enable]
