@@ -156,6 +156,11 @@ class EventStreams:
         self._is_closing = True
         self._tell_news()
 
+    @property
+    def count(self) -> int:
+        """How many streams are open."""
+        return len(self._readers)
+
     @contextmanager
     def place(self, token: str, role: str) -> Iterator[_Reader]:
         """Take a place for a stream of a token that was accepted; raise Refused when there is none."""

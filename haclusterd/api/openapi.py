@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from haclusterd.api.events import PARAMETERS
+from haclusterd.api.metrics import TEXT
 from haclusterd.api.problems import JSON, PROBLEM, STATUS_OF, STATUS_OF_CODE
 from haclusterd.api.routes import PREFIX, Route, routes
 from haclusterd.commands.arguments import MAX_WORD_LENGTH, MAX_WORDS, Argument, Kind
@@ -41,6 +42,9 @@ def document() -> dict[str, Json]:
         "parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}],
     }}  # fmt: skip
     paths[f"{PREFIX}/events"] = {"get": _events()}
+    text: Json = {"description": "Metrics", "content": {TEXT: {"schema": {"type": "string"}}}}
+    measured = _open("Metrics of this node, in the text format of Prometheus", "prometheus", {})
+    paths["/metrics"] = {"get": {**measured, "responses": {**_problems(), "200": text}}}
     return {
         "openapi": "3.1.0",
         "info": {

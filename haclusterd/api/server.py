@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from haclusterd.api.events import EventStreams, read_wanted
+from haclusterd.api.metrics import DOWN, exposition
 from haclusterd.api.openapi import document
 from haclusterd.api.problems import JSON, Reply, dumped, reply_to
 from haclusterd.api.repetitions import IdempotencyKeys, Operation, Operations
@@ -106,6 +107,7 @@ class ApiServer:
             application.router.add_route(route.method, route.path, self._handler(route))
         application.router.add_get(f"{PREFIX}/openapi.json", self._describe)
         application.router.add_get(f"{PREFIX}/events", self._stream, allow_head=False)
+        application.router.add_get("/metrics", self._measure, allow_head=False)
         application.router.add_get(f"{PREFIX}/operations/{{id}}", self._look_at_operation)
         return application
 
@@ -196,6 +198,14 @@ class ApiServer:
                 raise _Answered(reply_to(first, is_reading=True))
             assert isinstance(request.protocol, _Conversation)
             return await self.events.serve(request, request.protocol.gone, reader, wanted, first)
+
+    async def _measure(self, request: web.Request) -> web.StreamResponse:
+        response = await self._link.call(Request("", "metrics", credential=token_of(request)), _ignore)
+        is_down = any(each.code == Code.NOT_RUNNING for each in response.reports)
+        if response.exit and not is_down:
+            raise _Answered(reply_to(response, is_reading=True))
+        families = response.data["families"] if isinstance(response.data, Mapping) else DOWN
+        return await self._send(request, exposition(families, self.events.count))
 
     # -- answers ----------------------------------------------------------------------------------------------------
 

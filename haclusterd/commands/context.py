@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from haclusterd.cib.changes import Change
+from haclusterd.machines.tally import Counted
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.cluster import Cib
@@ -106,6 +107,8 @@ class LiveView:
     warnings: tuple[str, ...] = ()
     """What is amiss with the answering node's pacer, and whom it keeps out."""
     holds: tuple[Hold, ...] = ()
+    counted: Counted = Counted()
+    """What this daemon has counted since it began."""
     certificates: Mapping[NodeName, CertificateFacts] = field(default_factory=dict)
     """The certificates that the members show, and this node's own."""
     pending_attributes: Mapping[tuple[NodeName, str], str | None] = field(default_factory=dict)

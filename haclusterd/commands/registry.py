@@ -20,6 +20,7 @@ from haclusterd.commands import (
     history_versions,
     leadership,
     membership,
+    metrics,
     node,
     node_attributes,
     resource,
@@ -39,7 +40,7 @@ from haclusterd.reports.items import each_once, report
 
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
-    for level in (status.VERBS, configure.VERBS, declaration.VERBS,
+    for level in (status.VERBS, metrics.VERBS, configure.VERBS, declaration.VERBS,
                   node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS, backup.VERBS,
                   leadership.VERBS, membership.VERBS, certificates.VERBS,
                   history.VERBS, history_check.VERBS, history_versions.VERBS, history_transitions.VERBS,

@@ -829,6 +829,7 @@ def live_view(runtime: NodeRuntime) -> LiveView:
             Hold(each.loop, each.longest_ms, each.recent_ms, each.longest_work_ms)
             for each in runtime.ports.holds.longest()
         ),
+        counted=runtime.tally.counted(),
     )
 
 

@@ -36,6 +36,7 @@ from haclusterd.machines.joining import DrawIncarnation, JoiningMachine, JoinSta
 from haclusterd.machines.learners import LearnersMachine
 from haclusterd.machines.load_watch import LoadWatch
 from haclusterd.machines.moment import Moment
+from haclusterd.machines.tally import Tally
 from haclusterd.model.agent_calls import AgentResult, FenceCallResult
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.followers import Followers
@@ -140,6 +141,7 @@ class NodeRuntime:
         self._pacer_news = PacerNews(settings)
         self.round_trips = RoundTrips()
         """What the network takes to the peers and back."""
+        self.tally = Tally()
         self.copied_nodes = CopiedNodes()
         """Who must not be talked to, because it only shows a peer's certificate."""
         self._hand_over = HandOver()
@@ -344,9 +346,11 @@ class NodeRuntime:
 
     def _applied(self, index: int, outcome: CibApplied) -> None:
         before = self._cib.history
+        is_replayed = outcome.envelope is not None and outcome.envelope.at < self.started_at
+        if not is_replayed:
+            self.tally.observe(self._cib, outcome)
         self._cib = outcome.cib
         self._is_cib_new = True
-        is_replayed = outcome.envelope is not None and outcome.envelope.at < self.started_at
         for change in outcome.changes:
             self._changes.append(change)
             self._log_change(index, change, is_replayed=is_replayed)

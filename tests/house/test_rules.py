@@ -65,7 +65,7 @@ def test_every_module_says_why_it_exists() -> None:
 
 
 AT_THE_ROOT = {".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "pyproject.toml", "requirements.lock"}
-ROOMS = {"docs", "haclusterd", "policies", "resource_agents", "shims", "systemd", "tests"}
+ROOMS = {"docs", "haclusterd", "monitoring", "policies", "resource_agents", "shims", "systemd", "tests"}
 
 
 def test_nothing_stands_at_the_root_that_does_not_belong_there() -> None:

@@ -399,6 +399,25 @@ def test_crm_follows_the_history(scenario: Scenario) -> None:
     assert following.returncode == 0
 
 
+# Metrics.
+
+
+def metric(api: Api, name: str) -> list[float]:
+    text = api.ask("GET", "/metrics", role="viewer").body.decode()
+    return [float(line.split()[-1]) for line in text.splitlines() if line.startswith(name)]
+
+
+def test_metrics_are_for_those_who_show_a_token(scenario: Scenario, api: Api) -> None:
+    answer = api.ask("GET", "/metrics", role="viewer")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert b'\nhaclusterd_info{cluster="' in b"\n" + answer.body
+    assert [api.ask("GET", "/metrics", role=role).status for role in ("", "wrong")] == [401, 401]
+    changes = 'haclusterd_events_total{kind="attribute-changed"}'
+    before = metric(api, changes) or [0.0]
+    crm(scenario, "n2", "node", "status-attr", "n2", "set", "counted", "yes")
+    scenario.until("it to be counted", lambda: metric(api, changes) > before)
+
+
 # Bad input.
 
 
@@ -500,10 +519,13 @@ def test_without_a_quorum_reads_are_answered_and_say_how_old_they_are(scenario: 
     scenario.until("n1 to know", lambda: int(api.get("/v1/status").headers["Haclusterd-Stale-Ms"]) > 0)
     shown = api.get("/v1/configure/show")
     assert (shown.status, "primitive svc" in shown.json["text"]) == (200, True)
+    assert (metric(api, "haclusterd_has_quorum "), metric(api, "haclusterd_up ")) == ([0.0], [1.0])
+    assert metric(api, "haclusterd_stale_seconds ") > [0.0]
     refused = api.ask("POST", "/v1/configure/statement", body={"words": ["node", "n3", "attributes", "rack=9"]})
     assert (refused.status, refused.json["code"]) == (503, "NO_QUORUM")
     assert "n2, n3" in refused.json["detail"]
     scenario.brain("n1").kill()
     scenario.brain("n1").wait(10)
+    assert (metric(api, "haclusterd_up "), metric(api, "haclusterd_has_quorum ")) == ([0.0], [])
     away = api.get("/v1/status")
     assert (away.status, away.json["code"]) == (503, "NOT_RUNNING")

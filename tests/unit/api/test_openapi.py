@@ -15,7 +15,8 @@ def test_every_route_is_described() -> None:
     paths = document()["paths"]
     assert isinstance(paths, dict)
     described = {(method.upper(), path) for path, methods in paths.items() for method in methods}
-    others = {("GET", "/v1/openapi.json"), ("GET", "/v1/operations/{id}"), ("GET", "/v1/events")}
+    others = {("GET", "/v1/openapi.json"), ("GET", "/v1/operations/{id}"), ("GET", "/v1/events"),
+              ("GET", "/metrics")}
     assert described == {(route.method, route.path) for route in routes()} | others
     names = [each["operationId"] for methods in paths.values() for each in methods.values()]
     assert len(names) == len(set(names))
