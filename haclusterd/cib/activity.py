@@ -70,4 +70,4 @@ def promoted_elsewhere(
 
 def copies_of(cib: Cib) -> Copies:
     """Return the limits on copies in this CIB's configuration."""
-    return Copies(cib.configuration, sum(1 for member in cib.members.values() if not member.is_witness))
+    return Copies(cib.in_force, sum(1 for member in cib.members.values() if not member.is_witness))

@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 from haclusterd.cib import apply_watchdog, commands
+from haclusterd.cib.apply_rules import carried_over
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.edits import apply_edits
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse
 from haclusterd.model.cluster import Cib, ConfigurationVersion
 from haclusterd.model.configuration import Configuration
+from haclusterd.model.dated_blocks import with_judged
 from haclusterd.model.timing import derive, longest_round_trip_ms
 
 
@@ -26,10 +28,12 @@ def change_configuration(cib: Cib, command: commands.ChangeConfiguration, entry:
     slow = _objection_to_lease(cib.configuration, configuration, command.round_trip_ms)
     if slow:
         return refuse(cib, RefusalCode.UNSAFE_CONFIGURATION, slow)
-    nodes = apply_watchdog.with_lease_of(cib, configuration)
-    if any(nodes[name] is not status for name, status in cib.status.nodes.items()):
-        cib = replace(cib, status=replace(cib.status, nodes=nodes))
     epoch = cib.version.epoch + 1
+    rules = carried_over(cib, configuration, epoch)
+    holds = with_judged(configuration, rules.in_force if rules is not None else ())
+    nodes = apply_watchdog.with_lease_of(cib, holds)
+    if rules != cib.status.rules or any(nodes[name] is not status for name, status in cib.status.nodes.items()):
+        cib = replace(cib, status=replace(cib.status, nodes=nodes, rules=rules))
     version = ConfigurationVersion(epoch, command.author, entry.at, command.reason, entry.request)
     text = f"configuration version {epoch} by {command.author}" + (f": {command.reason}" if command.reason else "")
     return accept(
@@ -39,8 +43,9 @@ def change_configuration(cib: Cib, command: commands.ChangeConfiguration, entry:
 
 def _objection_to_lease(old: Configuration, new: Configuration, round_trip_ms: int) -> str:
     """Say why a lease would not hold on this network: L >= 3h + RTT (safety.md §2); empty when it would."""
-    node_timeout_ms = apply_watchdog.lease_in_force_ms(new)
-    if node_timeout_ms == apply_watchdog.lease_in_force_ms(old):
+    other = apply_watchdog.possible_leases_ms(new) - apply_watchdog.possible_leases_ms(old)
+    node_timeout_ms = min(other, default=0)
+    if not other:
         return ""
     longest_ms = longest_round_trip_ms(derive(node_timeout_ms))
     if round_trip_ms <= longest_ms:

@@ -105,7 +105,7 @@ def may_be_let_in(cib: Cib, node: NodeName, *, after: Sequence[ResourceId]) -> F
     abandoned = (item.order for _, item in sorted(cib.status.abandoned_fencings.items()))
     orders = [order for order in abandoned if order.target == node and order.action is FenceAction.ON]
     asked = {device for order in orders for device in order.devices}
-    leaves_alive = any(device in asked or lets_nodes_in(cib.configuration, device) for device in after)
+    leaves_alive = any(device in asked or lets_nodes_in(cib.in_force, device) for device in after)
     return orders[0] if orders and leaves_alive else None
 
 
@@ -211,7 +211,7 @@ def _may_live_on(cib: Cib, record: FencingRecord) -> bool:
     A watchdog leaves an empty node alone, and a device that cuts a node off from its storage leaves it alive.
     """
     devices = (record.device, *record.others) if record.device is not None else ()
-    return record.device == WATCHDOG or any(lets_nodes_in(cib.configuration, device) for device in devices)
+    return record.device == WATCHDOG or any(lets_nodes_in(cib.in_force, device) for device in devices)
 
 
 def _with_abandoned(cib: Cib, order: FenceOrder, entry: Entry) -> Cib:

@@ -78,7 +78,7 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         membership=cib.membership.version,
         feature_level=command.feature_level,
         watchdog=command.watchdog,
-        longest_lease_ms=lease_in_force_ms(cib.configuration),
+        longest_lease_ms=lease_in_force_ms(cib.in_force),
     )
     if entry.rules.migration_counts_on_both:
         joined = _with_expected(cib, joined)

@@ -99,7 +99,7 @@ def _migration_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None
 
 def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
     """Refuse what could make one copy too many, whatever the scheduler thought."""
-    is_fencing_enabled = ClusterProperties(cib.configuration).boolean("fencing-enabled")
+    is_fencing_enabled = ClusterProperties(cib.in_force).boolean("fencing-enabled")
     lost = unfenced_holders(cib, order.resource) if entry.rules.fence_before_recovery and is_fencing_enabled else ()
     starting = starting_elsewhere(cib, order.resource, order.node) if entry.rules.open_orders_possibly_active else ()
     if not is_fencing_enabled:  # Then nothing ends what a lost node was told, and nobody waits for it.
@@ -135,7 +135,7 @@ def _promotion_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None
     if entry.rules.one_active_copy:
         judge = possibly_promoted if entry.rules.unverified_may_be_promoted else known_promoted
         others = promoted_elsewhere(cib, order.resource, order.node, judge)
-    if not ClusterProperties(cib.configuration).boolean("fencing-enabled"):
+    if not ClusterProperties(cib.in_force).boolean("fencing-enabled"):
         others = tuple(name for name in others if cib.status.nodes[name].state is NodeState.ONLINE)
     if not others or len(others) < copies_of(cib).most_promoted(order.resource):
         return None
@@ -180,7 +180,7 @@ def record_results(cib: Cib, command: commands.RecordResults, entry: Entry) -> V
     if status.state is not NodeState.ONLINE:
         return refuse(cib, RefusalCode.WRONG_NODE_STATE, f"{command.node} is {status.state}")
     changes: list[Change] = []
-    is_start_fatal = ClusterProperties(cib.configuration).boolean("start-failure-is-fatal")
+    is_start_fatal = ClusterProperties(cib.in_force).boolean("start-failure-is-fatal")
     for result in command.results:
         status, happened = _record(status, result, entry, is_start_fatal=is_start_fatal)
         changes.extend(happened)

@@ -4,6 +4,7 @@ Invariant: what stands in a node's status bounds from above how long that node c
 lease, or a longer timeout of its device, is in force there only after it stands here.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from haclusterd.cib import commands
@@ -11,6 +12,7 @@ from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Configuration
+from haclusterd.model.dated_blocks import possible_properties
 from haclusterd.model.ids import NodeName
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.watchdog import Watchdog
@@ -46,6 +48,16 @@ def lease_in_force_ms(configuration: Configuration) -> int:
     return ClusterProperties(configuration).duration_ms("node-timeout")
 
 
+def possible_leases_ms(configuration: Configuration) -> set[int]:
+    """Return the leases that may follow from a configuration, whatever the time is."""
+    return {each.duration_ms("node-timeout") for each in _possible(configuration)}
+
+
+def _possible(configuration: Configuration) -> Iterator[ClusterProperties]:
+    for properties in possible_properties(configuration):
+        yield ClusterProperties(replace(configuration, properties=properties))
+
+
 def with_lease_of(cib: Cib, configuration: Configuration) -> dict[NodeName, NodeStatus]:
     """Return the status of all nodes when another configuration comes into force."""
     lease_ms = lease_in_force_ms(configuration)
@@ -56,10 +68,15 @@ def with_lease_of(cib: Cib, configuration: Configuration) -> dict[NodeName, Node
 
 
 def objection(configuration: Configuration) -> str:
-    """Say why a configuration must not come into force; empty when it may."""
-    properties = ClusterProperties(configuration)
-    policy = properties.text("no-quorum-policy")
-    if properties.boolean("watchdog-fencing") and policy in FEEDS_WITHOUT_QUORUM:
+    """Say why a configuration must not come into force; empty when it may.
+
+    What stands under a rule on dates may be in force together with anything else.
+    """
+    possible = list(_possible(configuration))
+    is_watched = any(properties.boolean("watchdog-fencing") for properties in possible)
+    policies = [properties.text("no-quorum-policy") for properties in possible]
+    policy = next((each for each in policies if each in FEEDS_WITHOUT_QUORUM), "")
+    if is_watched and policy:
         return (
             f"no-quorum-policy={policy} together with watchdog-fencing: a node that is given up would run on, "
             "and be reset in the midst of it"

@@ -173,6 +173,19 @@ class IssueOrders:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeRules:
+    """Which blocks under rules on dates are in force from now on; whatever is not named is not."""
+
+    dc_term: Term
+    epoch: int
+    """Of the configuration that was judged."""
+    at: WallTime
+    """What the rules were judged by: the DC's clock."""
+    in_force: tuple[str, ...]
+    """Keys of `model.dated_blocks`."""
+
+
+@dataclass(frozen=True, slots=True)
 class VoidOrders:
     """The DC no longer wants these orders; the executors answer for what they have begun."""
 
@@ -470,6 +483,7 @@ Command = (
     | Lost
     | RequestFence
     | IssueOrders
+    | JudgeRules
     | VoidOrders
     | RecordResults
     | IssueFence

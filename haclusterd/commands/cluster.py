@@ -52,7 +52,7 @@ def _member(context: Context, member: Member) -> Json:
 
 def timers(context: Context, _arguments: Arguments) -> Outcome:
     """Answer every timer that follows from node-timeout and brain-timeout (schema `haclusterd.timing/1`)."""
-    properties = ClusterProperties(context.cib.configuration)
+    properties = ClusterProperties(context.cib.in_force)
     derived = timing.derive(properties.duration_ms("node-timeout"), properties.duration_ms("brain-timeout"))
     rows: list[Json] = [
         {"name": name, "value_ms": value_ms, "is_set": name in ("node-timeout", "brain-timeout"), "meaning": meaning}
@@ -70,7 +70,7 @@ def timers(context: Context, _arguments: Arguments) -> Outcome:
 
 def _watchdogs(cib: Cib, derived: timing.Timing) -> list[Json]:
     """Return each published device, and how long survivors wait for it."""
-    is_counted_on = ClusterProperties(cib.configuration).boolean("watchdog-fencing")
+    is_counted_on = ClusterProperties(cib.in_force).boolean("watchdog-fencing")
     rows: list[Json] = []
     for name, status in sorted(cib.status.nodes.items()):
         device = status.watchdog
@@ -95,7 +95,7 @@ def _long_stops(cib: Cib, now: WallTime) -> list[Json]:
         return []
     fits_ms = longest_stop_ms(min(timeouts))
     stops = [
-        (primitive.id, stop_timeout_ms(cib.configuration, primitive.id, now))
+        (primitive.id, stop_timeout_ms(cib.in_force, primitive.id, now))
         for primitive in cib.configuration.primitives()
         if primitive.agent.standard != "stonith"
     ]

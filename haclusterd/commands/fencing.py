@@ -56,7 +56,7 @@ def _cover(cib: Cib, name: NodeName) -> Json:
         "node": name,
         "is_covered": bool(levels),
         "levels": [[_proof(cib, device, name) for device in level] for level in levels],
-        "unfencing": [_proof(cib, device, name) for device in unfencing_devices(cib.configuration, name)],
+        "unfencing": [_proof(cib, device, name) for device in unfencing_devices(cib.in_force, name)],
         "is_unfenced": fencing_cover.is_unfenced(cib, name),
     }
 
@@ -162,7 +162,7 @@ def plan_fencing(context: Context, arguments: Arguments) -> Outcome:
 
 
 def _steps(cib: Cib, name: NodeName) -> Iterator[Json]:
-    properties = ClusterProperties(cib.configuration)
+    properties = ClusterProperties(cib.in_force)
     for number, level in enumerate(fencing_cover.levels_of(cib, name), start=1):
         executors = able_to_use(cib, name, level)
         yield {
@@ -182,7 +182,7 @@ def _delays(cib: Cib, device: ResourceId, name: NodeName) -> dict[str, Json]:
     found = cib.configuration.resources.get(device)
     least = most = 0
     if isinstance(found, Primitive):
-        least, most = delay_bounds_ms(effective(expanded(found, cib.configuration).parameters), name)
+        least, most = delay_bounds_ms(effective(expanded(found, cib.in_force).parameters), name)
     return {"delay_min_ms": least, "delay_max_ms": most}
 
 

@@ -22,11 +22,11 @@ _ASKING = (ActionName.START, ActionName.MONITOR)
 
 def devices_for(cib: Cib, node: NodeName) -> tuple[ResourceId, ...]:
     """Return the enabled devices that are configured for a node, and last its own watchdog, where that counts."""
-    return (*usable_devices(cib.configuration, node), *_watchdog(cib, node))
+    return (*usable_devices(cib.in_force, node), *_watchdog(cib, node))
 
 
 def _watchdog(cib: Cib, node: NodeName) -> tuple[ResourceId, ...]:
-    return tuple(device for level in watchdog_levels(cib.configuration, cib.status.nodes.get(node)) for device in level)
+    return tuple(device for level in watchdog_levels(cib.in_force, cib.status.nodes.get(node)) for device in level)
 
 
 def weak_watchdogs(cib: Cib) -> dict[NodeName, str]:
@@ -44,7 +44,7 @@ def weak_watchdogs(cib: Cib) -> dict[NodeName, str]:
 def nodes_without_device(cib: Cib) -> tuple[NodeName, ...]:
     """Return the members that run resources and that no device covers."""
     names = [name for name, member in sorted(cib.members.items()) if not member.is_witness]
-    devices = usable_devices_by_node(cib.configuration, names)
+    devices = usable_devices_by_node(cib.in_force, names)
     return tuple(name for name in names if not devices[name] and not _watchdog(cib, name))
 
 
@@ -94,10 +94,10 @@ def _bad_device(cib: Cib, level: tuple[ResourceId, ...], node: NodeName) -> tupl
 
 def levels_of(cib: Cib, node: NodeName) -> tuple[tuple[ResourceId, ...], ...]:
     """Return what fences a node, in the order in which it is tried."""
-    entry, status = cib.configuration.nodes.get(node), cib.status.nodes.get(node)
+    entry, status = cib.in_force.nodes.get(node), cib.status.nodes.get(node)
     attributes = effective(entry.attributes) if entry is not None else {}
     attributes = {**attributes, **(status.attributes if status is not None else {})}
-    return fencing_levels(cib.configuration, node, attributes) + watchdog_levels(cib.configuration, status)
+    return fencing_levels(cib.in_force, node, attributes) + watchdog_levels(cib.in_force, status)
 
 
 def is_unfenced(cib: Cib, node: NodeName) -> bool:
@@ -114,4 +114,4 @@ def is_proven(cib: Cib, node: NodeName) -> bool:
 
 def is_enabled(cib: Cib) -> bool:
     """Tell whether the cluster fences at all."""
-    return ClusterProperties(cib.configuration).boolean("fencing-enabled")
+    return ClusterProperties(cib.in_force).boolean("fencing-enabled")

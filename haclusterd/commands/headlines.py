@@ -81,7 +81,7 @@ def _healthy(overview: Overview) -> Headline:
 
 def _ignored_quorum(cib: Cib) -> Iterator[Headline]:
     """The warning that cannot be overlooked: it comes before everything else, for as long as it is so."""
-    properties = ClusterProperties(cib.configuration)
+    properties = ClusterProperties(cib.in_force)
     if properties.text("no-quorum-policy") != "ignore":
         return
     what = "a node that is cut off runs on"

@@ -26,10 +26,10 @@ FREEZE = "freeze"
 
 
 class Overview:
-    """What the CIB says of all resources."""
+    """What the CIB says of all resources, as it holds now: of blocks under rules on dates those that are in force."""
 
     def __init__(self, cib: Cib) -> None:
-        self.cib = cib
+        self.cib = cib = cib.as_in_force()
         self.properties = ClusterProperties(cib.configuration)
         self.failures: tuple[Failure, ...] = failures(cib)
         self.online = tuple(name for name, node in sorted(cib.status.nodes.items()) if node.state is NodeState.ONLINE)

@@ -14,6 +14,7 @@ from haclusterd.commands.recorded_transition import recorded
 from haclusterd.formats.cib_xml import CibReading
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib
+from haclusterd.model.dated_blocks import dated_blocks, with_judged
 from haclusterd.model.graph import ActionKind, GraphAction, Plan
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
@@ -38,10 +39,17 @@ def load_scheduler() -> None:
 def plan(
     cib: Cib, now: WallTime, *, is_explaining: bool = False, options: ScheduleOptions = DEFAULT_OPTIONS
 ) -> Plan | ReportItem:
-    """Ask the scheduler; explaining, it keeps what each score is the sum of."""
+    """Ask the scheduler; explaining, it keeps what each score is the sum of.
+
+    Rules on dates are judged as a DC would at that time; those of a CIB of Pacemaker are all the scheduler's.
+    """
+    from haclusterd.scheduler.judging import judge
     from haclusterd.scheduler.schedule import schedule
 
     try:
+        blocks = {} if options.is_pacemaker_compatible else dated_blocks(cib.configuration)
+        if blocks:
+            cib = replace(cib, configuration=with_judged(cib.configuration, judge(blocks, now).in_force))
         return schedule(cib, now, options=replace(options, is_explaining=is_explaining))
     except Exception as bug:  # noqa: BLE001 - a question about a bad configuration must not end the daemon
         return report(Code.SCHEDULER_FAILED, problem=f"{type(bug).__name__}: {bug}")

@@ -278,7 +278,7 @@ def can_be_promoted(top: Resource) -> bool:
 
 def node_flag(cib: Cib, node: NodeName, name: str) -> bool:
     """Return a boolean node attribute, configured or transient: standby, maintenance."""
-    entry = cib.configuration.nodes.get(node)
+    entry = cib.in_force.nodes.get(node)
     status = cib.status.nodes.get(node)
     configured = {} if entry is None else effective(entry.attributes)
     text = configured.get(name) or ("" if status is None else status.attributes.get(name, ""))

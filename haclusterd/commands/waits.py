@@ -44,7 +44,7 @@ def wait_for_fencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None
     since = f"for {span(now - status.since)}"
     levels = fencing_cover.levels_of(cib, status.name)
     if not levels:
-        if status.incarnation is None and fences_unseen(cib.configuration):
+        if status.incarnation is None and fences_unseen(cib.in_force):
             return _wait_for_unseen(status, since)
         text = f"{since}, and no fence device can fence it: nothing of it is recovered"
         return Wait(text, f"configure a fence device; or {by_hand(status)}")
@@ -104,7 +104,7 @@ def _wait_between_fencings(cib: Cib, status: NodeStatus, now: WallTime) -> Wait 
     left_ms = loop_pause_ms(cib, status, status.since) - (now - status.since)
     if left_ms <= 0:
         return None
-    window = durations.render(ClusterProperties(cib.configuration).duration_ms("fencing-loop-window"))
+    window = durations.render(ClusterProperties(cib.in_force).duration_ms("fencing-loop-window"))
     text = f"and was fenced {len(fenced)} times within {window} (fencing-loop-limit): it is fenced again in" \
            f" {span(left_ms)}; nothing of it is recovered before"
     at_once = f"at once: crm fencing cleanup {status.name}"
@@ -146,7 +146,7 @@ def wait_for_correction(cib: Cib, resource: ResourceId, node: NodeName, now: Wal
     """Say why a resource whose stop failed is left alone instead of its node being fenced; None: it is not."""
     if not fencing_cover.is_enabled(cib) or not fencing_cover.levels_of(cib, node):
         return None
-    limits = FencingLimits.of(cib, now, ClusterProperties(cib.configuration))
+    limits = FencingLimits.of(cib, now, ClusterProperties(cib.in_force))
     for name in recorded_names(cib.status.nodes[node], resource):
         history = cib.status.nodes[node].histories.get(name)
         record = newest_failure(history) if history is not None else None
@@ -177,7 +177,7 @@ def _next_attempt(cib: Cib, status: NodeStatus, attempts: int, last: FencingReco
     order = _order_for(cib, status)
     if order is not None:
         return f"attempt {order.attempt} is under way for {span(now - order.issued_at)}"
-    pause = pause_ms(attempts, ClusterProperties(cib.configuration).integer("fencing-max-attempts"))
+    pause = pause_ms(attempts, ClusterProperties(cib.in_force).integer("fencing-max-attempts"))
     left_ms = min(pause, last.ended_at + pause - now)
     return f"the next attempt is in {span(left_ms)}" if left_ms > 0 else "the next attempt is due"
 

@@ -23,6 +23,7 @@ from haclusterd.machines.joining import heir_of
 from haclusterd.machines.membership import MembershipMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.repeats import Repeats
+from haclusterd.machines.rule_judge import RuleJudge
 from haclusterd.machines.start_delays import StartDelays
 from haclusterd.machines.transition import EXPECTED_CHANGES, TransitionMachine, TransitionState
 from haclusterd.machines.witness import WitnessDuty
@@ -96,6 +97,7 @@ class ControllerMachine:
         self._handed_over: dict[tuple[NodeName, Incarnation | None], Instant] = {}
         """For which nodes this one gave the leadership away, and when first."""
         self._director: FencingDirector | None = None
+        self._judge: RuleJudge | None = None
         self._transition: TransitionMachine | None = None
         self._transitions = 0
         self._undecided: set[OrderKey] = set()
@@ -174,6 +176,7 @@ class ControllerMachine:
         self._outside_since = None
         self._membership = None
         self._director = None
+        self._judge = None
         self._transition = None
         self._undecided = set()
         self._question = self._answer = None
@@ -204,16 +207,19 @@ class ControllerMachine:
                 self._node, self._term, self._timing, moment.now, handed_over=self._handed_over, rules=self._rules
             )
         assert self._director is not None
+        assert self._judge is not None
         effects.extend(self._membership.step(cib, report, moment, self._followers))
-        effects.extend(self._director.step(cib, report, moment, self._wanted_of_fencing(cib)))
+        effects.extend(self._judge.step(cib, moment))
+        if cib.is_judged:
+            effects.extend(self._director.step(cib, report, moment, self._wanted_of_fencing(cib)))
         effects.extend(self._hand_over(cib, moment) if heir is None else (TransferLeadership(heir),))
         if moment.now >= self._recheck_at:
             self._is_plan_due, self._recheck_at = True, NEVER
             effects.extend(self._end_idle_walk(cib))
         effects.extend(self._walk(cib, changes, moment))
-        is_settled = self._membership.is_settled(cib, report)
+        is_settled = self._membership.is_settled(cib, report) and cib.is_judged
         effects.extend(self._take_answer(cib, moment, is_settled=is_settled))
-        if is_settled or self._is_delay_wanted:
+        if is_settled or (self._is_delay_wanted and cib.is_judged):
             effects.extend(self._ask(cib, moment))
         return effects
 
@@ -226,7 +232,7 @@ class ControllerMachine:
             return
         if self._question is not None:
             self._question.is_outdated = True
-        delay_ms = ClusterProperties(cib.configuration).duration_ms("transition-delay")
+        delay_ms = ClusterProperties(cib.in_force).duration_ms("transition-delay")
         if delay_ms and self._gathers_until is None:
             self._gathers_until = after(moment.now, delay_ms)
 
@@ -261,6 +267,7 @@ class ControllerMachine:
         self._director = FencingDirector(
             self._node, self._term, self._timing, boot_id=self._incarnation.boot_id, rules=self._rules
         )
+        self._judge = RuleJudge(self._term)
         self._transition = None
         self._transitions = 0
         self._delays = StartDelays()
@@ -276,7 +283,7 @@ class ControllerMachine:
 
         None: a plan that knows of the loss must come first. A scheduler that fails delays no fencing.
         """
-        if self._failure or not ClusterProperties(cib.configuration).duration_ms(PRIORITY_DELAY):
+        if self._failure or not ClusterProperties(cib.in_force).duration_ms(PRIORITY_DELAY):
             return 0
         known = self._fencing_delays.get((node, cib.status.nodes[node].incarnation))
         self._is_delay_wanted |= known is None
@@ -337,7 +344,7 @@ class ControllerMachine:
         if self._gathers_until is not None and not self._is_delay_wanted:
             return ()
         self._is_plan_due = False
-        interval_ms = ClusterProperties(cib.configuration).duration_ms("cluster-recheck-interval")
+        interval_ms = ClusterProperties(cib.in_force).duration_ms("cluster-recheck-interval")
         self._recheck_at = after(moment.now, interval_ms)
         self._questions += 1
         self._question = _Question(self._questions, cib, is_outdated=not can_walk)
@@ -454,11 +461,12 @@ class ControllerMachine:
 
     def deadline(self) -> Instant:
         """Return when `step` is wanted next."""
-        if self._membership is None or self._director is None:
+        if self._membership is None or self._director is None or self._judge is None:
             return NEVER
         walk = NEVER if self._transition is None else self._transition.deadline()
         gathers_until = self._gathers_until if self._gathers_until is not None else NEVER
-        return min(self._membership.deadline(), self._director.deadline(), self._recheck_at, walk, gathers_until)
+        parts = (self._membership.deadline(), self._director.deadline(), self._judge.deadline())
+        return min(*parts, self._recheck_at, walk, gathers_until)
 
 
 def _ordered(effects: Iterable[Effect]) -> Iterator[OrderKey]:

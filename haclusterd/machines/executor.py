@@ -241,9 +241,9 @@ class ExecutorMachine:
 
     def cib_changed(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
         """Look at the newest applied CIB."""
-        if cib.configuration is not self._cib.configuration:
-            self._policy = lone_policy(cib.configuration)
-            self._panics = panics(cib.configuration)
+        if cib.in_force is not self._cib.in_force:
+            self._policy = lone_policy(cib.in_force)
+            self._panics = panics(cib.in_force)
         self._cib = cib
         status = self._status()
         was_joined = self._is_joined
@@ -675,7 +675,7 @@ class ExecutorMachine:
         active = self._possibly_active_here()
         # What is being migrated to this node may arrive when everything here has stopped.
         self._own_stop_failed |= migrating_to_or_from(self._cib, self._node)
-        before = stops_before(self._cib.configuration, active)
+        before = stops_before(self._cib.in_force, active)
         untouched = self._unmanaged_here(active, moment)
         held = held_by(before, untouched)
         self._left_alone = untouched | held
@@ -722,7 +722,7 @@ class ExecutorMachine:
         left = self._left_alone | self._kept.keys()
         if not left or not self._is_recorded_dead() or not self._rules.recorded_death_ends_all:
             return []
-        before = stops_before(self._cib.configuration, self._possibly_active_here() | left)
+        before = stops_before(self._cib.in_force, self._possibly_active_here() | left)
         self._left_alone = frozenset()
         self._kept.clear()
         self._stopping.update(self._own_stops(left, before, moment.wall))
@@ -736,14 +736,14 @@ class ExecutorMachine:
         self, active: frozenset[ResourceId], before: Mapping[ResourceId, frozenset[ResourceId]], now: WallTime
     ) -> dict[ResourceId, _OwnStop]:
         is_demoting = self._policy is LonePolicy.DEMOTE and not self._is_recorded_dead()
-        promotable = promotable_resources(self._cib.configuration)
+        promotable = promotable_resources(self._cib.in_force)
         stops: dict[ResourceId, _OwnStop] = {}
         for resource in sorted(active):
             origin = self._origin(resource)
             if origin is None:
                 self._own_stop_failed.add(resource)
             elif origin[0].standard != "stonith":
-                timeout_ms = stop_timeout_ms(self._cib.configuration, resource, now)
+                timeout_ms = stop_timeout_ms(self._cib.in_force, resource, now)
                 is_promotable = ResourceId(resource.partition(":")[0]) in promotable
                 is_promoted = self._in_force is not None and known_promoted(self._in_force, resource)
                 is_promoted |= is_promotable and self._in_force is not None and resource in self._in_force.unverified

@@ -35,14 +35,14 @@ _ASKING = (ActionName.START, ActionName.MONITOR)
 
 def levels_for(cib: Cib, status: NodeStatus) -> tuple[Level, ...]:
     """Return what fences a node, in the order of the topology."""
-    entry = cib.configuration.nodes.get(status.name)
+    entry = cib.in_force.nodes.get(status.name)
     attributes = {**(effective(entry.attributes) if entry is not None else {}), **status.attributes}
-    return fencing_levels(cib.configuration, status.name, attributes) + watchdog_levels(cib.configuration, status)
+    return fencing_levels(cib.in_force, status.name, attributes) + watchdog_levels(cib.in_force, status)
 
 
 def unfencing_levels_for(cib: Cib, status: NodeStatus) -> tuple[Level, ...]:
     """Return what lets a node in: all devices that provide unfencing, at once."""
-    devices = unfencing_devices(cib.configuration, status.name)
+    devices = unfencing_devices(cib.in_force, status.name)
     return (devices,) if devices else ()
 
 
@@ -76,7 +76,7 @@ def pause_ms(attempts: int, quick_until: int) -> int:
 
 def fenced_lately(cib: Cib, node: NodeName, now: WallTime) -> list[FencingRecord]:
     """Return the fencings of a node within `fencing-loop-window`, oldest first."""
-    since = now - ClusterProperties(cib.configuration).duration_ms("fencing-loop-window")
+    since = now - ClusterProperties(cib.in_force).duration_ms("fencing-loop-window")
     return [
         record
         for record in cib.status.fencing_history
@@ -91,7 +91,7 @@ def loop_pause_ms(cib: Cib, status: NodeStatus, now: WallTime) -> int:
     waits the node counts as lost, and nothing of it starts on another node; if it boots and joins meanwhile, the boot
     proves that what ran there has ended. What a person wants fenced does not wait.
     """
-    limit = ClusterProperties(cib.configuration).integer("fencing-loop-limit")
+    limit = ClusterProperties(cib.in_force).integer("fencing-loop-limit")
     fenced = fenced_lately(cib, status.name, now)
     # A life that goes on after its recorded fencing is to be fenced again, and no person has asked for that.
     is_disproved = any(record.target_incarnation == status.incarnation for record in fenced)

@@ -141,7 +141,7 @@ class FencerMachine:
         then. It is let in when it has joined (safety.md §5).
         """
         is_cut = self._parameters(device).get("pcmk_reboot_action", "reboot") == "off"
-        return not is_cut and not lets_nodes_in(self._cib.configuration, device)
+        return not is_cut and not lets_nodes_in(self._cib.in_force, device)
 
     def _begin_step(self, job: _Job, moment: Moment) -> Sequence[Effect]:
         parameters, step = self._parameters(job.step.device), job.step
@@ -263,10 +263,10 @@ class FencerMachine:
 
 
 def _stonith_device(cib: Cib, name: ResourceId) -> Primitive | None:
-    device = cib.configuration.resources.get(name)
+    device = cib.in_force.resources.get(name)
     if not isinstance(device, Primitive) or device.agent.standard != "stonith":
         return None
-    return expanded(device, cib.configuration)
+    return expanded(device, cib.in_force)
 
 
 def fence_parameters(parameters: Mapping[str, str], target: NodeName) -> tuple[dict[str, str], str | None]:

@@ -127,7 +127,7 @@ class FencingDirector:
 
         Then who was tried least comes first, so that one that cannot be fenced holds up nobody for ever.
         """
-        if ClusterProperties(cib.configuration).boolean("concurrent-fencing"):
+        if ClusterProperties(cib.in_force).boolean("concurrent-fencing"):
             for status in lost:
                 yield from self._order(cib, status, moment, wanted)
             return
@@ -234,7 +234,7 @@ class FencingDirector:
     def _order(self, cib: Cib, status: NodeStatus, moment: Moment, wanted: Wanted) -> Sequence[Effect]:
         """Order the next attempt: the death of a lost node, or that one which is there is let in."""
         is_unfencing = status.state is NodeState.ONLINE
-        properties = ClusterProperties(cib.configuration)
+        properties = ClusterProperties(cib.in_force)
         levels = levels_for(cib, status) if not is_unfencing else unfencing_levels_for(cib, status)
         if not properties.boolean("fencing-enabled") or not levels:
             what = "nothing that needs unfencing starts there" if is_unfencing else "nothing of it is recovered"

@@ -31,7 +31,7 @@ class LoadWatch:
     ) -> Sequence[Effect]:
         """Look at the load when it is time to; `read` tells it."""
         status = cib.status.nodes.get(self._node)
-        properties = ClusterProperties(cib.configuration)
+        properties = ClusterProperties(cib.in_force)
         threshold = properties.percentage("load-threshold")
         is_joined = status is not None and status.state is NodeState.ONLINE and status.incarnation == incarnation
         self._is_watching = is_joined and threshold > 0

@@ -121,7 +121,7 @@ class MembershipMachine:
 
     def _is_unseen_fenced(self, cib: Cib) -> bool:
         """Tell whether members that were never seen are fenced; where not, a person answers for what they run."""
-        return self._rules.unseen_is_fenced and fences_unseen(cib.configuration)
+        return self._rules.unseen_is_fenced and fences_unseen(cib.in_force)
 
     def step(
         self, cib: Cib, report: PacerReport | None, moment: Moment, followers: Followers | None = None
@@ -157,7 +157,7 @@ class MembershipMachine:
 
         While it is being fenced its join is held, and no time counts.
         """
-        properties = ClusterProperties(cib.configuration)
+        properties = ClusterProperties(cib.in_force)
         limit_ms = properties.duration_ms("node-pending-timeout") if properties.boolean("fencing-enabled") else 0
         heard = view.heard.get(status.name)
         is_there = heard is not None and _is_below(view.age_ms(status.name), self._timing.node_timeout_ms)

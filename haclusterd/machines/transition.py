@@ -410,7 +410,7 @@ class TransitionMachine:
         if not any(self._ready.values()):
             return []
         guard = _Guard(cib, self._rules, self._blocked_resources(cib))
-        limits = _Limits(ClusterProperties(cib.configuration))
+        limits = _Limits(ClusterProperties(cib.in_force))
         chosen: list[_Tracked] = []
         for node, ready in self._ready.items():
             status = cib.status.nodes.get(node) if node is not None else None
@@ -450,7 +450,7 @@ class TransitionMachine:
         return True
 
     def _room(self, cib: Cib) -> int:
-        limit = ClusterProperties(cib.configuration).integer("batch-limit")
+        limit = ClusterProperties(cib.in_force).integer("batch-limit")
         if limit <= 0:
             return len(self._tracked)
         return max(0, limit - sum(len(status.orders) for status in cib.status.nodes.values()))
@@ -546,7 +546,7 @@ class _Guard:
     def __init__(self, cib: Cib, rules: SafetyRules, blocked: Affinity | None) -> None:
         self._cib = cib
         self._blocked = blocked
-        is_fencing_enabled = ClusterProperties(cib.configuration).boolean("fencing-enabled")
+        is_fencing_enabled = ClusterProperties(cib.in_force).boolean("fencing-enabled")
         is_any_lost = any(status.state is NodeState.LOST for status in cib.status.nodes.values())
         self._has_holders = rules.fence_before_recovery and is_fencing_enabled and is_any_lost
         self._copies = copies_of(cib)

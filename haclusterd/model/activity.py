@@ -96,7 +96,7 @@ def migrations_at(cib: Cib, node: NodeName) -> tuple[Order, ...]:
 
     Those of a lost node count until it is fenced; where fencing is disabled, nobody waits for that.
     """
-    states = HOLDING if ClusterProperties(cib.configuration).boolean("fencing-enabled") else (NodeState.ONLINE,)
+    states = HOLDING if ClusterProperties(cib.in_force).boolean("fencing-enabled") else (NodeState.ONLINE,)
     return tuple(
         order
         for _, status in sorted(cib.status.nodes.items())

@@ -29,6 +29,7 @@ class ChangeKind(StrEnum):
     OPERATION_SUCCEEDED = "operation-succeeded"
     OPERATION_FAILED = "operation-failed"
     CONFIGURATION_CHANGED = "configuration-changed"
+    RULES_JUDGED = "rules-judged"
     FAILURES_FORGOTTEN = "failures-forgotten"
     ATTRIBUTE_CHANGED = "attribute-changed"
     TICKET_CHANGED = "ticket-changed"

@@ -5,11 +5,12 @@ read from here alone: a node is online when the CIB says so *and* its running in
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from haclusterd.model.api_tokens import ApiToken
 from haclusterd.model.configuration import Configuration
+from haclusterd.model.dated_blocks import dated_blocks, with_judged
 from haclusterd.model.fencing import AbandonedFencing, DeviceProof, FailedOperation, FenceOrder, FencingRecord
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
@@ -147,6 +148,18 @@ class DesignatedController:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedRules:
+    """Which blocks under rules on dates are in force, on every node alike, as a DC has judged last."""
+
+    epoch: int
+    """Of the configuration that was judged."""
+    at: WallTime
+    """By the clock of the DC that judged."""
+    in_force: tuple[str, ...] = ()
+    """Keys of `dated_blocks`, in order."""
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """Everything that is not configured."""
 
@@ -159,6 +172,8 @@ class Status:
     proofs: Mapping[str, DeviceProof] = field(default_factory=dict)
     """By `device/target`."""
     tickets: Mapping[str, TicketState] = field(default_factory=dict)
+    rules: JudgedRules | None = None
+    """None: no rule on dates was ever judged, and no block under one is in force."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +242,22 @@ class Cib:
     history: HistoryMark = field(default_factory=HistoryMark)
     api_tokens: Mapping[str, ApiToken] = field(default_factory=dict)
     """By name: who may ask without being a user of a node's machine."""
+
+    @property
+    def in_force(self) -> Configuration:
+        """The configuration as it holds on every node, with rules on dates judged; what was written if it has none."""
+        return with_judged(self.configuration, self.status.rules.in_force if self.status.rules is not None else ())
+
+    def as_in_force(self) -> "Cib":
+        """Return this value with `in_force` for its configuration: what plans are made for on a running cluster."""
+        return self if self.in_force is self.configuration else replace(self, configuration=self.in_force)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the rules of this very configuration were judged."""
+        rules = self.status.rules
+        is_newest = rules is not None and rules.epoch == self.version.epoch
+        return is_newest or not dated_blocks(self.configuration)
 
     def voters(self) -> tuple[NodeName, ...]:
         """Return the members that vote, in order of name."""

@@ -79,5 +79,13 @@ class Rule:
 Condition = Rule | AttributeExpression | DateExpression | ResourceExpression | OperationExpression
 
 
+def looks_at_dates_only(rule: Rule) -> bool:
+    """Tell whether time alone decides a rule."""
+    return all(
+        isinstance(each, DateExpression) or (isinstance(each, Rule) and looks_at_dates_only(each))
+        for each in rule.conditions
+    )
+
+
 def _depth(rule: Rule) -> int:
     return 1 + max((_depth(inner) for inner in rule.conditions if isinstance(inner, Rule)), default=0)

@@ -57,6 +57,8 @@ class SafetyRules:
     """Survivors wait R longer: from a watchdog's expiry to the reset passes a moment (safety.md §2)."""
     new_dc_waits_again: bool = True
     """A new DC waits for a watchdog from when it saw the loss itself (safety.md §2)."""
+    ruled_lease_is_recorded: bool = True
+    """A lease that a rule on dates makes longer counts in the wait for a watchdog, like any other (safety.md §2)."""
     stop_on_lease_end: bool = True
     """A node without a lease stops its resources by itself (safety.md §4)."""
     unmanaged_is_not_empty: bool = True

@@ -172,7 +172,7 @@ class ControlService:
         """Return what somebody may who may use the control socket: root and the daemon's own user everything."""
         if is_trusted:
             return Caller(author, Permission.ADMINISTER)
-        permission = ClusterProperties(self._runtime.cib.configuration).text("control-group-permission")
+        permission = ClusterProperties(self._runtime.cib.in_force).text("control-group-permission")
         return Caller(author, Permission(permission), is_trusted=False)
 
     def bearer(self, credential: str) -> Caller:

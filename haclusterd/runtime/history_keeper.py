@@ -58,7 +58,7 @@ class HistoryKeeper:
         controller = cib.status.controller
         if controller is None or controller.node != self._node:
             return
-        properties = ClusterProperties(cib.configuration)
+        properties = ClusterProperties(cib.in_force)
         keep_ms, rows_max = properties.duration_ms("history-keep"), properties.integer("history-rows-max")
         before = WallTime(max(0, self._clock.wall() - keep_ms))
         reason = f"older than {durations.render(keep_ms)}, or more than {rows_max} rows back"

@@ -193,7 +193,7 @@ class NodeRuntime:
     def drain(self) -> None:
         """Move everything away, leave the cluster, then call `left` (SIGTERM)."""
         self._log("daemon.drain")
-        properties = ClusterProperties(self._cib.configuration)
+        properties = ClusterProperties(self._cib.in_force)
         self._draining.begin(properties.duration_ms("shutdown-escalation"), self._ports.clock.now())
         self._joining.leave()
         self._wake()
@@ -359,7 +359,7 @@ class NodeRuntime:
         self._ports.history.record(index, rows_of(index, outcome), before, outcome.cib.history, version)
         if outcome.changes:
             self._tell_history_watchers()
-        if is_new_version:
+        if is_new_version or any(change.kind is ChangeKind.RULES_JUDGED for change in outcome.changes):
             self._retime()
             self._keeper.look_soon()
             self._learn_fence_agents()
@@ -692,14 +692,14 @@ class NodeRuntime:
 
     def _learn_fence_agents(self) -> None:
         """Read what the fence agents say of themselves while there is time: a fencing would wait for it."""
-        wanted = {device.agent.type for device in fence_devices(self._cib.configuration)} - self._learnt_agents
+        wanted = {device.agent.type for device in fence_devices(self._cib.in_force)} - self._learnt_agents
         for agent in sorted(wanted):
             self._learnt_agents.add(agent)
             self._ports.fence_agents.metadata(agent, lambda _metadata: None)
 
     def _retime(self) -> None:
         """Derive the timers anew when the administrator has changed the two numbers they come from."""
-        properties = ClusterProperties(self._cib.configuration)
+        properties = ClusterProperties(self._cib.in_force)
         timing = derive(properties.duration_ms("node-timeout"), properties.duration_ms("brain-timeout"))
         if timing == self._timing or not self._cib.version.epoch:
             return

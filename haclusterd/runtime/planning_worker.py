@@ -69,7 +69,7 @@ class PlanningWorker:
 
     def _plan(self, number: int, now: WallTime) -> Iterator[Message]:
         try:
-            plan = schedule(self._cib, now, cache=self._cache)
+            plan = schedule(self._cib.as_in_force(), now, cache=self._cache)
         except Exception as bug:  # noqa: BLE001 - a scheduler that fails must cost nothing but its plan
             yield PlanFailed(number, f"{type(bug).__name__}: {bug}")
             return

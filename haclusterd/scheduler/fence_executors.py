@@ -4,7 +4,7 @@ Source: Pacemaker Explained, "Fencing": a device that is not allowed on a node i
 allowed when the scores of all constraints that mean the device, or what contains it, come to no less than 0 there. In
 a cluster with symmetric-cluster=false some constraint must give it a score there. What is said of the roles Promoted
 and Stopped is not said of a device, which is neither (as in `location_constraints`).
-Dates do not count, because whoever fences must not depend on a clock: verification refuses them.
+Dates of these constraints do not count, because who fences must not depend on a clock: verification refuses them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,6 +45,7 @@ class _Meant:
 
 def executors_of(cib: Cib, device: ResourceId, nodes: Iterable[NodeName]) -> list[NodeName]:
     """Return which of some nodes may use a device."""
+    cib = cib.as_in_force()
     meant = list(_meaning(cib.configuration, device))
     settings = unpack_settings(cib.configuration, _NO_DATE, DEFAULT_OPTIONS)
     if not meant:

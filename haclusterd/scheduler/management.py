@@ -2,7 +2,8 @@
 
 Source: Pacemaker Explained, "Resource Meta-Attributes" (`is-managed`, `maintenance`), "Cluster Options"
 (`maintenance-mode`), "Node attributes" (`maintenance`). The answer is the scheduler's: whoever must decide without a
-plan (a node without a lease, a node that leaves) reads the same words by the same rules.
+plan (a node without a lease, a node that leaves) reads the same words by the same rules. Of blocks under rules on dates
+those are read that the DC has put into force.
 """
 
 from collections.abc import Iterable
@@ -23,7 +24,7 @@ from haclusterd.scheduler.settings import unpack_settings
 
 
 def unmanaged(cib: Cib, node: NodeName, resources: Iterable[ResourceId], now: WallTime) -> frozenset[ResourceId]:
-    """Return which of some resources are unmanaged on a node; `now` is what rules on dates are judged by.
+    """Return which of some resources are unmanaged on a node; `now` is what other rules that name dates are judged by.
 
     `resources` are named as in the histories: an instance of a unique clone (`ip:0`) or a part of a bundle too.
     """
@@ -59,7 +60,7 @@ class _Reading:
     """One configuration, read at one time."""
 
     def __init__(self, cib: Cib, now: WallTime) -> None:
-        self._cib = cib
+        self._cib = cib = cib.as_in_force()
         self._settings = unpack_settings(cib.configuration, now, DEFAULT_OPTIONS)
         self._parents = cib.configuration.parents()
 

@@ -226,7 +226,7 @@ class UnseenIsFenced(Checker):
     def _is_unknown(self, status: NodeStatus) -> bool:
         """Whether a member has never been seen and not been fenced either, whatever it is called by now."""
         is_lost_unseen = status.state is NodeState.LOST and status.incarnation is None
-        is_wanted = fences_unseen(self.log.newest.configuration)
+        is_wanted = fences_unseen(self.log.newest.in_force)
         return is_wanted and (status.state is NodeState.UNSEEN or is_lost_unseen)
 
     def _is_known(self, resource: ResourceId) -> bool:
@@ -612,14 +612,14 @@ class NodesWithoutLeaseStop(Checker):
             return
         kept = frozenset[ResourceId]()
         if cib is not None and policy is LonePolicy.DEMOTE:
-            kept = promotable_resources(cib.configuration)
+            kept = promotable_resources(cib.in_force)
         running = frozenset(self.scene.services_on(node))
         wrong = {resource for resource in running - kept if (node, resource) not in self._tried}
         for resource in sorted(wrong - left_alone(self.scene, node, running)) if wrong else ():
             self.object_to(f"{node} has had no lease for {(now_us - since_us) // 1000} ms, and runs {resource} on")
 
     def _policy_of(self, node: NodeName, cib: Cib | None) -> LonePolicy:
-        configuration = None if cib is None else cib.configuration
+        configuration = None if cib is None else cib.in_force
         read_from, policy = self._policies.get(node, (None, LonePolicy.STOP))
         if read_from is not configuration:
             policy = LonePolicy.STOP if configuration is None else lone_policy(configuration)

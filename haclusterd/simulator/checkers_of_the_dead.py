@@ -56,7 +56,7 @@ class TheDeadAreFencedFirst(Checker):
         made = promoted(call.resource) if is_cloned else call.resource
         for other, (_, held) in self._left.items():
             is_away = other != node and made in held
-            if is_away and ClusterProperties(self.log.newest.configuration).boolean("fencing-enabled"):
+            if is_away and ClusterProperties(self.log.newest.in_force).boolean("fencing-enabled"):
                 self.object_to(f"{call.action} of {call.resource} begins on {node}: {other} had it when it died, and "
                                "neither its fencing nor its new boot is in the log")  # fmt: skip
 
@@ -118,7 +118,7 @@ class FenceAgentsActInTime(Checker):
             return
         number, order = self._orders[key]
         if order.action is not FenceAction.ON and call.action != FenceAction.ON:
-            if any(lets_nodes_in(self.log.newest.configuration, device) for device in order.devices):
+            if any(lets_nodes_in(self.log.newest.in_force, device) for device in order.devices):
                 self._cut_off[target] = max(number, self._cut_off.get(target, 0))
             if status.state is NodeState.ONLINE and status.incarnation != order.target_incarnation:
                 self.object_to(f"{order.executor} has {target} switched off for {key}, after it has joined again")

@@ -1,6 +1,7 @@
 """Configurations for scenarios, as the edits that an administrator would load."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from haclusterd.cib.commands import Edit, PutConstraint, PutNode, PutResource, PutSets
 from haclusterd.model.configuration import (
@@ -15,7 +16,9 @@ from haclusterd.model.configuration import (
     Primitive,
 )
 from haclusterd.model.ids import AgentReference, ConstraintId, NodeName, ResourceId
+from haclusterd.model.rules import DateExpression, Rule
 from haclusterd.model.scores import INFINITY
+from haclusterd.simulator.clocks import EPOCH_MS
 from haclusterd.simulator.fence_devices import AGENT
 
 SERVICE = AgentReference("ocf", "simulated", "service")
@@ -63,6 +66,29 @@ def properties(**values: str) -> PutSets:
     """Return cluster properties; `_` stands for `-`."""
     pairs = tuple(sorted((name.replace("_", "-"), value) for name, value in values.items()))
     return PutSets("properties", (AttributeSet("cib-bootstrap-options", pairs),))
+
+
+def dated_block(name: str, begins_s: int, ends_s: int | None = None, **values: str) -> AttributeSet:
+    """Return a block that is in force from one second of virtual time, perhaps to another; `_` stands for `-`."""
+    start, end = (None if at is None else _date(at) for at in (begins_s, ends_s))
+    date = DateExpression("gt", start) if end is None else DateExpression("in_range", start, end)
+    pairs = tuple(sorted((key.replace("_", "-"), value) for key, value in values.items()))
+    return AttributeSet(name, pairs, rule=Rule(f"{name}-rule", (date,)))
+
+
+def _date(second: int) -> str:
+    return datetime.fromtimestamp(EPOCH_MS // 1000 + second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def with_dated(blocks: tuple[AttributeSet, ...], dated: AttributeSet) -> tuple[AttributeSet, ...]:
+    """Return blocks with another one in the place of the one of its name."""
+    return (*(block for block in blocks if block.id != dated.id), dated)
+
+
+def dated_properties(begins_s: int, ends_s: int | None = None, **values: str) -> PutSets:
+    """Return the properties of `watched` and, from a second of virtual time on, some more."""
+    plain = AttributeSet("cib-bootstrap-options", (("start-failure-is-fatal", "false"), ("watchdog-fencing", "true")))
+    return PutSets("properties", (plain, dated_block("dated", begins_s, ends_s, **values)))
 
 
 def prefers(resource: str, node: str, score: int = 50) -> PutConstraint:

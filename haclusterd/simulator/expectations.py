@@ -50,7 +50,7 @@ def fencing_pause_ms(cib: Cib) -> int:
     more, twice as long with each further fencing, ten minutes at most. All remembered fencings count, since people may
     have set clocks; and one more, since a node may be about to be fenced.
     """
-    limit = ClusterProperties(cib.configuration).integer("fencing-loop-limit")
+    limit = ClusterProperties(cib.in_force).integer("fencing-loop-limit")
     if not limit:
         return 0
     fenced = Counter(record.target for record in cib.status.fencing_history if record.outcome is FenceOutcome.FENCED)
@@ -69,8 +69,8 @@ class _Reading:
     truth: Truth
 
     def objections(self) -> Iterator[str]:
-        configured = self.cib.configuration.resources
-        for primitive in self.cib.configuration.primitives():
+        configured = self.cib.in_force.resources
+        for primitive in self.cib.in_force.primitives():
             if primitive.agent.standard != "stonith":
                 yield self._of_primitive(primitive)
         if self._properties.boolean("maintenance-mode"):
@@ -119,11 +119,11 @@ class _Reading:
 
     @cached_property
     def _properties(self) -> ClusterProperties:
-        return ClusterProperties(self.cib.configuration)
+        return ClusterProperties(self.cib.in_force)
 
     @cached_property
     def _parents(self) -> Mapping[ResourceId, ResourceId]:
-        return self.cib.configuration.parents()
+        return self.cib.in_force.parents()
 
     def _chain(self, resource: ResourceId) -> tuple[ResourceId, ...]:
         """Return a resource and what it is in, from the inside out."""
@@ -133,12 +133,12 @@ class _Reading:
         return tuple(chain)
 
     def _clone_of(self, resource: ResourceId) -> Clone | None:
-        each = self.cib.configuration.resources[self._chain(resource)[-1]]
+        each = self.cib.in_force.resources[self._chain(resource)[-1]]
         return each if isinstance(each, Clone) else None
 
     def _meta(self, resource: ResourceId) -> dict[str, str]:
         """Return meta-attributes in force: the inner one's own come first, then what it is in, then the defaults."""
-        configuration = self.cib.configuration
+        configuration = self.cib.in_force
         merged = effective(configuration.resource_defaults)
         for name in reversed(self._chain(resource)):
             each = configuration.resources[name]
@@ -163,7 +163,7 @@ class _Reading:
 
     def _is_beyond(self, resource: ResourceId) -> bool:
         """Tell whether something more than this judge understands has a say about a resource."""
-        configuration, chain = self.cib.configuration, self._chain(resource)
+        configuration, chain = self.cib.in_force, self._chain(resource)
         is_default = self._properties.text("placement-strategy") == "default"
         has_health = self._properties.text("node-health-strategy") != "none"
         if not is_default or has_health or not self._properties.boolean("symmetric-cluster"):
@@ -187,7 +187,7 @@ class _Reading:
     def _put_aside(self) -> frozenset[ResourceId]:
         """Return what failed and is then not simply started again (`on-fail`), with what it is in."""
         found: set[ResourceId] = set()
-        for primitive in self.cib.configuration.primitives():
+        for primitive in self.cib.in_force.primitives():
             policies = {operation.on_fail for operation in primitive.operations} - {None, "restart", "fence"}
             if policies and any(self._failures(status, primitive.id) for status in self.cib.status.nodes.values()):
                 found.update(self._chain(primitive.id))
@@ -201,7 +201,7 @@ class _Reading:
         """Tell whether something failed on a node that is to be on standby then."""
         return any(
             self._failures(status, primitive.id)
-            for primitive in self.cib.configuration.primitives()
+            for primitive in self.cib.in_force.primitives()
             if any(operation.on_fail == "standby" for operation in primitive.operations)
         )
 
@@ -209,7 +209,7 @@ class _Reading:
     def _in_circles(self) -> frozenset[ResourceId]:
         """Return the outermost resources that come, by their orderings, before themselves, and what follows those."""
         then: dict[ResourceId, set[ResourceId]] = {}
-        for constraint in self.cib.configuration.constraints.values():
+        for constraint in self.cib.in_force.constraints.values():
             if isinstance(constraint, Ordering) and not constraint.sets:
                 ends = [self._chain(name)[-1] for name in (constraint.first, constraint.then)]
                 then.setdefault(ends[0], set()).add(ends[1])
@@ -231,7 +231,7 @@ class _Reading:
 
     def _is_promotion_beyond(self, resource: ResourceId) -> bool:
         chain = self._chain(resource)
-        for constraint in self.cib.configuration.constraints.values():
+        for constraint in self.cib.in_force.constraints.values():
             match constraint:
                 case Location(resource=named, role=role) if named in chain and role:
                     return True
@@ -268,7 +268,7 @@ class _Reading:
         chain = self._chain(resource)
         score = sum(
             max(-INFINITY, constraint.score)
-            for constraint in self.cib.configuration.constraints.values()
+            for constraint in self.cib.in_force.constraints.values()
             if isinstance(constraint, Location) and constraint.node == name and constraint.resource in chain
         )
         return score >= 0
@@ -278,7 +278,7 @@ class _Reading:
         chain = self._chain(resource)
         fellows = {resource}
         for name in chain:
-            each = self.cib.configuration.resources[name]
+            each = self.cib.in_force.resources[name]
             if isinstance(each, Group):
                 fellows |= set(each.members)
         return any(
@@ -289,7 +289,7 @@ class _Reading:
 
     def _beside_others(self, resource: ResourceId, allowed: frozenset[NodeName]) -> frozenset[NodeName]:
         """Return where colocations that are mandatory let it run."""
-        for constraint in self.cib.configuration.constraints.values():
+        for constraint in self.cib.in_force.constraints.values():
             if not isinstance(constraint, Colocation) or constraint.dependent != resource:
                 continue
             is_promoted = (constraint.primary_role or "").lower() in ("promoted", "master")
@@ -302,7 +302,7 @@ class _Reading:
 
     def _places(self, resource: ResourceId, *, is_promoted: bool = False) -> frozenset[NodeName]:
         """Return where all of a resource runs."""
-        each = self.cib.configuration.resources.get(resource)
+        each = self.cib.in_force.resources.get(resource)
         if isinstance(each, Group):
             places = [self._places(member) for member in each.members]
             return frozenset.intersection(*places) if places else frozenset()
@@ -312,7 +312,7 @@ class _Reading:
 
     def _is_its_turn(self, resource: ResourceId) -> bool:
         """Tell whether everything runs that must run before it."""
-        for constraint in self.cib.configuration.constraints.values():
+        for constraint in self.cib.in_force.constraints.values():
             if not isinstance(constraint, Ordering) or constraint.then != resource:
                 continue
             if constraint.kind is not OrderingKind.MANDATORY:
@@ -328,7 +328,7 @@ class _Reading:
         """Return where the members before it in its group let it run."""
         group = next(
             (each for name in self._chain(resource)
-             if isinstance(each := self.cib.configuration.resources[name], Group)), None
+             if isinstance(each := self.cib.in_force.resources[name], Group)), None
         )  # fmt: skip
         if group is None:
             return allowed
@@ -344,7 +344,7 @@ class _Reading:
     def _attribute(self, status: NodeStatus, name: str) -> str | None:
         if name in status.attributes:
             return status.attributes[name]
-        entry = self.cib.configuration.nodes.get(status.name)
+        entry = self.cib.in_force.nodes.get(status.name)
         return None if entry is None else effective(entry.attributes).get(name)
 
     def _promotion_score(self, node: NodeName, resource: ResourceId) -> int:

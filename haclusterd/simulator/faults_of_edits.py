@@ -5,12 +5,13 @@ Most of it is undone when the fault ends, as people do; what is not stays until 
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from haclusterd.cib.commands import Arrange, ChangeConfiguration, PutSets
+from haclusterd.cib.commands import Arrange, ChangeConfiguration, PutResource, PutSets
 from haclusterd.cib.staging import staged
 from haclusterd.model.cluster import NodeState
-from haclusterd.model.configuration import AttributeSet
-from haclusterd.model.ids import NodeName
+from haclusterd.model.configuration import AttributeSet, Clone, Primitive
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.simulator import configurations
 from haclusterd.simulator.agents import OTHER, SERVICE
@@ -213,6 +214,35 @@ def _property_of(chance: Chance, properties: Sequence[tuple[str, tuple[str, ...]
     value = chance.choice(values)
     return _drawn(chance, f"{name}={value}", _statement("property", f"{name}={value}"),
                   _statement("property", f"{name}={usual}"))  # fmt: skip
+
+
+def set_by_the_clock(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+    """Rules on dates: a property, a device's parameter or a meta-attribute holds for some seconds, or from then on."""
+    kind = chance.choice(("property", "property", "device", "role", "copies"))
+    properties = [each for each in PROPERTIES if each[0].replace("-", "_") not in configurations.USUAL_PROPERTIES]
+    name, values, _ = chance.choice((*properties, ("node-timeout", ("1s", "5s", "10s"), "2s")))
+    value, wait_s, lasts_s = chance.choice(values), chance.randint(0, 4), chance.randint(1, 15)
+    if kind == "device":
+        parameters = (("pcmk_delay_base", "2s"), ("pcmk_reboot_timeout", "3s"), ("pcmk_host_list", "n1"))
+        name, value = chance.choice(parameters)
+    elif kind != "property":
+        name, value = ("target-role", "Stopped") if kind == "role" else ("clone-max", "1")
+    owner = {"device": configurations.DEVICE, "role": chance.choice(configurations.SERVICES), "copies": CLONE}.get(kind)
+
+    def begin(cluster: Cluster) -> None:
+        begins_s = cluster.world.now_ms // 1000 + wait_s
+        dated = configurations.dated_block("dated", begins_s, begins_s + lasts_s, **{name: value})
+        if owner is None:
+            properties = cluster.cib.configuration.properties
+            cluster.edit((PutSets("properties", configurations.with_dated(properties, dated)),))
+            return
+        found = cluster.cib.configuration.resources.get(ResourceId(owner))
+        if isinstance(found, Primitive | Clone):
+            section = "parameters" if kind == "device" else "meta"
+            blocks = configurations.with_dated(getattr(found, section), dated)
+            cluster.edit((PutResource(replace(found, **{section: blocks})),))
+
+    return Drawn(f"{owner or 'the cluster'}: {name}={value} in {wait_s} s, for {lasts_s} s", begin)
 
 
 def set_defaults(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
@@ -425,6 +455,7 @@ OF_EDITS: tuple[Kind[Cluster], ...] = _kinds(
     ("modify a group", 1, modify_group),
     ("constrain", 3, constrain),
     ("set a property", 3, set_property),
+    ("set by the clock", 3, set_by_the_clock),
     ("set defaults", 1, set_defaults),
     ("template or tag", 1, add_template_or_tag),
     ("arrange", 1, arrange),
@@ -450,7 +481,10 @@ OF_POLICIES: tuple[Kind[Cluster], ...] = _kinds(
     ("on-fail", 6, set_on_fail),
     ("limit fencing", 3, limit_fencing),
 )
-OF_TIMEOUTS: tuple[Kind[Cluster], ...] = _kinds(("node-timeout", 4, set_timeout),)
+OF_TIMEOUTS: tuple[Kind[Cluster], ...] = _kinds(
+    ("node-timeout", 4, set_timeout),
+    ("set by the clock", 2, set_by_the_clock),
+)
 OF_TICKETS: tuple[Kind[Cluster], ...] = _kinds(("ticket", 8, use_ticket),)
 OF_MOVES: tuple[Kind[Cluster], ...] = _kinds(
     ("promotion score", 4, set_score),

@@ -172,7 +172,7 @@ class Cluster:
 
     def _read_timing(self) -> None:
         """Notice what people make of node-timeout."""
-        configuration = self.cib.configuration
+        configuration = self.cib.in_force
         if configuration is self._read_from or not self.cib.version.epoch:
             return
         self._read_from = configuration
@@ -234,6 +234,7 @@ class Cluster:
         host.brain.start = start_brain
 
     def _schedule(self, cib: Cib, now: WallTime) -> Plan:
+        cib = cib.as_in_force()
         return self.scheduler(cib if self._keeps_all_rules else seen_by(self.rules, cib), now)
 
     def _agents_of(self, host: Host, boot: Boot) -> HostAgents:

@@ -13,6 +13,10 @@ CHECKOUT = Path(__file__).parents[2]
 FUNCTION_LINES_MAX = 70
 BANNED_WORDS = frozenset({"util", "utils", "helper", "helpers", "manager", "managers", "common", "misc", "stuff"})
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+AS_WRITTEN = re.compile(
+    r"\b(?:ClusterProperties|effective|expanded|fences_unseen|fencing_levels|lets_nodes_in|lone_policy|panics|Copies"
+    r"|promotable_resources|stop_timeout_ms|unfencing_devices|usable_devices\w*|watchdog_levels)\([^()]*cib\.configuration"
+)
 ONE_MACHINE = re.compile(r"(?<![\w.$}])/(work|root|home/\w+)/[\w.-]+")
 
 
@@ -111,6 +115,15 @@ def test_no_float_is_replicated() -> None:
         if isinstance(node, ast.AnnAssign) and any(isinstance(n, ast.Name) and n.id == "float" for n in ast.walk(node))
     ]
     assert floats == []
+
+
+def test_what_nodes_read_without_a_plan_is_what_is_in_force() -> None:
+    """`cib.configuration` has blocks under rules on dates, which only the DC judges (safety.md §1)."""
+    rooms = ("adapters", "cib", "commands", "machines", "model", "runtime", "simulator")
+    read = [path for path in PROGRAM if path.relative_to(CHECKOUT).parts[1] in rooms]
+    assert {"controller.py", "fencer.py", "apply_orders.py"} <= {path.name for path in read}
+    found = [f"{path}: {each}" for path in read for each in AS_WRITTEN.findall(path.read_text())]
+    assert found == []
 
 
 def test_what_is_executable_says_with_what() -> None:

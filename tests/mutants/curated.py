@@ -314,8 +314,21 @@ APPLY = (
         "survivors wait for a shorter lease than is in force",
     ),
     Mutant(
+        "judge_rules",
+        "command.epoch != cib.version.epoch",
+        "False",
+        "blocks come into force by what was judged of another configuration",
+    ),
+    Mutant(
+        "carried_over",
+        "before[key].rule == block.rule",
+        "True",
+        "a block is in force by a rule that nobody has judged",
+    ),
+    Mutant("ControllerMachine.step", "if cib.is_judged", "if True", "fenced by what holds at another time"),
+    Mutant(
         "apply_watchdog:objection",
-        'properties.boolean("watchdog-fencing") and policy in FEEDS_WITHOUT_QUORUM',
+        "is_watched and policy",
         "False",
         "a node that freezes without quorum is counted on to be reset",
     ),

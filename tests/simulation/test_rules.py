@@ -69,6 +69,7 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
     (("feed_needs_lease",), watchdogs.cut_off_holder_cannot_stop, frozenset({"FencedNodesAreDead"})),
     (("wait_covers_held_back_feed",), watchdogs.feed_is_held_back, frozenset({"FencedNodesAreDead"})),
     (("wait_has_reserve",), edges.everything_at_the_edge, frozenset({"FencedNodesAreDead"})),
+    (("ruled_lease_is_recorded",), watchdogs.lease_was_longer_by_a_rule, frozenset({"FencedNodesAreDead"})),
     (("new_dc_waits_again",), watchdogs.dc_changes_during_the_wait, frozenset({"FencedNodesAreDead"})),
     (("stop_on_lease_end",), scenarios.isolated_holder_without_fencing, frozenset({"NodesWithoutLeaseStop"})),
     (

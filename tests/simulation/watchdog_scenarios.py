@@ -1,5 +1,6 @@
 """What befalls clusters whose nodes have watchdog devices and no power switch (docs/design/safety.md §2)."""
 
+from haclusterd.cib.apply_watchdog import lease_in_force_ms
 from haclusterd.cib.commands import RequestLeader
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.fencing import ProofState
@@ -54,6 +55,23 @@ def cut_off_holder_cannot_stop(rules: SafetyRules) -> None:
     cluster.fates.forget()
     cluster.rejoin("n1")
     cluster.until(cluster.is_settled, 30_000, "settled")
+
+
+def lease_was_longer_by_a_rule(rules: SafetyRules) -> None:
+    """By a rule on dates node-timeout is 30 s for a while; n1 is cut off before the end, which it never sees."""
+    cluster = formed(rules)
+    begins = cluster.world.now_ms // 1000 + 3
+    cluster.configure((configurations.dated_properties(begins, begins + 8, node_timeout="30s"),))
+    cluster.until(lambda: lease_in_force_ms(cluster.cib.in_force) == 30_000, 5000, "the rule is true")
+    cluster.run_for(7000)
+    stops_hang_on_n1(cluster)
+    cluster.isolate("n1")
+    cluster.until(lambda: lease_in_force_ms(cluster.cib.in_force) == 2000, 4000, "the rule is true no more")
+    cluster.until(lambda: cluster.state("n1") is NodeState.LOST, 5000, "n1 is lost")
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", 70_000, "db recovered")
+    cluster.fates.forget()
+    cluster.rejoin("n1")
+    cluster.until(cluster.is_settled, 60_000, "settled")
 
 
 def cut_off_holder_leaves_it_alone(rules: SafetyRules) -> None:

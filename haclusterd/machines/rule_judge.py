@@ -1,0 +1,64 @@
+"""The DC's judgement of rules on dates: what is in force is proposed when it changes, and holds when it is committed.
+
+Invariant: every node goes by what the CIB says, never by its own clock (safety.md §1, "Rules on dates"). Nothing is
+planned or fenced by a configuration whose rules were not judged yet: that takes one commit.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from haclusterd.cib.commands import JudgeRules
+from haclusterd.machines.effects import Effect, Propose, Scope
+from haclusterd.machines.moment import Moment
+from haclusterd.model.cluster import Cib
+from haclusterd.model.configuration import Configuration
+from haclusterd.model.dated_blocks import dated_blocks
+from haclusterd.model.ids import Term
+from haclusterd.model.instants import NEVER, Instant, WallTime, after
+from haclusterd.scheduler.judging import Judgement, judge
+
+LOOK_MS: Final = 60_000
+"""The longest pause between two looks: somebody may have set the clock."""
+CLOCKS_DIFFER_MS: Final = 60_000
+"""A DC whose clock is behind that of the DC before by no more than this takes nothing back that has just begun."""
+
+
+class RuleJudge:
+    """Of one DC; see the module."""
+
+    def __init__(self, term: Term) -> None:
+        self._term = term
+        self._judged: tuple[Configuration, WallTime, Judgement] | None = None
+        self._look_at = Instant(0)
+
+    def step(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
+        """Judge the rules when that is due, and propose what the CIB does not say yet."""
+        blocks = dated_blocks(cib.configuration)
+        if not blocks:
+            self._judged, self._look_at = None, NEVER
+            return ()
+        if self._judged is None or self._judged[0] is not cib.configuration or moment.now >= self._look_at:
+            time = _time_of(cib, moment.wall)
+            judgement = judge(blocks, time)
+            self._judged = (cib.configuration, time, judgement)
+            again_at = judgement.look_again_at
+            wait_ms = LOOK_MS if again_at is None else min(LOOK_MS, max(1, again_at - moment.wall))
+            self._look_at = after(moment.now, wait_ms)
+        _, time, judgement = self._judged
+        known = cib.status.rules
+        if cib.is_judged and known is not None and known.in_force == judgement.in_force:
+            return ()
+        key = f"rules:{self._term}:{cib.version.epoch}:{','.join(judgement.in_force)}"
+        command = JudgeRules(self._term, cib.version.epoch, time, judgement.in_force)
+        return (Propose(Scope.DC, key, command),)
+
+    def deadline(self) -> Instant:
+        """Return when `step` is wanted next."""
+        return self._look_at
+
+
+def _time_of(cib: Cib, wall: WallTime) -> WallTime:
+    """Return by which time to judge: clocks of two DCs differ a little, and what has begun must not end by that."""
+    known = cib.status.rules
+    is_behind = known is not None and wall < known.at <= wall + CLOCKS_DIFFER_MS
+    return known.at if known is not None and is_behind else wall
