@@ -207,7 +207,7 @@ def _as_json(shown: dict[str, object]) -> Json:
 def get_property(context: Context, arguments: Arguments) -> Outcome:
     """Answer cluster properties with their values in force (schema `haclusterd.properties/1`)."""
     names = arguments.words("names") or tuple(row.name for row in CLUSTER_PROPERTIES)
-    properties = ClusterProperties(context.cib.configuration)
+    properties = ClusterProperties(context.cib.in_force)
     rows: list[Json] = []
     unknown = []
     for name in names:

@@ -30,14 +30,14 @@ class Overview:
 
     def __init__(self, cib: Cib) -> None:
         self.cib = cib = cib.as_in_force()
-        self.properties = ClusterProperties(cib.configuration)
+        self.properties = ClusterProperties(cib.in_force)
         self.failures: tuple[Failure, ...] = failures(cib)
         self.online = tuple(name for name, node in sorted(cib.status.nodes.items()) if node.state is NodeState.ONLINE)
         self._instances: dict[ResourceId, list[Instance]] = {}
         for _, status in sorted(cib.status.nodes.items()):
             for resource, instance in instances_on(status):
                 self._instances.setdefault(base_of(resource), []).append(instance)
-        self._defaults = effective(cib.configuration.resource_defaults)
+        self._defaults = effective(cib.in_force.resource_defaults)
         self._inherited = _inherited(cib.configuration)
         self._meta: dict[ResourceId, Mapping[str, str]] = {}
         self._lost_tickets = lost_tickets(cib)

@@ -14,7 +14,7 @@ FUNCTION_LINES_MAX = 70
 BANNED_WORDS = frozenset({"util", "utils", "helper", "helpers", "manager", "managers", "common", "misc", "stuff"})
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 AS_WRITTEN = re.compile(
-    r"\b(?:ClusterProperties|effective|expanded|fences_unseen|fencing_levels|lets_nodes_in|lone_policy|panics|Copies"
+    r"\b(?:ClusterProperties|effective|fences_unseen|fencing_levels|lets_nodes_in|lone_policy|panics|Copies"
     r"|promotable_resources|stop_timeout_ms|unfencing_devices|usable_devices\w*|watchdog_levels)\([^()]*cib\.configuration"
 )
 ONE_MACHINE = re.compile(r"(?<![\w.$}])/(work|root|home/\w+)/[\w.-]+")

@@ -211,13 +211,13 @@ APPLY = (
     ),
     Mutant(
         "may_be_let_in",
-        "device in asked or lets_nodes_in(cib.configuration, device)",
+        "device in asked or lets_nodes_in(cib.in_force, device)",
         "False",
         "a node that was cut off from its disks is let in by an agent of before",
     ),
     Mutant(
         "apply_fencing:_may_live_on",
-        "record.device == WATCHDOG or any(lets_nodes_in(cib.configuration, device) for device in devices)",
+        "record.device == WATCHDOG or any(lets_nodes_in(cib.in_force, device) for device in devices)",
         "False",
         "the fence agent on an empty node counts as ended by a watchdog that is fed",
     ),
@@ -325,7 +325,7 @@ APPLY = (
         "True",
         "a block is in force by a rule that nobody has judged",
     ),
-    Mutant("ControllerMachine.step", "if cib.is_judged", "if True", "fenced by what holds at another time"),
+    Mutant("ControllerMachine.step", "if cib.is_judged", "True", "fenced by what holds at another time"),
     Mutant(
         "apply_watchdog:objection",
         "is_watched and policy",
@@ -431,7 +431,7 @@ EXECUTOR = (
     ),
     Mutant(
         "FencerMachine._turns_on",
-        "not lets_nodes_in(self._cib.configuration, device)",
+        "not lets_nodes_in(self._cib.in_force, device)",
         "True",
         "a node that is cut off from its disks gets them back in the course of its fencing",
     ),

@@ -6,12 +6,14 @@ from dataclasses import replace
 import pytest
 
 from haclusterd.cib import commands
+from haclusterd.machines.moment import Moment
+from haclusterd.machines.rule_judge import RuleJudge
 from haclusterd.model.configuration import AttributeSet, Bundle, Clone, Group, NodeEntry, Primitive, Template
 from haclusterd.model.ids import ResourceId
-from haclusterd.model.instants import WallTime
+from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.rules import DateExpression, ResourceExpression, Rule
 from haclusterd.scheduler.management import is_fencing_pointless, unmanaged
-from tests.unit.machines.situations import DB, DUMMY, N1, N2, WEB, Cluster, primitive
+from tests.unit.machines.situations import DB, DUMMY, N1, N2, TERM, WEB, Cluster, primitive
 
 NOW = WallTime(1_800_000_000_000)
 ALL = frozenset({DB, WEB})
@@ -26,6 +28,7 @@ def block(rule: Rule | None = None, **pairs: str) -> tuple[AttributeSet, ...]:
 def cluster(*edits: commands.Edit) -> Cluster:
     made = Cluster()
     made.configure(commands.PutResource(primitive("db")), commands.PutResource(primitive("web")), *edits)
+    made.take(RuleJudge(TERM).step(made.cib, Moment(Instant(0), NOW, Instant(0))))
     return made
 
 
