@@ -6,6 +6,7 @@ Most of it is undone when the fault ends, as people do; what is not stays until 
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from haclusterd.cib.commands import Arrange, ChangeConfiguration, PutResource, PutSets
 from haclusterd.cib.staging import staged
@@ -239,8 +240,8 @@ def set_by_the_clock(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
         found = cluster.cib.configuration.resources.get(ResourceId(owner))
         if isinstance(found, Primitive | Clone):
             section = "parameters" if kind == "device" else "meta"
-            blocks = configurations.with_dated(getattr(found, section), dated)
-            cluster.edit((PutResource(replace(found, **{section: blocks})),))
+            blocks: dict[str, Any] = {section: configurations.with_dated(getattr(found, section), dated)}
+            cluster.edit((PutResource(replace(found, **blocks)),))
 
     return Drawn(f"{owner or 'the cluster'}: {name}={value} in {wait_s} s, for {lasts_s} s", begin)
 
