@@ -17,7 +17,7 @@ from haclusterd.commands.simulated_state import (
     state_before,
 )
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.configuration import effective
+from haclusterd.model.configuration import Clone, Group, effective
 from haclusterd.model.graph import ActionKind, BundlePart, Change, GraphAction, Placement, Plan
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
@@ -115,12 +115,29 @@ class SimulationDocument:
             yield from _rows(placement, state[name], hosts)
 
     def _printed_rows(self) -> Iterator[Fields]:
-        """Yield what the format reads of crm_simulate's status (docs/design/0006-cib-xml.md, "The document")."""
+        """Yield what crm_simulate prints, in the form in which the format compares it.
+
+        docs/design/0006-cib-xml.md, "The document". A row that only informs has `nodes` in the place of `node`.
+        """
         ended, begun = ended_on_guests(self._plan)
         for row in self._printed or ():
             for name in row.members or (row.resource,):
-                if row.node not in ended or (name.partition(":")[0], row.node) in begun:
+                if row.node in ended and (name.partition(":")[0], row.node) not in begun:
+                    continue
+                if row.is_held:
+                    yield {"resource": name, "role": str(row.role), "nodes": [row.node], "flags": ["target-role"]}
+                else:
                     yield {"resource": name, "role": str(row.role), "node": row.node}
+            if row.node not in ended and not row.is_held:
+                for name in self._left_out(row):
+                    yield {"resource": name, "role": str(row.role), "node": row.node, "flags": ["left-out"]}
+
+    def _left_out(self, row: "FoundRow") -> Iterator[str]:
+        """Yield the members of a cloned group that do not run in it, since their class cannot be promoted."""
+        clone = self._cib.configuration.resources.get(ResourceId(row.resource)) if row.members else None
+        child = self._cib.configuration.resources.get(clone.child) if isinstance(clone, Clone) else None
+        if isinstance(child, Group):
+            yield from (name for name in child.members if name not in row.members)
 
     # What an administrator would call the change
 

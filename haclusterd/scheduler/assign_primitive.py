@@ -86,10 +86,11 @@ class PrimitiveAssignment:
     def _connect(self, connection: Resource) -> None:
         """A remote node will be online where its connection will be; without one it shuts down.
 
-        One that had to be fenced because its connection was lost need not be, when that can be had again.
+        One that had to be fenced because its connection was lost need not be, when that can be had again. Where nothing
+        is managed, a guest node stays as it is unless its launcher runs already: nobody starts that.
         """
-        node = connection.remote_node
-        if node is None:
+        node, launcher = connection.remote_node, connection.launcher
+        if node is None or (self._is_all_unmanaged and launcher is not None and not launcher.active_nodes):
             return
         if connection.assigned is not None and connection.next_role is not Role.STOPPED:
             node.is_online = True

@@ -61,7 +61,11 @@ def find_configuration_changes(
 def find_late_changes(
     inventory: Inventory, changes: ConfigurationChanges, failures: Failures, digests: Digests, settings: Settings
 ) -> None:
-    """Do the same for connections whose address is the node that their container is placed on, once that is known."""
+    """Do the same for connections whose address is the node that their container is placed on, once that is known.
+
+    What was found before and has no place now is stopped, and its monitors end with it: they need no cancellation.
+    """
+    changes.cancellations = [item for item in changes.cancellations if item.resource.assigned is not None]
     failures.judge_late()
     finder = _Finder(inventory, failures, digests, settings, changes)
     for resource in inventory.primitives():

@@ -28,6 +28,8 @@ class FoundRow:
     role: Role
     members: tuple[str, ...] = ()
     """Of an instance in a line of a clone's instances that have the same role: the primitives it consists of."""
+    is_held: bool = False
+    """Whether that line is `Unpromoted (target-role): [ ... ]`."""
 
 
 def found_rows(inventory: Inventory) -> list[FoundRow]:
@@ -71,7 +73,8 @@ def _of_instance(clone: Resource, instance: Resource) -> Iterator[FoundRow]:
         return
     role = max((_printed(leaf, leaf.original_role) for leaf in leaves), key=lambda each: each.value)
     members = tuple(leaf.base_id for leaf in leaves)
-    yield FoundRow(clone.id, node.name, role, members)
+    is_held = clone.is_promotable and role is not Role.PROMOTED and clone.target_role is Role.UNPROMOTED
+    yield FoundRow(clone.id, node.name, role, members, is_held)
 
 
 def _is_plain(leaf: Resource) -> bool:

@@ -91,7 +91,9 @@ def instance_number(instance: Resource) -> int:
 
 
 def _is_allowed(instance: Resource, node: Node) -> bool:
-    table = instance.parent.allowed if instance.parent is not None else instance.allowed
+    """Tell whether an instance may be where it is; a container by its own scores, since it alone fails."""
+    is_container = instance.is_replica_container
+    table = instance.allowed if is_container or instance.parent is None else instance.parent.allowed
     return table.get(node.name, -1) >= 0
 
 

@@ -59,16 +59,17 @@ def value_on(node: Node, attribute: str, resource: Resource) -> str | None:
     """Return a node's value of the attribute by which a colocation compares nodes, for one of its resources.
 
     What is colocated with something inside a bundle cannot run inside the bundle's guest node: there the guest's host
-    counts. So it does for a resource that asks for its host's attributes.
+    counts, once that is placed. So it does for a resource that asks for its host's attributes.
     """
-    place: Node | None = node
+    place = node
     connection = node.connection
     if connection is not None and node.is_guest:
+        launcher = connection.launcher
         is_of_bundle = connection.parent is not None and connection.parent.variant is Variant.BUNDLE
         if resource.uses_host_attributes or (is_of_bundle and is_bundled(resource)):
-            place = connection.launcher.assigned if connection.launcher is not None else None
-    if place is None:
-        return None
+            if launcher is None or (launcher.is_assigned and launcher.assigned is None):
+                return None
+            place = launcher.assigned or node
     return place.name if attribute == UNAME else place.attributes.get(attribute)
 
 

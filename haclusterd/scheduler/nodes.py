@@ -50,7 +50,10 @@ def unpack_nodes(cib: Cib, settings: Settings) -> tuple[Node, ...]:
 
 
 def node_attributes(cib: Cib, name: NodeName, kind: NodeKind, settings: Settings) -> dict[str, str]:
-    """Return what rules can ask of a node: its own attributes, transient ones first, and what every node has."""
+    """Return what rules can ask of a node: its attributes, a member's transient ones first, and what every node has.
+
+    The transient ones of a remote or guest node count once its status is taken (`remote_status`).
+    """
     entry, status = cib.configuration.nodes.get(name), cib.status.nodes.get(name)
     blocks = entry.attributes if entry is not None else ()
     written = merge(by_strength(blocks), RuleContext(settings.time)) if blocks else {}
@@ -68,7 +71,8 @@ def node_attributes(cib: Cib, name: NodeName, kind: NodeKind, settings: Settings
     site_name = written.get("site-name", cluster_name)
     if site_name:
         found["#site-name"] = site_name
-    return {**found, **written, **(status.attributes if status is not None else {})}
+    transient = status.attributes if status is not None and kind is NodeKind.MEMBER else {}
+    return {**found, **written, **transient}
 
 
 def node_capacity(entry: NodeEntry | None, status: NodeStatus, settings: Settings) -> dict[str, int]:

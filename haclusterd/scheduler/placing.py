@@ -56,8 +56,12 @@ class Placing:
 
     @staticmethod
     def base_score(node: Node) -> int:
-        """Return what a node is worth to everything: nothing that is not there, or is leaving, is worth anything."""
-        return -INFINITY if not node.is_online or node.is_shutting_down else node.base_score
+        """Return what a node is worth to everything: a member that is not there, or is leaving, is worth nothing.
+
+        A remote or guest node keeps its score, since it may be there again in the same transition.
+        """
+        is_gone = not node.is_remote and (not node.is_online or node.is_shutting_down)
+        return -INFINITY if is_gone else node.base_score
 
     # -- the best node ----------------------------------------------------------------------------------------------
 

@@ -169,11 +169,25 @@ def printed(data: Json, part: str) -> list[str]:
     return sorted(f"{row['resource']} {row['role']} {row['node']}" for row in rows if row.get("node"))
 
 
-def test_the_compared_status_has_what_runs_of_a_clone_that_is_held_to_unpromoted() -> None:
+def test_the_compared_status_only_informs_of_a_clone_that_is_held_to_unpromoted() -> None:
+    """crm_simulate prints `Unpromoted (target-role): [ n1 ]`, which the format does not count; the row names n1."""
     meta = pair("promotable", "true") + pair("target-role", "Unpromoted")
     data = simulated(cib(resources=GROUPED.format(meta=meta), status=on(1, STARTED), properties=NO_FENCING))
-    assert printed(data, "status") == ["web Unpromoted n1"]
+    assert data["status"]["resources"] == [
+        {"resource": "web", "role": "Unpromoted", "nodes": ["n1"], "flags": ["target-role"]}
+    ]
     assert len(printed(data, "after")) == 1
+
+
+def test_the_compared_status_marks_the_member_of_a_cloned_group_that_does_not_run() -> None:
+    """Pacemaker prints `Unpromoted: [ n1 ]` for the whole clone, and leaves out the member that cannot be promoted."""
+    meta = pair("promotable", "true") + pair("promoted-max", "0")
+    data = simulated(cib(resources=GROUPED.format(meta=meta), status=on(1, STARTED), properties=NO_FENCING))
+    assert data["status"]["resources"] == [
+        {"resource": "web", "role": "Unpromoted", "node": "n1"},
+        {"resource": "plain", "role": "Unpromoted", "node": "n1", "flags": ["left-out"]},
+    ]
+    assert [row.split()[0].partition(":")[0] for row in printed(data, "after")] == ["web"]
 
 
 def test_a_stop_is_recorded_where_old_releases_numbered_the_instance() -> None:

@@ -180,4 +180,4 @@ def test_attributes_of_a_container_are_a_nodes() -> None:
     inventory, _ = unpacked(read(cib(resources=inside, status=f"{state}</transient_attributes></node_state>")).cib)
     node = found(inventory, "b-0").remote_node
     assert node is not None
-    assert {**node.attributes, "role": "x", "#kind": "container"} == node.attributes
+    assert (node.attributes["#kind"], node.status.attributes) == ("container", {"role": "x"})

@@ -1,0 +1,141 @@
+"""Where containers, guest nodes and what runs there are placed in small CIBs of Pacemaker; `crm_simulate` agrees."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from haclusterd.commands import registry
+from haclusterd.commands.context import Context
+from haclusterd.model.cluster import Cib
+from haclusterd.model.instants import WallTime
+from tests.pacemaker_plans import FENCE, FENCE_RUNS, LOST, actions_of, member, ran, remote
+from tests.pacemaker_plans import Case as PlanCase
+from tests.unpacked_cibs import meta, primitive
+from tests.written_cibs import cib, pair
+
+PODMAN = 'class="ocf" provider="heartbeat" type="podman"'
+CONNECTION = 'class="ocf" provider="pacemaker" type="remote"'
+NO_FENCING = pair("stonith-enabled", "false")
+THREE = '<node id="1" uname="n1"/><node id="2" uname="n2"/><node id="3" uname="n3"/>'
+STATEFUL = "ocf:pacemaker:Stateful"
+STOPPED_MONITOR = '<operations><op id="o" name="monitor" interval="20s" role="Stopped"/></operations>'
+GREEN = (
+    '<transient_attributes id="b-0"><instance_attributes id="sb">'
+    '<nvpair id="sbh" name="#health-disk" value="green"/></instance_attributes></transient_attributes>'
+)
+GUEST = primitive("vm", meta("vm", **{"remote-node": "g1"}))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    text: str
+    changes: tuple[str, ...]
+
+
+def bundle(replicas: int, inside: str = "") -> str:
+    network = '<network control-port="3121"/>' if inside else ""
+    return f'<bundle id="b"><podman image="i" replicas="{replicas}"/>{network}{inside}</bundle>'
+
+
+CASES = (
+    Case(
+        "a container that may not stay where it is leaves its place to those that may",
+        cib(
+            nodes=THREE,
+            properties=NO_FENCING,
+            resources=primitive("w") + bundle(2),
+            constraints='<rsc_location id="l" rsc="w" node="n1" score="5"/>',
+            status=member(1)
+            + member(2, ran("b-podman-0", "start", agent=PODMAN), **{"fail-count-b-podman-0#monitor_60000": "INFINITY"})
+            + member(3, ran("b-podman-1", "start", "monitor/60000=1", agent=PODMAN)),
+        ),
+        ("move b-podman-0 n2 n1", "recover b-podman-1 n3 n3"),
+    ),
+    Case(
+        "what is on a lost guest node is not placed after what is on a lost member",
+        cib(
+            nodes='<node id="1" uname="n1"/><node id="2" uname="n2"/>',
+            resources=FENCE + GUEST + bundle(3, primitive("a")),
+            constraints='<rsc_location id="l" rsc="vm" node="n2" score="-INFINITY"/>',
+            status=member(1, ran("b-podman-0", "start", agent=PODMAN), state=LOST)
+            + member(2, FENCE_RUNS)
+            + remote("g1", ran("b-podman-2", "start", agent=PODMAN)).replace(' in_ccm="true"', "")
+            + remote("b-0", ran("a", "start")).replace(' in_ccm="true"', ""),
+        ),
+        ("recover b-podman-2 g1 n2", "stop b-podman-0 n1"),
+    ),
+    Case(
+        "a container does not move to its own guest node because something would rather not be with it elsewhere",
+        cib(
+            nodes='<node id="1" uname="n1"/><node id="2" uname="n2"/>',
+            properties=NO_FENCING + pair("node-health-strategy", "custom") + pair("node-health-green", "20"),
+            resources=bundle(1, primitive("a")) + primitive("w"),
+            constraints='<rsc_colocation id="c" rsc="w" with-rsc="b" score="-200"/>',
+            status=member(
+                1,
+                ran("b-podman-0", "start", agent=PODMAN),
+                ran("b-0", "start", agent=CONNECTION),
+                **{"#health-disk": "green"},
+            )
+            + member(2, **{"#health-disk": "green"})
+            + remote("b-0", ran("a", "start")).replace("<lrm ", f"{GREEN}<lrm "),
+        ),
+        ("restart b-podman-0 n1 n1",),
+    ),
+    Case(
+        "without fencing nothing counts that a guest node said before it is reached again",
+        cib(
+            nodes='<node id="1" uname="n1"/>',
+            properties=NO_FENCING,
+            resources=GUEST + f'<clone id="c">{meta("c", promotable="true")}{primitive("s", agent=STATEFUL)}</clone>',
+            status=member(1)
+            + '<node_state id="g1" uname="g1"><transient_attributes id="g1"><instance_attributes id="sg">'
+            '<nvpair id="sgm" name="master-s" value="50"/></instance_attributes></transient_attributes></node_state>',
+        ),
+        ("start s g1", "start s n1"),
+    ),
+)
+
+
+def changes(text: str) -> list[str]:
+    outcome = registry.run("simulate", {"text": text, "source": "cib.xml"}, Context(Cib(), WallTime(0), "tests"))
+    assert not outcome.is_refused, outcome.reports
+    shown = [
+        " ".join(str(entry[key]) for key in ("action", "resource", "from", "to") if key in entry)
+        for entry in outcome.data["summary"]
+        if "resource" in entry and entry["resource"].partition(":")[0].partition("-podman")[0] in ("b", "s")
+    ]
+    return sorted(entry.replace(":0", "").replace(":1", "") for entry in shown)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_changes(case: Case) -> None:
+    assert changes(case.text) == sorted(case.changes)
+
+
+ACTIONS = (
+    PlanCase(
+        "a monitor that is not configured any more ends with what it watches",
+        cib(
+            properties=NO_FENCING,
+            resources=primitive("a", meta("a", **{"target-role": "Stopped"})),
+            status=member(1, ran("a", "start", "monitor/5000")) + member(2, ran("a", "monitor=7")),
+        ),
+        ("stop a@n1",),
+    ),
+    PlanCase(
+        "nothing is asked on a guest node whose launcher nobody starts",
+        cib(
+            nodes='<node id="1" uname="n1"/>',
+            resources=GUEST + primitive("a", STOPPED_MONITOR),
+            status=member(1, ran("vm", "monitor=7"), ran("g1", "start", "monitor/30000", agent=CONNECTION)),
+        ),
+        ("monitor a@n1", "monitor/20000 a@n1", "monitor/30000 g1@n1"),
+    ),
+)
+
+
+@pytest.mark.parametrize("case", ACTIONS, ids=lambda case: case.name)
+def test_actions(case: PlanCase) -> None:
+    assert actions_of(case) == sorted(case.actions)
