@@ -10,6 +10,7 @@ from typing import Any
 
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Command, Level, Option
+from haclusterd.cli.parsing import UsageError, parse
 from haclusterd.model import durations
 from haclusterd.model.fence_parameters import DEVICE_PARAMETERS
 from haclusterd.model.operations import OPERATION_ATTRIBUTES
@@ -165,7 +166,49 @@ def _left_out() -> str:
     return f"## Properties that are left out, and named\n\n| name | why |\n|---|---|\n{lines}\n"
 
 
-PAGES = {"properties.md": properties_page, "crm.md": crm_page, "compatibility.md": compatibility_page}
+CRMSH_HEAD = """# The commands of crmsh, and what they are here
+
+Made by `make reference` from [crmsh-words.toml](crmsh-words.toml) and `haclusterd/cli/other_tools.py`; do not edit.
+What is no command here answers with what to type. Options and forms of output can differ: [crm.md](crm.md).
+
+{works} of {all} commands of crmsh 4.4 work; {named} answer with an equivalent; {absent} are not supported.
+
+| level | works | answers with what to type | not supported |
+|---|---|---|---|
+"""
+
+
+def crmsh_page() -> str:
+    """Return the page about the words of crmsh."""
+    levels = {name: words.split() for name, words in tomllib.loads((HERE / "crmsh-words.toml").read_text()).items()}
+    rows, counts = [], [0, 0, 0]
+    for name, words in levels.items():
+        cells: tuple[list[str], list[str], list[str]] = ([], [], [])
+        for word in words:
+            answer = said_to(name, word)
+            cells[2 if answer.startswith("not supported") else 1 if answer else 0].append(f"`{word}`")
+        counts = [known + len(cell) for known, cell in zip(counts, cells, strict=True)]
+        rows.append(f"| {name} | {' | '.join(' '.join(cell) for cell in cells)} |")
+    works, named, absent = counts
+    head = CRMSH_HEAD.format(works=works, named=named, absent=absent, all=sum(counts))
+    return head + "\n".join(rows) + "\n"
+
+
+def said_to(level: str, word: str) -> str:
+    """Return what is answered to a word that is no command; empty for a command."""
+    try:
+        parse([word] if level == "root" else [level, word])
+    except UsageError as error:
+        return error.remedy if error.problem.startswith("there is no command") else ""
+    return ""
+
+
+PAGES = {
+    "crmsh.md": crmsh_page,
+    "properties.md": properties_page,
+    "crm.md": crm_page,
+    "compatibility.md": compatibility_page,
+}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

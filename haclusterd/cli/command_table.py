@@ -17,6 +17,7 @@ _TICKET = Parameter("ticket", completes=Completes.TICKET)
 _TOLERANCE = Option(
     "--tolerance", "tolerance", "do nothing when it was fenced within this time, as 5min", OptionValue.TEXT
 )
+_HAS_CHECKED = Option("--i-have-checked", "has_checked", "I have looked: it is powered off")
 _ANY_TICKET = Parameter("ticket", is_optional=True, completes=Completes.TICKET)
 _REST = (Parameter("words", Takes.REST),)
 _ATTRIBUTE = (
@@ -67,7 +68,8 @@ ROOT = Level("", "", (
 ))  # fmt: skip
 
 NODE = Level("node", "Nodes: look at them, empty them, let them run, fence them", (
-    Command("show", "Show nodes with their attributes and resources", "node.show", (_ANY_NODE,), aliases=("server",),
+    Command("show", "Show nodes with their attributes and resources", "node.show", (_ANY_NODE,),
+            aliases=("server", "status", "print"),
             examples=("crm node show", "crm node show n1")),
     Command("standby", "Move everything away from a node and keep it away", "node.standby",
             (_ANY_NODE, Parameter("lifetime", is_optional=True, completes=Completes.CHOICE,
@@ -87,6 +89,10 @@ NODE = Level("node", "Nodes: look at them, empty them, let them run, fence them"
             (Option("--private", "private", "for agents alone: no rule sees it"),),
             examples=("crm node status-attr n1 set '#health-smart' red", "crm node status-attr n1 show '#health-cpu'"),
             fixed={"lifetime": "reboot"}),
+    Command("clearstate", "Say that a lost node is down (the same as `fencing confirm`)", "fencing.confirm", (_NODE,),
+            (_HAS_CHECKED,), examples=("crm node clearstate n3 --i-have-checked",)),
+    Command("delete", "Let a node leave for good (the same as `cluster remove`)", "cluster.remove", (_NODE,),
+            examples=('crm node delete n3 --reason "replaced by n4"',)),
     Command("utilization", "Set, delete or show a capacity of a node", "node.utilization", (_NODE, *_SETTING),
             examples=("crm node utilization n1 set memory 64000", "crm node utilization n1 show")),
 ))  # fmt: skip
@@ -101,7 +107,7 @@ FENCING = Level("fencing", "Fencing: what can fence whom, whether it is proven, 
     Command("history", "Show what was fenced, and what is being fenced", "fencing.history", (_ANY_NODE,),
             examples=("crm fencing history", "crm fencing history n3")),
     Command("confirm", "Say that a lost node is down, when no device can", "fencing.confirm", (_NODE,),
-            (Option("--i-have-checked", "has_checked", "I have looked: it is powered off"),),
+            (_HAS_CHECKED,),
             examples=("crm fencing confirm n3 --i-have-checked",)),
     Command("topology", "Show the levels of devices", "fencing.topology", (_ANY_NODE,),
             examples=("crm fencing topology",)),
@@ -130,6 +136,15 @@ RESOURCE = Level("resource", "Resources: start, stop, move them, and ask why", (
             examples=("crm resource cleanup", "crm resource cleanup web n1")),
     Command("refresh", "Forget the history and look again", "resource.cleanup", (_ANY_RESOURCE, _ANY_NODE),
             fixed={"reprobe": True}, examples=("crm resource refresh web",)),
+    Command("failcount", "Show how often operations failed, or forget it", "resource.failcount",
+            (_ANY_RESOURCE,
+             Parameter("action", is_optional=True, completes=Completes.CHOICE, choices=("show", "set", "delete")),
+             _ANY_NODE, Parameter("words", Takes.MANY, is_optional=True)),
+            examples=("crm resource failcount", "crm resource failcount web show n1",
+                      "crm resource failcount web show n1 monitor 10s", "crm resource failcount web set n1 0",
+                      "crm resource failcount web delete n1")),
+    Command("operations", "Show the newest result of each operation", "resource.operations",
+            (_ANY_RESOURCE, _ANY_NODE), examples=("crm resource operations", "crm resource operations web n1")),
     Command("promote", "Let instances of a promotable clone be promoted", "resource.promote", (_RESOURCE,),
             examples=("crm resource promote db-clone",)),
     Command("demote", "Demote all instances and keep them so", "resource.demote", (_RESOURCE,),
@@ -357,6 +372,14 @@ HISTORY = Level("history", "What happened", (
     Command("transition", "Show what a transition did, and why", "history.transition",
             (Parameter("transition", is_optional=True, completes=Completes.TRANSITION),),
             examples=("crm history transition", "crm history transition 4.17")),
+    Command("latest", "Show what the newest transition did, and why", "history.transition",
+            examples=("crm history latest",)),
+    Command("transitions", "List transitions, newest last", "history.transitions", (), (
+        Option("--limit", "limit", "how many", OptionValue.INTEGER),
+    ), aliases=("peinputs",), examples=("crm history transitions", "crm history transitions --limit 5")),
+    Command("info", "Show what this node's history is about", "history.info", examples=("crm history info",)),
+    Command("log", "Show what happened, on one node or all", "history.events", (_ANY_NODE,), _PAST,
+            examples=("crm history log", "crm history log n2 --since 1h")),
     Command("config", "List the versions of the configuration", "history.config", (), (
         Option("--author", "author", "only by this author", OptionValue.TEXT),
         Option("--limit", "limit", "how many", OptionValue.INTEGER),
@@ -365,7 +388,7 @@ HISTORY = Level("history", "What happened", (
             (Option("--show-secrets", "secrets", "do not hide secrets"),), examples=("crm history show 12",)),
     Command("diff", "Show what differs between two versions, or since one", "history.diff",
             (Parameter("old", is_number=True, completes=Completes.VERSION),
-             Parameter("new", is_optional=True, is_number=True, completes=Completes.VERSION)),
+             Parameter("new", is_optional=True, is_number=True, completes=Completes.VERSION)), aliases=("wdiff",),
             examples=("crm history diff 12 13", "crm history diff 12")),
     Command("check", "Compare the histories of all nodes; fails when they differ", "history.check",
             examples=("crm history check", "crm -o json history check")),
@@ -387,6 +410,13 @@ TICKET = Level("ticket", "Tickets: what several clusters share, one at a time", 
     ),
 ), aliases=("site",))  # fmt: skip
 
+MAINTENANCE = Level("maintenance", "Maintenance: nothing is started, stopped or watched meanwhile", (
+    Command("on", "Leave the whole cluster, or some resources, wholly alone", "maintenance", (_ANY_RESOURCES,),
+            fixed={"state": "on"}, examples=("crm maintenance on", "crm maintenance on web db")),
+    Command("off", "End the maintenance", "maintenance", (_ANY_RESOURCES,), fixed={"state": "off"},
+            examples=("crm maintenance off", "crm maintenance off web db")),
+))  # fmt: skip
+
 MIGRATE = Level("migrate", "Come here from Pacemaker", (
     Command("check", "Say whether a CIB of Pacemaker may come in, and what would change", "",
             (Parameter("file", is_optional=True, completes=Completes.FILE),),
@@ -407,13 +437,12 @@ API = Level("api", "Who may ask over the network: tokens of haclusterd-api", (
     Command("whoami", "Show as whom one is known, and what one may", "api.whoami", examples=("crm api whoami",)),
 ))  # fmt: skip
 
-LEVELS: tuple[Level, ...] = (API, CLUSTER, CONFIGURE, FENCING, HISTORY, MIGRATE, NODE, RESOURCE, TICKET)
+LEVELS: tuple[Level, ...] = (API, CLUSTER, CONFIGURE, FENCING, HISTORY, MAINTENANCE, MIGRATE, NODE, RESOURCE, TICKET)
 
 NEVER_GUESSED = frozenset({
-    "address", "apply", "ban", "certificates", "cleanup", "clear", "commit", "confirm", "delete", "demote", "discard",
-    "edit",
-    "fence", "grant", "init", "invite", "join", "load", "maintenance", "modgroup", "move", "promote", "recover",
-    "refresh", "remove", "rename", "restart", "restore", "revoke", "rollback", "set", "setup", "standby", "stop",
-    "test", "token", "transfer-leader", "unmanage", "vote", "witness",
+    "address", "apply", "ban", "certificates", "cleanup", "clear", "clearstate", "commit", "confirm", "delete",
+    "demote", "discard", "edit", "fence", "grant", "init", "invite", "join", "load", "maintenance", "modgroup",
+    "move", "on", "promote", "recover", "refresh", "remove", "rename", "restart", "restore", "revoke", "rollback",
+    "set", "setup", "standby", "stop", "test", "token", "transfer-leader", "unmanage", "vote", "witness",
 })  # fmt: skip
 """What stops, removes or restores something, or lets it in: no word that is merely similar leads to it."""

@@ -56,7 +56,7 @@ def unknown_word(level: Level, word: str) -> UsageError:
 
         known = [name for command in level.commands if command.name not in NEVER_GUESSED
                  for name in (command.name, *command.aliases)]  # fmt: skip
-        known += [below.name for below in LEVELS] if level is ROOT else []
+        known += [below.name for below in LEVELS if below.name not in NEVER_GUESSED] if level is ROOT else []
         guess = nearest(word, known)
         help_ = f"crm {level.name} --help" if level.name else "crm --help"
         remedy = f"did you mean {guess}?" if guess else f"see: {help_}"

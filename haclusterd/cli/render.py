@@ -47,13 +47,15 @@ def renderer(schema: str) -> Renderer | None:
             "fencing_confirmed": render_tables.render_fence,
         }
         return fencing.get(name)
-    if name in ("versions", "difference", "transition", "history_check"):
+    if name in ("versions", "difference", "transition", "transitions", "history_info", "history_check"):
         from haclusterd.cli import render_history
 
         past: dict[str, Renderer] = {
             "versions": render_history.render_versions,
             "difference": render_history.render_difference,
             "transition": render_history.render_transition,
+            "transitions": render_history.render_transitions,
+            "history_info": render_history.render_info,
             "history_check": render_history.render_check,
         }
         return past.get(name)
@@ -62,9 +64,11 @@ def renderer(schema: str) -> Renderer | None:
 
 def _of_tables() -> dict[str, Renderer]:
     """Return who writes the smaller answers."""
-    from haclusterd.cli import render_tables
+    from haclusterd.cli import render_operations, render_tables
 
     return {
+        "operations": render_operations.render_operations,
+        "failcounts": render_operations.render_failcounts,
         "nodes": render_tables.render_nodes,
         "node-attributes": render_tables.render_attributes,
         "resources": render_tables.render_resources,

@@ -1,7 +1,7 @@
 """Answers about the past as text: versions of the configuration, what differs between them, transitions."""
 
 from haclusterd.cli.fields import Fields, flag, listed, maybe_number, number, part, text, texts
-from haclusterd.cli.terminal import Cell, Colour, Screen, columns, folded, span
+from haclusterd.cli.terminal import Cell, Colour, Screen, columns, counted, folded, span
 
 _LINE_COLOURS = {"+": Colour.GREEN, "-": Colour.RED, "@": Colour.CYAN}
 
@@ -54,6 +54,43 @@ def render_transition(screen: Screen, data: Fields) -> list[str]:
         lines += folded(text(action, "text"), indent="  ", later="    ")
         lines += [screen.paint(line, colour) for line in folded(end, indent="    -> ", later="       ")]
     return [*lines, f"others: {', '.join(texts(data, 'others'))}"]
+
+
+def render_transitions(screen: Screen, data: Fields) -> list[str]:
+    """Write transitions, newest last, each with what it ordered first."""
+    now, left_out = number(data, "now"), number(data, "left_out")
+    rows: list[list[Cell | str]] = []
+    for each in listed(data, "transitions"):
+        failed, not_ended = number(each, "failed"), number(each, "not_ended")
+        ends = [f"{failed} failed"] if failed else []
+        ends += [f"{not_ended} not ended"] if not_ended else []
+        more = number(each, "actions") - len(texts(each, "texts"))
+        rows.append([
+            Cell(text(each, "transition"), Colour.BOLD), screen.clock(number(each, "at"), now),
+            counted(number(each, "actions"), "action"),
+            Cell(", ".join(ends) or "done", Colour.RED if failed else None),
+            ", ".join(texts(each, "texts")) + (f" and {more} more" if more else ""),
+        ])  # fmt: skip
+    lines = [screen.paint(f"({left_out} earlier ones left out: --limit)", Colour.DIM)] if left_out else []
+    return [*lines, *columns(screen, rows)] or ["nothing was ordered, as far as this node knows"]
+
+
+def render_info(screen: Screen, data: Fields) -> list[str]:
+    """Write what a node's history is about."""
+    since, until = maybe_number(data, "since"), maybe_number(data, "until")
+    now = number(data, "now")
+    period = "nothing"
+    if since is not None and until is not None:
+        period = f"{screen.clock(since, now)} to {screen.clock(until, now)}"
+    more = f", {number(data, 'left_out')} earlier ones left out" if number(data, "left_out") else ""
+    parts = {
+        "History of": text(data, "answered_by"),
+        "Period": f"{period} ({counted(number(data, 'events'), 'event')}{more})",
+        "Nodes": " ".join(texts(data, "nodes")),
+        "Resources": " ".join(texts(data, "resources")) or "none",
+        "Transitions": " ".join(texts(data, "transitions")) or "none",
+    }
+    return [line for title, words in parts.items() for line in folded(f"{title}: {words}", later="  ")]
 
 
 def render_check(screen: Screen, data: Fields) -> list[str]:

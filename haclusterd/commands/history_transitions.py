@@ -1,13 +1,14 @@
-"""What one transition did and why, read from the events of its orders.
+"""What transitions did and why, read from the events of its orders.
 
 An order's key begins with its DC's term and the number of the transition in that term; its end names the order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from haclusterd.cib.changes import ChangeKind
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context, Event, Past
+from haclusterd.commands.names import node_names
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model.json_value import Json
@@ -18,6 +19,10 @@ from haclusterd.reports.items import ReportItem, report
 CAUSES_SHOWN = 3
 RECENT_ORDERS = 500
 EVENTS_MAX = 10_000
+TRANSITIONS_SHOWN = 20
+TRANSITIONS_MAX = 1000
+ACTIONS_SHOWN = 3
+"""Of each transition of a list."""
 
 CAUSES = frozenset(
     {
@@ -63,6 +68,64 @@ def transition(context: Context, arguments: Arguments) -> Outcome:
             "actions": [_action(event, ends.get(event.order)) for event in orders],
             "others": _others(recent),
         }
+    )
+
+
+def transitions(context: Context, arguments: Arguments) -> Outcome:
+    """Answer the newest transitions, oldest first (schema `haclusterd.transitions/1`)."""
+    if context.live is None or context.past is None:
+        return refusal(report(Code.NOT_OFFLINE, what="the list of transitions"))
+    found = context.past.recall(HistoryQuery(limit=EVENTS_MAX))
+    ends = {event.order: event for event in found.events if event.order and not _is_order(event)}
+    orders: dict[str, list[Event]] = {}
+    for event in found.events:
+        if _is_order(event) and (name := transition_of(event.order)):
+            orders.setdefault(name, []).append(event)
+    names = list(orders)[-arguments.integer("limit", TRANSITIONS_SHOWN) :]
+    return Outcome(
+        reports=(report(Code.HISTORY_INCOMPLETE, problem=found.problem),) if found.problem else (),
+        data={
+            "schema": "haclusterd.transitions/1",
+            "now": context.now,
+            "left_out": len(orders) - len(names),
+            "transitions": [_summary(name, orders[name], ends) for name in names],
+        },
+    )
+
+
+def _summary(name: str, orders: Sequence[Event], ends: Mapping[str, Event]) -> Json:
+    ended = [ends[order.order] for order in orders if order.order in ends]
+    succeeded = sum(end.change.kind is ChangeKind.OPERATION_SUCCEEDED for end in ended)
+    return {
+        "transition": name,
+        "at": orders[0].at,
+        "actions": len(orders),
+        "failed": len(ended) - succeeded,
+        "not_ended": len(orders) - len(ended),
+        "texts": [event.change.text for event in orders[:ACTIONS_SHOWN]],
+    }
+
+
+def info(context: Context, _arguments: Arguments) -> Outcome:
+    """Answer what this node's history is about (schema `haclusterd.history_info/1`)."""
+    if context.live is None or context.past is None:
+        return refusal(report(Code.NOT_OFFLINE, what="the history"))
+    found = context.past.recall(HistoryQuery(limit=EVENTS_MAX))
+    configuration = context.cib.configuration
+    return Outcome(
+        reports=(report(Code.HISTORY_INCOMPLETE, problem=found.problem),) if found.problem else (),
+        data={
+            "schema": "haclusterd.history_info/1",
+            "now": context.now,
+            "answered_by": context.live.node,
+            "since": found.events[0].at if found.events else None,
+            "until": found.events[-1].at if found.events else None,
+            "events": len(found.events),
+            "left_out": found.left_out,
+            "nodes": list(node_names(context.cib)),
+            "resources": list(configuration.resources),
+            "transitions": list(_names(found.events)[-TRANSITIONS_SHOWN:]),
+        },
     )
 
 
@@ -133,4 +196,8 @@ VERBS = (
     Verb("history.transition", transition, Permission.READ, "Show what a transition did, and why", (
         Argument("transition", Kind.WORD, "TERM.NUMBER, or the newest of that NUMBER; left out: the newest"),
     ), cost=Cost.LONG),
+    Verb("history.transitions", transitions, Permission.READ, "List transitions, newest last", (
+        Argument("limit", Kind.INTEGER, "how many, newest first", minimum=1, maximum=TRANSITIONS_MAX),
+    ), cost=Cost.LONG),
+    Verb("history.info", info, Permission.READ, "Show what this node's history is about", cost=Cost.LONG),
 )  # fmt: skip

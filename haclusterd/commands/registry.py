@@ -19,10 +19,12 @@ from haclusterd.commands import (
     history_transitions,
     history_versions,
     leadership,
+    maintenance,
     membership,
     metrics,
     node,
     node_attributes,
+    operations,
     resource,
     resource_constraints,
     resource_settings,
@@ -45,7 +47,7 @@ VERBS: Mapping[str, Verb] = {
                   leadership.VERBS, membership.VERBS, certificates.VERBS,
                   history.VERBS, history_check.VERBS, history_versions.VERBS, history_transitions.VERBS,
                   simulate.VERBS, api_tokens.VERBS, node_attributes.VERBS, resource_constraints.VERBS,
-                  resource_settings.VERBS, ticket.VERBS)
+                  resource_settings.VERBS, operations.VERBS, maintenance.VERBS, ticket.VERBS)
     for verb in level
 }
 

@@ -136,7 +136,7 @@ def _with_roles_of(
 
 def cleanup(context: Context, arguments: Arguments) -> Outcome:
     """Forget failures of one resource or all, on one node or all."""
-    resource = _find_recorded(context, arguments.word("resource")) if arguments.word("resource") else None
+    resource = find_recorded(context, arguments.word("resource")) if arguments.word("resource") else None
     node = find_node(context, arguments.word("node")) if arguments.word("node") else None
     objections = tuple(each for each in (resource, node) if isinstance(each, ReportItem))
     if objections or isinstance(resource, ReportItem) or isinstance(node, ReportItem):
@@ -171,7 +171,7 @@ def cleanup(context: Context, arguments: Arguments) -> Outcome:
     )
 
 
-def _find_recorded(context: Context, word: str) -> ResourceId | ReportItem:
+def find_recorded(context: Context, word: str) -> ResourceId | ReportItem:
     """Look up a resource, or what was deleted and of which a node still has records."""
     statuses = context.cib.status.nodes.values()
     recorded = {base_of(name) for status in statuses for name in (*status.histories, *status.unverified)}

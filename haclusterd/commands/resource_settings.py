@@ -81,17 +81,18 @@ def manage(context: Context, arguments: Arguments) -> Outcome:
     """Let the cluster start and stop resources, or no longer."""
     value = "false" if arguments.flag("unmanage") else "true"
     done = "left alone by the cluster" if value == "false" else "managed by the cluster"
-    return _flagged(context, arguments.words("resources"), "is-managed", value, done)
+    return flagged(context, arguments.words("resources"), "is-managed", value, done)
 
 
 def maintenance(context: Context, arguments: Arguments) -> Outcome:
     """Leave a resource wholly alone, monitors too, or no longer."""
     is_on = arguments.word("state") != "off"
     done = "in maintenance: not even watched" if is_on else "out of maintenance"
-    return _flagged(context, (arguments.word("resource"),), "maintenance", "true" if is_on else "false", done)
+    return flagged(context, (arguments.word("resource"),), "maintenance", "true" if is_on else "false", done)
 
 
-def _flagged(context: Context, words: tuple[str, ...], name: str, value: str, done: str) -> Outcome:
+def flagged(context: Context, words: tuple[str, ...], name: str, value: str, done: str) -> Outcome:
+    """Give resources a meta-attribute that is true or false; `done` says what they are then."""
     found, unknown = find_resources(context, words)
     if unknown:
         return refusal(*unknown)

@@ -34,6 +34,7 @@ SETTLED_BY_A_DAEMON = {
     "crm cluster address n2 10.0.0.2:7400,10.1.0.2:7400": "members-not-now",
     "crm cluster vote n5 off": "members-not-now",
     "crm fencing confirm n3 --i-have-checked": "it is not down",
+    "crm node clearstate n3 --i-have-checked": "it is not down",
     "crm cluster certificates revoke n3": "name its fingerprint",
 }
 """What only a running daemon can say yes to, and why it says no here."""
@@ -43,7 +44,7 @@ def cluster_for(words: list[str]) -> Cluster:
     if OF_CLONES & set(words):
         return SITUATIONS["clones"]()
     cluster = running()
-    if "confirm" in words:
+    if "confirm" in words or "clearstate" in words:
         cluster.state("n3", NodeState.LOST)
     if "revoke" in words and "token" in words:
         token = ApiToken(words[-1], digest_of("hacl_a"), Role.VIEWER)

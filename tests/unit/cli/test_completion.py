@@ -15,8 +15,8 @@ def lookup(kind: str) -> list[str]:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("", "api cluster completion configure fencing history migrate node resource simulate status ticket verify "
-             "why"),
+        ("", "api cluster completion configure fencing history maintenance migrate node resource simulate status "
+             "ticket verify why"),
         ("st", "status"),
         ("--re", "--reason"),
         ("resource s", "scores start status stop"),

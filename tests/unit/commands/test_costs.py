@@ -113,6 +113,6 @@ def test_whatever_asks_the_scheduler_or_reads_the_past_is_never_run_on_the_main_
     long = {name for name, verb in registry.VERBS.items() if verb.cost is Cost.LONG}
     assert long == {
         "cluster.backup", "cluster.export", "configure.rollback", "fencing.plan", "history.check", "history.config",
-        "history.diff", "history.events", "history.show", "history.transition", "resource.move", "resource.scores",
-        "resource.why", "simulate",
+        "history.diff", "history.events", "history.info", "history.show", "history.transition", "history.transitions",
+        "resource.move", "resource.scores", "resource.why", "simulate",
     }  # fmt: skip
