@@ -36,7 +36,7 @@ demo: setup  ## a cluster of three nodes on this machine loses one; KEEP=1 leave
 # Hundreds of processes import the program; where Python is told to write no bytecode, each would compile it again.
 test: static  ## everything: static checks and all tests, in 20 minutes on two cores; WORKERS=1 one after the other
 	@$(BIN)/python -m compileall -q haclusterd
-	@$(BIN)/pytest -n $(WORKERS) --dist loadfile
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 cost: setup  ## which tests cost most, in processor time: the first fifty files and tests; ONLY='tests/processes tests/unit/cib'
 	@$(BIN)/pytest -p tests.cost_of_tests $(or $(ONLY),tests)

@@ -3,10 +3,14 @@
 import gc
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from haclusterd.entry_points.free_ports import GIVEN, candidates
+
+TESTS = Path(__file__).parent
 
 # A pause of the machine says nothing about the code: no test is judged by its time.
 settings.register_profile("new", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -24,6 +28,20 @@ def ports_of(worker: int, workers: int, ports: Sequence[int]) -> str:
 if GIVEN not in os.environ and "PYTEST_XDIST_WORKER" in os.environ:
     name, count = os.environ["PYTEST_XDIST_WORKER"], os.environ["PYTEST_XDIST_WORKER_COUNT"]
     os.environ[GIVEN] = ports_of(int(name.removeprefix("gw")), int(count), candidates())
+
+
+LONGEST = ("processes", "simulation", "property", "fuzzing", "conformance", "mutants", "agents")
+"""Directories of tests whose files take long, the longest first."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let workers begin with the longest files: one that came to such a file last would keep the others waiting."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: _place(item.path.relative_to(TESTS).parts[0]))
+
+
+def _place(directory: str) -> int:
+    return LONGEST.index(directory) if directory in LONGEST else len(LONGEST)
 
 
 def pytest_collection_finish() -> None:

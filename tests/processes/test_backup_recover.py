@@ -47,6 +47,60 @@ def give_bundles(scenario: Scenario, made: Path) -> None:
         initialize(load(node.bundle / CONFIGURATION_FILE))
 
 
+def test_a_damaged_backup_makes_nothing(running: Scenario, tmp_path: Path) -> None:
+    file, made = tmp_path / "web.backup", tmp_path / "restored"
+    assert crm(running, "n1", "cluster", "backup", str(file)).returncode == 0
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([lines[0], lines[1].replace("A", "B", 1), *lines[2:]]))
+    refused = crm(running, "n1", "cluster", "restore", str(file), "--into", str(made))
+    assert refused.returncode == 65
+    assert f"{file}:2: checksum mismatch (use another backup; nothing of this one was used)" in refused.stderr
+    assert not made.exists()
+
+
+def test_one_node_goes_on_alone_after_a_lost_majority(running: Scenario) -> None:
+    assert crm(running, "n1", "configure", "property", "batch-limit=7").returncode == 0
+    before = running.must("configure.show")["text"]
+    version = running.must("configure.show")["version"]
+    old_uuid = running.must("cluster.members")["uuid"]
+    node = running.cluster.nodes[NodeName("n1")]
+    words = ("cluster", "recover", "--configuration", str(node.bundle / CONFIGURATION_FILE))
+
+    running.cluster.power_off("n3")
+    heard = crm(running, "n1", *words, "--i-have-checked")
+    assert (heard.returncode, "n2 answers" in heard.stderr) == (1, True), heard.stderr
+    running.cluster.power_off("n2")
+    alive = crm(running, "n1", *words, "--i-have-checked")
+    assert (alive.returncode, "the daemon runs: stop it first" in alive.stderr) == (1, True), alive.stderr
+    running.cluster.power_off("n1")
+    unsaid = crm(running, "n1", *words)
+    assert (unsaid.returncode, "power off n2, n3 for good" in unsaid.stderr) == (107, True), unsaid.stderr
+
+    done = crm(running, "n1", *words, "--i-have-checked")
+    assert done.returncode == 0, done.stderr
+    running.cluster.boot("n1")
+    running.cluster.start(["n1"])
+    running.until("the service to run", lambda: bool(running.service_pids("n1")))
+    shown = running.cluster.call("n1", "configure.show").data
+    assert isinstance(shown, dict)
+    assert (shown["text"], shown["version"]) == (before, version + 1)
+    assert str(shown["author"])
+    members = running.cluster.call("n1", "cluster.members").data
+    assert isinstance(members, dict)
+    assert members["uuid"] != old_uuid
+    assert [each["name"] for each in members["members"]] == ["n1"]  # type: ignore[index, call-overload]
+
+    # An old node with its old files is not let in, and takes nothing over.
+    running.cluster.boot("n2")
+    running.cluster.start(["n2"])
+    running.until("n2 to answer", lambda: running.cluster.call("n2", "status").exit != 69)
+    status = running.status("n2")
+    assert status["dc"] is None
+    assert not running.service_pids("n2")
+    assert crm(running, "n1", "configure", "property", "batch-limit=8").returncode == 0
+    running.close()
+
+
 def test_a_cluster_is_made_again_from_its_backup(scenario: Scenario, tmp_path: Path) -> None:
     scenario.form().with_service()
     before = scenario.must("configure.show")
@@ -87,58 +141,3 @@ def test_a_cluster_is_made_again_from_its_backup(scenario: Scenario, tmp_path: P
         assert len(digests) == 1
     finally:
         elsewhere.close()
-
-
-def test_a_damaged_backup_makes_nothing(scenario: Scenario, tmp_path: Path) -> None:
-    scenario.form().with_service()
-    file, made = tmp_path / "web.backup", tmp_path / "restored"
-    assert crm(scenario, "n1", "cluster", "backup", str(file)).returncode == 0
-    lines = file.read_text().splitlines(keepends=True)
-    file.write_text("".join([lines[0], lines[1].replace("A", "B", 1), *lines[2:]]))
-    refused = crm(scenario, "n1", "cluster", "restore", str(file), "--into", str(made))
-    assert refused.returncode == 65
-    assert f"{file}:2: checksum mismatch (use another backup; nothing of this one was used)" in refused.stderr
-    assert not made.exists()
-
-
-def test_one_node_goes_on_alone_after_a_lost_majority(scenario: Scenario) -> None:
-    scenario.form().with_service()
-    assert crm(scenario, "n1", "configure", "property", "batch-limit=7").returncode == 0
-    before = scenario.must("configure.show")["text"]
-    version = scenario.must("configure.show")["version"]
-    old_uuid = scenario.must("cluster.members")["uuid"]
-    node = scenario.cluster.nodes[NodeName("n1")]
-    words = ("cluster", "recover", "--configuration", str(node.bundle / CONFIGURATION_FILE))
-
-    scenario.cluster.power_off("n3")
-    heard = crm(scenario, "n1", *words, "--i-have-checked")
-    assert (heard.returncode, "n2 answers" in heard.stderr) == (1, True), heard.stderr
-    scenario.cluster.power_off("n2")
-    running = crm(scenario, "n1", *words, "--i-have-checked")
-    assert (running.returncode, "the daemon runs: stop it first" in running.stderr) == (1, True), running.stderr
-    scenario.cluster.power_off("n1")
-    unsaid = crm(scenario, "n1", *words)
-    assert (unsaid.returncode, "power off n2, n3 for good" in unsaid.stderr) == (107, True), unsaid.stderr
-
-    done = crm(scenario, "n1", *words, "--i-have-checked")
-    assert done.returncode == 0, done.stderr
-    scenario.cluster.boot("n1")
-    scenario.cluster.start(["n1"])
-    scenario.until("the service to run", lambda: bool(scenario.service_pids("n1")))
-    shown = scenario.cluster.call("n1", "configure.show").data
-    assert isinstance(shown, dict)
-    assert (shown["text"], shown["version"]) == (before, version + 1)
-    assert str(shown["author"])
-    members = scenario.cluster.call("n1", "cluster.members").data
-    assert isinstance(members, dict)
-    assert members["uuid"] != old_uuid
-    assert [each["name"] for each in members["members"]] == ["n1"]  # type: ignore[index, call-overload]
-
-    # An old node with its old files is not let in, and takes nothing over.
-    scenario.cluster.boot("n2")
-    scenario.cluster.start(["n2"])
-    scenario.until("n2 to answer", lambda: scenario.cluster.call("n2", "status").exit != 69)
-    status = scenario.status("n2")
-    assert status["dc"] is None
-    assert not scenario.service_pids("n2")
-    assert crm(scenario, "n1", "configure", "property", "batch-limit=8").returncode == 0

@@ -32,7 +32,7 @@ def fingerprint(cluster: GrowingCluster, name: str) -> str:
     return facts_of((cluster.cluster.nodes[NodeName(name)].bundle / "node.pem").read_bytes()).fingerprint
 
 
-PAUSE_S = 0.03
+PAUSE_S = 0.1
 """Between two changes of the load."""
 
 

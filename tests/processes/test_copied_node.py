@@ -49,55 +49,56 @@ class Copy:
 
 
 @pytest.fixture
-def copy(scenario: Scenario, tmp_path: Path) -> Iterator[Copy]:
+def copy(running: Scenario, tmp_path: Path) -> Iterator[Copy]:
     """A copy of the node that runs the service."""
-    holder = scenario.form().with_service().holder()
+    holder = running.holder()
     assert holder is not None
-    made = Copy(scenario, holder, tmp_path / "copy")
+    made = Copy(running, holder, tmp_path / "copy")
     try:
         yield made
     finally:
         made.cluster.sweep()
+        running.close()
 
 
-def test_a_copy_is_kept_out_while_the_first_one_lives_and_after_its_loss(scenario: Scenario, copy: Copy) -> None:
+def test_a_node_that_starts_anew_at_once_comes_back(running: Scenario) -> None:
+    # Without fencing: a node that was long in starting would be fenced for its silence, and be off.
+    running.configure("property fencing-enabled=false")
+    name = str(running.holder())
+    joins = len(running.events("node-joined"))
+    running.cluster.power_off(name)
+    running.cluster.boot(name)
+    running.cluster.start([name])
+    running.until("it to be back", lambda: len(running.events("node-joined")) > joins)
+    running.until("all online", lambda: running.online() == set(running.cluster.names))
+    running.until("the service to run", lambda: running.holder() is not None)
+
+
+def test_a_copy_is_kept_out_while_the_first_one_lives_and_after_its_loss(running: Scenario, copy: Copy) -> None:
     name = copy.name
-    services = scenario.service_pids(name)
-    others = [each for each in scenario.cluster.names if each != name]
-    joins = len(scenario.events("node-joined"))
+    services = running.service_pids(name)
+    others = [each for each in running.cluster.names if each != name]
+    joins = len(running.events("node-joined"))
     copy.boot()
 
     def tells(node: str) -> bool:
-        return f"a copy of {name} is kept out" in " ".join(scenario.status(node)["warnings"])
+        return f"a copy of {name} is kept out" in " ".join(running.status(node)["warnings"])
 
     for other in others:
-        scenario.until(f"{other} to tell of the copy", partial(tells, other))
-    scenario.until("the copy to say who keeps it out", lambda: all(each in copy.warnings() for each in others))
+        running.until(f"{other} to tell of the copy", partial(tells, other))
+    running.until("the copy to say who keeps it out", lambda: all(each in copy.warnings() for each in others))
     for other in others:
-        assert scenario.log(other).count(f"a copy of {name} is kept out") == 1
-    assert scenario.service_pids(name) == services
-    assert scenario.online() == set(scenario.cluster.names)
-    assert len(scenario.events("node-joined")) == joins
+        assert running.log(other).count(f"a copy of {name} is kept out") == 1
+    assert running.service_pids(name) == services
+    assert running.online() == set(running.cluster.names)
+    assert len(running.events("node-joined")) == joins
 
-    scenario.cluster.power_off(name)
-    scenario.until("the service to run elsewhere", lambda: scenario.holder() in others)
-    scenario.until("nothing in flight", lambda: scenario.is_idle() and scenario.states()[name] == "fenced")
-    scenario.hold("the copy stays out", lambda: scenario.states()[name] == "fenced", 3)
+    running.cluster.power_off(name)
+    running.until("the service to run elsewhere", lambda: running.holder() in others)
+    running.until("nothing in flight", lambda: running.is_idle() and running.states()[name] == "fenced")
+    running.hold("the copy stays out", lambda: running.states()[name] == "fenced", 3)
 
     # Whoever makes the copy the node starts it anew, now that the first one is gone.
     copy.cluster.power_off(name)
     copy.boot()
-    scenario.until("the copy to be the node", lambda: scenario.online() == set(scenario.cluster.names))
-
-
-def test_a_node_that_starts_anew_at_once_comes_back(scenario: Scenario) -> None:
-    # Without fencing: a node that was long in starting would be fenced for its silence, and be off.
-    scenario.form().with_service("property fencing-enabled=false")
-    name = str(scenario.holder())
-    joins = len(scenario.events("node-joined"))
-    scenario.cluster.power_off(name)
-    scenario.cluster.boot(name)
-    scenario.cluster.start([name])
-    scenario.until("it to be back", lambda: len(scenario.events("node-joined")) > joins)
-    scenario.until("all online", lambda: scenario.online() == set(scenario.cluster.names))
-    scenario.until("the service to run", lambda: scenario.holder() is not None)
+    running.until("the copy to be the node", lambda: running.online() == set(running.cluster.names))

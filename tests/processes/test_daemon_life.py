@@ -265,3 +265,20 @@ def test_a_silent_node_is_fenced_and_its_service_recovered_elsewhere(running: Sc
     running.until("the fencing", lambda: running.cluster.processes(holder) == [])
     running.until("the service elsewhere", lambda: running.holder() not in (None, holder))
     running.until("the record", lambda: running.states().get(holder) == "fenced")
+
+
+def test_a_frozen_node_without_a_lease_runs_on(running: Scenario) -> None:
+    running.configure("property no-quorum-policy=freeze")
+    holder = running.holder()
+    assert holder is not None
+    before = running.service_pids(holder)
+    others = [name for name in running.cluster.names if name != holder]
+    for name in others:
+        kill(running.pacer(name).pid, signal.SIGSTOP)
+    running.until("the end of its lease", lambda: not running.has_lease(holder))
+    running.hold("the service runs on", lambda: running.service_pids(holder) == before, for_s=3)
+    for name in others:
+        kill(running.pacer(name).pid, signal.SIGCONT)
+    running.until("the lease again", lambda: running.has_lease(holder))
+    running.until("all nodes online", lambda: len(running.online()) == 3)
+    assert running.service_pids(holder) == before

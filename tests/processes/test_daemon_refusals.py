@@ -160,18 +160,6 @@ def test_set_up_overwrites_nothing(tmp_path: Path) -> None:
         make_bundles("a", members, tmp_path / "out")
 
 
-def test_a_change_that_no_log_entry_can_hold_is_taken_whole_by_every_node(scenario: Scenario) -> None:
-    scenario.form()
-    lines = [f"primitive r{number} ocf:haclusterd:dummy meta target-role=Stopped" for number in range(600)]
-    response = scenario.answer("configure.script", text="\n".join(lines), source="big")
-    assert [item.code for item in response.reports if item.severity == "error"] == []
-    scenario.until(
-        "every node to have it",
-        lambda: all(scenario.status(node)["configuration"]["version"] == 1 for node in scenario.cluster.names),
-    )
-    assert scenario.online() == {"n1", "n2", "n3"}
-
-
 def test_an_agent_that_talks_without_end_harms_nobody(running: Scenario, tmp_path: Path) -> None:
     running.configure(
         'primitive loud ocf:haclusterd:exec params command=/bin/false log_file=/dev/null '

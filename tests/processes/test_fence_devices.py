@@ -157,3 +157,47 @@ def test_fence_sbd_leaves_its_message_on_the_shared_disk(running: Scenario, tmp_
         assert proofs(running, "n1") == {"pill": "tested", "power": "tested"}
     finally:
         disk.close()
+
+
+def headline(scenario: Scenario, word: str) -> str:
+    return next((each["verdict"] + ": " + each["text"] for each in scenario.status().get("headlines", [])
+                 if word in each["verdict"]), "")  # fmt: skip
+
+
+def records_of(scenario: Scenario, node: str) -> list[Mapping[str, Any]]:
+    found: list[Mapping[str, Any]] = scenario.must("fencing.history", node=node)["records"]
+    return found
+
+
+def test_a_dead_device_holds_until_a_person_confirms(running: Scenario, tmp_path: Path) -> None:
+    switch = tmp_path / "switch"
+    switch.mkdir()
+    for file in running.cluster.nodes_directory.iterdir():
+        (switch / file.name).write_bytes(file.read_bytes())
+    with_devices(
+        running,
+        f"primitive power stonith:fence_local params nodes_dir={switch} pcmk_reboot_retries=1",
+        "property fencing-max-attempts=3",
+    )
+    victim = running.holder()
+    assert victim is not None
+    for file in switch.iterdir():
+        file.unlink()
+    running.cluster.power_off(victim)
+    running.until("three failed attempts", lambda: len(records_of(running, victim)) == 3)
+    assert len({record["executor"] for record in records_of(running, victim)}) == 2, "from each node that is left"
+    assert f"NO FAILOVER for {victim}" in headline(running, "NO FAILOVER")
+    assert running.holder() is None
+
+    said = running.answer("fencing.confirm", node=victim)
+    assert said.exit != 0, "not without a look"
+    assert running.holder() is None
+    running.until("it to be silent long enough to be believed", lambda: confirms(running, victim))
+    running.until("the service elsewhere", lambda: running.holder() is not None)
+    assert records_of(running, victim)[-1]["outcome"] == "confirmed"
+    running.must("fencing.cleanup")
+    assert records_of(running, victim) == []
+
+
+def confirms(scenario: Scenario, node: str) -> bool:
+    return bool(scenario.answer("fencing.confirm", node=node, has_checked=True).exit == 0)

@@ -1,5 +1,7 @@
 """Real daemons: a configuration larger than one log entry is loaded as one change, equal on all nodes."""
 
+import re
+
 import pytest
 
 from haclusterd.ports.store import MAX_ENTRY_BYTES
@@ -12,8 +14,7 @@ VALUE = "".join(f"{number:04x}" for number in range(320))
 """So long that all of them are about twice what one entry of the log holds."""
 
 
-def test_a_change_larger_than_one_entry_is_made_as_one(scenario: Scenario) -> None:
-    scenario.form()
+def test_a_change_larger_than_one_entry_is_made_as_one(running: Scenario) -> None:
     lines = (
         f"primitive r{n} ocf:haclusterd:dummy params state=/tmp/r{n} fake={VALUE} "
         "meta target-role=Stopped op monitor interval=10s"
@@ -21,28 +22,40 @@ def test_a_change_larger_than_one_entry_is_made_as_one(scenario: Scenario) -> No
     )
     text = "\n".join(lines)
     assert len(text) > 2 * MAX_ENTRY_BYTES
-    response = scenario.cluster.call("n1", "configure.load", wait_ms=0, mode="update", text=text, source="b")
+    before = len(running.must("history.config")["versions"])
+    response = running.cluster.call("n1", "configure.load", wait_ms=0, mode="update", text=text, source="b")
     assert response.exit == 0, response.reports
 
-    def version(name: str) -> object:
-        data = scenario.cluster.call(name, "history.config").data
+    def versions(name: str) -> list[object]:
+        data = running.cluster.call(name, "history.config").data
         assert isinstance(data, dict)
-        return data["versions"]
+        found: list[object] = data["versions"]
+        return found
 
-    scenario.until("all nodes to have it", lambda: all(version(name) for name in scenario.cluster.names))
-    versions = [version(name) for name in scenario.cluster.names]
-    assert versions[0] == versions[1] == versions[2]
-    assert len(versions[0]) == 1  # type: ignore[arg-type]
-    shown = scenario.cluster.call("n2", "configure.show").data
+    names = running.cluster.names
+    running.until("all nodes to have it", lambda: all(len(versions(name)) > before for name in names))
+    assert versions("n1") == versions("n2") == versions("n3")
+    assert len(versions("n1")) == before + 1
+    shown = running.cluster.call("n2", "configure.show").data
     assert isinstance(shown, dict)
     assert str(shown["text"]).count("primitive r") == COUNT
-    scenario.until("all of it probed and nothing left to do", lambda: is_probed(scenario))
-    assert {hold["loop"] for hold in scenario.status("n1")["holds"]} == {"main", "raft", "heartbeats"}
+    running.until("all of it probed and nothing left to do", lambda: is_probed(running))
+    assert {hold["loop"] for hold in running.status("n1")["holds"]} == {"main", "raft", "heartbeats"}
 
 
 def is_probed(scenario: Scenario) -> bool:
     """Tell whether every resource was probed on every node, and nothing is left to do."""
-    if not scenario.is_idle():
-        return False
-    lines = "".join(scenario.log(name) for name in scenario.cluster.names).splitlines()
-    return sum("event.agent-finished" in line for line in lines) >= 3 * COUNT
+    found = re.findall(r'resource=(r\d+) text="\1 is not running on (n\d)"', scenario.log("n1"))
+    return len(set(found)) == 3 * COUNT and scenario.is_idle()
+
+
+def test_a_change_that_no_log_entry_can_hold_is_taken_whole_by_every_node(running: Scenario) -> None:
+    version = running.status()["configuration"]["version"]
+    lines = [f"primitive r{number} ocf:haclusterd:dummy meta target-role=Stopped" for number in range(600)]
+    response = running.answer("configure.script", text="\n".join(lines), source="big")
+    assert [item.code for item in response.reports if item.severity == "error"] == []
+    running.until(
+        "every node to have it",
+        lambda: all(running.status(node)["configuration"]["version"] == version + 1 for node in running.cluster.names),
+    )
+    assert running.online() == {"n1", "n2", "n3"}
