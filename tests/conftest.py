@@ -9,12 +9,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from haclusterd.entry_points.free_ports import GIVEN, candidates
+from tests.examples import examples
 
 TESTS = Path(__file__).parent
 
 # A pause of the machine says nothing about the code: no test is judged by its time.
 settings.register_profile("new", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("repeated", settings.get_profile("new"), derandomize=True)
+settings.register_profile("whole", settings.get_profile("new"), derandomize=True)
+settings.register_profile("repeated", settings.get_profile("whole"), max_examples=examples(100))
 settings.load_profile("repeated")
 
 
@@ -35,9 +37,18 @@ LONGEST = ("processes", "simulation", "property", "fuzzing", "conformance", "mut
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let workers begin with the longest files: one that came to such a file last would keep the others waiting."""
+    """Let workers begin with the longest files: one that came to such a file last would keep the others waiting.
+
+    Those whose tests share a running cluster stand together, so that there is one for each worker.
+    """
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: _place(item.path.relative_to(TESTS).parts[0]))
+        together = sharing(items)
+        items.sort(key=lambda item: (_place(item.path.relative_to(TESTS).parts[0]), item.path not in together))
+
+
+def sharing(items: Sequence[pytest.Item]) -> frozenset[Path]:
+    """Return the files with tests that share a running cluster."""
+    return frozenset(item.path for item in items if "running" in getattr(item, "fixturenames", ()))
 
 
 def _place(directory: str) -> int:

@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 
 from tests.mutants.sites import Function, Place, functions, place_of
@@ -55,18 +56,22 @@ class Generated:
 
 def sample(count: int, seed: int) -> Sequence[Generated]:
     """Return `count` of all mutants by rule, chosen by the seed, in the order of the code."""
-    everything = list(all_generated())
+    everything = all_generated()
     if count >= len(everything):
         return everything
     chosen = sorted(random.Random(seed).sample(range(len(everything)), count))
     return [everything[number] for number in chosen]
 
 
-def all_generated() -> Iterator[Generated]:
-    """Yield every mutant by rule."""
-    for path, name, function in functions():
-        if any(fnmatch(str(path), pattern) for pattern in ROOMS):
-            yield from _of_function(path, name, function)
+@cache
+def all_generated() -> Sequence[Generated]:
+    """Return every mutant by rule."""
+    return tuple(
+        each
+        for path, name, function in functions()
+        if any(fnmatch(str(path), pattern) for pattern in ROOMS)
+        for each in _of_function(path, name, function)
+    )
 
 
 def _of_function(path: Path, name: str, function: Function) -> Iterator[Generated]:

@@ -160,7 +160,8 @@ class Workplace:
             return code, output.read()
 
 
-_PYTEST = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not processes", "--no-header", "--tb=line")
+_PYTEST = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not processes", "--no-header", "--tb=line",
+           "--hypothesis-profile=whole")  # fmt: skip
 
 
 def _swarm(path: Path, seed: int, seconds: int) -> Sequence[str]:

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import sharing
 from tests.processes.daemons import Scenario, SharedCluster
 
 
@@ -16,20 +17,24 @@ def scenario(tmp_path: Path) -> Iterator[Scenario]:
         made.close()
 
 
-@pytest.fixture(scope="module")
-def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedCluster]:
-    made = SharedCluster(tmp_path_factory.mktemp("shared"))
-    try:
-        yield made
-    finally:
-        made.close()
+SHARED = pytest.StashKey[SharedCluster]()
 
 
 @pytest.fixture
-def running(shared_cluster: SharedCluster) -> Scenario:
-    """Three nodes, online and well, that run the service: one cluster for the tests of a module, restored between.
+def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    """Three nodes, online and well, that run the service: one cluster for many tests, restored between them.
 
     For what does not need a cluster that is young. A test may end daemons, machines and the service, and change the
-    configuration; files of a node are to be put back.
+    configuration; files of a node are to be put back. It is closed before a file in which no test asks for it.
     """
-    return shared_cluster.get()
+    stash = request.config.stash
+    if SHARED not in stash:
+        stash[SHARED] = SharedCluster(tmp_path_factory.mktemp("shared"))
+    return stash[SHARED].get()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    stash = item.config.stash
+    if SHARED in stash and (nextitem is None or nextitem.path not in sharing(item.session.items)):
+        stash[SHARED].close()

@@ -269,8 +269,9 @@ class SharedCluster:
             raise
 
     def close(self) -> None:
-        if self._scenario is not None:
-            self._scenario.close()
+        scenario, self._scenario = self._scenario, None
+        if scenario is not None:
+            scenario.close()
 
 
 def is_watched(brain: int, pids: Iterable[int]) -> bool:

@@ -197,6 +197,7 @@ def test_a_dead_device_holds_until_a_person_confirms(running: Scenario, tmp_path
     assert records_of(running, victim)[-1]["outcome"] == "confirmed"
     running.must("fencing.cleanup")
     assert records_of(running, victim) == []
+    running.close()  # Its device is remembered as one that failed.
 
 
 def confirms(scenario: Scenario, node: str) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from tests.kill_loop.record import Records, judge
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 27
+SECONDS = 20
 
 
 @pytest.mark.slow

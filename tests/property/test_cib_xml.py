@@ -10,6 +10,7 @@ from haclusterd.model.configuration import Bundle, Clone, Configuration, Group, 
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.operations import OPERATION_ATTRIBUTES
 from haclusterd.reports.codes import Code
+from tests.examples import examples
 from tests.written_configurations import configurations
 
 _relaxed = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
@@ -88,7 +89,7 @@ class Fitting:
             self._group(self._groups[clone.child])
 
 
-@settings(_relaxed, max_examples=150)
+@settings(_relaxed, max_examples=examples(150))
 @given(written=configurations())
 def test_a_configuration_reads_back_equal(written: Configuration) -> None:
     configuration = Fitting(written).configuration()

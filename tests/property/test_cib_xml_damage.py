@@ -13,6 +13,7 @@ from haclusterd.formats.cib_xml import read_cib, write_configuration
 from haclusterd.model.cluster import Cib
 from haclusterd.reports.items import has_errors
 from tests.administered_clusters import NOW, running
+from tests.examples import examples
 from tests.written_cibs import EVERYTHING, told
 
 _relaxed = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
@@ -66,7 +67,7 @@ def test_the_whole_document_is_held() -> None:
     assert told(read_cib(EVERYTHING, "cib.xml")) == []
 
 
-@settings(_relaxed, max_examples=400)
+@settings(_relaxed, max_examples=examples(400))
 @given(seed=st.integers(0, 2**32), is_well_formed=st.booleans())
 def test_no_document_is_too_strange(seed: int, is_well_formed: bool) -> None:
     text = rearranged(seed) if is_well_formed else damaged(seed)
@@ -76,7 +77,7 @@ def test_no_document_is_too_strange(seed: int, is_well_formed: bool) -> None:
     assert outcome.data is not None or outcome.is_refused
 
 
-@settings(_relaxed, max_examples=200)
+@settings(_relaxed, max_examples=examples(200))
 @given(seed=st.integers(0, 2**32))
 def test_what_is_left_of_a_document_can_be_written_and_read(seed: int) -> None:
     held = read_cib(rearranged(seed), "cib.xml").cib.configuration
@@ -85,7 +86,7 @@ def test_what_is_left_of_a_document_can_be_written_and_read(seed: int) -> None:
     assert set(again.constraints) == set(held.constraints)
 
 
-@settings(_relaxed, max_examples=200)
+@settings(_relaxed, max_examples=examples(200))
 @given(seed=st.integers(0, 2**32), mode=st.sampled_from(["update", "replace"]))
 def test_a_damaged_document_is_taken_over_whole_or_not_at_all(seed: int, mode: str) -> None:
     cluster = running()

@@ -17,6 +17,7 @@ from haclusterd.cib.staging import put_together
 from haclusterd.cib.wire import read_in_steps, shape_of
 from haclusterd.model.cluster import Cib
 from haclusterd.model.steps import outcome_of
+from tests.examples import examples
 from tests.replicated_values import values_of
 
 COMMANDS = commands.Command.__args__
@@ -24,7 +25,7 @@ _relaxed = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.dat
 
 
 @pytest.mark.parametrize("kind", COMMANDS, ids=lambda kind: kind.__name__)
-@settings(_relaxed, max_examples=25)
+@settings(_relaxed, max_examples=examples(25))
 @given(data=st.data())
 def test_every_command_survives(kind: type, data: st.DataObject) -> None:
     envelope = commands.Envelope(
@@ -38,7 +39,7 @@ def test_every_command_survives(kind: type, data: st.DataObject) -> None:
     assert encode_envelope(decode_envelope(encoded)) == encoded
 
 
-@settings(_relaxed, max_examples=150)
+@settings(_relaxed, max_examples=examples(150))
 @given(cib=values_of(Cib))
 def test_every_cib_survives(cib: Cib) -> None:
     encoded = encode_cib(cib)
@@ -70,14 +71,14 @@ def _read_or_refuse(decode: Any, data: bytes) -> None:
         decode(data)
 
 
-@settings(_relaxed, max_examples=300)
+@settings(_relaxed, max_examples=examples(300))
 @given(data=st.data(), envelope=values_of(commands.Envelope))
 def test_a_changed_envelope_is_read_or_refused(data: st.DataObject, envelope: commands.Envelope) -> None:
     document = _other_json(json.loads(encode_envelope(envelope)), data.draw)
     _read_or_refuse(decode_envelope, json.dumps(document).encode())
 
 
-@settings(_relaxed, max_examples=200)
+@settings(_relaxed, max_examples=examples(200))
 @given(data=st.data(), cib=values_of(Cib))
 def test_a_changed_cib_is_read_or_refused(data: st.DataObject, cib: Cib) -> None:
     lines = encode_cib(cib).splitlines()
@@ -92,7 +93,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     _read_or_refuse(decode_cib, data)
 
 
-@settings(_relaxed, max_examples=50)
+@settings(_relaxed, max_examples=examples(50))
 @given(envelope=values_of(commands.Envelope), cut=st.floats(0, 1), flip=st.integers(0, 255))
 def test_cut_and_flipped_bytes_are_read_or_refused(envelope: commands.Envelope, cut: float, flip: int) -> None:
     encoded = encode_envelope(envelope)
@@ -109,7 +110,7 @@ def _told(read: Callable[[], object]) -> tuple[str, object]:
         return "refused", str(error)
 
 
-@settings(_relaxed, max_examples=100)
+@settings(_relaxed, max_examples=examples(100))
 @given(cib=values_of(Cib), data=st.data())
 def test_a_cib_that_is_read_in_steps_is_the_one_that_is_read_whole(cib: Cib, data: st.DataObject) -> None:
     document = shape_of(Cib).write(cib)
@@ -126,7 +127,7 @@ def _read_at_once(text: str) -> object:
     return shape_of(tuple[commands.Edit, ...]).read(json.loads(zlib.decompress(packed)))
 
 
-@settings(_relaxed, max_examples=100)
+@settings(_relaxed, max_examples=examples(100))
 @given(data=st.data())
 def test_a_staged_change_that_is_read_in_steps_is_the_one_that_is_read_whole(data: st.DataObject) -> None:
     edits = data.draw(st.lists(values_of(commands.Edit), max_size=5).map(tuple))

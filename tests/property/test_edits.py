@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from haclusterd.cib.commands import Arrange, Delete, Edit
 from haclusterd.cib.edits import apply_edits, difference
 from haclusterd.model.configuration import Configuration
+from tests.examples import examples
 from tests.replicated_values import values_of
 from tests.written_configurations import configurations
 
@@ -30,7 +31,7 @@ def rearranged(draw: st.DrawFn, configuration: Configuration) -> Configuration:
     return Configuration(*(some(dict(each)) for each in objects), *sections)
 
 
-@settings(_relaxed, max_examples=60)
+@settings(_relaxed, max_examples=examples(60))
 @given(data=st.data(), old=configurations(), other=configurations())
 def test_a_difference_leads_from_one_to_the_other(
     data: st.DataObject, old: Configuration, other: Configuration
@@ -42,13 +43,13 @@ def test_a_difference_leads_from_one_to_the_other(
         assert difference(new, reached) == ()
 
 
-@settings(_relaxed, max_examples=30)
+@settings(_relaxed, max_examples=examples(30))
 @given(configuration=configurations())
 def test_equal_configurations_do_not_differ(configuration: Configuration) -> None:
     assert difference(configuration, configuration) == ()
 
 
-@settings(_relaxed, max_examples=60)
+@settings(_relaxed, max_examples=examples(60))
 @given(configuration=configurations(), edits=st.lists(values_of(Edit), max_size=5))
 def test_no_edit_raises(configuration: Configuration, edits: list[Edit]) -> None:
     before = (configuration, in_order(configuration))

@@ -11,11 +11,12 @@ from haclusterd.formats.policy_yaml import dump_policy, load_policy
 from haclusterd.model.configuration import Configuration
 from haclusterd.reports.codes import Code
 from haclusterd.reports.rendering import render_all, to_json
+from tests.examples import examples
 from tests.replicated_values import values_of
 from tests.written_configurations import configurations
 
 _relaxed = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
-_fuzzed = settings(_relaxed, max_examples=200)
+_fuzzed = settings(_relaxed, max_examples=examples(200))
 
 
 def read_crm(text: str) -> Configuration:
@@ -36,7 +37,7 @@ def in_order(configuration: Configuration) -> tuple[list[str], list[str], list[s
     return list(configuration.nodes), list(configuration.resources), list(configuration.constraints)
 
 
-@settings(_relaxed, max_examples=100)
+@settings(_relaxed, max_examples=examples(100))
 @given(configuration=configurations())
 def test_crm_text_reads_back_as_an_equal_configuration(configuration: Configuration) -> None:
     text = show(configuration)
@@ -48,7 +49,7 @@ def test_crm_text_reads_back_as_an_equal_configuration(configuration: Configurat
     assert in_order(again) == in_order(configuration)
 
 
-@settings(_relaxed, max_examples=100)
+@settings(_relaxed, max_examples=examples(100))
 @given(configuration=configurations())
 def test_yaml_reads_back_as_an_equal_configuration(configuration: Configuration) -> None:
     text = dump_policy(configuration)
@@ -107,7 +108,7 @@ def test_no_yaml_lines_raise(lines: list[tuple[int, str]]) -> None:
     exercise("\n".join("  " * indent + line for indent, line in lines))
 
 
-@settings(_relaxed, max_examples=40)
+@settings(_relaxed, max_examples=examples(40))
 @given(configuration=configurations(), seed=st.integers(0, 2**32))
 def test_no_damaged_text_raises(configuration: Configuration, seed: int) -> None:
     chance = random.Random(seed)
@@ -120,7 +121,7 @@ def test_no_damaged_text_raises(configuration: Configuration, seed: int) -> None
         )
 
 
-@settings(_relaxed, max_examples=60)
+@settings(_relaxed, max_examples=examples(60))
 @given(configuration=st.one_of(configurations(), values_of(Configuration)))
 def test_no_configuration_makes_verification_raise(configuration: Configuration) -> None:
     for item in verify(configuration, members={}, agents={}, places=None):

@@ -12,6 +12,7 @@ from haclusterd.adapters.history_tables import HistoryTables
 from haclusterd.model.ids import NodeName
 from haclusterd.model.remembered import HistoryQuery, HistorySummary, Span
 from haclusterd.protocol.history_letters import TellPage, decode, encode
+from tests.examples import examples
 from tests.remembered_logs import WrittenLog, row
 
 NODES = st.integers(0, 2)
@@ -144,4 +145,4 @@ def summary(tables: HistoryTables, through: int) -> HistorySummary:
 
 
 TestRemembering = Remembering.TestCase
-TestRemembering.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestRemembering.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)

@@ -13,6 +13,7 @@ from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import NO_LEASE, Heartbeat, PacerSettings, PageReading, PeerAddress
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from tests.examples import examples
 
 T = 1_000
 NAMES = tuple(NodeName(f"n{number}") for number in range(1, 6))
@@ -147,7 +148,7 @@ class Cluster:
                 self.happen()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 2**32), voter_count=st.integers(1, 5))
 def test_no_lease_outlasts_what_a_majority_has_heard(seed: int, voter_count: int) -> None:
     Cluster(seed, voter_count, ALL_RULES).run()

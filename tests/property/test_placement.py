@@ -11,6 +11,7 @@ from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.scores import add
 from haclusterd.scheduler.options import ScheduleOptions
 from haclusterd.scheduler.schedule import schedule
+from tests.examples import examples
 from tests.scheduled_clusters import ScheduledCluster, configured
 
 NODES = ("n1", "n2", "n3")
@@ -53,7 +54,7 @@ def _placed(cluster: ScheduledCluster, extra: Location | None, resource: Resourc
     return schedule(cib, cluster.now, options=ScheduleOptions(is_explaining=True)).placements[resource]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(configurations(), st.booleans())
 def test_named_parts_make_the_score(text: str, is_running: bool) -> None:
     cluster = _cluster(text)
@@ -68,7 +69,7 @@ def test_named_parts_make_the_score(text: str, is_running: bool) -> None:
             assert total == score.score
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(configurations(), st.sampled_from(NODES), st.booleans())
 def test_with_so_many_points_more_another_node_wins_and_with_one_less_it_does_not(
     text: str, node: str, is_running: bool

@@ -12,6 +12,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.protocol.plan_codec import PlanReader, plan_head, plan_parts
 from haclusterd.scheduler.schedule import schedule
 from tests.benchmarks.generated_cibs import Size, cold
+from tests.examples import examples
 from tests.replicated_values import values_of
 
 NOW = WallTime(1_700_000_000_000)
@@ -29,7 +30,7 @@ def read(plan: Plan) -> Plan:
     values_of(tuple[str, ...]),
     st.one_of(st.none(), st.integers(0, 2**53)),
 )
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_a_plan_is_read_as_it_was_written(actions: list[GraphAction], warnings: tuple[str, ...], recheck: int) -> None:
     graph = TransitionGraph({action.id: action for action in actions})
     plan = Plan(graph, {}, warnings=warnings, recheck_at=recheck and WallTime(recheck))
@@ -51,7 +52,7 @@ def test_parts_are_small() -> None:
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_what_is_malformed_is_a_value_error(data: bytes) -> None:
     for call in (PlanReader().add, PlanReader().finish):
         try:

