@@ -31,6 +31,7 @@ from haclusterd.commands import (
     simulate,
     status,
     ticket,
+    tools,
 )
 from haclusterd.commands.arguments import MAX_SHOWN, check
 from haclusterd.commands.context import Context
@@ -47,7 +48,7 @@ VERBS: Mapping[str, Verb] = {
                   leadership.VERBS, membership.VERBS, certificates.VERBS,
                   history.VERBS, history_check.VERBS, history_versions.VERBS, history_transitions.VERBS,
                   simulate.VERBS, api_tokens.VERBS, node_attributes.VERBS, resource_constraints.VERBS,
-                  resource_settings.VERBS, operations.VERBS, maintenance.VERBS, ticket.VERBS)
+                  resource_settings.VERBS, operations.VERBS, maintenance.VERBS, ticket.VERBS, tools.VERBS)
     for verb in level
 }
 

@@ -48,6 +48,9 @@ class Verb:
     """Or what tells it from the arguments, which have not been checked yet."""
     fences: Callable[[Mapping[str, Json]], bool] = lambda _: False
     """Whether these arguments, which have not been checked yet, need the permission to administer."""
+    only_asks: Callable[[Mapping[str, Json]], bool] = lambda _: False
+    """Whether these arguments, which have not been checked yet, ask a question: then the permission to read is enough,
+    and nothing may be proposed."""
     only_tells: bool = False
     """Whether it changes nothing although not everybody may ask it."""
 
@@ -55,6 +58,12 @@ class Verb:
     def may_change(self) -> bool:
         """Whether it may propose something."""
         return self.permission is not Permission.READ and not self.only_tells
+
+    def permission_for(self, arguments: Mapping[str, Json]) -> Permission:
+        """Return what these arguments need; secrets (passwords of fence devices) are for those who may set them."""
+        if arguments.get("secrets") or self.fences(arguments):
+            return Permission.ADMINISTER
+        return Permission.READ if self.only_asks(arguments) else self.permission
 
     def cost_of(self, arguments: Mapping[str, Json]) -> Cost:
         """Return what running it with these arguments costs."""

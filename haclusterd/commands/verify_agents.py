@@ -58,25 +58,23 @@ _ENDING_ALL = frozenset({
 })  # fmt: skip
 """Units and init scripts that stop others, or the machine (systemd.special(7))."""
 _WITH_PARAMETERS = ("ocf", "stonith")
-WORKS_WITHOUT_TOOLS = frozenset({"ocf:heartbeat:VirtualDomain", "ocf:heartbeat:Xen"})
-"""They call crm_resource to write down how much a machine uses, and go on when that fails (resource-agents 4.12)."""
-CALLS_TOOLS_WITH = {"ocf:heartbeat:pgsql": ("rep_mode", "none")}
-"""Agents that call tools only when a parameter has another value than this one, which is its default."""
+NEEDS_MORE = {
+    "ocf:heartbeat:ClusterMon": "crm_mon as a daemon (--daemonize)",
+    "ocf:pacemaker:ClusterMon": "crm_mon as a daemon (--daemonize)",
+    "ocf:pacemaker:controld": "dlm_controld with corosync",
+    "ocf:heartbeat:lvmlockd": "dlm_controld with corosync",
+    "ocf:pacemaker:o2cb": "dlm_controld with corosync",
+}
+"""Agents that cannot work here although each tool that they name is here (resource-agents 4.12, Pacemaker 2.1.5)."""
 
 
 def _check_tools(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:
     """Refuse an agent that would ask tools which are not here, and act on no answer."""
     agent = str(primitive.agent)
-    if not facts.missing_tools or agent in WORKS_WITHOUT_TOOLS:
-        return
-    name, harmless = CALLS_TOOLS_WITH.get(agent, ("", ""))
-    given = effective(expanded(primitive, judgement.configuration).parameters).get(name) or harmless
-    if name and given == harmless:
-        return
-    remedy = f"leave {name} at {harmless}" if name else None
-    tools = ", ".join(facts.missing_tools)
-    path = ("resource", primitive.id, "agent")
-    judgement.note(Code.TOOLS_MISSING, path, remedy=remedy, where=primitive.id, agent=agent, tools=tools)
+    tools = ", ".join(facts.missing_tools) or NEEDS_MORE.get(agent, "")
+    if tools:
+        path = ("resource", primitive.id, "agent")
+        judgement.note(Code.TOOLS_MISSING, path, where=primitive.id, agent=agent, tools=tools)
 
 
 def _check_parameters(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:

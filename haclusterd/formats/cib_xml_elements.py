@@ -5,7 +5,7 @@ What the model holds twice under one id was a reference in the text, and is writ
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape
 
 from haclusterd.model import scores
 from haclusterd.model.configuration import AttributeSet
@@ -21,12 +21,13 @@ from haclusterd.model.rules import (
 Attributes = Mapping[str, str | None]
 """Attributes without a value are left out."""
 
+_ENTITIES = {'"': "&quot;", "'": "&apos;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 _NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]")
 
 
 def element(tag: str, attributes: Attributes, inside: Iterable[str] = ()) -> Iterator[str]:
     """Yield the lines of an element."""
-    words = "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items() if value is not None)
+    words = "".join(f" {name}={quoted(value)}" for name, value in attributes.items() if value is not None)
     lines = [f"  {line}" for line in inside]
     if not lines:
         yield f"<{tag}{words}/>"
@@ -34,6 +35,11 @@ def element(tag: str, attributes: Attributes, inside: Iterable[str] = ()) -> Ite
     yield f"<{tag}{words}>"
     yield from lines
     yield f"</{tag}>"
+
+
+def quoted(value: str) -> str:
+    """Return an attribute's value in double quotes, which is what programs that search XML by patterns look for."""
+    return f'"{escape(value, _ENTITIES)}"'
 
 
 def flag(value: bool | None, *, default: bool | None = None) -> str | None:

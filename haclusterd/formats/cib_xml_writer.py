@@ -4,26 +4,66 @@ What is written and read again is the same configuration.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from haclusterd.formats.cib_xml_constraint_writer import constraint_lines
 from haclusterd.formats.cib_xml_elements import BlockWriter, element
 from haclusterd.formats.cib_xml_resource_writer import ResourceWriter
+from haclusterd.formats.cib_xml_status_writer import FEATURE_SET, node_numbers, status_lines
 from haclusterd.model import scores
+from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration, FencingLevel, NodeEntry, Tag
+from haclusterd.model.ids import NodeName
+from haclusterd.model.instants import WallTime
 
 _SCHEMA = "pacemaker-3.9"
+_WHEN = "%a %b %e %H:%M:%S %Y"
 
 
 def write_configuration(configuration: Configuration) -> str:
     """Write the section `configuration` inside a `cib`."""
+    attributes = {"validate-with": _SCHEMA, "epoch": "0", "num_updates": "0", "admin_epoch": "0"}
+    return "\n".join(element("cib", attributes, [*_configuration(configuration), "<status/>"])) + "\n"
+
+
+def write_cib(cib: Cib, *, has_quorum: bool, controller: NodeName | None) -> str:
+    """Write everything, as `cibadmin --query` shows it: configuration and status, with a number for every node."""
+    numbers = node_numbers(cib)
+    known = cib.configuration.nodes
+    nodes = {name: replace(known.get(name) or NodeEntry(name), id=number) for name, number in numbers.items()}
+    version = cib.version
+    user, _, origin = version.author.partition("@")
+    attributes = {
+        "crm_feature_set": FEATURE_SET,
+        "validate-with": _SCHEMA,
+        "epoch": str(version.epoch),
+        "num_updates": str(cib.index),
+        "admin_epoch": "0",
+        "cib-last-written": written_at(version.at),
+        "update-origin": origin or None,
+        "update-client": "crm" if version.author else None,
+        "update-user": user or None,
+        "have-quorum": str(int(has_quorum)),
+        "dc-uuid": None if controller is None else numbers.get(controller),
+    }
+    inside = [*_configuration(replace(cib.configuration, nodes=nodes)), *status_lines(cib)]
+    return "\n".join(element("cib", attributes, inside)) + "\n"
+
+
+def written_at(at: WallTime) -> str:
+    """Write a moment as Pacemaker does, in UTC: `Sun Nov 22 20:00:00 2026`."""
+    return datetime.fromtimestamp(at // 1000, UTC).strftime(_WHEN)
+
+
+def _configuration(configuration: Configuration) -> list[str]:
     blocks = BlockWriter()
-    lines = [f'<cib validate-with="{_SCHEMA}" epoch="0" num_updates="0" admin_epoch="0">', "  <configuration>"]
+    lines: list[str] = []
     for tag, inside, is_required in _sections(configuration, blocks):
         content = list(inside)
         if content or is_required:
-            lines += (f"    {line}" for line in element(tag, {}, content))
-    lines += ["  </configuration>", "  <status/>", "</cib>"]
-    return "\n".join(lines) + "\n"
+            lines += element(tag, {}, content)
+    return list(element("configuration", {}, lines))
 
 
 def _sections(configuration: Configuration, blocks: BlockWriter) -> Iterator[tuple[str, Iterable[str], bool]]:

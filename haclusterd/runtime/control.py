@@ -716,17 +716,14 @@ class _Dialogue:
 
 
 def _permission_for(request: Request) -> Permission:
-    """Return what a request needs; secrets (passwords of fence devices) are for those who may set them."""
     verb = registry.find(request.verb)
-    if verb is None:
-        return Permission.READ
-    is_more = request.arguments.get("secrets") or verb.fences(request.arguments)
-    return Permission.ADMINISTER if is_more else verb.permission
+    return Permission.READ if verb is None else verb.permission_for(request.arguments)
 
 
 def _may_change(request: Request) -> bool:
     verb = registry.find(request.verb)
-    return verb is not None and verb.may_change and not request.options.dry_run
+    may_change = verb is not None and verb.may_change and not verb.only_asks(request.arguments)
+    return may_change and not request.options.dry_run
 
 
 def _has_long_text(request: Request) -> bool:

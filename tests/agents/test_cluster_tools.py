@@ -39,8 +39,8 @@ DIALOGUES = {
         crm_attribute -N n1 -l reboot --name foo --query -> scope=status  name=foo value=7
         crm_attribute -N n1 -l reboot -n foo -G -q -> 7
         crm_attribute -N n1 -l reboot --name foo --quiet -> 7
-        crm_attribute -N n1 -l reboot --name foo -D -> Deleted status attribute: id=status-n1-foo name=foo
-        crm_attribute -N n1 -l reboot --name foo -D -> Deleted status attribute: id=status-n1-foo name=foo
+        crm_attribute -N n1 -l reboot --name foo -D -> Deleted status attribute: id=status-1-foo name=foo
+        crm_attribute -N n1 -l reboot --name foo -D ->
         crm_attribute --node n1 --lifetime=reboot -n e --update= ->
         crm_attribute -l reboot -n e -G -> scope=status  name=e value=
     """,
@@ -57,7 +57,7 @@ DIALOGUES = {
         crm_master -l forever -v 1001 -N n1 ->
         crm_master --lifetime forever --quiet --get-value -> 1001
         crm_master -q -l reboot -G -> 20
-        crm_master -l reboot -D -> Deleted status attribute: id=status-n1-master-pg name=master-pg
+        crm_master -l reboot -D -> Deleted status attribute: id=status-1-master-pg name=master-pg
     """,
     "attrd_updater": """
         attrd_updater -n ping -U 100 -d 5s -S status ->
@@ -135,8 +135,8 @@ def test_the_node_is_the_agents_own(daemon: AnsweringDaemon) -> None:
     [
         ("attrd_updater -n a", 64), ("attrd_updater -U 1", 64), ("attrd_updater -n a -U 1 -d soon", 64),
         ("attrd_updater -n a -U 1 more", 64), ("crm_attribute --frobnicate", 64),
-        ("crm_attribute -n maintenance-mode -v true", 64), ("crm_node", 64), ("crm_node --remove n3", 64),
-        ("pacemakerd --foreground", 64), ("attrd_updater -n a -U 1 -N n9", 68),
+        ("crm_node", 64), ("crm_node --remove n3", 64), ("pacemakerd --foreground", 64),
+        ("attrd_updater -n a -U 1 -N n9", 105), ("crm_verify -x /no/such/file", 66), ("cibadmin --erase", 64),
     ],
 )  # fmt: skip
 def test_what_is_refused(command: str, code: int, daemon: AnsweringDaemon) -> None:

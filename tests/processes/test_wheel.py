@@ -84,11 +84,12 @@ def test_an_installed_agent_runs_alone(environment: Path, agent: Path) -> None:
 def test_an_installed_tool_of_agents_runs_alone(environment: Path, tool: str) -> None:
     installed = environment / "share/haclusterd/shims" / tool
     done = subprocess.run(
-        [installed, "--frobnicate"], env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, timeout=30,
+        [installed, "--frobnicate"], env={"PATH": "/usr/bin:/bin", "HACLUSTERD_SOCKET": "/no/such/socket"},
+        capture_output=True, text=True, timeout=30,
         check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stdout) == (64, "")
-    assert done.stderr.startswith(f"{tool}: ")
+    assert (done.returncode, done.stdout) == (102, "")
+    assert done.stderr.startswith(f"{tool}: /no/such/socket: ")
 
 
 @pytest.mark.slow

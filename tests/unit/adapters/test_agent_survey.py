@@ -19,7 +19,9 @@ fi
 """
 
 
-@pytest.mark.parametrize(("body", "expected"), [("crm_mon -1", ("crm_mon",)), ("attrd_updater -n a -U 1", ())])
+@pytest.mark.parametrize(
+    ("body", "expected"), [("corosync-cmapctl", ("corosync-cmapctl",)), ("attrd_updater -n a -U 1", ())]
+)
 def test_an_agent_that_calls_what_is_not_here_is_known(body: str, expected: tuple[str, ...], tmp_path: Path) -> None:
     program = tmp_path / "example" / "x"
     program.parent.mkdir()

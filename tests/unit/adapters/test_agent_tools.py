@@ -8,7 +8,7 @@ from haclusterd.adapters.agent_tools import missing_tools
 
 SHIMS = Path(__file__).parents[3] / "shims"
 METADATA = """meta_data() { cat <<END
-<?xml version="1.0"?><resource-agent name="x"><longdesc>see crm_mon and cibadmin</longdesc></resource-agent>
+<?xml version="1.0"?><resource-agent name="x"><longdesc>see corosync-cfgtool</longdesc></resource-agent>
 END
 }
 """
@@ -17,13 +17,13 @@ END
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("crm_mon -1 | grep -q x", ("crm_mon",)),
-        ("crm_mon_no_validation -1 $XMLOPT", ("crm_mon",)),
-        ('CRM="${HA_SBIN_DIR}/crm_resource"', ("crm_resource",)),
-        ("  # as crm_mon shows it\n", ()),
+        ("corosync-cmapctl | grep -q x", ("corosync-cmapctl",)),
+        ('CMAP="${HA_SBIN_DIR}/corosync-cmapctl"', ("corosync-cmapctl",)),
+        ("  # as corosync-cmapctl shows it\n", ()),
         (METADATA, ()),
-        (METADATA + "cibadmin -Q; stonith_admin -L", ("cibadmin", "stonith_admin")),
-        ("print_crm_mon", ()),
+        (METADATA + "corosync-cfgtool -s; corosync-quorumtool", ("corosync-cfgtool", "corosync-quorumtool")),
+        ("print_corosync-cmapctl", ()),
+        ("crm_mon_no_validation -1 $XMLOPT; cibadmin -Q; crm_resource -W -r a; stonith_admin -L", ()),
         ("crm_attribute -l reboot; crm_master -v 5; crm_node -n; attrd_updater -U 1", ()),
     ],
 )

@@ -89,7 +89,7 @@ def test_names_are_not_ambiguous_within_a_level() -> None:
 
 def test_every_verb_can_be_reached_or_is_internal() -> None:
     reached = {command.verb for _, command in ALL} | {"api.token_list", "api.token_revoke"}
-    internal = {"cluster.names", "configure.script", "history.follow", "metrics", "node.attributes"}
+    internal = {"cluster.names", "configure.script", "history.follow", "metrics", "node.attributes", "tool.run"}
     assert set(registry.VERBS) - reached == internal
 
 

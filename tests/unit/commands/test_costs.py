@@ -33,6 +33,7 @@ ARGUMENTS: Mapping[str, dict[str, Json]] = {
     "cluster.vote": {"node": "n3", "state": "off"},
     "fencing.confirm": {"node": "n2", "has_checked": True},
     "node.attribute": {"action": "set", "name": "pingd", "value": "100"},
+    "tool.run": {"tool": "attrd_updater", "words": ["-n", "pingd", "-U", "100"]},
 }
 LIGHT = sorted(name for name, verb in registry.VERBS.items() if verb.cost_of(ARGUMENTS.get(name, {})) is Cost.LIGHT)
 

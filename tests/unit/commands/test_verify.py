@@ -30,11 +30,9 @@ AGENTS = {
     "ocf:heartbeat:Filesystem": AgentFacts(
         parameters={"device": ParameterFacts(is_required=True, default=""), "options": ParameterFacts(default="")}
     ),
-    "ocf:heartbeat:redis": AgentFacts(missing_tools=("crm_mon",)),
-    "ocf:heartbeat:pgsql": AgentFacts(
-        parameters={"rep_mode": ParameterFacts(default="none")}, missing_tools=("crm_mon", "crm_resource")
-    ),
-    "ocf:heartbeat:VirtualDomain": AgentFacts(missing_tools=("crm_resource",)),
+    "ocf:heartbeat:redis": AgentFacts(),
+    "ocf:heartbeat:other": AgentFacts(missing_tools=("corosync-cmapctl",)),
+    "ocf:pacemaker:ClusterMon": AgentFacts(),
     "ocf:pacemaker:Stateful": AgentFacts(action_timeouts_ms={"start": None, "promote": None, "demote": None}),
     "stonith:fence_x": AgentFacts(
         parameters={name: ParameterFacts(is_required=True) for name in ("action", "plug", "port", "ip")}
@@ -186,11 +184,9 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("primitive g stonith:fence_x ip=1 pcmk_reboot_retries=0", [("BAD_VALUE", "1:34")]),
         ("primitive g stonith:fence_x ip=1 pcmk_host_check=dynamic-list", []),
         (f"{MONITORED} op start timeout=5s op stop timeout=1", [("TIMEOUT_BELOW_ADVICE", "1:51")]),
-        ("primitive d redis op monitor interval=5s", [("TOOLS_MISSING", "1:13")]),
-        ("primitive d pgsql op monitor interval=5s", []),
-        ("primitive d pgsql rep_mode=none op monitor interval=5s", []),
-        ("primitive d pgsql rep_mode=sync op monitor interval=5s", [("TOOLS_MISSING", "1:13")]),
-        ("primitive d VirtualDomain op monitor interval=5s", []),
+        ("primitive d redis op monitor interval=5s", []),
+        ("primitive d other op monitor interval=5s", [("TOOLS_MISSING", "1:13")]),
+        ("primitive d ocf:pacemaker:ClusterMon op monitor interval=5s", [("TOOLS_MISSING", "1:13")]),
         # not yet
         ("node n1:remote", [("NOT_YET", "1:6")]),
         (f"{MONITORED} meta remote-node=r", [("NOT_YET", "1:47"), ("BAD_VALUE", "1:47")]),

@@ -1,0 +1,164 @@
+"""Every tool of Pacemaker that is here (attrd_updater, crm_attribute, crm_mon, cibadmin ...), as a program.
+
+Agents call them several times in each monitor, so a call must be short: this passes the words on to the daemon, which
+answers what to print (commands/tools.py), and imports next to nothing, not even os. The start of the interpreter is
+nearly all that a call costs. Nothing is waited for without a deadline: without quorum a write is refused in seconds.
+"""
+
+import posix
+from _json import encode_basestring_ascii as quoted
+from _json import make_scanner as scanner
+from _socket import AF_UNIX, SOCK_CLOEXEC, SOCK_STREAM, socket
+
+TYPE_CHECKING = False  # As typing says it; importing that takes longer than all that is done here.
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+SOCKET_VARIABLE = "HACLUSTERD_SOCKET"
+DEFAULT_SOCKET = "/run/haclusterd/control.sock"
+TIMEOUT_S = 20.0
+"""For how long a silent daemon is waited for. It answers within 5 s when there is no quorum."""
+LONGEST_ANSWER = 8 * 1024 * 1024
+LONGEST_TEXT = 4 * 1024 * 1024
+USAGE, DISCONNECTED, TIMED_OUT, NO_INPUT = 64, 102, 124, 66
+VERSION = "Pacemaker 2.1.5\nWritten for the tools of haclusterd\n"
+READERS = ("cibadmin", "crm_verify", "crm_simulate")
+"""Tools that take XML as a file (-x) or on standard input (-p)."""
+
+
+class Problem(Exception):  # noqa: N818 (a finding, named as people say it)
+    """Why there is no answer."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class _Plain:
+    """How JSON's values are read: as they are."""
+
+    strict = False
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = float
+    memo: "dict[str, str]" = {}  # noqa: RUF012 (the reader of the standard library wants it so)
+
+
+def main(tool: str, words: "Sequence[str]") -> int:
+    """Run one of the tools; return its exit status."""
+    own = _variable("HACLUSTERD_NODE")
+    acting_for = _variable("OCF_RESKEY_CRM_meta_on_node") or own
+    try:
+        if tool == "pacemakerd" and list(words) in (["-$"], ["--version"]):
+            return _print(VERSION, "", 0)
+        if tool == "crm_node" and acting_for and list(words) in (["-n"], ["--name"]):
+            return _print(f"{acting_for}\n", "", 0)
+        return _answer(tool, words, acting_for)
+    except Problem as problem:
+        return _print("", f"{tool}: {problem}\n", problem.status)
+
+
+def _variable(name: str) -> str:
+    return posix.environ.get(name.encode(), b"").decode("utf-8", "replace")
+
+
+def _answer(tool: str, words: "Sequence[str]", acting_for: str) -> int:
+    instance = _variable("OCF_RESOURCE_INSTANCE")
+    pairs = [
+        f'"tool":{quoted(tool)}', f'"words":[{",".join(map(quoted, words))}]',
+        *([f'"instance":{quoted(instance)}'] if instance else []),
+        *([f'"node":{quoted(acting_for)}'] if acting_for else []),
+        *([f'"text":{quoted(text)}'] if tool in READERS and (text := _text(words)) else []),
+    ]  # fmt: skip
+    request = f'{{"v":1,"kind":"request","id":"1","verb":"tool.run","arguments":{{{",".join(pairs)}}},"options":{{}}}}'
+    for answer in _answers(request.encode()):
+        if answer.get("kind") == "response":
+            return _told(tool, answer)
+    raise Problem("the daemon hung up", DISCONNECTED)
+
+
+def _told(tool: str, answer: "dict[str, Any]") -> int:
+    data, status = answer.get("data"), int(answer.get("exit") or 0)
+    errors = [item["message"] for item in answer.get("reports", ()) if item.get("severity") == "error"]
+    if errors or not isinstance(data, dict):
+        told = "; ".join(errors) or f"refused with status {status}"
+        return _print("", f"{tool}: Error performing operation: {told}\n", status or 1)
+    return _print(data["out"], data["err"], status)
+
+
+def _print(out: str, err: str, status: int) -> int:
+    for stream, text in ((1, out), (2, err)):
+        left = text.encode("utf-8", "surrogateescape")
+        try:
+            while left:
+                left = left[posix.write(stream, left) :]
+        except BrokenPipeError:
+            pass  # Whoever reads has seen enough (`crm_mon -1 | grep -q`).
+        except OSError:
+            return status or 1
+    return status
+
+
+def _answers(request: bytes) -> "Iterator[dict[str, Any]]":
+    path = _variable(SOCKET_VARIABLE) or DEFAULT_SOCKET
+    connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC)
+    read = scanner(_Plain)  # type: ignore[arg-type]
+    try:
+        connection.settimeout(TIMEOUT_S)
+        connection.connect(path)
+        connection.sendall(len(request).to_bytes(4, "big") + request)
+        while True:
+            size = int.from_bytes(_receive(connection, 4), "big")
+            if size > LONGEST_ANSWER:
+                raise Problem(f"an answer of {size} bytes", DISCONNECTED)
+            yield read(_receive(connection, size).decode(), 0)[0]
+    except TimeoutError:
+        raise Problem("the daemon did not answer in time", TIMED_OUT) from None
+    except OSError as error:
+        raise Problem(f"{path}: {error.strerror or error}", DISCONNECTED) from None
+    except (ValueError, StopIteration):
+        raise Problem(f"{path}: what answers there is no haclusterd", DISCONNECTED) from None
+    finally:
+        connection.close()
+
+
+def _receive(connection: socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        piece = connection.recv(size - len(data))
+        if not piece:
+            raise Problem("the daemon hung up", DISCONNECTED)
+        data += piece
+    return data
+
+
+def _text(words: "Sequence[str]") -> str:
+    """Return the XML that a call brings along in a file or on standard input; empty when it brings none."""
+    for at, word in enumerate(words):
+        if word in ("-p", "--xml-pipe"):
+            return _read(0, "standard input")
+        name = ""
+        if word in ("-x", "--xml-file") and at + 1 < len(words):
+            name = words[at + 1]
+        elif word.startswith("--xml-file="):
+            name = word.partition("=")[2]
+        elif word.startswith("-x") and len(word) > 2:
+            name = word[2:]
+        if name:
+            try:
+                return _read(posix.open(name, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NOCTTY), name)
+            except OSError as error:
+                raise Problem(f"{name}: {error.strerror}", NO_INPUT) from None
+    return ""
+
+
+def _read(descriptor: int, name: str) -> str:
+    found = b""
+    while len(found) <= LONGEST_TEXT and (piece := posix.read(descriptor, 65536)):
+        found += piece
+    if len(found) > LONGEST_TEXT:
+        raise Problem(f"{name}: larger than {LONGEST_TEXT} bytes", USAGE)
+    return found.decode("utf-8", "replace")

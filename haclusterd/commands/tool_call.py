@@ -1,0 +1,171 @@
+"""One call of a tool of Pacemaker: its words read by a table of options, its answer as two texts and an exit status.
+
+The tools themselves are small programs that pass their words on (`haclusterd.agents.cluster_tool`); what the words mean
+is decided here, where the cluster is known. A tool never changes anything by itself: it carries out verbs, and each of
+them checks what the caller may. An option that is not in a tool's table is refused by name, never ignored.
+"""
+
+import getopt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from haclusterd.commands.arguments import check
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.model.json_value import Json
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import report
+
+SCHEMA = "haclusterd.tool/1"
+VERSION = "Pacemaker 2.1.5"
+"""Whose options, output and exit statuses the tools have."""
+FEATURE_SET = "3.16.2"
+
+OK, INSUFFICIENT_PRIVILEGES, USAGE, NO_SUCH_OBJECT = 0, 4, 64, 105
+"""Exit statuses of Pacemaker's tools (`crm_error --list --exit`)."""
+_RANKS = {Permission.READ: 0, Permission.OPERATE: 1, Permission.ADMINISTER: 2}
+EVERYWHERE = {"verbose": "V verbose", "version": "$ version", "help": "? h help"}
+"""Options that all tools have."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What was typed, and what the environment says of it."""
+
+    tool: str
+    words: tuple[str, ...]
+    instance: str = ""
+    """OCF_RESOURCE_INSTANCE of an agent."""
+    node: str = ""
+    """The node that an agent acts for, else the one it runs on."""
+    text: str = ""
+    """What was given on standard input or as a file."""
+
+
+class ToolUsage(Exception):  # noqa: N818 (a finding, named as people say it)
+    """Words that a tool does not understand, or does not do here; the text says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The options of one call, by the names of the tool's table."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+    def __contains__(self, name: object) -> bool:
+        return any(each == name for each, _ in self.pairs)
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return the last value of an option."""
+        return next((value for each, value in reversed(self.pairs) if each == name), default)
+
+    def any_of(self, *names: str) -> str:
+        """Return the last of these options that was given; empty when none was."""
+        return next((each for each, _ in reversed(self.pairs) if each in names), "")
+
+
+Options = Mapping[str, str]
+"""By name: its spellings. A letter is a short option, a longer word a long one; with `:` it takes a value, with `?` at
+the end of a long one it may (as `--promotion=NAME`)."""
+ToolFunction = Callable[[Context, ToolCall, Given], Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool."""
+
+    function: ToolFunction
+    options: Options
+    changes: frozenset[str] = frozenset()
+    """Options with which it may change something."""
+    cost: Cost = Cost.LIGHT
+    """Of a call that only asks; a change costs what its verb does, the whole at most."""
+
+    def read(self, words: Sequence[str]) -> Given:
+        """Read a call's words. Raises ToolUsage."""
+        return read_options(words, {**EVERYWHERE, **self.options})
+
+    def only_asks(self, given: Given) -> bool:
+        """Tell whether a call changes nothing."""
+        return not given.any_of(*self.changes) or "help" in given or "version" in given
+
+
+def read_options(words: Sequence[str], options: Options) -> Given:
+    """Read words by a table, as getopt_long of the C library does. Raises ToolUsage."""
+    names: dict[str, str] = {}
+    short, long = "", []
+    for name, spellings in options.items():
+        for spelling in spellings.split():
+            plain = spelling.rstrip(":?") or spelling
+            takes = spelling[len(plain) :]
+            names[f"-{plain}" if len(plain) == 1 else f"--{plain}"] = name
+            if len(plain) == 1:
+                short += plain + (":" if takes == ":" else "")
+            else:
+                long.append(plain + ("=" if takes == ":" else ""))
+                if takes == "?":
+                    long.append(f"{plain}=")
+    try:
+        found, rest = getopt.gnu_getopt([_spelled(word) for word in words], short, long)
+    except getopt.GetoptError as error:
+        raise ToolUsage(str(error)) from None
+    if rest:
+        raise ToolUsage(f"unexpected: {rest[0]}")
+    return Given(tuple((names[option.rstrip("=")], value) for option, value in found))
+
+
+def _spelled(word: str) -> str:
+    """Return a word as getopt reads it: a lone `-?` is a question for help."""
+    return "--help" if word == "-?" else word
+
+
+def printed(out: str = "", err: str = "", status: int = OK) -> Outcome:
+    """Answer with texts; an exit status other than 0 is an answer, too."""
+    return Outcome(data=_data(out, err), exit_status=status)
+
+
+def _data(out: str, err: str) -> Json:
+    return {"schema": SCHEMA, "out": out, "err": err}
+
+
+def not_found(call: ToolCall, problem: str = "") -> Outcome:
+    """Answer that what was asked for is not there."""
+    name = "crm_attribute" if call.tool in ("crm_master", "crm_standby") else call.tool
+    told = problem or "Error performing operation: No such device or address"
+    return printed(err=f"{name}: {told}\n", status=NO_SUCH_OBJECT)
+
+
+def carry_out(context: Context, verb: Verb, arguments: Mapping[str, Json], out: str = "") -> Outcome:
+    """Carry out a verb in the caller's name, and print `out` once what it proposes is applied."""
+    outcome = ask(context, verb, arguments)
+    return outcome if outcome.is_refused else replace(outcome, data=_data(out, ""), waits_by_default=False)
+
+
+def ask(context: Context, verb: Verb, arguments: Mapping[str, Json]) -> Outcome:
+    """Ask a verb in the caller's name, as the control socket would."""
+    needed = verb.permission_for(arguments)
+    if _RANKS[needed] > _RANKS[Permission(context.permission)]:
+        return refusal(report(Code.NOT_PERMITTED, verb=verb.name, permission=str(needed), remedy="be root"))
+    checked, objections = check(verb.name, verb.arguments, arguments)
+    if objections:
+        return refusal(*objections)
+    return verb.function(context, checked)
+
+
+def may_administer(context: Context) -> bool:
+    """Tell whether the caller may change the configuration."""
+    return Permission(context.permission) is Permission.ADMINISTER
+
+
+def usage(tool: Tool, call: ToolCall) -> str:
+    """Return what `--help` prints."""
+    lines = [f"Usage: {call.tool} [options]", "", "Options:"]
+    for name, spellings in {**EVERYWHERE, **tool.options}.items():
+        shown = []
+        for spelling in spellings.split():
+            plain = spelling.rstrip(":?") or spelling
+            value = {":": " VALUE", "?": "[=VALUE]"}.get(spelling[len(plain) :], "")
+            shown.append(f"{'-' if len(plain) == 1 else '--'}{plain}{value}")
+        lines.append(f"  {', '.join(shown)}" + ("  (makes a change)" if name in tool.changes else ""))
+    return "\n".join(lines) + "\n"
