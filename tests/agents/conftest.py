@@ -33,6 +33,8 @@ class AgentUnderTest:
         self.state = state
         self.parameters = parameters
         self.environment: dict[str, str] = {}
+        self.is_watcher = False
+        """It leaves nothing behind that would have to be stopped."""
         self.instance = f"{name}-{state.name}"
 
     def run(
@@ -80,7 +82,8 @@ def make_agent(tmp_path: Path) -> Iterator[Callable[..., AgentUnderTest]]:
 
     yield make
     for agent in made:
-        agent.run("stop", stop_signal="KILL", rc_stop=None, sleep_stop=None)
+        if not agent.is_watcher:
+            agent.run("stop", stop_signal="KILL", rc_stop=None, sleep_stop=None)
 
 
 @pytest.fixture
@@ -128,6 +131,7 @@ def make_watcher(make_agent, daemon: AnsweringDaemon) -> Callable[..., AgentUnde
 
     def make(name: str, **parameters: str) -> AgentUnderTest:
         agent = make_agent(name, CRM_meta_interval="10000", **parameters)
+        agent.is_watcher = True
         agent.environment.update(
             HACLUSTERD_SOCKET=str(daemon.socket),
             HACLUSTERD_PYTHON=sys.executable,
