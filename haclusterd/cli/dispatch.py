@@ -14,6 +14,14 @@ def carry_out(session: Session, invocation: Invocation) -> int:
         from haclusterd.cli.editing import edit
 
         return edit(session, invocation)
+    if invocation.level == "configure" and invocation.command.name == "filter":
+        from haclusterd.cli.editing import filter_
+
+        return filter_(session, invocation)
+    if invocation.command.verb == "configure.graph":
+        from haclusterd.cli.graphing import graph
+
+        return graph(session, invocation.arguments)
     if invocation.level == "api" and invocation.command.name == "token":
         from haclusterd.cli.tokens import token
 

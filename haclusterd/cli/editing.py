@@ -1,4 +1,4 @@
-"""`configure edit`: the configuration, or objects of it, in a person's editor, and back.
+"""`configure edit` and `filter`: the configuration, or objects of it, in an editor or a program, and back.
 
 Invariant: what comes back is used whole or not at all, and only when nobody has changed the configuration meanwhile.
 """
@@ -24,14 +24,8 @@ def edit(session: Session, invocation: Invocation) -> int:
     shown = session.ask(invocation.command.verb, dict(invocation.arguments))
     if shown.exit:
         return session.show(shown)
-    data = fields(shown.data)
-    before = written = text(data, "text")
-    arguments: dict[str, Json] = {
-        "mode": "update" if invocation.arguments.get("ids") else "replace",
-        "source": "edited text",
-        "format": "crm",
-        "version": number(data, "version"),
-    }
+    before = written = text(fields(shown.data), "text")
+    arguments = _loading(invocation, shown, "edited text")
     while True:
         edited = _edited(written)
         if edited is None:
@@ -45,6 +39,49 @@ def edit(session: Session, invocation: Invocation) -> int:
         status = session.show(session.ask_and_confirm("configure.load", {**arguments, "text": written}))
         if not status or not _wants_again(session):
             return status
+
+
+def filter_(session: Session, invocation: Invocation) -> int:
+    """Send the configuration, or objects of it, through a program, and load what comes out."""
+    asked = dict(invocation.arguments)
+    program = _words(str(asked.pop("program")))
+    if not program:
+        return session.fail("USAGE", "the program is not written as a shell would read it", "nothing was changed", 64)
+    shown = session.ask(invocation.command.verb, asked)
+    if shown.exit:
+        return session.show(shown)
+    before = text(fields(shown.data), "text")
+    try:
+        ended = subprocess.run(program, input=before, capture_output=True, check=False, text=True)
+    except (OSError, UnicodeError) as error:
+        problem = (error.strerror if isinstance(error, OSError) else "") or "what it writes is no text"
+        return session.fail("INPUT_OUTPUT", f"{' '.join(program)}: {problem}", "nothing was changed", 74)
+    if ended.returncode:
+        said = ended.stderr.strip() or f"it ended with status {ended.returncode}"
+        return session.fail("INPUT_OUTPUT", f"{program[0]}: {said}", "nothing was changed", 74)
+    if ended.stdout == before:
+        session.streams.stderr.write("nothing was changed\n")
+        return 0
+    arguments = _loading(invocation, shown, "filtered text")
+    return session.show(session.ask_and_confirm("configure.load", {**arguments, "text": ended.stdout}))
+
+
+def _words(command: str) -> list[str]:
+    """Split a command line; nothing when its quotes do not end."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
+
+
+def _loading(invocation: Invocation, shown: Response, source: str) -> dict[str, Json]:
+    """Return with what a changed text is loaded: over the version that was shown, and no other."""
+    return {
+        "mode": "update" if invocation.arguments.get("ids") else "replace",
+        "source": source,
+        "format": "crm",
+        "version": number(fields(shown.data), "version"),
+    }
 
 
 def _edited(written: str) -> str | Response | None:

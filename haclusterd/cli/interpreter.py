@@ -109,25 +109,29 @@ class Interpreter:
         if invocation.command.is_statement:
             return self._statement(invocation, line, number)
         if invocation.level == "configure":
-            match invocation.command.name:
-                case "commit":
-                    return self.session.show(self.session.commit())
-                case "discard":
-                    self.session.pending.clear()
-                    return 0
-                case "diff":
-                    return self._diff()
-                case "load" | "apply" | "edit" | "rollback":
-                    status = self._commit_if_pending()
-                    return status or carry_out(self.session, invocation)
-                case _:
-                    return self.session.run(invocation)
+            return self._of_configure(invocation)
         status = self._commit_if_pending()
         if status:
             return status
         if not invocation.command.verb:
             raise UsageError(f"{invocation.command.name} is not for the shell", f"crm {' '.join(invocation.words)}")
         return carry_out(self.session, invocation)
+
+    def _of_configure(self, invocation: Invocation) -> int:
+        """Carry out what is no statement: some of it looks at the waiting changes, some commits them first."""
+        match invocation.command.name:
+            case "commit":
+                return self.session.show(self.session.commit())
+            case "discard":
+                self.session.pending.clear()
+                return 0
+            case "diff":
+                return self._diff()
+            case "load" | "apply" | "edit" | "filter" | "rollback":
+                status = self._commit_if_pending()
+                return status or carry_out(self.session, invocation)
+            case _:
+                return carry_out(self.session, invocation)
 
     def _statement(self, invocation: Invocation, line: str, number: int) -> int:
         """Keep a statement for the commit."""

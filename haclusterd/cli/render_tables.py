@@ -144,6 +144,16 @@ def render_configuration(screen: Screen, data: Fields) -> list[str]:
     return [_coloured(screen, line) for line in text(data, "text").splitlines()]
 
 
+def render_text(_: Screen, data: Fields) -> list[str]:
+    """Write a text as it is."""
+    return text(data, "text").splitlines()
+
+
+def render_schema(_: Screen, data: Fields) -> list[str]:
+    """Write the schemas of Pacemaker that are known."""
+    return [f"XML is written as {text(data, 'written')}; every schema up to {text(data, 'read_up_to')} is read"]
+
+
 def _coloured(screen: Screen, line: str) -> str:
     if line.startswith(("\t", " ", "#")):
         return line

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from haclusterd.cli import render
 from haclusterd.cli.fields import fields
+from haclusterd.cli.parsing import UsageError
 from haclusterd.cli.reading import read_text, shown_name
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
@@ -18,9 +19,12 @@ from haclusterd.model.requests import Response
 def simulate(session: Session, arguments: Mapping[str, Json]) -> int:
     """Plan once, or once for each file; return the exit status of the first that was refused."""
     format_ = arguments.get("format")
+    _refuse_words(arguments.get("words"))
     sources = arguments.get("cib")
     names = [str(name) for name in sources] if isinstance(sources, Sequence) else []
-    question = {name: value for name, value in arguments.items() if name not in ("cib", "format")}
+    question = {name: value for name, value in arguments.items() if name not in ("cib", "format", "words")}
+    if session.pending:
+        question["pending"] = session.pending_text()
     if not names:
         answers = [("", session.ask("simulate", question))]
     else:
@@ -30,6 +34,16 @@ def simulate(session: Session, arguments: Mapping[str, Json]) -> int:
     else:
         _write_text(session, answers, is_dot=format_ == "dot")
     return next((answer.exit for _, answer in answers if answer.exit), 0)
+
+
+def _refuse_words(words: Json) -> None:
+    """Refuse words of crmsh's `simulate` for which there is another command; the others change nothing here."""
+    for word in words if isinstance(words, Sequence) else ():
+        if word in ("scores", "utilization"):
+            what = "crm resource scores" if word == "scores" else "crm node show, crm resource utilization NAME show"
+            raise UsageError(f"simulate does not show {word}", what)
+        if word not in ("nograph", "actions"):
+            raise UsageError(f"simulate: {word!r} is not one of: actions, nograph")
 
 
 def _planned(session: Session, name: str, question: Mapping[str, Json]) -> Response:

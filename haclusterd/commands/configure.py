@@ -6,6 +6,7 @@ from haclusterd.cib.wire import shape_of
 from haclusterd.commands.adoption import adopt
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.change import change
+from haclusterd.commands.configure_filters import chosen_ids, obscured
 from haclusterd.commands.configure_script import Reading, edit, every_error, read_file, read_script, read_words
 from haclusterd.commands.configure_view import ids_of, masked, part_of, revealed
 from haclusterd.commands.context import Context
@@ -26,7 +27,7 @@ from haclusterd.reports.codes import Code
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.reports.items import exit_status, has_errors, report
 from haclusterd.reports.rendering import to_json
-from haclusterd.reports.suggestions import SHOW_ALL, did_you_mean
+from haclusterd.reports.suggestions import did_you_mean
 
 _CONFIGURATION = shape_of(Configuration)
 
@@ -61,12 +62,12 @@ def show(context: Context, arguments: Arguments) -> Outcome:
     known = ids_of(configuration)
     if ids[:1] == ("xml",) and "xml" not in known:
         ids, format_ = ids[1:], "xml"
-    unknown = [id_ for id_ in dict.fromkeys(ids) if id_ not in known]
-    if unknown:
-        remedies = {id_: did_you_mean(id_, known, SHOW_ALL) for id_ in unknown}
-        return refusal(*(report(Code.UNKNOWN_OBJECT, id=repr(id_), remedy=text) for id_, text in remedies.items()))
-    shown = part_of(configuration, ids) if ids else configuration
-    shown = shown if arguments.flag("secrets") else masked(shown, context.agents)
+    chosen, objections = chosen_ids(configuration, ids, context.cib.configuration)
+    if objections:
+        return refusal(*objections)
+    patterns = obscured(ids)
+    shown = part_of(configuration, chosen) if len(ids) > len(patterns) else configuration
+    shown = shown if arguments.flag("secrets") else masked(shown, context.agents, patterns)
     data: dict[str, Json] = {
         "schema": "haclusterd.configuration/1",
         "version": context.cib.version.epoch,
@@ -89,7 +90,7 @@ def load(context: Context, arguments: Arguments) -> Outcome:
     base, now = context.cib.configuration, context.cib.version
     if arguments.integer("version", now.epoch) != now.epoch:
         return refusal(report(Code.CONFLICT, author=now.author, version=now.epoch))
-    if arguments.word("mode") == "replace":
+    if arguments.word("mode") != "update":
         base = Configuration(nodes=base.nodes)
     made = read_text(context, arguments, base)
     if has_errors(made.reports):
@@ -132,7 +133,21 @@ def script(context: Context, arguments: Arguments) -> Outcome:
     made = read_script(context, arguments.word("text"), arguments.word("source") or "script")
     if has_errors(made.reports):
         return Outcome(every_error(context, made))
-    return change(context, made.configuration, done="committed", reports=made.reports, places=made.places)
+    reports = (*made.reports, *(removal(context, made.configuration) if made.erases else ()))
+    return change(context, made.configuration, done="committed", reports=reports, places=made.places)
+
+
+def erase(context: Context, arguments: Arguments) -> Outcome:
+    """Remove everything but nodes, or nodes too."""
+    what = arguments.word("what")
+    made = edit(context, Reading(context.cib.configuration), ("erase", *([what] if what else [])))
+    return change(context, made.configuration, done="erased", reports=removal(context, made.configuration))
+
+
+def default_timeouts(context: Context, arguments: Arguments) -> Outcome:
+    """Give operations of primitives the timeouts that their agents advise."""
+    ids = arguments.words("ids")
+    return _edited(context, ("default-timeouts", *ids), f"{', '.join(ids)}: timeouts as the agents advise")
 
 
 def delete(context: Context, arguments: Arguments) -> Outcome:
@@ -226,7 +241,8 @@ def get_property(context: Context, arguments: Arguments) -> Outcome:
 
 VERBS = (
     Verb("configure.show", show, Permission.READ, "Show the configuration or some objects of it", (
-        Argument("ids", Kind.WORDS, "which objects; left out: all; the first may be `xml`, for that format"),
+        Argument("ids", Kind.WORDS, "which objects, also type:KIND, tag:ID, related:ID, changed, obscure:GLOB; "
+                 "left out: all; the first may be `xml`, for that format"),
         FORMAT,
         _PENDING,
         Argument("structured", Kind.FLAG, "add the configuration as data"),
@@ -235,7 +251,7 @@ VERBS = (
     )),
     Verb("configure.load", load, Permission.ADMINISTER, "Load a file", (
         Argument("mode", Kind.WORD, "what to do with what the file does not name", is_required=True,
-                 choices=("update", "replace")),
+                 choices=("update", "replace", "push")),
         Argument("version", Kind.INTEGER, "only when the configuration is this version still"),
         TEXT,
         SOURCE,
@@ -249,6 +265,12 @@ VERBS = (
     Verb("configure.delete", delete, Permission.ADMINISTER, "Delete objects", (
         Argument("ids", Kind.WORDS, "which objects", is_required=True),
         Argument("cascade", Kind.FLAG, "and what uses them"),
+    )),
+    Verb("configure.erase", erase, Permission.ADMINISTER, "Remove everything but nodes, or nodes too", (
+        Argument("what", Kind.WORD, "what else is removed", choices=("nodes",)),
+    )),
+    Verb("configure.default_timeouts", default_timeouts, Permission.ADMINISTER, "Set timeouts as the agents advise", (
+        Argument("ids", Kind.WORDS, "which primitives", is_required=True),
     )),
     Verb("configure.rename", rename, Permission.ADMINISTER, "Give an object another id, everywhere", (
         Argument("old", Kind.WORD, "its id now", is_required=True),

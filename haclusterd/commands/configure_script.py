@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.deletion import delete
+from haclusterd.commands.operation_advice import with_advised_timeouts
 from haclusterd.commands.rearrangement import modify_group, rename
 from haclusterd.commands.settling import settle
 from haclusterd.commands.value_setting import set_value
@@ -19,10 +20,10 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import AgentReference, NodeName
 from haclusterd.reports.codes import Code, Severity
-from haclusterd.reports.items import Place, ReportItem, has_errors, in_reading_order
+from haclusterd.reports.items import Place, ReportItem, has_errors, in_reading_order, report
 from haclusterd.reports.places import Places
 
-_EDITS = ("delete", "rm", "rename", "modgroup", "set")
+_EDITS = ("delete", "rm", "rename", "modgroup", "set", "erase", "default-timeouts", "default_timeouts")
 _FORCE = ("-f", "-F", "--force")
 
 
@@ -35,6 +36,8 @@ class Reading:
     places: Places = Places()
     unread: frozenset[str] | None = frozenset()
     """With errors: the ids that what could not be read would define; None: not known."""
+    erases: bool = False
+    """Whether everything was taken out on the way, so that what is missing at the end is removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def read_script(context: Context, text: str, source: str) -> Reading:
         step = _assembled(script, made.configuration, Mode.ADD, _members(context))
         places = Places({**made.places.known, **step.places.known})
         unread = None if made.unread is None or step.unread is None else made.unread | step.unread
-        made = Reading(step.configuration, (*made.reports, *step.reports), places, unread)
+        made = Reading(step.configuration, (*made.reports, *step.reports), places, unread, made.erases)
     return made
 
 
@@ -134,7 +137,7 @@ def every_error(context: Context, made: Reading) -> tuple[ReportItem, ...]:
 
 
 def edit(context: Context, made: Reading, words: Sequence[str], place: Place | None = None) -> Reading:
-    """Make one edit of what is there: `delete`, `rename` or `modgroup`, word by word."""
+    """Make one edit of what is there, as `delete` or `rename`, word by word."""
     rest = [word for word in words[1:] if word not in (*_FORCE, "--cascade")]
     is_forced = context.is_forced or any(word in words for word in _FORCE)
     here = _over(context.cib, made.configuration)
@@ -145,11 +148,23 @@ def edit(context: Context, made: Reading, words: Sequence[str], place: Place | N
             configuration, reports = modify_group(here, rest)
         case "set":
             configuration, reports = set_value(made.configuration, words[1:])
+        case "erase":
+            return _erased(made, rest, place)
+        case "default-timeouts" | "default_timeouts":
+            configuration, reports = with_advised_timeouts(made.configuration, rest, context.agents)
         case _:
             ids = rest or [""]
             configuration, reports = delete(here, ids, cascade="--cascade" in words, is_forced=is_forced)
     placed = tuple(replace(each, place=place) for each in reports)
-    return Reading(configuration, (*made.reports, *placed), made.places, made.unread)
+    return Reading(configuration, (*made.reports, *placed), made.places, made.unread, made.erases)
+
+
+def _erased(made: Reading, words: Sequence[str], place: Place | None) -> Reading:
+    """Take everything out but nodes; with the word `nodes`, nodes too."""
+    if words and list(words) != ["nodes"]:
+        problem = f"erase: {' '.join(words)!r} is not known; it may be followed by: nodes"
+        return replace(made, reports=(*made.reports, report(Code.USAGE, problem=problem, place=place)))
+    return replace(made, configuration=Configuration(nodes={} if words else made.configuration.nodes), erases=True)
 
 
 def _over(cib: Cib, configuration: Configuration) -> Cib:

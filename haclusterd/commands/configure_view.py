@@ -42,10 +42,12 @@ def part_of(configuration: Configuration, ids: Collection[str]) -> Configuration
     )
 
 
-def masked(configuration: Configuration, agents: Mapping[str, AgentFacts] | None) -> Configuration:
-    """Return the configuration with secrets hidden; it must not be loaded again."""
-    resources = {key: _masked(each, agents or {}) for key, each in configuration.resources.items()}
-    templates = {key: _masked_template(each, agents or {}) for key, each in configuration.templates.items()}
+def masked(
+    configuration: Configuration, agents: Mapping[str, AgentFacts] | None, patterns: tuple[str, ...] = ()
+) -> Configuration:
+    """Return the configuration with secrets hidden, and parameters that fit a pattern; it must not be loaded again."""
+    resources = {key: _masked(each, agents or {}, patterns) for key, each in configuration.resources.items()}
+    templates = {key: _masked_template(each, agents or {}, patterns) for key, each in configuration.templates.items()}
     return replace(configuration, resources=resources, templates=templates)
 
 
@@ -104,9 +106,11 @@ def _revealed(new: _Holder, old: _Holder, kind: str, places: Places, reports: li
     return replace(new, parameters=parameters, operations=operations)
 
 
-def _masked_template(template: Template, agents: Mapping[str, AgentFacts]) -> Template:
+def _masked_template(
+    template: Template, agents: Mapping[str, AgentFacts], patterns: tuple[str, ...]
+) -> Template:
     facts = agents.get(str(template.agent), AgentFacts())
-    private = frozenset(name for name, each in facts.parameters.items() if each.is_private)
+    private = (*OBSCURED, *patterns, *(name.lower() for name, each in facts.parameters.items() if each.is_private))
     return replace(
         template,
         parameters=_hidden(template.parameters, private),
@@ -114,11 +118,11 @@ def _masked_template(template: Template, agents: Mapping[str, AgentFacts]) -> Te
     )
 
 
-def _masked(resource: Resource, agents: Mapping[str, AgentFacts]) -> Resource:
+def _masked(resource: Resource, agents: Mapping[str, AgentFacts], patterns: tuple[str, ...]) -> Resource:
     if not isinstance(resource, Primitive):
         return resource
     facts = agents.get(str(resource.agent), AgentFacts())
-    private = frozenset(name for name, each in facts.parameters.items() if each.is_private)
+    private = (*OBSCURED, *patterns, *(name.lower() for name, each in facts.parameters.items() if each.is_private))
     return replace(
         resource,
         parameters=_hidden(resource.parameters, private),
@@ -126,16 +130,16 @@ def _masked(resource: Resource, agents: Mapping[str, AgentFacts]) -> Resource:
     )
 
 
-def _hidden_operation(operation: Operation, private: frozenset[str]) -> Operation:
+def _hidden_operation(operation: Operation, private: tuple[str, ...]) -> Operation:
     return replace(operation, parameters=_hidden(operation.parameters, private))
 
 
-def _hidden(sets: tuple[AttributeSet, ...], private: frozenset[str]) -> tuple[AttributeSet, ...]:
+def _hidden(sets: tuple[AttributeSet, ...], private: tuple[str, ...]) -> tuple[AttributeSet, ...]:
     return tuple(
         replace(block, pairs=tuple((name, HIDDEN if _is_secret(name, private) else text) for name, text in block.pairs))
         for block in sets
     )
 
 
-def _is_secret(name: str, private: frozenset[str]) -> bool:
-    return name in private or any(fnmatchcase(name.lower(), pattern) for pattern in OBSCURED)
+def _is_secret(name: str, private: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name.lower(), pattern) for pattern in private)

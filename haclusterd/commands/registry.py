@@ -12,6 +12,7 @@ from haclusterd.commands import (
     certificates,
     cluster,
     configure,
+    configure_graph,
     declaration,
     fencing,
     history,
@@ -28,6 +29,7 @@ from haclusterd.commands import (
     resource,
     resource_constraints,
     resource_settings,
+    schema,
     simulate,
     status,
     ticket,
@@ -43,7 +45,7 @@ from haclusterd.reports.items import each_once, report
 
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
-    for level in (status.VERBS, metrics.VERBS, configure.VERBS, declaration.VERBS,
+    for level in (status.VERBS, metrics.VERBS, configure.VERBS, configure_graph.VERBS, schema.VERBS, declaration.VERBS,
                   node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS, backup.VERBS,
                   leadership.VERBS, membership.VERBS, certificates.VERBS,
                   history.VERBS, history_check.VERBS, history_versions.VERBS, history_transitions.VERBS,

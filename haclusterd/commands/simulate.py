@@ -5,11 +5,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.configure_script import read_script
 from haclusterd.commands.context import Context
 from haclusterd.commands.injection import SUPPOSITIONS, suppose
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning import as_pacemaker, plan, rows_afterwards, standing
-from haclusterd.commands.settling import bad_values
+from haclusterd.commands.settling import bad_values, settle
 from haclusterd.commands.simulation_document import SimulationDocument
 from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.formats.cib_xml import read_cib
@@ -33,6 +34,12 @@ def simulate(context: Context, arguments: Arguments) -> Outcome:
     if isinstance(date, ReportItem):
         return refusal(date)
     wanted = {name: arguments.words(name) for name in SUPPOSITIONS}
+    if arguments.word("pending"):
+        made = read_script(context, arguments.word("pending"), "uncommitted changes")
+        if has_errors(made.reports):
+            return Outcome(made.reports)
+        settled, _ = settle(made.configuration, made.places)
+        context = replace(context, cib=replace(context.cib, configuration=settled))
     if not arguments.word("text"):
         return _simulate_own(context, wanted, date or context.now, arguments.word("quorum"))
     if context.live is not None:
@@ -100,6 +107,7 @@ VERBS = (
     Verb("simulate", simulate, Permission.READ, "Show what the cluster would do", (
         Argument("text", Kind.TEXT, "a CIB of Pacemaker, as XML; left out: this cluster's own", longest=MAX_LENGTH),
         Argument("source", Kind.WORD, "what to call the text in messages"),
+        Argument("pending", Kind.TEXT, "statements that are not committed, to be applied first"),
         Argument("date", Kind.WORD, "the time to plan for, as in 2026-06-01T12:00:00Z"),
         Argument("node_down", Kind.WORDS, "nodes that are supposed to have died"),
         Argument("node_up", Kind.WORDS, "nodes that are supposed to be there"),

@@ -58,6 +58,12 @@ def schema_of(root: Element, notes: Notes) -> Schema:
     return schema
 
 
+def is_known(name: str) -> bool:
+    """Tell whether a schema of Pacemaker has this name."""
+    found = _SCHEMA.match(name)
+    return (int(found[1]), int(found[2])) <= NEWEST if found else name in _WITHOUT_NUMBER
+
+
 def name_of_today(written: str) -> str:
     """Return what a property is called today."""
     dashed = _with_dashes(written)

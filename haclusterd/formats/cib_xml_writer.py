@@ -17,13 +17,14 @@ from haclusterd.model.configuration import Configuration, FencingLevel, NodeEntr
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 
-_SCHEMA = "pacemaker-3.9"
+WRITTEN = "pacemaker-3.9"
+"""The schema of Pacemaker in which XML is written."""
 _WHEN = "%a %b %e %H:%M:%S %Y"
 
 
 def write_configuration(configuration: Configuration) -> str:
     """Write the section `configuration` inside a `cib`."""
-    attributes = {"validate-with": _SCHEMA, "epoch": "0", "num_updates": "0", "admin_epoch": "0"}
+    attributes = {"validate-with": WRITTEN, "epoch": "0", "num_updates": "0", "admin_epoch": "0"}
     return "\n".join(element("cib", attributes, [*_configuration(configuration), "<status/>"])) + "\n"
 
 
@@ -36,7 +37,7 @@ def write_cib(cib: Cib, *, has_quorum: bool, controller: NodeName | None) -> str
     user, _, origin = version.author.partition("@")
     attributes = {
         "crm_feature_set": FEATURE_SET,
-        "validate-with": _SCHEMA,
+        "validate-with": WRITTEN,
         "epoch": str(version.epoch),
         "num_updates": str(cib.index),
         "admin_epoch": "0",

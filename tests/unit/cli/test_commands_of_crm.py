@@ -24,6 +24,10 @@ REPOSITORY = Path(__file__).parents[3]
 ALL = [(level, command) for level in (ROOT, *LEVELS) for command in level.commands]
 IDS = [f"{level.name}.{command.name}" for level, command in ALL]
 ADDED: dict[str, tuple[str, ...]] = {"file": ("text", "source"), "target": (), "cib": ("text", "source"), "follow": ()}
+OF_CRM: dict[str, dict[str, tuple[str, ...]]] = {
+    "filter": {"program": ()}, "graph": {"language": (), "picture": ()}, "simulate": {"words": ()},
+}  # fmt: skip
+"""Words that are for `crm` itself."""
 OF_TOKENS = {"action": ("digest",)}
 """Which of the verbs about tokens is meant; `crm` makes the token, and sends its digest."""
 """Words that `crm` turns into other arguments."""
@@ -38,7 +42,8 @@ def test_every_argument_is_known_to_the_verb(level: Level, command: Command) -> 
     options = [each.argument for each in command.options if (command.name, each.argument) != ("simulate", "format")]
     typed = [*(each.name for each in command.parameters), *options]
     named = [*command.fixed, *typed]
-    added = {**ADDED, **OF_TOKENS} if (level.name, command.name) == ("api", "token") else ADDED
+    added = {**ADDED, **OF_CRM.get(command.name, {})}
+    added |= OF_TOKENS if (level.name, command.name) == ("api", "token") else {}
     names = [other for name in named for other in added.get(name, (name,))]
     schema = {argument.name: argument for argument in verb.arguments}
     assert set(names) <= set(schema)

@@ -1,0 +1,59 @@
+"""`configure graph`: the configuration for Graphviz, written into a file, as text or as the picture it draws."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+
+from haclusterd.cli.fields import fields, text
+from haclusterd.cli.session import Session
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Response, Told
+
+TEXT = "dot"
+LONGEST_DRAWING_S = 60
+
+
+def graph(session: Session, arguments: Mapping[str, Json]) -> int:
+    """Ask for the graph, and show it or put it into a new file."""
+    asked: dict[str, Json] = {"pending": session.pending_text()} if session.pending else {}
+    answer = session.ask("configure.graph", asked)
+    target = arguments.get("target")
+    if answer.exit or target is None:
+        return session.show(answer)
+    return session.show(_written(str(target), str(arguments.get("picture") or TEXT), text(fields(answer.data), "text")))
+
+
+def _written(name: str, picture: str, graph_text: str) -> Response:
+    data: bytes | Response = graph_text.encode() if picture == TEXT else _drawn(picture, graph_text)
+    if isinstance(data, Response):
+        return data
+    try:
+        with open(name, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return _failed(f"{name}: {error.strerror or 'it cannot be written'}", "", 74)
+    return Response("", 0, (Told("info", "REQUESTED", f"wrote {name}"),))
+
+
+def _drawn(picture: str, graph_text: str) -> bytes | Response:
+    """Let Graphviz draw; it is a program of its own."""
+    try:
+        drawn = subprocess.run(
+            ["dot", f"-T{picture}"], input=graph_text.encode(), capture_output=True, check=False,
+            timeout=LONGEST_DRAWING_S,
+        )  # fmt: skip
+    except FileNotFoundError:
+        remedy = "install graphviz; or write the text, and draw it where Graphviz is: crm configure graph dot FILE"
+        return _failed("there is no program dot to draw with", remedy, 74)
+    except subprocess.TimeoutExpired:
+        remedy = "draw it apart from crm: crm configure graph dot FILE"
+        return _failed(f"dot does not end within {LONGEST_DRAWING_S} s", remedy, 124)
+    if drawn.returncode:
+        return _failed(f"dot failed: {drawn.stderr.decode(errors='replace').strip()[:200]}", "", 74)
+    return drawn.stdout
+
+
+def _failed(problem: str, remedy: str, status: int) -> Response:
+    return Response("", status, (Told("error", "INPUT_OUTPUT", problem, remedy),))

@@ -1,0 +1,43 @@
+"""`configure graph FILE svg`: Graphviz draws what crm writes, and what keeps it from that is named."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from haclusterd.cli.main import World, run
+from haclusterd.cli.session import Streams
+from haclusterd.model.requests import Response
+from tests.administered_clusters import ClusterClient, running
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch, directory: Path, program: str) -> tuple[int, str]:
+    """Draw with a program in the place of Graphviz's; none when its text is empty."""
+    if program:
+        (directory / "dot").write_text(f"#!/bin/sh\n{program}\n")
+        (directory / "dot").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{directory}:/bin:/usr/bin" if program else str(directory))
+    monkeypatch.chdir(directory)
+    out = io.StringIO()
+    client = ClusterClient(running())
+    world = World(
+        streams=Streams(io.StringIO(), out, out), environment={}, connect=lambda _: client, open_file=lambda _: client,
+        setup=lambda _: Response("", 0), version=lambda: "0",
+    )  # fmt: skip
+    return run(["configure", "graph", "dot", "all.svg", "svg"], world), out.getvalue()
+
+
+def test_the_picture_is_what_graphviz_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert drawn(monkeypatch, tmp_path, 'echo "drawn with $*"; cat') == (0, "INFO: wrote all.svg\n")
+    assert (tmp_path / "all.svg").read_text().startswith("drawn with -Tsvg\ndigraph configuration {")
+
+
+@pytest.mark.parametrize(
+    ("program", "said"), [("", "there is no program dot"), ("echo cannot >&2; exit 3", "dot failed: cannot")]
+)
+def test_what_keeps_it_from_drawing_is_named(
+    program: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, told = drawn(monkeypatch, tmp_path, program)
+    assert (status, said in told) == (74, True), told
+    assert not (tmp_path / "all.svg").exists()
