@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour api-contract wheel reference lock
+.PHONY: help setup demo test compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour api-contract bench-api wheel reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -123,6 +123,10 @@ bench-large: bench-snapshot  ## the same, and thousands of resources loaded into
 
 api-contract: setup  ## every path of the REST interface with generated arguments, held against its OpenAPI document; CASES=8 SEED=1
 	@$(BIN)/python -m tests.api_contract --cases $(or $(CASES),8) --seed $(or $(SEED),1)
+
+bench-api: setup  ## status over many connections and event streams beside it, on one node; SECONDS=600 RATE=1000 CONNECTIONS=200 STREAMS=200
+	@$(BIN)/python -m tests.benchmarks.api_load --seconds $(or $(SECONDS),600) --rate $(or $(RATE),1000) \
+		--connections $(or $(CONNECTIONS),200) --streams $(or $(STREAMS),200)
 
 wheel: setup  ## dist/haclusterd-*.whl
 	@$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

@@ -25,6 +25,7 @@ from haclusterd.api.problems import JSON, Reply, dumped, reply_to
 from haclusterd.api.repetitions import IdempotencyKeys, Operation, Operations
 from haclusterd.api.routes import PREFIX, Refused, Route, bad, read_body, read_query, read_version, routes
 from haclusterd.api.settings import ApiSettings
+from haclusterd.api.shared_reads import SharedReads
 from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.ports.control import DaemonLink
 from haclusterd.protocol.control import told
@@ -97,6 +98,7 @@ class ApiServer:
         self._answers = Budget(ANSWERS_BYTES_MAX, "answers")
         self._openapi = dumped(document())
         self.events = EventStreams(link)
+        self._reads = SharedReads()
         self.connections: Connections | None = None
         """Those of the server that runs this application."""
 
@@ -135,14 +137,20 @@ class ApiServer:
     async def _carry_out(self, route: Route, request: web.Request) -> web.StreamResponse:
         token = token_of(request)
         arguments, options = read_query(route, request.query.items())
-        if not route.verb.may_change:
-            with self._bodies.hold(_announced(request) if route.has_body else 0):
-                if route.has_body:
-                    arguments = read_body(await _body(request), request.content_type)
-                asked = Request("", route.verb.name, arguments, options, token)
+        if route.verb.may_change:
+            return await self._change(route, request, token, options)
+        with self._bodies.hold(_announced(request) if route.has_body else 0):
+            if route.has_body:
+                arguments = read_body(await _body(request), request.content_type)
+            asked = Request("", route.verb.name, arguments, options, token)
+
+            async def ask() -> Reply:
                 response = await self._link.call(asked, _ignore)
-            return await self._send(request, reply_to(response, is_reading=True, has_etag=route.has_etag))
-        return await self._change(route, request, token, options)
+                return reply_to(response, is_reading=True, has_etag=route.has_etag)
+
+            is_shared = not route.has_body and route.verb.is_soon_answered(arguments)
+            reply = await (self._reads.answer((token, request.raw_path), ask) if is_shared else ask())
+        return await self._send(request, reply)
 
     async def _change(self, route: Route, request: web.Request, token: str, options: Options) -> web.StreamResponse:
         options = replace(options, if_version=read_version(request.headers.get("If-Match")))

@@ -163,5 +163,5 @@ VERBS = (
         Argument("kinds", Kind.WORDS, "only of these kinds"),
         Argument("limit", Kind.INTEGER, "how many at most", minimum=1, maximum=FOLLOW_LIMIT),
         Argument("wait_s", Kind.INTEGER, "how many seconds to wait for something to happen", maximum=LONGEST_WAIT_S),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, waits=True),
 )  # fmt: skip

@@ -53,6 +53,8 @@ class Verb:
     and nothing may be proposed."""
     only_tells: bool = False
     """Whether it changes nothing although not everybody may ask it."""
+    waits: bool = False
+    """Whether it is answered only when something happens."""
 
     @property
     def may_change(self) -> bool:
@@ -68,3 +70,7 @@ class Verb:
     def cost_of(self, arguments: Mapping[str, Json]) -> Cost:
         """Return what running it with these arguments costs."""
         return self.cost if isinstance(self.cost, Cost) else self.cost(arguments)
+
+    def is_soon_answered(self, arguments: Mapping[str, Json]) -> bool:
+        """Tell whether an answer with these arguments, which have not been checked yet, takes no long work or wait."""
+        return not self.waits and self.cost_of(arguments) is not Cost.LONG

@@ -291,12 +291,12 @@ class Stream:
         return self
 
 
-def history(scenario: Scenario, asked: str, **arguments: Any) -> list[Any]:
+def history(scenario: Scenario, asked: str, limit: int = 7, **arguments: Any) -> list[Any]:
     """Return all that a node's history has, page by page."""
     found: list[Any] = []
     after = "0"
     while True:
-        answer = scenario.cluster.call(NodeName(asked), "history.follow", after=after, wait_s=0, limit=7, **arguments)
+        answer = scenario.cluster.call(NodeName(asked), "history.follow", after=after, wait_s=0, limit=limit, **arguments)
         assert answer.exit == 0, answer.reports
         assert answer.data["missing"] is None
         found += answer.data["events"]

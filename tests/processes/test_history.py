@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.processes.daemons import Scenario
+from tests.processes.test_api import history
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
@@ -78,6 +79,8 @@ def test_who_was_away_for_long_remembers_what_happened_meanwhile(scenario: Scena
     until_equal(scenario)
     rows = scenario.cluster.call("n3", "history.events", limit=10_000, kinds=["attribute-changed"]).data["events"]
     assert len(rows) == WRITES
+    followed, known = (history(scenario, node, limit=256) for node in ("n3", "n1"))
+    assert followed[: len(known)] == known[: len(followed)], "who follows n3 is shown what n1 shows"
     listed = scenario.cluster.call("n3", "history.config").data
     assert [each["number"] for each in listed["versions"]] == [1, 2]
     assert listed["gaps"] == []
