@@ -185,7 +185,15 @@ class EventStreams:
         """Ask the daemon for what comes next, in the name of one stream."""
         async with self._catching_up:
             arguments = {**begin, "wait_s": 0, "limit": FOLLOW_LIMIT}
-            return await self._link.call(Request("", "history.follow", arguments, credential=reader.token), _ignore)
+            request = Request("", "history.follow", arguments, credential=reader.token)
+            return self._noted(await self._link.call(request, _ignore))
+
+    def _noted(self, response: Response) -> Response:
+        """Note what an answer was found over; return it."""
+        basis = response.basis
+        if basis is not None and response.exit == 0:
+            self._state = {"node": basis.node, "index": basis.index, "stale_ms": basis.stale_ms}
+        return response
 
     async def serve(
         self, request: web.Request, gone: asyncio.Event, reader: _Reader, wanted: Wanted, first: Response
@@ -241,13 +249,10 @@ class EventStreams:
                 continue
             arguments: dict[str, Json] = {"after": str(ring.head), "wait_s": WAIT_S, "limit": FOLLOW_LIMIT}
             request = Request("", "history.follow", arguments, credential=reader.token)
-            response = await self._link.call(request, _ignore)
+            response = self._noted(await self._link.call(request, _ignore))
             if response.exit == 0:
                 items, head, _ = read_answer(response)
                 ring.take(items, head)
-                basis = response.basis
-                if basis is not None:
-                    self._state = {"node": basis.node, "index": basis.index, "stale_ms": basis.stale_ms}
             elif _code(response) in _OVER:
                 self._dismiss(reader.token, response)
             else:
@@ -288,6 +293,8 @@ class _Stream:
         self._conditions = conditions
         self._position = Position(0)
         """Behind what was sent, or did not fit."""
+        self._is_placed = False
+        """Whether the client knows a position to come again with, also when nothing has happened yet."""
 
     async def run(self, first: Response) -> None:
         """Send events until the token is not accepted any more, or it is time for the client to come again."""
@@ -314,6 +321,9 @@ class _Stream:
 
     async def _pass_on(self) -> Response | None:
         """Send what comes next of the ring, or wait for it; what lies before the ring is asked of the daemon."""
+        if not self._is_placed:
+            await self._write(_block("state", self._streams.state, self._position))
+            self._is_placed = True
         ring = self._streams.ring_from(self._position)
         items = ring.behind(self._position)
         if items is None:
