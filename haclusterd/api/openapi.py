@@ -45,6 +45,7 @@ def document() -> dict[str, Json]:
     text: Json = {"description": "Metrics", "content": {TEXT: {"schema": {"type": "string"}}}}
     measured = _open("Metrics of this node, in the text format of Prometheus", "prometheus", {})
     paths["/metrics"] = {"get": {**measured, "responses": {**_problems(), "200": text}}}
+    paths[f"{PREFIX}/session"] = _session()
     return {
         "openapi": "3.1.0",
         "info": {
@@ -57,7 +58,10 @@ def document() -> dict[str, Json]:
         "security": [{"token": []}],
         "paths": dict(sorted(paths.items())),
         "components": {
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "session": {"type": "apiKey", "in": "cookie", "name": "haclusterd-PORT"},
+            },
             "schemas": _schemas(),
         },
     }
@@ -85,6 +89,19 @@ def _events() -> dict[str, Json]:
     ]  # fmt: skip
     parameters.append(_header("Last-Event-ID", "The id of the last event that was received, at any node."))
     return {**described, "parameters": parameters, "responses": {**_problems(), "200": stream}}
+
+
+def _session() -> dict[str, Json]:
+    session: Json = {"$ref": "#/components/schemas/Session"}
+    begun = _open("Begin a session of the web page: a cookie stands for the token", "session.begin", session)
+    shown = _open("Show the session that a cookie names", "session.show", session)
+    ended = _open("End the session", "session.end", {"$ref": "#/components/schemas/Answer"})
+    repeated = [_header("Haclusterd-Csrf", "What the session answered, where a cookie stands for the token.")]
+    return {
+        "post": begun,
+        "get": {**shown, "security": [{"session": []}]},
+        "delete": {**ended, "security": [{"session": []}], "parameters": repeated},
+    }
 
 
 def _operation(route: Route) -> dict[str, Json]:
@@ -196,6 +213,10 @@ def _schemas() -> dict[str, Json]:
             **_object(type=text, title=text, status={"type": "integer"}, detail=text, code=text,
                       exit={"type": "integer"}, place=text, remedy=text, reports=reports),
         },
+        "Session": _object(
+            schema={"const": "haclusterd.session/1"}, author=text, role=text, csrf=text,
+            ends_in_s={"type": "integer"}, reports=reports,
+        ),
         "Operation": _object(
             schema={"const": "haclusterd.operation/1"}, id=text, verb=text,
             state={"type": "string", "enum": ["running", "ended"]}, waits_for=text,

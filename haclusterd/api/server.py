@@ -5,10 +5,8 @@ or reaches the daemon except as a request that carries the client's token.
 """
 
 import asyncio
-import hashlib
 import json
 import logging
-import re
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,9 +19,11 @@ from aiohttp import web
 from haclusterd.api.events import EventStreams, read_wanted
 from haclusterd.api.metrics import DOWN, exposition
 from haclusterd.api.openapi import document
+from haclusterd.api.pages import Asset, load
 from haclusterd.api.problems import JSON, Reply, dumped, reply_to
 from haclusterd.api.repetitions import IdempotencyKeys, Operation, Operations
 from haclusterd.api.routes import PREFIX, Refused, Route, bad, read_body, read_query, read_version, routes
+from haclusterd.api.sessions import Session, Sessions, bearer_of, digest, refuse_other_sites
 from haclusterd.api.settings import ApiSettings
 from haclusterd.api.shared_reads import SharedReads
 from haclusterd.model.requests import Options, Progress, Request, Response
@@ -53,7 +53,6 @@ TLS_PATIENCE_S: Final = 10.0
 BACKLOG: Final = 256
 PIECE_BYTES: Final = 64 * 1024
 HEADER_BYTES_MAX: Final = 8190
-_TOKEN = re.compile(r"Bearer ([A-Za-z0-9._~+/=-]{1,256})\Z", re.IGNORECASE)
 _RETRY: Final = {"Retry-After": "1"}
 _SECURITY: Final = {
     "Cache-Control": "no-store",
@@ -97,6 +96,8 @@ class ApiServer:
         self._bodies = Budget(BODIES_BYTES_MAX, "requests")
         self._answers = Budget(ANSWERS_BYTES_MAX, "answers")
         self._openapi = dumped(document())
+        self._assets = load()
+        self.sessions = Sessions(time.monotonic)
         self.events = EventStreams(link)
         self._reads = SharedReads()
         self.connections: Connections | None = None
@@ -111,6 +112,11 @@ class ApiServer:
         application.router.add_get(f"{PREFIX}/events", self._stream, allow_head=False)
         application.router.add_get("/metrics", self._measure, allow_head=False)
         application.router.add_get(f"{PREFIX}/operations/{{id}}", self._look_at_operation)
+        application.router.add_get(f"{PREFIX}/session", self._look_at_session, allow_head=False)
+        application.router.add_post(f"{PREFIX}/session", self._sign_in)
+        application.router.add_delete(f"{PREFIX}/session", self._sign_out)
+        for path, asset in self._assets.items():
+            application.router.add_get(path, _serving(asset), allow_head=False)
         return application
 
     @web.middleware
@@ -119,7 +125,10 @@ class ApiServer:
         protocol = request.protocol
         self.connections.begins(protocol)
         try:
-            return await handler(request)
+            response = await handler(request)
+            if response.status == 401 and "Authorization" not in request.headers:
+                self.sessions.end_of(request)
+            return response
         finally:
             self.connections.ends(protocol)
 
@@ -135,7 +144,7 @@ class ApiServer:
     # -- verbs ------------------------------------------------------------------------------------------------------
 
     async def _carry_out(self, route: Route, request: web.Request) -> web.StreamResponse:
-        token = token_of(request)
+        token = self.sessions.token_of(request)
         arguments, options = read_query(route, request.query.items())
         if route.verb.may_change:
             return await self._change(route, request, token, options)
@@ -186,7 +195,7 @@ class ApiServer:
         return response
 
     async def _look_at_operation(self, request: web.Request) -> web.StreamResponse:
-        token = token_of(request)
+        token = self.sessions.token_of(request)
         await self._identify(token)
         operation = self._operations.find(request.match_info["id"], digest(token))
         if operation is None:
@@ -197,10 +206,10 @@ class ApiServer:
         return await self._send(request, Reply(200, dumped(shown)))
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
-        token, wanted = token_of(request), read_wanted(request)
+        token, wanted = self.sessions.token_of(request), read_wanted(request)
         identity = (await self._identify(token)).data
         role = str(identity["role"]) if isinstance(identity, Mapping) else ""
-        with self.events.place(token, role) as reader:
+        with self.events.place(token, role) as reader, self.sessions.following(request):
             first = await self.events.ask(reader, wanted.begin)
             if first.exit:
                 raise _Answered(reply_to(first, is_reading=True))
@@ -208,12 +217,38 @@ class ApiServer:
             return await self.events.serve(request, request.protocol.gone, reader, wanted, first)
 
     async def _measure(self, request: web.Request) -> web.StreamResponse:
-        response = await self._link.call(Request("", "metrics", credential=token_of(request)), _ignore)
+        response = await self._link.call(Request("", "metrics", credential=self.sessions.token_of(request)), _ignore)
         is_down = any(each.code == Code.NOT_RUNNING for each in response.reports)
         if response.exit and not is_down:
             raise _Answered(reply_to(response, is_reading=True))
         families = response.data["families"] if isinstance(response.data, Mapping) else DOWN
         return await self._send(request, exposition(families, self.events.count))
+
+    # -- sessions of the page ---------------------------------------------------------------------------------------
+
+    async def _sign_in(self, request: web.Request) -> web.StreamResponse:
+        token = bearer_of(request)
+        identity = (await self._identify(token)).data
+        assert isinstance(identity, Mapping)
+        made, cookie = self.sessions.begin(request, token, str(identity["author"]), str(identity["role"]))
+        return await self._send_session(request, made, {"Set-Cookie": cookie})
+
+    async def _look_at_session(self, request: web.Request) -> web.StreamResponse:
+        found = self.sessions.find(request)
+        if found is None:
+            raise Refused(report(Code.NOT_AUTHENTICATED, problem="there is no session; sign in with a token"))
+        refuse_other_sites(request)
+        return await self._send_session(request, found, {})
+
+    async def _sign_out(self, request: web.Request) -> web.StreamResponse:
+        self.sessions.token_of(request)
+        ended = dumped({"schema": "haclusterd.reports/1", "reports": []})
+        return await self._send(request, Reply(200, ended, JSON, {"Set-Cookie": self.sessions.end_of(request)}))
+
+    async def _send_session(
+        self, request: web.Request, session: Session, headers: Mapping[str, str]
+    ) -> web.StreamResponse:
+        return await self._send(request, Reply(200, dumped(session.as_json(time.monotonic())), JSON, headers))
 
     # -- answers ----------------------------------------------------------------------------------------------------
 
@@ -274,6 +309,13 @@ async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse
                                                     status=500)))  # fmt: skip
 
 
+def _serving(asset: Asset) -> Handler:
+    async def serve(request: web.Request) -> web.StreamResponse:
+        return await send(request, asset.reply_to(request.headers.get("If-None-Match", "")))
+
+    return serve
+
+
 def _refusal(refused: Refused) -> Reply:
     items = tuple(told(item) for item in refused.items)
     reply = reply_to(Response("", int(refused.items[0].exit_status), items), is_reading=False)
@@ -281,19 +323,6 @@ def _refusal(refused: Refused) -> Reply:
         return reply
     shown = json.loads(reply.body)
     return replace(reply, status=refused.status, body=dumped({**shown, "status": refused.status}))
-
-
-def token_of(request: web.Request) -> str:
-    """Return the token that a request carries; raise Refused when it carries none."""
-    found = _TOKEN.match(request.headers.get("Authorization", ""))
-    if found is None:
-        raise Refused(report(Code.NOT_AUTHENTICATED, problem="Authorization must be: Bearer TOKEN"))
-    return found.group(1)
-
-
-def digest(token: str) -> bytes:
-    """Return that by which this process knows a token."""
-    return hashlib.sha256(token.encode()).digest()
 
 
 def _announced(request: web.Request) -> int:
@@ -410,10 +439,11 @@ class Connections:
         longest.transport.abort()  # type: ignore[union-attr]
         return True
 
-    async def sweep(self) -> None:
-        """Close connections on which nothing has been asked for long."""
+    async def sweep(self, sessions: Sessions) -> None:
+        """Close connections on which nothing has been asked for long, and end old sessions."""
         while True:
             await asyncio.sleep(SWEEP_EVERY_S)
+            sessions.forget_old()
             now, alive = self._loop.time(), {*self._server.connections, *self._greeted}
             self._quiet = {each: since for each, since in self._quiet.items() if each in alive}
             for protocol, since in self._quiet.items():
@@ -450,7 +480,7 @@ async def listen(
         except OSError:
             if not (settings.is_default and servers):
                 raise
-    sweeper = loop.create_task(connections.sweep())
+    sweeper = loop.create_task(connections.sweep(api.sessions))
 
     async def close() -> None:
         sweeper.cancel()

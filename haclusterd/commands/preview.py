@@ -4,6 +4,7 @@ from haclusterd.cib.apply import apply
 from haclusterd.cib.apply_members import objection_to
 from haclusterd.cib.commands import ChangeMembers, Command, Envelope
 from haclusterd.commands.context import Context
+from haclusterd.commands.interruptions import interruptions
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.planning import describe_action, is_probe, plan, real_actions
 from haclusterd.model.cluster import Cib
@@ -36,6 +37,7 @@ def preview(context: Context, outcome: Outcome) -> Outcome:
             {"text": describe_action(each), "reason": each.reason, "is_probe": is_probe(each), "node": each.node}
             for each in actions
         ],
+        "interruptions": None if isinstance(found, ReportItem) else interruptions(found),
     }
     return Outcome((*reports, report(Code.DRY_RUN)), data=data, exit_status=outcome.exit_status)
 

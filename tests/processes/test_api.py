@@ -11,6 +11,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -426,6 +427,104 @@ def test_metrics_are_for_those_who_show_a_token(scenario: Scenario, api: Api) ->
     before = metric(api, changes) or [0.0]
     crm(scenario, "n2", "node", "status-attr", "n2", "set", "counted", "yes")
     scenario.until("it to be counted", lambda: metric(api, changes) > before)
+
+
+# The web page, and its sessions.
+
+
+def test_the_page_is_served_with_its_types_and_shut_in(api: Api) -> None:
+    page = api.ask("GET", "/", role="")
+    assert (page.status, page.headers["Content-Type"]) == (200, "text/html")
+    policy = page.headers["Content-Security-Policy"]
+    expected = ("default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self'")
+    assert tuple(policy.split("; ")[: len(expected)]) == expected
+    assert "unsafe" not in policy
+    named = re.findall(rb'(?:href|src)="(/[^"]*)"', page.body)
+    types = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+    assert {name.decode().rpartition(".")[2] for name in named} == set(types)
+    for name in named:
+        asset = api.ask("GET", name.decode(), role="")
+        assert (asset.status, asset.headers["Content-Type"]) == (200, types[name.decode().rpartition(".")[2]])
+        assert asset.headers["Content-Security-Policy"] == policy
+        assert asset.headers["X-Content-Type-Options"] == "nosniff"
+        again = api.ask("GET", name.decode(), role="", If_None_Match=asset.headers["ETag"])
+        assert (again.status, again.body) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/page/", "/page/../server.py", "/page/%2e%2e/server.py", "/page/..%2fserver.py", "/page//etc/passwd",
+        "/page/main.js%00", "/page/index.html", "/server.py",
+    ],
+)  # fmt: skip
+def test_nothing_but_the_files_of_the_page_is_served(api: Api, path: str) -> None:
+    answer = api.ask("GET", path, role="")
+    assert (answer.status, answer.headers["Content-Type"]) == (404, "application/problem+json")
+
+
+def signed_in(api: Api, role: str) -> dict[str, str]:
+    """Sign in as the page does; return the headers of its requests that change something."""
+    answer = api.ask("POST", "/v1/session", role=role)
+    assert answer.status == 200, answer.body
+    cookie = answer.headers["Set-Cookie"]
+    assert re.fullmatch(rf"haclusterd-{api.port}=[\w-]{{43}}; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict", cookie)
+    assert api.tokens[role] not in cookie + answer.body.decode()
+    return {"Cookie": cookie.partition(";")[0], "Haclusterd_Csrf": answer.json["csrf"], "Sec_Fetch_Site": "same-origin"}
+
+
+def test_a_session_may_what_its_token_may_until_it_is_ended(api: Api) -> None:
+    assert api.ask("POST", "/v1/session", role="wrong").status == 401
+    headers = signed_in(api, "operator")
+    assert api.ask("GET", "/v1/status", role="", **headers).status == 200
+    assert api.ask("GET", "/v1/session", role="", **headers).json["role"] == "operator"
+    stop = {"resources": ["svc"]}
+    path = "/v1/resource/stop?dry_run=true"
+    assert api.ask("POST", path, role="", body=stop, **headers).status == 200
+    high = api.ask("POST", "/v1/configure/delete?dry_run=true", role="", body={"ids": ["svc"]}, **headers)
+    assert high.status == 403
+    ended = api.ask("DELETE", "/v1/session", role="", **headers)
+    assert (ended.status, "Max-Age=0" in ended.headers["Set-Cookie"]) == (200, True)
+    assert api.ask("GET", "/v1/status", role="", **headers).status == 401
+
+
+def test_no_other_site_changes_anything_with_the_cookie(api: Api) -> None:
+    headers = signed_in(api, "admin")
+    own = f"http://127.0.0.1:{api.port}"
+    changes = {
+        "another word": ({"Haclusterd_Csrf": "guessed"}, 403),
+        "no word": ({"Haclusterd_Csrf": ""}, 403),
+        "another site": ({"Sec_Fetch_Site": "cross-site"}, 403),
+        "another port": ({"Sec_Fetch_Site": "same-site"}, 403),
+        "an old browser, another origin": ({"Sec_Fetch_Site": None, "Origin": "http://127.0.0.1:1"}, 403),
+        "an old browser, no origin": ({"Sec_Fetch_Site": None}, 403),
+        "an old browser": ({"Sec_Fetch_Site": None, "Origin": own}, 200),
+    }
+    for what, (other, status) in changes.items():
+        sent = {name: value for name, value in {**headers, **other}.items() if value is not None}
+        answer = api.ask("POST", "/v1/resource/stop?dry_run=true", role="", body={"resources": ["svc"]}, **sent)
+        assert answer.status == status, (what, answer.body)
+        assert "Access-Control-Allow-Origin" not in answer.headers
+    assert api.ask("GET", "/v1/status", role="", Cookie=headers["Cookie"], Sec_Fetch_Site="cross-site").status == 403
+    assert api.ask("OPTIONS", "/v1/session", role="", Origin="http://other.example").status == 405
+
+
+def test_a_session_and_its_streams_end_with_its_token(scenario: Scenario, api: Api) -> None:
+    api.tokens["lent"] = crm(scenario, "n1", "api", "token", "add", "lent", "--role", "viewer")["token"]
+    headers = signed_in(api, "lent")
+    other = signed_in(api, "lent")
+    with socket.create_connection(("127.0.0.1", api.port), timeout=30) as stream:
+        head = f"GET /v1/events HTTP/1.1\r\nHost: x\r\nCookie: {other['Cookie']}\r\n\r\n"
+        stream.sendall(head.encode())
+        assert stream.recv(4096).startswith(b"HTTP/1.1 200 ")
+        assert api.ask("DELETE", "/v1/session", role="", **other).status == 200
+        with suppress(ConnectionResetError):
+            while stream.recv(4096):
+                pass
+    assert api.ask("GET", "/v1/status", role="", **headers).status == 200, "the other one goes on"
+    crm(scenario, "n1", "api", "token", "revoke", "lent")
+    assert api.ask("GET", "/v1/status", role="", **headers).status == 401
+    assert api.ask("GET", "/v1/session", role="", **headers).status == 401
 
 
 # Bad input.

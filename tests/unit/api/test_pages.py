@@ -1,0 +1,36 @@
+"""What the page's files may contain: no markup from texts, nothing of another host."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from haclusterd.api import pages
+
+FILES = sorted((Path(pages.__file__).parent / pages.FOLDER).iterdir())
+SINKS = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc|DOMParser|javascript:|"
+    r"localStorage|sessionStorage|document\.cookie"
+)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_file_makes_no_markup_of_texts_and_names_no_other_host(file: Path) -> None:
+    text = file.read_text()
+    assert not SINKS.findall(text)
+    assert set(re.findall(r"https?://[^\"'\s]+", text)) <= {"http://www.w3.org/2000/svg"}
+    if file.suffix == ".html":
+        assert not re.findall(r"\son\w+=|<style|\sstyle=|<script(?![^>]*\ssrc=)", text)
+
+
+def test_every_module_that_is_imported_is_served() -> None:
+    served = pages.load()
+    for file in FILES:
+        for name in re.findall(r'from "\./([\w.]+)"', file.read_text()):
+            assert f"/page/{name}" in served, (file.name, name)
+
+
+def test_every_id_that_a_module_looks_for_is_in_the_page() -> None:
+    ids = set(re.findall(r'\sid="([\w-]+)"', (FILES[0].parent / "index.html").read_text()))
+    for file in FILES:
+        assert set(re.findall(r'byId\("([\w-]+)"\)', file.read_text())) <= ids, file.name
