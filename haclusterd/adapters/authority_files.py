@@ -31,11 +31,15 @@ def utc_now() -> dt.datetime:
 
 
 class AuthorityFiles:
-    """Reads the key when it is used, and keeps it no longer."""
+    """Reads the key when it is used, and keeps it no longer; this node's certificate is read once, before the main loop.
+
+    Status shows that certificate: a disk that hangs must not hold up everybody who asks.
+    """
 
     def __init__(self, credentials: Path) -> None:
         self._credentials = credentials
         self._default = credentials / AUTHORITY_DIRECTORY
+        self._own = self._read_own()
 
     def certificate(self, directory: str) -> tuple[str, bytes]:
         """See `ports.enrolment.Authority`."""
@@ -65,12 +69,18 @@ class AuthorityFiles:
     def adopt(self, certificate: str) -> bool:
         """See `ports.enrolment.Authority`."""
         try:
-            return adopt_certificate(self._credentials, certificate.encode())
+            is_adopted = adopt_certificate(self._credentials, certificate.encode())
         except OSError:
             return False
+        if is_adopted:
+            self._own = certificate
+        return is_adopted
 
     def own_certificate(self) -> str:
         """See `ports.enrolment.Authority`."""
+        return self._own
+
+    def _read_own(self) -> str:
         try:
             return (self._credentials / NODE_CERTIFICATE).read_text()
         except OSError:

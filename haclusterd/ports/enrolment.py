@@ -53,7 +53,10 @@ class Authority(Protocol):
         ...
 
     def own_certificate(self) -> str:
-        """Return this node's certificate (PEM), as it is on the disk; empty when it cannot be read."""
+        """Return this node's certificate (PEM): what the daemon found when it began, or has adopted since.
+
+        Empty when it could not be read. It takes no look at the disk.
+        """
         ...
 
     def facts(self, certificate: str) -> CertificateFacts | None:

@@ -75,7 +75,7 @@ class EnrolmentService:
         """Members that were made without showing their certificates are to show them: a new node needs them."""
 
     def certificates(self) -> dict[NodeName, CertificateFacts]:
-        """Return what is known of the certificates of the members, this node's own as it is on its disk."""
+        """Return what is known of the certificates of the members, this node's own as it is in use."""
         members = self._runtime.cib.members
         shown = {name: member.certificate for name, member in members.items() if member.certificate}
         shown[self._runtime.settings.node] = self._authority.own_certificate()

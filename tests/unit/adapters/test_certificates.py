@@ -6,7 +6,9 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from haclusterd.adapters.authority_files import AuthorityFiles
 from haclusterd.adapters.certificates import (
+    NODE_CERTIFICATE,
     Credentials,
     adopt_certificate,
     begin_renewal,
@@ -168,3 +170,16 @@ def test_a_certificate_for_another_key_is_not_taken_into_use(tmp_path: Path, aut
     before = (tmp_path / N1 / "node.pem").read_bytes()
     assert not adopt_certificate(tmp_path / N1, other)
     assert (tmp_path / N1 / "node.pem").read_bytes() == before
+
+
+def test_the_daemon_says_which_certificate_it_uses_without_a_look_at_the_disk(
+    tmp_path: Path, authority: Credentials
+) -> None:
+    present, home = set_up(tmp_path, authority, N1), tmp_path / N1
+    files = AuthorityFiles(home)
+    signed = sign_renewal(authority, files.begin_renewal(N1), N1, [], present=present, now=NOW)
+    (home / NODE_CERTIFICATE).rename(home / "aside")
+    assert files.own_certificate() == present.decode()
+    (home / "aside").rename(home / NODE_CERTIFICATE)
+    assert files.adopt(signed.decode())
+    assert files.own_certificate() == signed.decode() == (home / NODE_CERTIFICATE).read_text()
