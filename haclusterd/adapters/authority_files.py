@@ -31,9 +31,9 @@ def utc_now() -> dt.datetime:
 
 
 class AuthorityFiles:
-    """Reads the key when it is used, and keeps it no longer; this node's certificate is read once, before the main loop.
+    """Reads the key when it is used, and keeps it no longer; this node's certificate it reads once, at the beginning.
 
-    Status shows that certificate: a disk that hangs must not hold up everybody who asks.
+    Status shows that one: a disk that hangs must not hold up everybody who asks.
     """
 
     def __init__(self, credentials: Path) -> None:

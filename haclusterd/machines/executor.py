@@ -183,10 +183,12 @@ class ExecutorMachine:
         """Whether this node leaves alone what it runs when it has no lease."""
         return self._policy.keeps_running
 
-    @property
-    def awaits_reset(self) -> bool:
-        """Whether this node found itself lost, and its watchdog is to reset it: no other life begins before."""
-        return self._awaits_reset
+    def awaits_reset(self, cib: Cib) -> bool:
+        """Tell whether this node finds itself lost in a CIB, which it may not have been shown yet, and is to be reset.
+
+        No other life begins before.
+        """
+        return self._awaits_reset or (self._is_given_up(cib) and panics(cib.configuration))
 
     @property
     def is_stopping_alone(self) -> bool:
@@ -262,12 +264,13 @@ class ExecutorMachine:
     def _is_of_this_boot(self, status: NodeStatus) -> bool:
         return status.incarnation is not None and status.incarnation.boot_id == self._incarnation.boot_id
 
-    def _is_recorded_dead(self) -> bool:
+    def _is_recorded_dead(self, cib: Cib | None = None) -> bool:
         """Tell whether the newest life of this boot that has joined was recorded as fenced, disproved or not.
 
         By that record nothing runs here: whatever is managed may be started on other nodes.
         """
-        status = self._status()
+        cib = cib or self._cib
+        status = cib.status.nodes.get(self._node)
         if status is None or not self._is_of_this_boot(status):
             return False
         return status.state is NodeState.FENCED or (
@@ -276,7 +279,7 @@ class ExecutorMachine:
                 record.target == self._node
                 and record.target_incarnation == status.incarnation
                 and record.outcome in DEATHS
-                for record in self._cib.status.fencing_history
+                for record in cib.status.fencing_history
             )
         )
 
@@ -661,14 +664,19 @@ class ExecutorMachine:
 
     def _react_to_loss(self) -> Sequence[Effect]:
         """Have the watchdog reset a node that finds itself lost, where it is to (`fence-reaction=panic`)."""
-        status = self._status()
-        if self._awaits_reset or not self._panics or status is None or status.watchdog is None:
-            return ()
-        is_own = status.incarnation == self._incarnation and not status.has_detached
-        if not is_own or status.state not in (NodeState.LOST, NodeState.FENCED):
+        if self._awaits_reset or not self._panics or not self._is_given_up(self._cib):
             return ()
         self._is_condemned = self._awaits_reset = True
-        return (Note("panic", f"this node is {status.state}: its watchdog resets it"), Condemn(is_condemned=True))
+        text = "this node was declared lost or recorded as fenced: its watchdog resets it"
+        return (Note("panic", text), Condemn(is_condemned=True))
+
+    def _is_given_up(self, cib: Cib) -> bool:
+        """Tell whether a node with a watchdog finds its present life lost, or the death of its boot recorded."""
+        status = cib.status.nodes.get(self._node)
+        if status is None or status.watchdog is None or status.state not in (NodeState.LOST, NodeState.FENCED):
+            return False
+        is_own = status.incarnation == self._incarnation and not status.has_detached
+        return is_own or self._is_recorded_dead(cib)
 
     def _begin_to_act_alone(self, cause: str, moment: Moment) -> list[Effect]:
         effects: list[Effect] = []

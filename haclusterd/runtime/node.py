@@ -493,7 +493,7 @@ class NodeRuntime:
             self._cib,
             moment,
             has_acted_alone=self._executor.has_acted_alone,
-            is_stopping_alone=self._executor.is_stopping_alone or self._executor.awaits_reset,
+            is_stopping_alone=self._executor.is_stopping_alone or self._executor.awaits_reset(self._cib),
             is_fencing=self._fencer.is_fencing,
             is_leader=self._leadership.is_self,
             device=self._pacer_news.device_at(report, moment, is_answering=has_pacer),

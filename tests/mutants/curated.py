@@ -1110,6 +1110,58 @@ OTHER_ENDS = (
     ),
 )
 
+OPTIONS = (
+    Mutant(
+        "ExecutorMachine._is_given_up",
+        "is_own or self._is_recorded_dead(cib)",
+        "is_own",
+        "fence-reaction=panic: a daemon that was started again in a boot whose death is recorded lives on",
+    ),
+    Mutant(
+        "ExecutorMachine.awaits_reset",
+        "self._awaits_reset or (self._is_given_up(cib) and panics(cib.configuration))",
+        "self._awaits_reset",
+        "fence-reaction=panic: a node that had stopped everything begins another life instead",
+    ),
+    Mutant(
+        "ExecutorMachine._react_to_loss",
+        "not self._panics",
+        "False",
+        "every lost node is reset by its watchdog, whatever fence-reaction says",
+    ),
+    Mutant("_locks", "LOCKS in order.meta", "True", "what is stopped anywhere is kept for that node, and runs nowhere"),
+    Mutant(
+        "_locks",
+        "order.action is ActionName.START and order.resource in status.locks",
+        "False",
+        "shutdown-lock: what has started again on its node is kept for it for ever",
+    ),
+    Mutant(
+        "MembershipMachine._judge_pending",
+        "waited_ms < limit_ms",
+        "False",
+        "node-pending-timeout: a node that boots is fenced before it can join",
+    ),
+    Mutant(
+        "StartDelays.keep",
+        "name in ready",
+        "True",
+        "start-delay: what had to wait for something else again begins at once",
+    ),
+    Mutant(
+        "able_to_use",
+        "device == WATCHDOG",
+        "False",
+        "with symmetric-cluster=false no watchdog is ever believed: nothing of a lost node is recovered",
+    ),
+    Mutant(
+        "FencingDirector._order",
+        "able_to_use(cib, status.name, level, is_unfencing=is_unfencing)",
+        "True",
+        "a device that nobody may use ends the DC, or holds up all others",
+    ),
+)
+
 CURATED = (
     *ACTIVITY,
     *APPLY,
@@ -1124,5 +1176,6 @@ CURATED = (
     *RAFT,
     *ANSWERS,
     *OTHER_ENDS,
+    *OPTIONS,
 )
 """All of them, in the order of the table."""

@@ -2,10 +2,13 @@
 
 import pytest
 
-from haclusterd.cib.commands import RequestFence
+from haclusterd.cib.commands import PutNode, RequestFence
 from haclusterd.model.cluster import NodeState
+from haclusterd.model.configuration import AttributeSet, NodeEntry
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator import configurations
+from haclusterd.simulator.checkers import FencedNodesAreDead
+from haclusterd.simulator.fence_devices import Mood
 from haclusterd.simulator.scenario import Cluster, Shape
 
 N1 = NodeName("n1")
@@ -112,3 +115,45 @@ def test_a_busy_node_is_given_less_to_do_at_once_as_long_as_it_is_busy() -> None
     cluster.until(lambda: cluster.cib.status.nodes[N1].actions_max == 1, 35_000, "one at a time")
     cluster.configure([configurations.properties(**configurations.USUAL_PROPERTIES)])
     cluster.until(lambda: cluster.cib.status.nodes[N1].actions_max == 0, 5000, "nobody asks for the load")
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["the same life", "another life of the boot"])
+@pytest.mark.parametrize("reaction", ["stop", "panic"])
+def test_a_node_that_finds_its_death_recorded_is_reset_where_it_is_to_panic(reaction: str, is_killed: bool) -> None:
+    """The switch lies about n1, and its datagrams are filtered: the others believe it, and n1 reads the record."""
+    cluster = Cluster(2, Shape(watchdog_ms=10_000))
+    cluster.checkers.leave_out(FencedNodesAreDead)
+    cluster.form(configurations.usual(cluster.names, fence_reaction=reaction))
+    standby = AttributeSet("nodes-n1", (("standby", "on"),))
+    cluster.configure([PutNode(NodeEntry(N1, (standby,)))])
+    cluster.until(cluster.is_settled, 20_000, "nothing runs on n1, of which a second copy could be started")
+    boot = boot_of(cluster, "n1")
+    cluster.switch.set("n1", Mood.LIES)
+    cluster.drop_datagrams_of("n1")
+    if is_killed:
+        cluster.pause_brain("n1")
+    cluster.until(lambda: cluster.state("n1") is NodeState.FENCED, 20_000, "n1 is recorded as fenced")
+    if is_killed:
+        cluster.kill_brain("n1")
+    cluster.run_for(13_000)
+    assert (boot_of(cluster, "n1") is boot) is (reaction == "stop")
+    cluster.switch.mend()
+    cluster.heal()
+    cluster.until(cluster.all_online, 120_000, "n1 is back")
+    cluster.until(lambda: cluster.runs_once("db"), 20_000, "db runs")
+
+
+@pytest.mark.parametrize("reaction", ["stop", "panic"])
+def test_a_node_that_has_stopped_everything_before_it_finds_itself_lost_is_reset_too(reaction: str) -> None:
+    """Nobody can fence n1, whose datagrams are filtered: its lease ends before it reads that it is lost."""
+    cluster = Cluster(2, Shape(watchdog_ms=10_000))
+    cluster.form(configurations.usual(cluster.names, fence_reaction=reaction))
+    cluster.run_for(5000)
+    boot = boot_of(cluster, "n1")
+    assert cluster.node_of("db") == N1
+    cluster.switch.set("n1", Mood.REFUSES)
+    cluster.drop_datagrams_of("n1")
+    cluster.until(lambda: cluster.state("n1") is NodeState.LOST, 10_000, "n1 is lost")
+    assert not cluster.truth.active_nodes(DB)
+    cluster.run_for(13_000)
+    assert (boot_of(cluster, "n1") is boot) is (reaction == "stop")

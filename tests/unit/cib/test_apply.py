@@ -25,7 +25,7 @@ from haclusterd.model.ids import (
 )
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
-from haclusterd.model.orders import OperationResult, Order, ResultKind
+from haclusterd.model.orders import LOCKS, OperationResult, Order, ResultKind
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.watchdog import WATCHDOG
@@ -380,6 +380,16 @@ def test_clean_up_forgets_failures_and_asks_for_a_probe(log: Log) -> None:
     status = log.cib.status.nodes[N2]
     assert status.histories[DB].fail_counts == {}
     assert status.unverified == {DB}
+
+
+def test_what_was_stopped_for_a_shutdown_is_kept_for_its_node_until_it_has_started_there(log: Log) -> None:
+    started(log)
+    log.must(issue(replace(order("s", action=ActionName.STOP), meta={LOCKS: "true"})))
+    log.must(record(result("s", "stop", call_id=2)))
+    assert set(log.cib.status.nodes[N2].locks) == {DB}
+    log.must(issue(order("again")))
+    log.must(record(result("again", call_id=3)))
+    assert log.cib.status.nodes[N2].locks == {}
 
 
 def test_a_node_leaves_only_when_nothing_may_be_active_there(log: Log) -> None:
