@@ -188,7 +188,7 @@ class ExecutorMachine:
 
         No other life begins before.
         """
-        return self._awaits_reset or (self._is_given_up(cib) and panics(cib.configuration))
+        return self._awaits_reset or (self._is_given_up(cib) and panics(cib.in_force))
 
     @property
     def is_stopping_alone(self) -> bool:

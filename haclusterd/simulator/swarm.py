@@ -402,7 +402,7 @@ def _put_right(cluster: Cluster) -> None:
     """
     for device in _stopped_devices(cluster):
         ask(cluster, "resource.start", {"resources": [device]})
-    configuration = cluster.cib.configuration
+    configuration = cluster.cib.in_force
     is_opt_in = not ClusterProperties(configuration).boolean("symmetric-cluster")
     if is_opt_in and any(not is_named_by_location(configuration, each.id) for each in configuration.fence_devices()):
         ask(cluster, "configure.statement", {"words": ["property", "symmetric-cluster=true"]})

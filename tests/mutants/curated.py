@@ -1119,7 +1119,7 @@ OPTIONS = (
     ),
     Mutant(
         "ExecutorMachine.awaits_reset",
-        "self._awaits_reset or (self._is_given_up(cib) and panics(cib.configuration))",
+        "self._awaits_reset or (self._is_given_up(cib) and panics(cib.in_force))",
         "self._awaits_reset",
         "fence-reaction=panic: a node that had stopped everything begins another life instead",
     ),
