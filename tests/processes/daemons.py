@@ -80,6 +80,7 @@ class Scenario:
         for name in self.cluster.names:
             self._revive(name)
         self.until("all nodes online", lambda: self.online() == set(self.cluster.names))
+        self.dc()
         self.replace(self._service_text())
         for name in self.cluster.names:
             self.must("node.online", node=name)
