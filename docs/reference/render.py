@@ -103,7 +103,8 @@ def _option(option: Option) -> str:
 COMPATIBILITY_HEAD = """# Compatibility with Pacemaker and crmsh
 
 Made by `make reference` from the program's tables and from [compatibility.toml](compatibility.toml); do not edit. What
-an administrator of Pacemaker finds here, row by row. Each row's examples are tried by a test.
+an administrator of Pacemaker finds here, row by row. Each row's examples are tried by a test. The
+commands of crmsh, word by word: [crmsh.md](crmsh.md).
 
 * **works**: a running cluster does it. **differs**: it does something else, or only a part, as the row says.
 * **warned**: accepted, with a warning or a note that names it. **refused**: not accepted; the message names it.

@@ -300,6 +300,11 @@ _OWN_MACHINE = (
 
 CLUSTER = Level("cluster", "The cluster as a whole: members, timers, set-up", (
     Command("status", "Show the state of the cluster", "status", examples=("crm cluster status",)),
+    Command("health", "Say in a line, and by the exit status, how the cluster is", "status",
+            fixed={"form": "simple"}, examples=("crm cluster health",)),
+    Command("wait_for_startup", "Wait until the cluster answers and has a leader", "cluster.members",
+            (Parameter("timeout", is_optional=True, is_number=True),),
+            examples=("crm cluster wait_for_startup", "crm cluster wait_for_startup 120")),
     Command("members", "Show who belongs to the cluster and who is heard", "cluster.members",
             examples=("crm cluster members",)),
     Command("transfer-leader", "Let another voter lead; wait until it does", "cluster.transfer_leader", (_ANY_NODE,),
@@ -441,6 +446,26 @@ MAINTENANCE = Level("maintenance", "Maintenance: nothing is started, stopped or 
             examples=("crm maintenance off", "crm maintenance off web db")),
 ))  # fmt: skip
 
+_SHADOW = Parameter("name", is_optional=True)
+CIB = Level("cib", "Shadow CIBs: copies of the state, to try changes on", (
+    Command("new", "Copy the cluster's state, or make an empty one, and use it", "",
+            (Parameter("words", Takes.MANY, is_optional=True),),
+            examples=("crm cib new trial", "crm cib new trial force", "crm cib new trial empty")),
+    Command("use", "Let a copy answer in this crm, or the cluster again (live)", "", (_SHADOW,),
+            examples=("crm cib use trial", "crm cib use live")),
+    Command("list", "List the copies", "", examples=("crm cib list",)),
+    Command("diff", "Show how a copy differs from what is configured", "", (_SHADOW,),
+            examples=("crm cib diff trial",)),
+    Command("reset", "Copy the cluster's state once more; what was tried is lost", "", (_SHADOW,),
+            examples=("crm cib reset trial",)),
+    Command("commit", "Make the cluster's configuration that of a copy", "", (_SHADOW,),
+            examples=("crm cib commit trial --dry-run", "crm cib commit trial")),
+    Command("delete", "Delete a copy", "", (Parameter("name"),), examples=("crm cib delete trial",)),
+    Command("import", "Make a copy of a CIB of Pacemaker (XML)", "",
+            (Parameter("cib", completes=Completes.FILE), _SHADOW),
+            examples=("crm cib import cib.xml", "crm cib import pe-input-12.xml incident")),
+))  # fmt: skip
+
 MIGRATE = Level("migrate", "Come here from Pacemaker", (
     Command("check", "Say whether a CIB of Pacemaker may come in, and what would change", "",
             (Parameter("file", is_optional=True, completes=Completes.FILE),),
@@ -461,13 +486,15 @@ API = Level("api", "Who may ask over the network: tokens of haclusterd-api", (
     Command("whoami", "Show as whom one is known, and what one may", "api.whoami", examples=("crm api whoami",)),
 ))  # fmt: skip
 
-LEVELS: tuple[Level, ...] = (API, CLUSTER, CONFIGURE, FENCING, HISTORY, MAINTENANCE, MIGRATE, NODE, RESOURCE, TICKET)
+LEVELS: tuple[Level, ...] = (
+    API, CIB, CLUSTER, CONFIGURE, FENCING, HISTORY, MAINTENANCE, MIGRATE, NODE, RESOURCE, TICKET,
+)  # fmt: skip
 
 NEVER_GUESSED = frozenset({
     "address", "apply", "ban", "certificates", "cleanup", "clear", "clearstate", "commit", "confirm",
     "default-timeouts", "delete", "demote", "discard", "edit", "erase", "fence", "filter", "grant", "init",
     "invite", "join", "load", "maintenance", "modgroup", "move", "on", "promote", "recover", "refresh", "remove",
-    "rename", "restart", "restore", "revoke", "rollback", "set", "setup", "standby", "stop", "test", "token",
-    "transfer-leader", "unmanage", "vote", "witness",
+    "rename", "reset", "restart", "restore", "revoke", "rollback", "set", "setup", "standby", "stop", "test",
+    "token", "transfer-leader", "unmanage", "vote", "witness",
 })  # fmt: skip
 """What stops, removes or restores something, or lets it in: no word that is merely similar leads to it."""

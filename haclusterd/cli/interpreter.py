@@ -113,7 +113,7 @@ class Interpreter:
         status = self._commit_if_pending()
         if status:
             return status
-        if not invocation.command.verb:
+        if not invocation.command.verb and invocation.level != "cib":
             raise UsageError(f"{invocation.command.name} is not for the shell", f"crm {' '.join(invocation.words)}")
         return carry_out(self.session, invocation)
 

@@ -10,6 +10,7 @@ from haclusterd.cli.options import GlobalOptions, parse_globals
 from haclusterd.cli.parsing import UsageError, find_level, parse
 from haclusterd.cli.reading import STANDARD_INPUT, read_text, shown_name
 from haclusterd.cli.session import Session, Streams
+from haclusterd.cli.shadow_files import VARIABLE, Shadows, directory_of
 from haclusterd.cli.terminal import Screen
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response, Told
@@ -58,14 +59,18 @@ def run(argv: Sequence[str], world: World) -> int:
 def _session(options: GlobalOptions, world: World) -> Session:
     cib_file = options.cib_file or world.environment.get("CIB_file", "")
     socket = options.socket or world.environment.get("HACLUSTERD_SOCKET", "") or DEFAULT_SOCKET
+    live = world.open_file(cib_file) if cib_file else world.connect(socket)
+    shadow = "" if cib_file else world.environment.get(VARIABLE, "")
+    shadows = Shadows(directory_of(world.environment), world.open_file, live, shadow)
     return Session(
-        client=world.open_file(cib_file) if cib_file else world.connect(socket),
+        client=shadows.client(shadow) if shadow else live,
         streams=world.streams,
         screen=Screen(_has_colour(options, world, is_terminal=world.streams.stdout.isatty())),
         errors=Screen(_has_colour(options, world, is_terminal=world.streams.stderr.isatty())),
         options=options.request_options(),
         is_json=options.output == "json",
         setup=world.setup,
+        shadows=shadows,
     )
 
 
@@ -92,7 +97,7 @@ def _dispatch(options: GlobalOptions, world: World, session: Session) -> int:
     if level is not None:
         return _run_level(world, session, level)
     invocation = parse(options.words)
-    if invocation.command.verb:
+    if invocation.command.verb or invocation.level == "cib":
         return carry_out(session, invocation)
     return _run_local(invocation, world, session)
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 _SERVICE = "on the node itself: systemctl"
 _NO_COROSYNC = "there is no corosync here"
 _ONE_POLICY = "crm configure load update FILE"
-_TRY = "changes are tried with --dry-run: crm configure load update FILE --dry-run"
 _SUPPOSE = "crm simulate"
 _AGENT = "its metadata, on a node that has it: OCF_ROOT=/usr/lib/ocf /usr/lib/ocf/resource.d/PROVIDER/AGENT meta-data"
 _SETTINGS = "the tool has no settings of its own; crm --help shows its options"
@@ -27,7 +26,6 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "alert": _NO_ALERTS,
         "assist": "a policy can be loaded: crm configure load update FILE",
         "booth": _NO_GEO,
-        "cib": _TRY,
         "cibstatus": _SUPPOSE,
         "client": "not needed: who is root or in group haclient may ask this node's daemon",
         "constraint": "crm configure location, crm configure colocation, crm configure order",
@@ -69,14 +67,6 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
     ),
     "cib": {
         "cibstatus": _SUPPOSE,
-        "commit": _TRY,
-        "delete": _TRY,
-        "diff": "crm history diff 12 13",
-        "import": "crm simulate --cib FILE",
-        "list": "crm history config",
-        "new": f"{_TRY}; or keep a file: crm cluster export FILE, then crm --cib-file FILE status",
-        "reset": _TRY,
-        "use": "crm --cib-file FILE status",
     },
     "cibstatus": {
         "load": "crm simulate --cib FILE",
@@ -112,7 +102,6 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "geo_init": _NO_GEO,
         "geo_init_arbitrator": _NO_GEO,
         "geo_join": _NO_GEO,
-        "health": "crm status, crm verify",
         "kill": "to have a node fenced: crm node fence NODE",
         "link": "a node's addresses: crm cluster address NODE HOST:PORT",
         "node": "crm cluster invite NODE; one that is to leave: crm cluster remove NODE",
@@ -126,7 +115,6 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "sync": "not needed: the configuration is replicated",
         "uidgid": "not needed: group haclient may ask the daemon",
         "verify": "crm verify",
-        "wait_for_startup": "crm cluster members; and a change waits with --wait",
     },
     "configure": {
         "acl_group": _NO_ACL,
@@ -134,7 +122,7 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "acl_target": _NO_ACL,
         "alert": _NO_ALERTS,
         "assist": "not supported: crm configure load update FILE",
-        "cib": _TRY,
+        "cib": "crm cib new NAME, crm cib use NAME",
         "cibstatus": _SUPPOSE,
         "ra": f"information about agents is not supported yet; {_AGENT}",
         "role": _NO_ACL,

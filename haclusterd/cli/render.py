@@ -79,6 +79,7 @@ def _of_tables() -> dict[str, Renderer]:
         "change": render_tables.render_change,
         "preview": render_tables.render_preview,
         "verify": render_tables.render_verify,
+        "shadows": render_tables.render_shadows,
         "graph": render_tables.render_text,
         "schema": render_tables.render_schema,
         "properties": render_tables.render_properties,

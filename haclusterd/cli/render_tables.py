@@ -144,6 +144,19 @@ def render_configuration(screen: Screen, data: Fields) -> list[str]:
     return [_coloured(screen, line) for line in text(data, "text").splitlines()]
 
 
+def render_shadows(screen: Screen, data: Fields) -> list[str]:
+    """Write shadow CIBs, with the version that each is a copy of."""
+    rows: list[list[Cell | str]] = [
+        [
+            Cell(text(each, "name"), Colour.BOLD if flag(each, "is_used") else None),
+            f"of version {number(each, 'version')}" if number(each, "version") else "of no cluster",
+            "in use" if flag(each, "is_used") else "",
+        ]
+        for each in listed(data, "shadows")
+    ]
+    return columns(screen, rows) or ["there are no shadow CIBs"]
+
+
 def render_text(_: Screen, data: Fields) -> list[str]:
     """Write a text as it is."""
     return text(data, "text").splitlines()

@@ -13,6 +13,7 @@ from haclusterd.cli import render
 from haclusterd.cli.fields import fields, text
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.reading import read_text, shown_name
+from haclusterd.cli.shadow_files import Shadows
 from haclusterd.cli.terminal import Screen, span
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response, Told
@@ -52,6 +53,7 @@ class Session:
     serial: int = 0
     setup: Callable[[Mapping[str, Json]], Response] | None = None
     """Makes the files of a new cluster."""
+    shadows: Shadows | None = None
 
     def ask(self, verb: str, arguments: Mapping[str, Json], options: Options | None = None) -> Response:
         """Send a request; a person sees how long it takes."""

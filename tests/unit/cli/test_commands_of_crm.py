@@ -26,6 +26,7 @@ IDS = [f"{level.name}.{command.name}" for level, command in ALL]
 ADDED: dict[str, tuple[str, ...]] = {"file": ("text", "source"), "target": (), "cib": ("text", "source"), "follow": ()}
 OF_CRM: dict[str, dict[str, tuple[str, ...]]] = {
     "filter": {"program": ()}, "graph": {"language": (), "picture": ()}, "simulate": {"words": ()},
+    "wait_for_startup": {"timeout": ()},
 }  # fmt: skip
 """Words that are for `crm` itself."""
 OF_TOKENS = {"action": ("digest",)}

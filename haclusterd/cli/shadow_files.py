@@ -1,0 +1,45 @@
+"""Where a person's shadow CIBs are, and which of them answers."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from haclusterd.ports.control import CommandClient
+
+LIVE = "live"
+VARIABLE = "CIB_shadow"
+"""Names the copy that answers, as for Pacemaker's tools."""
+
+
+def directory_of(environment: Mapping[str, str]) -> Path:
+    """Return where a person's copies are kept."""
+    base = environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return Path(base) / "haclusterd" / "shadow"
+
+
+@dataclass(slots=True)
+class Shadows:
+    """A person's copies, and which of them answers."""
+
+    directory: Path
+    open_file: Callable[[str], CommandClient]
+    live: CommandClient
+    used: str = ""
+    """Empty: the cluster itself."""
+
+    def path(self, name: str) -> Path:
+        """Return a copy's file."""
+        return self.directory / f"{name}.cib"
+
+    def base(self, name: str) -> Path:
+        """Return the file with the version of the configuration from which a copy was made."""
+        return self.directory / f"{name}.base"
+
+    def names(self) -> list[str]:
+        """Return all copies."""
+        return sorted(path.stem for path in self.directory.glob("*.cib"))
+
+    def client(self, name: str) -> CommandClient:
+        """Return who answers from a copy."""
+        return self.open_file(str(self.path(name)))

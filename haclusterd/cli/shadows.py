@@ -1,0 +1,224 @@
+"""`crm cib`: shadow CIBs, which are copies of the state in files; what is tried on one touches no cluster.
+
+`use` answers to everything with the copy until it ends; `commit` makes the cluster's configuration that of the copy,
+only over the version from which the copy was made.
+
+Source: crmsh 4.4, "cib"; Pacemaker Administration, "crm_shadow".
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from difflib import unified_diff
+from pathlib import Path
+
+from haclusterd.cli.fields import fields, number, text
+from haclusterd.cli.grammar import Invocation
+from haclusterd.cli.reading import read_text
+from haclusterd.cli.session import Session, is_unsafe
+from haclusterd.cli.shadow_files import LIVE, VARIABLE, Shadows
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Options, Request, Response, Told
+from haclusterd.ports.control import CommandClient
+
+_NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,99}\Z", re.ASCII)
+_PLAIN = Options()
+
+
+def carry_out(session: Session, invocation: Invocation) -> Response:
+    """Carry out a command of the level `cib`."""
+    shadows = session.shadows
+    assert shadows is not None
+    try:
+        return _COMMANDS[invocation.command.name](shadows, session, invocation.arguments)
+    except OSError as error:
+        return _refused("INPUT_OUTPUT", f"{shadows.directory}: {error.strerror or error}", "", 74)
+
+
+def _refused(code: str, problem: str, remedy: str, status: int) -> Response:
+    return Response("", status, (Told("error", code, problem, remedy),))
+
+
+def _said(what: str) -> Response:
+    return Response("", 0, (Told("info", "REQUESTED", what),))
+
+
+def _ask(client: CommandClient, verb: str, arguments: Mapping[str, Json], options: Options = _PLAIN) -> Response:
+    return client.call(Request("1", verb, arguments, options), lambda _: None)
+
+
+def _named(shadows: Shadows, arguments: Mapping[str, Json]) -> str | Response:
+    """Return the copy that is meant: the named one, or the one that is used."""
+    name = str(arguments.get("name") or shadows.used)
+    if not name:
+        return _refused("USAGE", "which shadow CIB is not said", "crm cib list", 64)
+    if name not in shadows.names():
+        known = ", ".join(shadows.names()) or "none"
+        return _refused("NO_SUCH_OBJECT", f"there is no shadow CIB {name}", f"there are: {known}", 105)
+    return name
+
+
+def _new(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -> Response:
+    """Copy the cluster's state, or make an empty one."""
+    words = set(_words(arguments))
+    names = words - {"withstatus", "force", "empty"}
+    if len(names) > 1:
+        return _refused("USAGE", f"one name, not {' '.join(sorted(names))}", "crm cib new NAME [force] [empty]", 64)
+    name = next(iter(names), "shadow")
+    if not _NAME.match(name) or name == LIVE:
+        return _refused("BAD_ARGUMENT", f"{name!r} is no name for a shadow CIB", "letters, digits, _ . -", 2)
+    if name in shadows.names() and "force" not in words and not session.options.force:
+        return _refused("EXISTS", f"shadow CIB {name} exists already", "crm cib new NAME force replaces it", 108)
+    made = _make(shadows, name, is_empty="empty" in words)
+    return made or _use(shadows, session, {"name": name})
+
+
+def _words(arguments: Mapping[str, Json]) -> list[str]:
+    """Return the words after a command."""
+    words = arguments.get("words")
+    return [str(word) for word in words] if isinstance(words, Sequence) else []
+
+
+def _make(shadows: Shadows, name: str, *, is_empty: bool) -> Response | None:
+    """Write a copy; return what keeps it from being written."""
+    from haclusterd.cib.codec import decode_cib, encode_cib
+    from haclusterd.model.cluster import Cib
+
+    if is_empty:
+        _write(shadows, name, encode_cib(Cib()), 0)
+        return None
+    answer = _ask(shadows.live, "cluster.export", {})
+    if answer.exit:
+        return answer
+    data = text(fields(answer.data), "text").encode()
+    _write(shadows, name, data, decode_cib(data).version.epoch)
+    return None
+
+
+def _write(shadows: Shadows, name: str, data: bytes, version: int) -> None:
+    """Put a copy in place as a whole; it holds secrets, so only its owner reads it."""
+    shadows.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path, content in ((shadows.base(name), str(version).encode()), (shadows.path(name), data)):
+        handle, temporary = tempfile.mkstemp(dir=shadows.directory, prefix=".")
+        with open(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+
+
+def _use(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -> Response:
+    """Let a copy answer, or the cluster again."""
+    name = str(arguments.get("name") or LIVE)
+    if name == LIVE:
+        shadows.used = ""
+        session.client = shadows.live
+        return _said("the cluster answers again")
+    found = _named(shadows, {"name": name})
+    if isinstance(found, Response):
+        return found
+    shadows.used = found
+    session.client = shadows.client(found)
+    return _said(f"shadow CIB {found} answers in this crm; for a command of its own: {VARIABLE}={found} crm ...")
+
+
+def _list(shadows: Shadows, _session: Session, _arguments: Mapping[str, Json]) -> Response:
+    rows: list[Json] = [
+        {"name": name, "version": _version(shadows, name), "is_used": name == shadows.used} for name in shadows.names()
+    ]
+    return Response("", 0, (), {"schema": "haclusterd.shadows/1", "shadows": rows})
+
+
+def _version(shadows: Shadows, name: str) -> int:
+    """Return the version from which a copy was made; 0: of no cluster's."""
+    written = shadows.base(name).read_text() if shadows.base(name).exists() else ""
+    return int(written) if written.isdecimal() else 0
+
+
+def _diff(shadows: Shadows, _session: Session, arguments: Mapping[str, Json]) -> Response:
+    name = _named(shadows, arguments)
+    if isinstance(name, Response):
+        return name
+    answers = [_ask(client, "configure.show", {}) for client in (shadows.live, shadows.client(name))]
+    for answer in answers:
+        if answer.exit:
+            return answer
+    live, own = (text(fields(answer.data), "text").splitlines() for answer in answers)
+    difference = "\n".join(unified_diff(live, own, LIVE, name, lineterm=""))
+    data: Json = {"schema": "haclusterd.difference/1", "old": {"number": LIVE}, "new": {"number": name},
+                  "text": difference}  # fmt: skip
+    return Response("", 0, (), data)
+
+
+def _reset(shadows: Shadows, _session: Session, arguments: Mapping[str, Json]) -> Response:
+    """Copy the cluster's state again."""
+    name = _named(shadows, arguments)
+    if isinstance(name, Response):
+        return name
+    return _make(shadows, name, is_empty=False) or _said(f"shadow CIB {name} is a copy of the cluster's state again")
+
+
+def _commit(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -> Response:
+    """Make the cluster's configuration that of a copy, over the version from which that was made."""
+    name = _named(shadows, arguments)
+    if isinstance(name, Response):
+        return name
+    own = _ask(shadows.client(name), "configure.show", {"secrets": True, "document": True})
+    if own.exit:
+        return own
+    asked: dict[str, Json] = {
+        "mode": "replace", "text": text(fields(own.data), "text"), "format": "crm", "source": f"shadow CIB {name}",
+    }  # fmt: skip
+    version = _version(shadows, name)
+    if version and not session.options.force:
+        asked["version"] = version
+    done = _ask(shadows.live, "configure.load", asked, session.options)
+    if is_unsafe(done) and session.agrees(done):
+        done = _ask(shadows.live, "configure.load", asked, replace(session.options, force=True))
+    if done.exit == 0 and not session.options.dry_run:
+        shadows.base(name).write_text(str(number(fields(done.data), "to_version")))
+    return done
+
+
+def _delete(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -> Response:
+    name = _named(shadows, arguments)
+    if isinstance(name, Response):
+        return name
+    if name == shadows.used:
+        return _refused("REFUSED", f"shadow CIB {name} is in use", "crm cib use live", 1)
+    if not session.options.dry_run:
+        shadows.path(name).unlink()
+        shadows.base(name).unlink(missing_ok=True)
+    return _said(f"shadow CIB {name} is deleted")
+
+
+def _import(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -> Response:
+    """Make a copy of a CIB of Pacemaker, as its XML is read."""
+    from haclusterd.cib.codec import encode_cib
+    from haclusterd.formats.cib_xml import read_cib
+    from haclusterd.protocol.control import told
+
+    source = str(arguments["cib"])
+    name = str(arguments.get("name") or Path(source).stem)
+    if not _NAME.match(name) or name == LIVE:
+        return _refused("BAD_ARGUMENT", f"{name!r} is no name for a shadow CIB", "name it: crm cib import FILE NAME", 2)
+    if name in shadows.names() and not session.options.force:
+        return _refused("EXISTS", f"shadow CIB {name} exists already", "--force replaces it", 108)
+    written = read_text(source, session.streams.stdin)
+    if isinstance(written, Response):
+        return written
+    reading = read_cib(written, Path(source).name)
+    reports = tuple(map(told, reading.reports))
+    if any(each.severity == "error" for each in reports) and not session.options.force:
+        return Response("", 78, reports)
+    _write(shadows, name, encode_cib(reading.cib), 0)
+    used = _use(shadows, session, {"name": name})
+    return replace(used, reports=(*reports, *used.reports))
+
+
+_COMMANDS: Mapping[str, Callable[[Shadows, Session, Mapping[str, Json]], Response]] = {
+    "new": _new, "use": _use, "list": _list, "diff": _diff, "reset": _reset, "commit": _commit, "delete": _delete,
+    "import": _import,
+}  # fmt: skip

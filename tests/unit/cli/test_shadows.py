@@ -1,0 +1,121 @@
+"""Shadow CIBs: what is tried on a copy touches no cluster, and is committed over the version it was made from alone."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from haclusterd.cli.main import World, run
+from haclusterd.cli.offline import OfflineClient
+from haclusterd.cli.session import Streams
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.requests import Response
+from tests.administered_clusters import NOW, Cluster, ClusterClient, running
+from tests.written_cibs import cib
+
+EXTRA = "configure primitive extra ocf:haclusterd:dummy op monitor interval=10s"
+
+
+class Machine:
+    """A machine on which somebody types commands of crm, with a cluster that answers."""
+
+    def __init__(self, directory: Path) -> None:
+        self.cluster: Cluster = running()
+        self.directory = directory
+        self.said = ""
+
+    def type(self, line: str, shadow: str = "", typed: str = "") -> int:
+        out = io.StringIO()
+        client = ClusterClient(self.cluster)
+        world = World(
+            streams=Streams(io.StringIO(typed), out, out),
+            environment={"XDG_STATE_HOME": str(self.directory), "CIB_shadow": shadow},
+            connect=lambda _: client,
+            open_file=lambda path: OfflineClient(path, "root@n1", lambda: NOW),
+            setup=lambda _: Response("", 0),
+            version=lambda: "0",
+        )
+        status = run(line.split(), world)
+        self.said = out.getvalue()
+        return status
+
+    def has(self, resource: str) -> bool:
+        return ResourceId(resource) in self.cluster.cib.configuration.resources
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_a_change_of_a_copy_reaches_the_cluster_when_it_is_committed(machine: Machine) -> None:
+    assert machine.type("cib new trial") == 0
+    assert machine.type(EXTRA, shadow="trial") == 0
+    assert not machine.has("extra")
+    assert machine.type("cib diff trial") == 0
+    assert "+primitive extra ocf:haclusterd:dummy" in machine.said
+    assert machine.type("cib commit trial") == 0
+    assert machine.has("extra")
+    assert machine.type("cib diff trial") == 0
+    assert machine.said == "versions live and trial do not differ\n"
+    assert machine.type("configure delete extra", shadow="trial") == 0
+    assert machine.type("cib commit trial --force") == 0, "it is committed again over what the first commit made"
+    assert not machine.has("extra")
+
+
+def test_a_copy_is_not_committed_over_what_somebody_else_changed(machine: Machine) -> None:
+    machine.type("cib new trial")
+    machine.type(EXTRA, shadow="trial")
+    machine.type("configure primitive other ocf:haclusterd:dummy op monitor interval=10s")
+    assert machine.type("cib commit trial") == 103, machine.said
+    assert (machine.has("extra"), machine.has("other")) == (False, True)
+    assert machine.type("cib reset trial") == 0
+    assert machine.type("configure show other", shadow="trial") == 0
+    assert machine.type("configure show extra", shadow="trial") == 105
+
+
+def test_a_commit_that_removes_what_runs_must_be_meant(machine: Machine) -> None:
+    assert machine.type("cib new nothing empty") == 0
+    assert machine.type("cib commit nothing") == 107
+    assert machine.has("web")
+    assert machine.type("cib commit nothing --dry-run") == 0
+    assert machine.has("web")
+
+
+def test_a_session_works_on_the_copy_it_uses(machine: Machine) -> None:
+    typed = f"cib new trial\n{EXTRA}\ncib use live\nconfigure show extra\n"
+    assert machine.type("", typed=typed) == 105
+    assert not machine.has("extra")
+    assert machine.type("configure show extra", shadow="trial") == 0
+
+
+def test_copies_are_listed_and_deleted_and_only_their_owner_reads_them(machine: Machine, tmp_path: Path) -> None:
+    machine.type("cib new trial")
+    assert machine.type("cib new trial") == 108
+    assert machine.type("cib new trial force") == 0
+    assert machine.type("-o json cib list") == 0
+    assert json.loads(machine.said)["shadows"] == [{"name": "trial", "version": 7, "is_used": False}]
+    kept = tmp_path / "haclusterd" / "shadow"
+    assert {path.name: oct(path.stat().st_mode & 0o777) for path in [kept, *kept.iterdir()]} == {
+        "shadow": "0o700", "trial.cib": "0o600", "trial.base": "0o600",
+    }  # fmt: skip
+    assert machine.type("cib delete trial", shadow="trial") == 1
+    assert machine.type("cib delete trial") == 0
+    assert list(kept.iterdir()) == []
+    assert machine.type("cib use trial") == 105
+    assert machine.type("cib commit") == 64
+
+
+@pytest.mark.parametrize("name", ["../trial", "live", "-x", "a b", "", "x" * 200, "a/b"])
+def test_a_name_that_is_no_file_of_its_own_is_refused(name: str, machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "cib.xml").write_text(cib())
+    assert machine.type(f"cib import {tmp_path / 'cib.xml'} -- {name or '-'}") != 0
+    assert not (tmp_path / "haclusterd").exists()
+
+
+def test_a_cib_of_pacemaker_becomes_a_copy(machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "theirs.xml").write_text(cib(resources='<primitive id="p1" class="ocf" provider="x" type="y"/>'))
+    assert machine.type(f"cib import {tmp_path / 'theirs.xml'}") == 0, machine.said
+    assert machine.type("configure show p1", shadow="theirs") == 0
+    assert machine.type("simulate", shadow="theirs") == 0
