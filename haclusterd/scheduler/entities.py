@@ -193,14 +193,16 @@ class Node:
 
     @property
     def can_be_fenced(self) -> bool:
-        """Whether there is a way to fence it: of a guest node, to stop its launcher wherever that may run.
+        """Whether there is a way to fence it: of a guest node, to stop its launcher wherever that may run."""
+        return self._can_be_fenced(frozenset())
 
-        A launcher that is recorded on a guest node is not to be reached there: guests are not nested.
-        """
+    def _can_be_fenced(self, inside: frozenset[NodeName]) -> bool:
+        """`inside`: the guest nodes whose launchers are asked for; one that claims to run inside itself has no end."""
         connection = self.connection
         if self.is_guest and connection is not None and connection.launcher is not None:
             hosts = connection.launcher.active_nodes
-            return all(host.is_online or (not host.is_guest and host.can_be_fenced) for host in hosts)
+            outer = inside | {self.name}
+            return all(host.is_online or (host.name not in outer and host._can_be_fenced(outer)) for host in hosts)
         power = self.power
         if not power.is_enabled:
             return False

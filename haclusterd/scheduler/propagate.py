@@ -338,14 +338,17 @@ class Propagation:
         return bool(changed)
 
     def _seen(self, action: Action, node: Node | None) -> int:
-        """Return what is true of an action; whether a clone's can be done at all is no matter of one node."""
+        """Return what is true of an action; whether a clone's can be done at all is no matter of one node.
+
+        What a clone starts elsewhere requires nothing here; what a bundle starts does, wherever its containers are.
+        """
         owner = action.resource
         is_optional, is_runnable = action.is_optional, action.is_runnable
         if owner is not None and owner.variant is Variant.GROUP and action.task in _MARKS:
             is_optional, is_runnable = self._groups.look(action, owner)
         elif owner is not None and owner.variant is not Variant.PRIMITIVE:
             is_optional, is_runnable = collective_flags(action, None)
-            if node is not None and owner.variant >= Variant.CLONE:
+            if node is not None and owner.variant is Variant.CLONE:
                 is_optional = collective_flags(action, node)[0]
         return is_optional * OPTIONAL | is_runnable * RUNNABLE | action.is_migratable * MIGRATABLE
 

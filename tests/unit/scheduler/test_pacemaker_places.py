@@ -8,7 +8,7 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
-from tests.pacemaker_plans import FENCE, FENCE_RUNS, LOST, actions_of, member, ran, remote
+from tests.pacemaker_plans import FENCE, FENCE_RUNS, LOST, actions_of, member, missing_orders, ran, remote
 from tests.pacemaker_plans import Case as PlanCase
 from tests.unpacked_cibs import meta, primitive
 from tests.written_cibs import cib, pair
@@ -114,7 +114,25 @@ def test_changes(case: Case) -> None:
     assert changes(case.text) == sorted(case.changes)
 
 
+def test_a_guest_node_is_fenced_when_its_launcher_is_on_a_guest_node_that_can_be_fenced() -> None:
+    nested = next(case for case in CASES if "lost guest node" in case.name)
+    assert {"fence reboot@n1", "~off@b-0", "~off@g1", "~reboot@b-2"} <= {*actions_of(PlanCase("", nested.text, ()))}
+
+
 ACTIONS = (
+    PlanCase(
+        "what runs after a bundle is restarted when a container starts, on whatever node",
+        cib(
+            properties=NO_FENCING,
+            nodes='<node id="1" uname="n1"/><node id="2" uname="n2"/>',
+            resources=bundle(1) + primitive("a"),
+            constraints='<rsc_order id="o" first="b" then="a"/><rsc_location id="l" rsc="a" node="n2" score="5"/>',
+            status=member(1, ran("a", "monitor=7"), ran("b-podman-0", "monitor=7", agent=PODMAN))
+            + member(2, ran("a", "start"), ran("b-podman-0", "monitor=7", agent=PODMAN)),
+        ),
+        ("~start b@", "start b-podman-0@n1", "monitor/60000 b-podman-0@n1", "~running b@", "stop a@n2", "start a@n2"),
+        ("start b-podman-0@n1 < start a@n2",),
+    ),
     PlanCase(
         "a monitor that is not configured any more ends with what it watches",
         cib(
@@ -139,3 +157,4 @@ ACTIONS = (
 @pytest.mark.parametrize("case", ACTIONS, ids=lambda case: case.name)
 def test_actions(case: PlanCase) -> None:
     assert actions_of(case) == sorted(case.actions)
+    assert missing_orders(case) == []
