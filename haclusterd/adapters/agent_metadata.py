@@ -10,6 +10,7 @@ from xml.parsers import expat
 
 from haclusterd.model.agents import ParameterFacts
 from haclusterd.model.ids import AgentReference
+from haclusterd.model.json_value import Json
 from haclusterd.ports.agents import ActionMetadata, AgentMetadata
 from haclusterd.ports.fencing import FenceMetadata
 
@@ -40,6 +41,34 @@ def read_agent_metadata(text: str, agent: AgentReference) -> AgentMetadata:
         parameters={name: parameter for name, parameter in parameters.items() if name},
         actions={name: action for name, action in actions.items() if name},
     )
+
+
+def read_description(text: str) -> dict[str, Json]:
+    """Read all that an agent tells people of itself. Raises MetadataError.
+
+    `parameters` are objects with name, type, default (null: none), is_required, is_unique, options, shortdesc and
+    longdesc; `actions` are objects of their attributes, times as they are written.
+    """
+    root = _parse(text)
+    return {
+        "shortdesc": _text(root, "shortdesc") or root.get("shortdesc", ""),
+        "longdesc": _paragraphs(root),
+        "parameters": [
+            {
+                "name": element.get("name", ""), "type": facts.content_type, "default": facts.default,
+                "is_required": facts.is_required, "is_unique": facts.is_unique, "options": list(facts.options),
+                "shortdesc": facts.shortdesc, "longdesc": _paragraphs(element),
+            }
+            for element in root.iterfind("./parameters/parameter")
+            for facts in (_parameter(element),)
+        ],
+        "actions": [dict(element.items()) for element in root.iterfind("./actions/action")],
+    }  # fmt: skip
+
+
+def _paragraphs(element: Element) -> str:
+    """Return a long description as it is written, without the indentation of the XML around it."""
+    return "\n".join(line.strip() for line in (element.findtext("./longdesc") or "").strip().splitlines())
 
 
 def read_fence_metadata(text: str, agent: str) -> FenceMetadata:

@@ -25,6 +25,7 @@ from haclusterd.model.ids import AgentReference
 AT_ONCE = 4
 """Agents that are asked at the same time."""
 LOOK_AGAIN_S = 0.1
+END_LOOK_S = 0.005
 
 
 def survey(
@@ -62,23 +63,49 @@ def _is_service(agent: AgentReference, directories: AgentDirectories, unit_files
     return {"lsb": is_script, "systemd": is_unit, "service": is_script or is_unit}.get(agent.standard, False)
 
 
+def find_agent(
+    agent: AgentReference, directories: AgentDirectories, fence_directories: Sequence[Path]
+) -> Path | None:
+    """Return an agent's program; None when it has none, or none that can be executed."""
+    path = _find(agent, directories, fence_directories)
+    return path if path is not None and os.access(path, os.X_OK) else None
+
+
+def metadata_text(agent: AgentReference, path: Path, directories: AgentDirectories) -> str:
+    """Return what an agent prints when it is asked for its meta-data. Raises OSError."""
+    command = [str(path), "meta-data"] if agent.standard == "ocf" else [str(path), "-o", "metadata"]
+    return _answer(command, environment_of(agent, directories))[0]
+
+
+def validated(
+    agent: AgentReference, path: Path, parameters: Mapping[str, str], directories: AgentDirectories
+) -> tuple[str, int | None]:
+    """Have an OCF agent judge parameters (`validate-all`); return what it says and its exit code. Raises OSError.
+
+    None: it did not end in time.
+    """
+    given = {f"OCF_RESKEY_{name}": value for name, value in parameters.items()}
+    return _answer([str(path), "validate-all"], {**environment_of(agent, directories), **given}, subprocess.STDOUT)
+
+
 def _ask(agent: AgentReference, path: Path, directories: AgentDirectories) -> AgentFacts:
     """Return an agent's facts; empty ones when it does not tell them."""
-    command = [str(path), "meta-data"] if agent.standard == "ocf" else [str(path), "-o", "metadata"]
     tools = missing_tools(path, directories.shims) if agent.standard == "ocf" else ()
     try:
-        metadata = read_agent_metadata(_answer(command, _environment(agent, directories)), agent)
+        metadata = read_agent_metadata(metadata_text(agent, path, directories), agent)
         return replace(metadata, missing_tools=tools).facts()
     except (OSError, MetadataError):
         return AgentFacts()
 
 
-def _answer(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Return what a program prints, METADATA_LIMIT bytes of it at most; its process group ends with the answer."""
+def _answer(
+    command: Sequence[str], environment: Mapping[str, str], errors: int = subprocess.DEVNULL
+) -> tuple[str, int | None]:
+    """Return what a program prints, METADATA_LIMIT bytes at most, and its exit code; its process group ends with it."""
     deadline = time.monotonic() + METADATA_TIMEOUT_MS / 1000
     answer = b""
     with subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
         start_new_session=True,
     ) as asked:  # fmt: skip
         assert asked.stdout is not None
@@ -93,13 +120,16 @@ def _answer(command: Sequence[str], environment: Mapping[str, str]) -> str:
                 if not part:
                     break
                 answer += part
+            while asked.poll() is None and time.monotonic() < deadline:
+                time.sleep(END_LOOK_S)
+            code = asked.poll()
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(asked.pid, signal.SIGKILL)
-    return answer.decode(errors="replace")
+    return answer.decode(errors="replace"), code
 
 
-def _environment(agent: AgentReference, directories: AgentDirectories) -> Mapping[str, str]:
+def environment_of(agent: AgentReference, directories: AgentDirectories) -> Mapping[str, str]:
     """Return what an agent is given with `meta-data` (agents need OCF_ROOT to find their shell functions)."""
     return {
         "PATH": f"{directories.shims}:{os.environ.get('PATH', os.defpath)}",

@@ -18,6 +18,7 @@ _TOLERANCE = Option(
     "--tolerance", "tolerance", "do nothing when it was fenced within this time, as 5min", OptionValue.TEXT
 )
 _HAS_CHECKED = Option("--i-have-checked", "has_checked", "I have looked: it is powered off")
+_CLASS = Parameter("class", completes=Completes.CHOICE, choices=("lsb", "ocf", "service", "stonith", "systemd"))
 _ANY_TICKET = Parameter("ticket", is_optional=True, completes=Completes.TICKET)
 _REST = (Parameter("words", Takes.REST),)
 _ATTRIBUTE = (
@@ -473,6 +474,22 @@ MIGRATE = Level("migrate", "Come here from Pacemaker", (
             examples=("crm migrate check cib.xml", "crm migrate check --live", "crm -o json migrate check cib.xml")),
 ))  # fmt: skip
 
+RA = Level("ra", "Resource agents of this machine: which there are, what they take", (
+    Command("classes", "Show the classes of agents, with the providers of ocf", "", examples=("crm ra classes",)),
+    Command("list", "List the agents of a class, or of one provider of ocf", "",
+            (_CLASS, Parameter("provider", is_optional=True)),
+            examples=("crm ra list ocf", "crm ra list ocf heartbeat", "crm ra list stonith")),
+    Command("info", "Show what an agent does, its parameters and its operations", "", (Parameter("agent"),),
+            aliases=("meta",), examples=("crm ra info IPaddr2", "crm ra info ocf:haclusterd:http-service",
+                                         "crm ra info stonith:fence_ipmilan")),
+    Command("providers", "Show who provides an agent of this type", "",
+            (Parameter("type"), Parameter("class", is_optional=True, completes=Completes.CHOICE, choices=("ocf",))),
+            examples=("crm ra providers Dummy",)),
+    Command("validate", "Have an agent judge parameters; nothing is started", "",
+            (Parameter("agent"), Parameter("parameters", Takes.MANY, is_optional=True)),
+            examples=("crm ra validate ocf:haclusterd:exec command=/bin/true",)),
+))  # fmt: skip
+
 API = Level("api", "Who may ask over the network: tokens of haclusterd-api", (
     Command("token", "Make a token, shown once; list tokens; revoke one", "api.token_add", (
         Parameter("action", completes=Completes.CHOICE, choices=("add", "list", "revoke")),
@@ -487,7 +504,7 @@ API = Level("api", "Who may ask over the network: tokens of haclusterd-api", (
 ))  # fmt: skip
 
 LEVELS: tuple[Level, ...] = (
-    API, CIB, CLUSTER, CONFIGURE, FENCING, HISTORY, MAINTENANCE, MIGRATE, NODE, RESOURCE, TICKET,
+    API, CIB, CLUSTER, CONFIGURE, FENCING, HISTORY, MAINTENANCE, MIGRATE, NODE, RA, RESOURCE, TICKET,
 )  # fmt: skip
 
 NEVER_GUESSED = frozenset({

@@ -10,7 +10,7 @@ _SERVICE = "on the node itself: systemctl"
 _NO_COROSYNC = "there is no corosync here"
 _ONE_POLICY = "crm configure load update FILE"
 _SUPPOSE = "crm simulate"
-_AGENT = "its metadata, on a node that has it: OCF_ROOT=/usr/lib/ocf /usr/lib/ocf/resource.d/PROVIDER/AGENT meta-data"
+_AGENT = "crm ra info AGENT"
 _SETTINGS = "the tool has no settings of its own; crm --help shows its options"
 _NO_ACL = "not supported: members of group haclient may operate, root may administer"
 _NO_ALERTS = "not supported: read what happens with crm history events"
@@ -40,7 +40,6 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "qdevice": _NO_QDEVICE,
         "quorum": "crm status shows it; crm cluster members, crm cluster vote NODE on",
         "quit": "this word is for the interactive shell: crm",
-        "ra": f"information about agents is not supported yet; {_AGENT}",
         "report": "not supported: crm history events --since 1h, and journalctl -u haclusterd -u haclusterd-pacer",
         "resources": "crm resource status",
         "sbd": _WATCHDOG,
@@ -124,7 +123,7 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "assist": "not supported: crm configure load update FILE",
         "cib": "crm cib new NAME, crm cib use NAME",
         "cibstatus": _SUPPOSE,
-        "ra": f"information about agents is not supported yet; {_AGENT}",
+        "ra": "crm ra info AGENT, crm ra list CLASS",
         "role": _NO_ACL,
         "rsctest": "not supported: run the agent by hand on a node where nothing of it runs",
         "show_property": "crm configure get_property NAME",
@@ -162,11 +161,11 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "not supported: crm cluster backup FILE, and a second cluster made of it",
     ),
     "fencing": {
-        "agents": f"{_AGENT}; or the man page of the agent",
+        "agents": "crm ra list stonith",
         "config": "crm configure show",
         "create": "crm configure primitive NAME stonith:AGENT params NAME=VALUE",
         "delete": "crm configure delete NAME",
-        "describe": "the man page of the agent, or: AGENT -o metadata",
+        "describe": "crm ra info stonith:AGENT",
         "disable": "crm resource stop NAME",
         "enable": "crm resource start NAME",
         "fence": "crm node fence NODE",
@@ -231,15 +230,8 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "unblock": "when a majority is gone for good, on one node: crm cluster recover --i-have-checked",
         "update": "crm cluster vote NODE on",
     },
-    "ra": {
-        "classes": "ocf, systemd, lsb, service and stonith",
-        "info": _AGENT,
-        "list": "ls /usr/lib/ocf/resource.d/*, ls /usr/sbin/fence_*, systemctl list-unit-files, ls /etc/init.d",
-        "providers": "ls /usr/lib/ocf/resource.d",
-        "validate": "OCF_ROOT=/usr/lib/ocf OCF_RESKEY_NAME=VALUE /usr/lib/ocf/resource.d/PROVIDER/AGENT validate-all",
-    },
     "resource": {
-        "agents": "ls /usr/lib/ocf/resource.d/*",
+        "agents": "crm ra list ocf",
         "bundle": "crm configure bundle NAME podman image=IMAGE",
         "clone": "crm configure clone NAME-clone NAME",
         "config": "crm configure show NAME",
@@ -257,13 +249,13 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "move-with-constraint": "crm resource move NAME NODE --constraint",
         "op": "crm configure edit NAME; crm configure monitor NAME 10s:20s",
         "promotable": "crm configure clone NAME-clone NAME meta promotable=true",
-        "providers": "ls /usr/lib/ocf/resource.d",
+        "providers": "crm ra classes",
         "relations": "crm resource constraints NAME",
         "relocate": "crm resource clear NAME",
         "remove": "crm configure delete NAME",
         "safe-disable": "crm resource stop NAME --dry-run shows what else would stop",
         "secret": "not supported: a secret parameter is stored in the configuration and hidden in what is shown",
-        "standards": "ocf, systemd, lsb, service and stonith",
+        "standards": "crm ra classes",
         "trace": "crm resource param NAME set trace_ra 1",
         "ungroup": "crm configure modgroup NAME remove MEMBER",
         "unclone": "crm configure delete CLONE",

@@ -64,9 +64,12 @@ def renderer(schema: str) -> Renderer | None:
 
 def _of_tables() -> dict[str, Renderer]:
     """Return who writes the smaller answers."""
-    from haclusterd.cli import render_operations, render_tables
+    from haclusterd.cli import render_agents, render_operations, render_tables
 
     return {
+        "agents": render_agents.render_list,
+        "agent": render_agents.render_info,
+        "agent_classes": render_agents.render_classes,
         "operations": render_operations.render_operations,
         "failcounts": render_operations.render_failcounts,
         "nodes": render_tables.render_nodes,

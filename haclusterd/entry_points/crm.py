@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from functools import partial
 
 from haclusterd.adapters.control_client import ControlClient
 from haclusterd.cli.main import World, run
@@ -21,7 +22,8 @@ def main() -> int:
         open_file=_open_file,
         setup=_setup,
         version=_version,
-        tools={"restore": _restore, "recover": _recover, "init": _init, "join": _join, "check": _check},
+        tools={"restore": _restore, "recover": _recover, "init": _init, "join": _join, "check": _check,
+               **{name: partial(_agents, name) for name in ("classes", "list", "info", "providers", "validate")}},
     )
     try:
         return run(sys.argv[1:], world)
@@ -92,6 +94,12 @@ def _join(arguments: Mapping[str, Json]) -> Response:
     from haclusterd.entry_points.crm_join import join
 
     return join(arguments)
+
+
+def _agents(name: str, arguments: Mapping[str, Json]) -> Response:
+    from haclusterd.entry_points.crm_agents import COMMANDS
+
+    return COMMANDS[name](arguments)
 
 
 def _check(arguments: Mapping[str, Json]) -> Response:

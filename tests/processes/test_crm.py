@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -70,6 +71,32 @@ def test_standby_restart_and_stop_are_waited_for(running: Scenario) -> None:
     assert crm(running, first, "resource", "stop", "svc", "--wait").returncode == 0
     assert running.holder() is None
     assert any("new kernel" in event["text"] for event in asked(running, first, "history", "events")["events"])
+
+
+def tool(scenario: Scenario, node: str, name: str, *words: str) -> "tuple[int, str]":
+    done = subprocess.run(
+        [Path(__file__).parents[2] / "shims" / name, *words], capture_output=True, text=True, timeout=60, check=False,
+        env={"PATH": "/usr/bin:/bin", "HACLUSTERD_SOCKET": str(scenario.cluster.nodes[node].socket)},  # type: ignore[index]
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_pacemakers_tools_are_answered_by_every_daemon(running: Scenario) -> None:
+    first = running.holder()
+    second, third = (name for name in running.cluster.names if name != first)
+    where = f'<resource id="svc" .* role="Started" .*nodes_running_on="1">\\s*<node name="{first}" '
+    assert re.search(where, tool(running, second, "crm_mon", "-1", "--output-as=xml")[1])
+    assert tool(running, third, "crm_resource", "-W", "-r", "svc") == (0, f"resource svc is running on: {first}\n")
+    assert tool(running, third, "crm_node", "-p") == (0, f"{' '.join(sorted(running.cluster.names))} \n")
+
+    assert tool(running, second, "crm_attribute", "-N", third, "-l", "reboot", "-n", "lag", "-v", "3") == (0, "")
+    assert tool(running, second, "crm_attribute", "-N", third, "-l", "reboot", "-n", "lag", "-G", "-q") == (0, "3\n")
+    seen = f"//node_state[@uname='{third}']//nvpair[@name='lag']"
+    running.until("the others to see it", lambda: 'value="3"' in tool(running, first, "cibadmin", "-Q", "-A", seen)[1])
+    property_ = ("crm_attribute", "-n", "svc_STATE", "-s", "svc_replication")
+    assert tool(running, second, *property_, "-v", first) == (0, "")
+    assert tool(running, second, *property_, "-G", "-q") == (0, f"{first}\n")
+    assert tool(running, third, "crm_simulate", "-L")[1].endswith("Transition Summary:\n")
 
 
 def test_a_dry_run_changes_nothing(running: Scenario) -> None:
