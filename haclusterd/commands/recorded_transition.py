@@ -7,7 +7,7 @@ forgotten with the records of the node; of a guest node there is nothing to forg
 Measured with crm_simulate 2.1.5 (`-S -O FILE` writes the status); Pacemaker Explained, "Status".
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
@@ -16,7 +16,7 @@ from haclusterd.formats.cib_xml_histories import with_records
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.graph import ActionKind, GraphAction, Plan
 from haclusterd.model.history import OperationRecord, PacemakerMark, ResourceHistory
-from haclusterd.model.ids import NodeName
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus
 
@@ -32,13 +32,20 @@ _MAGIC = "0:{code};{number}:-1:{code}:xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 def recorded(cib: Cib, plan: Plan, now: WallTime) -> Cib:
     """Return a CIB of Pacemaker with the results of every action that comes to be executed."""
     nodes = dict(cib.status.nodes)
+    histories: dict[NodeName, dict[ResourceId, ResourceHistory]] = {}
     for action in executed(plan):
-        if action.kind is ActionKind.FENCE and is_node_fencing(action) and action.node is not None:
+        if action.node is None:
+            continue
+        if action.kind is ActionKind.FENCE and is_node_fencing(action):
             known = nodes.get(action.node) or NodeStatus(action.node)
             nodes[action.node] = NodeStatus(action.node, NodeState.LEFT, known.incarnation, now)
-        elif action.kind is ActionKind.RESOURCE and action.name in _RECORDED and action.node is not None:
-            status = nodes.get(action.node) or NodeStatus(action.node)
-            nodes[action.node] = _with_result(status, action, now)
+            histories.pop(action.node, None)
+        elif action.kind is ActionKind.RESOURCE and action.name in _RECORDED:
+            if action.node not in histories:
+                histories[action.node] = dict(nodes.setdefault(action.node, NodeStatus(action.node)).histories)
+            _add_result(histories[action.node], action, action.node, now)
+    for name, changed in histories.items():
+        nodes[name] = replace(nodes[name], histories=changed)
     return replace(cib, status=replace(cib.status, nodes=nodes))
 
 
@@ -78,17 +85,19 @@ def ended_on_guests(plan: Plan) -> tuple[set[NodeName], set[tuple[str, NodeName]
     return ended, begun
 
 
-def _with_result(status: NodeStatus, action: GraphAction, now: WallTime) -> NodeStatus:
+def _add_result(
+    histories: dict[ResourceId, ResourceHistory], action: GraphAction, node: NodeName, now: WallTime
+) -> None:
     assert action.resource is not None
     assert action.agent is not None
-    history = _history(status, action) or ResourceHistory(action.resource, action.agent)
+    history = _history(histories, action) or ResourceHistory(action.resource, action.agent)
     suffix = _suffix(action.name, action.interval_ms)
     base = _base(action.resource)
     names = {f"{name}_{suffix}" for name in (base, action.resource, history.resource)}
     call_id = max(0, *(each.call_id for each in history.records.values()), 0) + 1
     code = action.target_exit_code
     marks = [each.pacemaker for each in history.records.values() if each.pacemaker is not None]
-    made_on = marks[0].on_node if marks else status.name
+    made_on = marks[0].on_node if marks else node
     record = OperationRecord(
         action.name, action.interval_ms, call_id, code, ExecutionStatus.DONE, code, now, now,
         digest=action.digest,
@@ -98,8 +107,7 @@ def _with_result(status: NodeStatus, action: GraphAction, now: WallTime) -> Node
     )  # fmt: skip
     known = [_marked(each, base, made_on) for each in history.records.values()]
     others = [each for mark, each in known if mark.id not in names]
-    changed = with_records(history, [*reversed(others), record])
-    return replace(status, histories={**status.histories, history.resource: changed})
+    histories[history.resource] = with_records(history, [*reversed(others), record])
 
 
 def _suffix(name: str, interval_ms: int) -> str:
@@ -112,11 +120,11 @@ def _marked(record: OperationRecord, base: str, node: str) -> tuple[PacemakerMar
     return mark, replace(record, pacemaker=mark)
 
 
-def _history(status: NodeStatus, action: GraphAction) -> ResourceHistory | None:
+def _history(histories: Mapping[ResourceId, ResourceHistory], action: GraphAction) -> ResourceHistory | None:
     """Return where a result is recorded: old releases of Pacemaker numbered the instances of anonymous clones there."""
     for name in (action.resource, action.instance):
-        if name is not None and name in status.histories:
-            return status.histories[name]
+        if name is not None and name in histories:
+            return histories[name]
     return None
 
 

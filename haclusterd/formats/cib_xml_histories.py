@@ -115,7 +115,11 @@ def with_records(history: ResourceHistory, read: list[OperationRecord]) -> Resou
     last_failure: OperationRecord | None = None
     records: dict[str, OperationRecord] = {}
     ordered = oldest_first(read)
-    numbered = ordered if len(ordered) < 2 else [replace(each, sequence=at) for at, each in enumerate(ordered, 1)]
+    numbered = (
+        ordered
+        if len(ordered) < 2
+        else [each if each.sequence == at else replace(each, sequence=at) for at, each in enumerate(ordered, 1)]
+    )
     for record in reversed(numbered):
         key = operation_key(record.operation, record.interval_ms)
         assert record.pacemaker is not None
