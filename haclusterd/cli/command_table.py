@@ -63,6 +63,11 @@ ROOT = Level("", "", (
                        Completes.CHOICE, ("present", "lost")),
             ), examples=("crm simulate --node-down n1", "crm simulate --cib cib.xml --op-fail web:monitor:10s@n1=7",
                          "crm simulate --cib cib.xml --format json")),
+    Command("report", "Write what is known into one file, to look for a fault in", "history.events",
+            (Parameter("target", is_optional=True, completes=Completes.FILE),), (
+                Option("--since", "since", "events and journal since then: 12h, or ISO 8601", OptionValue.TEXT),
+                Option("--until", "until", "the same for the end", OptionValue.TEXT),
+            ), examples=("crm report web.tar.gz", "crm report web.tar.gz --since 2h")),
     Command("completion", "Print the completion script of a shell", "",
             (Parameter("shell", completes=Completes.CHOICE, choices=("bash",)),),
             examples=('eval "$(crm completion bash)"',)),

@@ -58,6 +58,12 @@ def _wait_for_startup(session: Session, invocation: Invocation) -> int:
     return session.show(wait_for_startup(session, seconds if isinstance(seconds, int) else USUAL_S))
 
 
+def _report(session: Session, invocation: Invocation) -> int:
+    from haclusterd.cli.bundle import report
+
+    return session.show(report(session, invocation.arguments))
+
+
 def _token(session: Session, invocation: Invocation) -> int:
     from haclusterd.cli.tokens import token
 
@@ -66,6 +72,7 @@ def _token(session: Session, invocation: Invocation) -> int:
 
 _SPECIAL: Mapping[tuple[str, str], Callable[[Session, Invocation], int]] = {
     ("", "simulate"): _simulate,
+    ("", "report"): _report,
     ("configure", "simulate"): _simulate,
     ("configure", "edit"): _edit,
     ("configure", "filter"): _filter,

@@ -15,8 +15,8 @@ def lookup(kind: str) -> list[str]:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("", "api cib cluster completion configure fencing history maintenance migrate node ra resource simulate "
-             "status ticket verify why"),
+        ("", "api cib cluster completion configure fencing history maintenance migrate node ra report resource "
+             "simulate status ticket verify why"),
         ("st", "status"),
         ("--re", "--reason"),
         ("resource s", "scores start status stop"),
