@@ -139,9 +139,10 @@ def test_all_other_users_together_leave_room_for_root() -> None:
 MAY_BE_ROOT = {
     "api.token_add", "api.token_list", "api.token_revoke",
     "cluster.address", "cluster.backup", "cluster.certificates", "cluster.export", "cluster.invite", "cluster.remove",
-    "cluster.vote", "configure.apply", "configure.delete", "configure.load", "configure.modgroup", "configure.rename",
-    "configure.rollback", "configure.script", "configure.set", "configure.statement", "fencing.confirm",
-    "fencing.test", "node.fence", "node.utilization", "resource.setting",
+    "cluster.vote", "configure.apply", "configure.default_timeouts", "configure.delete", "configure.erase",
+    "configure.load", "configure.modgroup", "configure.rename", "configure.rollback", "configure.script",
+    "configure.set", "configure.statement", "fencing.confirm", "fencing.test", "node.fence", "node.utilization",
+    "resource.setting",
 }  # fmt: skip
 """What names agents and parameters, lets machines in, switches them off, or gives secrets away."""
 
