@@ -128,6 +128,11 @@ bench-api: setup  ## status over many connections and event streams beside it, o
 	@$(BIN)/python -m tests.benchmarks.api_load --seconds $(or $(SECONDS),600) --rate $(or $(RATE),1000) \
 		--connections $(or $(CONNECTIONS),200) --streams $(or $(STREAMS),200)
 
+browser: setup  ## the web page in a headless Chromium over real daemons (Debian: installs chromium, as root); PICTURES=DIR AXE=axe.min.js
+	@command -v chromium chromium-browser google-chrome >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null \
+		|| apt-get install --quiet --yes --no-install-recommends chromium fonts-dejavu-core >/dev/null
+	@$(BIN)/python -m tests.browser $(if $(PICTURES),--pictures $(PICTURES)) $(if $(AXE),--axe $(AXE))
+
 wheel: setup  ## dist/haclusterd-*.whl
 	@$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 

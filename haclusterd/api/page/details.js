@@ -6,7 +6,17 @@ import { moment, sign, tone } from "./words.js";
 
 const dialog = () => byId("details");
 
-function opened(title) {
+let openedBy = "";
+
+// The grid may have been drawn again meanwhile: the focus goes to what stands now where it was.
+export function begin() {
+  dialog().addEventListener("close", () => {
+    for (const each of document.querySelectorAll("[data-key]")) if (each.dataset.key === openedBy) each.focus();
+  });
+}
+
+function opened(title, key) {
+  openedBy = key;
   byId("details-title").textContent = title;
   show(byId("details-body"), el("p", {}, "Asking …"));
   if (!dialog().open) dialog().showModal();
@@ -51,7 +61,7 @@ function explained(found) {
 }
 
 export async function openResource(id, actions) {
-  opened(id);
+  opened(id, `resource ${id}`);
   try {
     const why = await ask("/resource/why", { resource: id });
     show(byId("details-body"), why.reports.map((each) => el("p", { "data-tone": "warn" }, each.message)),
@@ -62,7 +72,7 @@ export async function openResource(id, actions) {
 }
 
 export async function openNode(status, name, actions) {
-  opened(name);
+  opened(name, `node ${name}`);
   const node = status.nodes.find((each) => each.name === name);
   const facts = [
     ["State", `${sign(tone(node.state))} ${node.state} since ${moment(node.since)}`],

@@ -28,7 +28,8 @@ export const byId = (id) => document.getElementById(id);
 // Puts other children in place of the present ones; the focus stays on what has the same data-key.
 export function show(container, ...children) {
   const held = container.contains(document.activeElement) ? document.activeElement.dataset?.key : undefined;
-  container.replaceChildren(...children.flat(Infinity).filter((each) => each !== null && each !== ""));
+  container.replaceChildren();
+  fill(container, {}, children);
   if (held !== undefined) {
     for (const each of container.querySelectorAll("[data-key]")) if (each.dataset.key === held) each.focus();
   }

@@ -1,7 +1,7 @@
 // The page as a whole: who signed in, what is asked for when, and where it is shown.
 
 import * as api from "./api.js";
-import { openNode, openResource } from "./details.js";
+import * as details from "./details.js";
 import { byId, say } from "./dom.js";
 import * as gpus from "./gpus.js";
 import * as overview from "./overview.js";
@@ -26,11 +26,11 @@ const open = {
     const walk = (each, top) => { all.push({ resource: each, top }); each.members.forEach((one) => walk(one, top)); };
     state.status.resources.forEach((each) => walk(each, each));
     const found = all.find((each) => each.resource.id === id);
-    if (found) openResource(id, resourceActions(state.status, found, state.role));
+    if (found) details.openResource(id, resourceActions(state.status, found, state.role));
   },
   node(name) {
     const node = state.status.nodes.find((each) => each.name === name);
-    if (node) openNode(state.status, name, nodeActions(node, state.role));
+    if (node) details.openNode(state.status, name, nodeActions(node, state.role));
   },
 };
 
@@ -167,6 +167,7 @@ async function signOut() {
 function begin() {
   byId("sign-in-form").addEventListener("submit", signIn);
   byId("sign-out").addEventListener("click", signOut);
+  details.begin();
   timeline.begin();
   past.begin();
   for (const each of document.querySelectorAll("dialog")) {

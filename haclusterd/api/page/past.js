@@ -28,7 +28,7 @@ async function search() {
     const found = await ask("/history/events", query);
     const text = field("text").toLowerCase();
     const events = found.events.filter((each) => matches(each, text)).reverse();
-    note.textContent = `${events.length} events${found.left_out ? `; ${found.left_out} older ones were not searched: choose a resource, a node or a shorter time` : ""}. `
+    note.textContent = `${events.length} ${events.length === 1 ? "event" : "events"}${found.left_out ? `; ${found.left_out} older ones were not searched: choose a resource, a node or a shorter time` : ""}. `
       + found.reports.map((each) => each.message).join(" ");
     show(byId("past-list"), events.map(eventRow));
   } catch (problem) {

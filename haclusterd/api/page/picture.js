@@ -5,8 +5,8 @@ import { byId, el, show, svg } from "./dom.js";
 const CHIP_PX = 26;
 const HEAD_PX = 30;
 const GAP_PX = 10;
-const NARROWEST_PX = 104;
-const MARGIN_PX = 14;
+const NARROWEST_PX = 112;
+const MARGIN_PX = 20;
 const INFINITE = 1_000_000;
 
 export const score = (value) => (value >= INFINITE ? "always" : value <= -INFINITE ? "never" : String(value));
@@ -89,12 +89,11 @@ function short(text, px) {
 
 // Lines begin and end at the sides of chips: inside a column they run in the margin at its right, and a preference for
 // the column's own node in the margin at its left.
-function curve(from, to) {
+function curve(from, to, reach) {
   const [one, other] = [from, to].map((place) => place.y + CHIP_PX / 2);
   if (from.x === to.x) {
     const x = from.x + from.width;
-    const bulge = x + MARGIN_PX * 1.6;
-    return `M${x},${one} C${bulge},${one} ${bulge},${other} ${x},${other}`;
+    return `M${x},${one} C${x + reach},${one} ${x + reach},${other} ${x},${other}`;
   }
   const isRight = to.x > from.x;
   const [begin, end] = isRight ? [from.x + from.width, to.x] : [from.x, to.x + to.width];
@@ -121,7 +120,7 @@ function line(constraint, drawing, containers) {
   const name = kind === "Ordering" ? "order" : kind === "Location" ? "location" : "together";
   const isAgainst = kind !== "Ordering" && (each.score || 0) < 0;
   return svg("path", {
-    class: `tie ${name}${isAgainst ? " against" : ""}`, d: to ? curve(from, to) : toNode(from, box),
+    class: `tie ${name}${isAgainst ? " against" : ""}`, d: to ? curve(from, to, kind === "Ordering" ? 1.25 * MARGIN_PX : 0.6 * MARGIN_PX) : toNode(from, box),
     "marker-end": kind === "Ordering" ? "url(#arrow)" : null,
   }, svg("title", {}, constraint.sentence));
 }

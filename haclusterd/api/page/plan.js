@@ -147,7 +147,7 @@ export function resourceActions(status, found, role) {
       propose(act(`Move ${movable} to ${node}`, "/resource/move", { resource: movable, node }))),
     isMoved && button("Clear moves and bans", act(`Clear ${top.id}`, "/resource/clear", { resource: top.id })),
     button("Clean up failures", act(`Forget failures of ${name}`, "/resource/cleanup", { resource: name })),
-    isManaged ? button("Unmanage", act(`Unmanage ${name}`, "/resource/unmanage", { resources: [name] }))
+    isManaged ? button("Unmanage", act(`Unmanage ${name}`, "/resource/manage", { resources: [name], unmanage: true }))
       : button("Manage", act(`Manage ${name}`, "/resource/manage", { resources: [name] })));
 }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from haclusterd.api import pages
+from haclusterd.api.routes import PREFIX, routes
 
 FILES = sorted((Path(pages.__file__).parent / pages.FOLDER).iterdir())
 SINKS = re.compile(
@@ -34,3 +35,13 @@ def test_every_id_that_a_module_looks_for_is_in_the_page() -> None:
     ids = set(re.findall(r'\sid="([\w-]+)"', (FILES[0].parent / "index.html").read_text()))
     for file in FILES:
         assert set(re.findall(r'byId\("([\w-]+)"\)', file.read_text())) <= ids, file.name
+
+
+def test_what_is_asked_for_is_a_verb_with_these_arguments() -> None:
+    known = {route.path: {each.name for each in route.verb.arguments} for route in routes()}
+    text = "\n".join(file.read_text() for file in FILES if file.suffix == ".js")
+    asked = re.findall(r'"(/[a-z_]+/[a-z_]+)"(?:, (?:body: )?\{([^{}]*)\})?', text)
+    assert len(asked) > 10
+    for path, body in asked:
+        given = {word.partition(":")[0].strip() for word in body.split(",")} - {""}
+        assert given <= known[PREFIX + path], path

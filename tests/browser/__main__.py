@@ -1,0 +1,251 @@
+"""The web page in a real browser, over three real daemons: what an operator sees and does in a bad night.
+
+Signs in, asks why, moves a resource after seeing the plan, meets a conflict, watches a failover, loses the quorum and
+goes on reading. Ends with one line `RESULT ...`; exit code 1 when a step fails or the browser complains of anything.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.browser.chromium import Chromium, program
+from tests.processes.daemons import Scenario
+from tests.processes.test_api import Api, crm, started
+
+HOSTILE = '<img src="/x" onerror="document.title=\'owned\'"><script>document.title="owned"</script>'
+ENTER, ESCAPE = 13, 27
+
+
+class Visit:
+    """One operator with the page open."""
+
+    def __init__(self, scenario: Scenario, api: Api, browser: Chromium, pictures: Path | None) -> None:
+        self.scenario = scenario
+        self.api = api
+        self.browser = browser
+        self.pictures = pictures
+        self.steps = 0
+
+    def step(self, what: str, act: Callable[[], Any]) -> None:
+        began = time.monotonic()
+        act()
+        self.steps += 1
+        print(f"  {what}: {time.monotonic() - began:.1f} s", flush=True)
+
+    def picture(self, name: str, width: int, height: int, *, is_dark: bool) -> None:
+        if self.pictures is not None:
+            self.browser.look(width, height, is_dark=is_dark, scale=1.5 if width < 500 else 1)
+            self.browser.until("it to be drawn anew", "document.querySelector('#grid tbody tr')")
+            self.browser.value("window.scrollTo({ top: 0, behavior: 'instant' })")
+            self.browser.picture(self.pictures / f"{name}.png")
+            self.browser.look(1000, 800)
+
+    def shows(self, what: str, selector: str, text: str) -> None:
+        self.browser.until(what, f"document.querySelector({selector!r}).innerText.includes({text!r})")
+
+    def is_at(self, node: str) -> str:
+        """Return an expression: the grid says that svc runs on a node."""
+        column = 1 + self.scenario.cluster.names.index(node)  # type: ignore[arg-type]
+        return (
+            "[...document.querySelectorAll('#grid tbody tr')].some((row) => row.cells[0].innerText.startsWith('svc') "
+            f"&& row.cells[{column}].innerText.includes('runs'))"
+        )
+
+    # -- steps ------------------------------------------------------------------------------------------------------
+
+    def sign_in(self) -> None:
+        page = self.browser
+        page.look(1000, 800)
+        page.go(f"http://127.0.0.1:{self.api.port}/")
+        page.write("#token", "hacl_guessed")
+        page.press("#sign-in-form button")
+        self.shows("a wrong token to be refused", "#sign-in-problem", "not valid")
+        page.write("#token", self.api.tokens["admin"])
+        page.value("document.querySelector('#token').select()")
+        page.send("Input.insertText", text=self.api.tokens["admin"])
+        page.press("#sign-in-form button")
+        self.shows("the verdict", "#verdict", "HEALTHY")
+        self.shows("the events to come", "#live", "live")
+        page.until("no secret to be where scripts read", "document.cookie === '' && localStorage.length === 0")
+
+    def ask_why_with_the_keyboard(self) -> None:
+        page = self.browser
+        page.value("document.querySelector('#grid tbody button[data-key=\"resource svc\"]').focus()")
+        page.key("Enter", ENTER, "\r")
+        self.shows("the scores", "#details-body", "stickiness")
+        page.key("Escape", ESCAPE)
+        page.until("it to be closed", "!document.querySelector('#details').open")
+        page.until("the focus to be where it was", "document.activeElement.dataset.key === 'resource svc'")
+
+    def move_with_a_plan(self) -> None:
+        page = self.browser
+        target = next(name for name in self.scenario.cluster.names if name not in (self.scenario.holder(), "n1"))
+        page.press("#grid button", "svc")
+        page.until("the actions", "document.querySelector('#details .choice select')")
+        page.value(f"document.querySelector('#details .choice select').value = '{target}'")
+        page.press("#details button", "Move there")
+        self.shows("what is interrupted", "#plan-body", f"goes to {target}, within 40 s at most")
+        page.write("#plan-reason", HOSTILE)
+        page.press("#plan form button")
+        self.shows("it to be done", "#plan-body", "Done.")
+        page.press("#plan .close")
+        page.press("#details .close")
+        page.until("the grid to show it", self.is_at(target))
+        page.until("the reason in the timeline, as a text", f"document.body.innerText.includes({HOSTILE[:10]!r})")
+        assert page.value("document.images.length") == 0
+        assert "owned" not in page.value("document.title")
+
+    def meet_a_conflict(self) -> None:
+        page = self.browser
+        page.press("#grid button", "svc")
+        page.press("#details button", "Unmanage")
+        self.shows("the plan", "#plan-body", "Nothing that runs is interrupted")
+        crm(self.scenario, "n1", "configure", "node", "n2", "attributes", "rack=9")
+        page.press("#plan form button", "Do it")
+        self.shows("that somebody was faster", "#plan-body", "Somebody changed the configuration")
+        page.press("#plan .close")
+        page.press("#details .close")
+
+    def search(self) -> None:
+        page = self.browser
+        page.write("#past-text", "ONERROR")
+        page.press("#past-form button")
+        self.shows("who moved it, and why, as a text", "#past-list", HOSTILE[:10])
+        self.shows("the author", "#past-list", "token:browser")
+
+    def zoom(self) -> None:
+        page = self.browser
+        before = page.text("#timeline-range")
+        page.value("document.querySelector('#timeline-canvas').focus()")
+        for key in ("+", "ArrowLeft", "ArrowRight", "-"):
+            page.key(key, ord(key[0]), key if len(key) == 1 else "")
+        page.press("#zoom-in")
+        page.until("another span", f"document.querySelector('#timeline-range').innerText !== {before!r}")
+        page.press("[data-hours='1']")
+
+    def see_accelerators(self) -> None:
+        page = self.browser
+        page.until("no accelerators to be shown", "document.querySelector('#gpus').hidden")
+        for name, value in (
+            ("gpu-usable", "7"),
+            ("gpu-0000:1a:00-state", "failed"),
+            ("gpu-0000:1a:00-why", "fell off"),
+        ):
+            crm(self.scenario, "n1", "node", "status-attr", "n1", "set", name, value)
+        self.shows("the one that failed", "#gpu-list", "0000:1a:00 failed fell off")
+
+    def see_a_failover(self) -> None:
+        holder = self.scenario.holder()
+        assert holder is not None
+        other = next(name for name in self.scenario.cluster.names if name not in (holder, "n1"))
+        self.scenario.cluster.power_off(holder)
+        self.shows("the loss", "#verdict", "DEGRADED")
+        self.browser.until("svc on another node", f"{self.is_at('n1')} || {self.is_at(other)}")
+        self.shows("the fencing in the timeline", "#timeline-list", f"{holder} is fenced")
+        self.picture("web-page-phone", 390, 844, is_dark=True)
+
+    def lose_the_quorum(self) -> None:
+        for name in ("n2", "n3"):
+            self.scenario.cluster.power_off(name)
+        self.shows("that it is old", "#age", "OLD")
+        self.shows("who is missing", "#facts", "NO QUORUM")
+        self.browser.press("#grid button", "svc")
+        self.shows("why, all the same", "#details-body", "Score")
+        self.browser.press("#details .close")
+
+    def sign_out(self) -> None:
+        self.browser.press("#sign-out")
+        self.browser.until("the form", "!document.querySelector('#sign-in').hidden")
+        self.browser.until("nothing to be shown", "document.querySelector('#signed-in').hidden")
+
+
+def nameless(browser: Chromium) -> list[str]:
+    """Return what a screen reader would find without a name."""
+    wanted = {
+        "button",
+        "link",
+        "textbox",
+        "combobox",
+        "searchbox",
+        "dialog",
+        "table",
+        "region",
+        "columnheader",
+        "rowheader",
+    }
+    nodes = browser.send("Accessibility.getFullAXTree")["nodes"]
+    return [
+        each["role"]["value"]
+        for each in nodes
+        if not each.get("ignored")
+        and each.get("role", {}).get("value") in wanted
+        and not each.get("name", {}).get("value")
+    ]
+
+
+def grave(browser: Chromium, axe: Path | None) -> list[str]:
+    """Return what axe-core finds that is serious or critical."""
+    if axe is None:
+        return []
+    browser.value(axe.read_text() + ";0")
+    browser.value(
+        "axe.run().then((found) => { window.found = found.violations.filter((each) => "
+        "['serious', 'critical'].includes(each.impact)).map((each) => `${each.id}: ${each.nodes[0].html}`) })"
+    )
+    return list(browser.value("window.found"))
+
+
+def run(directory: Path, pictures: Path | None, axe: Path | None) -> int:
+    scenario = Scenario(directory / "cluster")
+    api: Api | None = None
+    browser: Chromium | None = None
+    try:
+        scenario.form().with_service()
+        api = started(scenario, "n1", directory)
+        api.tokens["admin"] = crm(scenario, "n1", "api", "token", "add", "browser", "--role", "admin")["token"]
+        browser = Chromium(directory / "browser")
+        visit = Visit(scenario, api, browser, pictures)
+        visit.step("sign in", visit.sign_in)
+        visit.picture("web-page-light", 1000, 800, is_dark=False)
+        inaccessible = nameless(browser) + grave(browser, axe)
+        for act in (
+            visit.ask_why_with_the_keyboard, visit.move_with_a_plan, visit.meet_a_conflict, visit.search, visit.zoom,
+            visit.see_accelerators, visit.see_a_failover, visit.lose_the_quorum, visit.sign_out,
+        ):  # fmt: skip
+            visit.step(act.__name__.replace("_", " "), act)
+        complaints = [each for each in browser.console if not each.startswith("Failed to load resource")]
+    finally:
+        if browser is not None:
+            browser.close()
+        if api is not None:
+            api.process.terminate()
+            api.process.wait(20)
+        scenario.close()
+    for each in (*complaints, *inaccessible):
+        print(f"  {each}")
+    print(f"RESULT steps={visit.steps} complaints={len(complaints)} inaccessible={len(inaccessible)}")
+    return int(bool(complaints or inaccessible))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="browser")
+    parser.add_argument("--pictures", type=Path, help="where to write pictures of the page")
+    parser.add_argument("--axe", type=Path, help="axe.min.js of axe-core, to be run over the page as well")
+    options = parser.parse_args()
+    if program() is None:
+        print("RESULT skipped=no-browser (Debian: apt-get install chromium)")
+        return 0
+    directory = Path(tempfile.mkdtemp(prefix="browser-"))
+    try:
+        return run(directory, options.pictures, options.axe)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
