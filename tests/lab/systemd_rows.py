@@ -475,8 +475,10 @@ def _kill_the_daemon_while(lab: SystemdLab, what: str, file: str, signs: str) ->
     home.shell(f"echo {LONG_S[what]} > /var/tmp/{file}")
     home.shell("crm resource restart unit >/dev/null 2>&1 &")
     lab.until(f"its {what} to be under way", lambda: home.shows("lab-unit", "ActiveState") == signs, 30)
-    home.shell(f"kill -9 {home.shows('haclusterd', 'MainPID')}; rm /var/tmp/{file}")
-    lab.until("the daemon to be back", lambda: home.shows("haclusterd", "ActiveState") == "active", 30)
+    pid = home.shows("haclusterd", "MainPID")
+    home.shell(f"kill -9 {pid}; rm /var/tmp/{file}")
+    lab.until("another daemon to be there", lambda: home.shows("haclusterd", "MainPID") not in (pid, "0", "") and
+              home.shows("haclusterd", "ActiveState") == "active", 30)  # fmt: skip
     if what == "start" and home.shows("lab-unit", "ActiveState") != signs:
         raise NotAsExpected("the daemon was started again only after the start of the unit had ended")
     lab.until("all to be online", lambda: lab.online() == set(lab.machines), 30)
