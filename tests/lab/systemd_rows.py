@@ -449,8 +449,8 @@ def _with_unit(play: Callable[[SystemdLab], Asked]) -> Callable[[SystemdLab], As
 
 def _has_no_drop_in(lab: SystemdLab, machine: SystemdMachine) -> None:
     """What died is started again without a reload, so its drop-in goes some seconds after its stop."""
-    lab.until(f"{machine.name} to have no drop-in any more",
-              lambda: not machine.shell("ls -d /run/systemd/system/lab-unit.service.d", is_checked=False), 15)  # fmt: skip
+    look = "ls -d /run/systemd/system/lab-unit.service.d"
+    lab.until(f"{machine.name} to have no drop-in any more", lambda: not machine.shell(look, is_checked=False), 15)
 
 
 def unit_resource(lab: SystemdLab) -> Asked:
