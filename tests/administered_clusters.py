@@ -19,6 +19,7 @@ from haclusterd.commands.context import (
 )
 from haclusterd.commands.preview import preview
 from haclusterd.formats.crm_syntax import assemble, parse_script
+from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus
 from haclusterd.model.configuration import Configuration, Primitive
 from haclusterd.model.fencing import (
@@ -588,6 +589,14 @@ def with_versions(cluster: Cluster) -> KeptVersions:
     )
 
 
+class ContentAgents:
+    """Agents that object to nothing."""
+
+    def answer(self, question: ValidationQuestion) -> Validation | None:
+        """See `commands.context.Validations`."""
+        return Validation(0, f"{question.resource} is fine")
+
+
 @dataclass(slots=True)
 class ClusterClient:
     """Carries out verbs on a cluster of this file, as a daemon does, without a socket; nothing moves by itself."""
@@ -606,7 +615,7 @@ class ClusterClient:
         context = Context(
             self.cluster.cib, NOW, "root@n1", request.options.reason, self.cluster.live,
             versions=self.versions, past=self.cluster.past or ListedPast(), is_forced=request.options.force,
-            is_preview=request.options.dry_run,
+            is_preview=request.options.dry_run, validations=ContentAgents(),
         )  # fmt: skip
         outcome = registry.run(request.verb, request.arguments, context)
         if request.options.dry_run:

@@ -6,9 +6,10 @@ nobody handles here is "not installed", never an error of the program.
 
 from collections.abc import Callable, Mapping
 
+from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
-from haclusterd.ports.agents import AdoptedAction, AgentCall, AgentMetadata, AgentResult, AgentRunner
+from haclusterd.ports.agents import CANNOT_BE_ASKED, AdoptedAction, AgentCall, AgentMetadata, AgentResult, AgentRunner
 from haclusterd.ports.clock import Clock
 
 
@@ -66,6 +67,14 @@ class AgentsByClass:
             self._clock.call_soon(lambda: done(None))
         else:
             runner.metadata(agent, done)
+
+    def validate(self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]) -> None:
+        """Ask an agent for `validate-all`."""
+        runner = self._runners.get(question.agent.standard)
+        if runner is None:
+            self._clock.call_soon(lambda: done(CANNOT_BE_ASKED))
+        else:
+            runner.validate(question, timeout_ms, done)
 
     def installed(self) -> tuple[AgentReference, ...]:
         """Return every agent of every class that is installed here."""

@@ -38,10 +38,11 @@ from haclusterd.adapters.service_watch import ServiceWatch
 from haclusterd.adapters.spawner_link import Spawner
 from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, SOCKET_VARIABLE
 from haclusterd.agents.process_table import LOCAL_CLUSTER_MARK, NODE_MARK, ORDER_MARK
+from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import Instant, after, elapsed_ms
 from haclusterd.model.ocf import ACTIVATING, ExecutionStatus, ExitCode
-from haclusterd.ports.agents import AdoptedAction, AgentCall, AgentMetadata, AgentResult
+from haclusterd.ports.agents import CANNOT_BE_ASKED, AdoptedAction, AgentCall, AgentMetadata, AgentResult
 from haclusterd.ports.clock import Clock, Timer
 
 _log = logging.getLogger(__name__)
@@ -60,7 +61,8 @@ METADATA_PATIENCE_MS = 2000
 METADATA_LIMIT = 1024 * 1024
 RELOAD_ACTION = "reload-agent"
 MONITOR = "monitor"
-STARTS_NOTHING = frozenset({MONITOR, "stop", "validate-all"})
+VALIDATE = "validate-all"
+STARTS_NOTHING = frozenset({MONITOR, "stop", VALIDATE})
 """Actions that leave no process behind."""
 TAKES_PARAMETERS = frozenset({"start", "migrate_from", RELOAD_ACTION})
 """Actions after which the resource runs with the parameters that they were given."""
@@ -293,6 +295,34 @@ class OcfAgents:
 
         environment = self._base_environment(agent)
         program = Program((str(path), "meta-data"), environment, METADATA_TIMEOUT_MS, output_limit=METADATA_LIMIT)
+        self._processes.start(program, Hooks(ended))
+
+    def validate(self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]) -> None:
+        """Ask an OCF agent for `validate-all`; an init script has no such action."""
+        path = self._directories.find(question.agent)
+        if path is None or question.agent.standard != "ocf":
+            missing = CANNOT_BE_ASKED if path is not None else Validation(None, "it is not installed here")
+            self._clock.call_soon(lambda: done(missing))
+            return
+        call = AgentCall(
+            key=f"validate/{question.resource}",
+            resource=question.resource,
+            instance=question.resource,
+            agent=question.agent,
+            action=VALIDATE,
+            parameters=dict(question.parameters),
+            meta={"interval": "0", "name": VALIDATE, "timeout": str(timeout_ms)},
+            timeout_ms=timeout_ms,
+            incarnation=self._incarnation,
+        )
+
+        def ended(result: Ended) -> None:
+            answer = _to_result(call, result)
+            is_answer = answer.status is ExecutionStatus.DONE
+            done(Validation(answer.exit_code if is_answer else None, answer.exit_reason))
+
+        environment = {name: value for name, value in self._environment(call).items() if name != ORDER_MARK}
+        program = Program((str(path), VALIDATE), environment, timeout_ms, is_patient=True)
         self._processes.start(program, Hooks(ended))
 
     def exists(self, agent: AgentReference) -> bool:

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
+from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
-from haclusterd.ports.agents import AgentMetadata, AgentRunner
+from haclusterd.ports.agents import CANNOT_BE_ASKED, AgentMetadata, AgentRunner
 from haclusterd.ports.clock import Clock
 
 STANDARD: Final = "service"
@@ -115,6 +116,12 @@ class ServiceAgents:
             done(None if metadata is None else replace(metadata, agent=agent))
 
         self._runners[standard].metadata(AgentReference(standard, None, agent.type), answered)
+
+    def validate(
+        self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]  # noqa: ARG002
+    ) -> None:
+        """Answer that nothing of this class can be asked."""
+        self._clock.call_soon(lambda: done(CANNOT_BE_ASKED))
 
     def waits(self) -> tuple[str, ...]:
         """Nothing is waited for here."""

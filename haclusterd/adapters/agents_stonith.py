@@ -11,10 +11,11 @@ from collections.abc import Callable
 
 from haclusterd.adapters.agents_ocf import describe_timeout
 from haclusterd.adapters.fence_agents import StdinFenceAgents
+from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.instants import Instant, after, elapsed_ms
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
-from haclusterd.ports.agents import AdoptedAction, AgentCall, AgentMetadata, AgentResult
+from haclusterd.ports.agents import CANNOT_BE_ASKED, AdoptedAction, AgentCall, AgentMetadata, AgentResult
 from haclusterd.ports.clock import Clock
 from haclusterd.ports.fencing import FenceCall, FenceCallResult
 
@@ -62,6 +63,12 @@ class StonithAgents:
 
     def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
         """A device has no process."""
+
+    def validate(
+        self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]  # noqa: ARG002
+    ) -> None:
+        """Answer that nothing of this class can be asked."""
+        self._clock.call_soon(lambda: done(CANNOT_BE_ASKED))
 
     def waits(self) -> tuple[str, ...]:
         """Nothing is waited for here."""

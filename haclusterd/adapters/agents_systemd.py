@@ -23,10 +23,11 @@ from haclusterd.adapters.systemd_bus import SystemdBus
 from haclusterd.adapters.systemd_units import RUNNING, Answer, Units, Work, unit_name
 from haclusterd.adapters.unit_files import DIRECTORIES, UnitFiles
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
+from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
 from haclusterd.model.instants import Instant, after, elapsed_ms
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
-from haclusterd.ports.agents import ActionMetadata, AgentMetadata
+from haclusterd.ports.agents import CANNOT_BE_ASKED, ActionMetadata, AgentMetadata
 from haclusterd.ports.clock import Clock, Timer
 
 STANDARD: Final = "systemd"
@@ -184,6 +185,12 @@ class SystemdAgents:
             self._bus.do(ask)
         else:
             self._clock.call_soon(lambda: answer("", {}))
+
+    def validate(
+        self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]  # noqa: ARG002
+    ) -> None:
+        """Answer that nothing of this class can be asked."""
+        self._clock.call_soon(lambda: done(CANNOT_BE_ASKED))
 
     def waits(self) -> tuple[str, ...]:
         """Say that D-Bus is away, where a unit is a resource."""

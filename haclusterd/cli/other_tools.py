@@ -128,8 +128,6 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "show_property": "crm configure get_property NAME",
         "template": "crm configure rsc_template NAME AGENT",
         "user": _NO_ACL,
-        "validate-all": "crm verify",
-        "validate_all": "crm verify",
     },
     "constraint": {
         "colocation": "crm configure colocation NAME inf: A B",

@@ -85,6 +85,7 @@ def _of_tables() -> dict[str, Renderer]:
         "shadows": render_tables.render_shadows,
         "graph": render_tables.render_text,
         "schema": render_tables.render_schema,
+        "validate-all": render_tables.render_validations,
         "properties": render_tables.render_properties,
         "fence": render_tables.render_fence,
         "leader": render_tables.render_fence,

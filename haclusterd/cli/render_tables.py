@@ -211,6 +211,16 @@ def render_verify(_screen: Screen, data: Fields) -> list[str]:
     return ["valid" if not count else f"valid, with {count} warning{'s' if count > 1 else ''}"]
 
 
+def render_validations(screen: Screen, data: Fields) -> list[str]:
+    """Write what agents said of their resources' parameters."""
+    colours = {"fine": Colour.GREEN, "objects": Colour.RED}
+    return columns(screen, [
+        [Cell(text(row, "resource"), Colour.BOLD), text(row, "agent"),
+         Cell(text(row, "verdict"), colours.get(text(row, "verdict"), Colour.YELLOW)), text(row, "reason")]
+        for row in listed(data, "validations")
+    ])  # fmt: skip
+
+
 def render_properties(screen: Screen, data: Fields) -> list[str]:
     """Write properties with their values; of one, the value only, for scripts."""
     rows = listed(data, "properties")

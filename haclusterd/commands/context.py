@@ -9,7 +9,7 @@ from typing import Protocol
 
 from haclusterd.cib.changes import Change
 from haclusterd.machines.tally import Counted
-from haclusterd.model.agents import AgentFacts
+from haclusterd.model.agents import AgentFacts, Validation, ValidationQuestion
 from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
@@ -171,6 +171,14 @@ class Followed:
     is_refused: bool = False
 
 
+class Validations(Protocol):
+    """What the agents of the answering node say of parameters."""
+
+    def answer(self, question: ValidationQuestion) -> Validation | None:
+        """Return an agent's answer; None: it is asked now, and the verb is run again."""
+        ...
+
+
 class Past(Protocol):
     """The history, of the answering node and of the others."""
 
@@ -204,6 +212,8 @@ class Context:
     versions: Versions | None = None
     """None: offline."""
     past: Past | None = None
+    """None: offline."""
+    validations: Validations | None = None
     """None: offline."""
     is_forced: bool = False
     """Warnings that refuse are accepted; safety rules are not touched by this."""

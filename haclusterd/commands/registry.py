@@ -34,6 +34,7 @@ from haclusterd.commands import (
     status,
     ticket,
     tools,
+    validation,
 )
 from haclusterd.commands.arguments import MAX_SHOWN, check
 from haclusterd.commands.context import Context
@@ -46,6 +47,7 @@ from haclusterd.reports.items import each_once, report
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
     for level in (status.VERBS, metrics.VERBS, configure.VERBS, configure_graph.VERBS, schema.VERBS, declaration.VERBS,
+                  validation.VERBS,
                   node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS, backup.VERBS,
                   leadership.VERBS, membership.VERBS, certificates.VERBS,
                   history.VERBS, history_check.VERBS, history_versions.VERBS, history_transitions.VERBS,

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from haclusterd.model.ids import AgentReference, ResourceId
+
 
 @dataclass(frozen=True, slots=True)
 class ParameterFacts:
@@ -20,6 +22,25 @@ class ParameterFacts:
     """The values it may have; empty: any."""
     obsoletes: str = ""
     """The older name of the same thing, which the agent declares as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationQuestion:
+    """Whether an agent could work with some parameters on one node (OCF 1.1, action validate-all)."""
+
+    resource: ResourceId
+    agent: AgentReference
+    parameters: tuple[tuple[str, str], ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What an agent answered."""
+
+    exit_code: int | None
+    """None: it could not be asked, or has not answered in time."""
+    reason: str
+    """In its own words, or why there is no answer; empty when it had nothing to say."""
 
 
 @dataclass(frozen=True, slots=True)

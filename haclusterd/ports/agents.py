@@ -18,8 +18,10 @@ from typing import Protocol
 from haclusterd.model.agent_calls import AdoptedAction as AdoptedAction
 from haclusterd.model.agent_calls import AgentCall as AgentCall
 from haclusterd.model.agent_calls import AgentResult as AgentResult
-from haclusterd.model.agents import AgentFacts, ParameterFacts
+from haclusterd.model.agents import AgentFacts, ParameterFacts, Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, ResourceId
+
+CANNOT_BE_ASKED = Validation(None, "agents of this class have no action validate-all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,11 @@ class AgentRunner(Protocol):
 
     def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
         """Read an agent's meta-data (cached by path, mtime and size); None when there is no such agent."""
+        ...
+
+    def validate(self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]) -> None:
+        """Ask an agent for `validate-all`; its process group is killed at the timeout. No lease is needed, nothing is
+        recorded, and actions of the resource do not wait for it."""
         ...
 
     def waits(self) -> tuple[str, ...]:

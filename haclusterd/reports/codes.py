@@ -64,6 +64,7 @@ class Code(StrEnum):
     TAKES_NO_PARAMETERS = "TAKES_NO_PARAMETERS"
     MISSING_PARAMETER = "MISSING_PARAMETER"
     TOOLS_MISSING = "TOOLS_MISSING"
+    AGENT_OBJECTS = "AGENT_OBJECTS"
     MEMBER_NOT_A_PRIMITIVE = "MEMBER_NOT_A_PRIMITIVE"
     MEMBER_TWICE = "MEMBER_TWICE"
     MEMBER_OF_TWO_GROUPS = "MEMBER_OF_TWO_GROUPS"
@@ -262,6 +263,10 @@ CODES: dict[Code, CodeRow] = {
     Code.TOOLS_MISSING: CodeRow(
         "{where}: agent {agent} calls {tools}, which haclusterd does not have: it would act on no answer",
         _CONFIGURATION, "use another agent, or one of your own",
+    ),
+    Code.AGENT_OBJECTS: CodeRow(
+        "{where} objects on {node}: {words}", _CONFIGURATION,
+        "correct the parameters; on the node that is to run it: crm configure validate-all", severity=_WARNING,
     ),
     Code.MEMBER_NOT_A_PRIMITIVE: CodeRow(
         "group {group}: member {id} is not a primitive", _CONFIGURATION, "a group is made of primitives only"

@@ -37,6 +37,7 @@ from haclusterd.protocol.control import EncodedResponse, encode, told
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, exit_status, report
 from haclusterd.runtime.agent_catalogue import AgentCatalogue
+from haclusterd.runtime.agent_validations import AgentValidations
 from haclusterd.runtime.changes_under_way import ChangesUnderWay
 from haclusterd.runtime.dampened_attributes import DampenedAttributes
 from haclusterd.runtime.enrolment import EnrolmentService
@@ -214,6 +215,7 @@ class ControlService:
         agents: AgentCatalogue,
         versions: VersionCatalogue,
         past: PastCatalogue,
+        validations: AgentValidations | None = None,
     ) -> Context:
         """Return what a verb may look at, with `cib` as the state it decides over, asked at `now`."""
         runtime = self._runtime
@@ -232,6 +234,7 @@ class ControlService:
             agents=agents,
             versions=versions,
             past=past,
+            validations=validations,
             is_forced=request.options.force,
             is_preview=request.options.dry_run,
         )
@@ -264,6 +267,7 @@ class _Dialogue:
         self._base = self._runtime.cib
         """What the verb decided over."""
         self._agents = AgentCatalogue(self._runtime.ports.agents)
+        self._validations = AgentValidations(self._runtime.ports.agents)
         self._versions = VersionCatalogue(self._runtime.ports.history)
         self._past = PastCatalogue(
             self._runtime.ports.history, service.followers, _other_voters(self._runtime), caller.author
@@ -359,6 +363,7 @@ class _Dialogue:
             agents=self._agents,
             versions=self._versions,
             past=self._past,
+            validations=self._validations,
         )
         work = partial(_outcome_of, self._request, context, lambda: self._knows_all)
         if not self._is_long:
@@ -377,8 +382,8 @@ class _Dialogue:
         return all(each.is_complete for each in self._catalogues)
 
     @property
-    def _catalogues(self) -> tuple[AgentCatalogue, VersionCatalogue, PastCatalogue]:
-        return self._agents, self._versions, self._past
+    def _catalogues(self) -> tuple[AgentCatalogue, VersionCatalogue, PastCatalogue, AgentValidations]:
+        return self._agents, self._versions, self._past, self._validations
 
     @property
     def _is_long(self) -> bool:
@@ -445,6 +450,7 @@ class _Dialogue:
             self._agents.note(noted[0])
             self._versions.note(noted[1])
             self._past.note(noted[2])
+            self._validations.note(noted[3])
             incomplete = (each for each in self._catalogues if not each.is_complete)
             self._read(next(incomplete).read)
 

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.instants import Instant, after
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
@@ -416,6 +417,10 @@ class SimulatedAgents:
         actions = {name: ActionMetadata(name) for name in ACTIONS}
         answer = AgentMetadata(agent, "1.1", str(agent), "", {}, actions) if self.exists(agent) else None
         self._life.after(EXIT_NOTICE_US, lambda: done(answer))
+
+    def validate(self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]) -> None:  # noqa: ARG002
+        """See `AgentRunner.validate`; simulated agents object to nothing."""
+        self._life.after(EXIT_NOTICE_US, lambda: done(Validation(0, "")))
 
     def installed(self) -> tuple[AgentReference, ...]:
         """See `AgentRunner.installed`."""

@@ -1,5 +1,6 @@
 """Resource agents get their environment and are understood (agents-and-fencing.md §1.1-1.9)."""
 
+import asyncio
 import os
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from haclusterd.adapters import agents_ocf
 from haclusterd.adapters.agents_ocf import METADATA_PATIENCE_MS, own_marks, read_exit_reason
 from haclusterd.adapters.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import list_pids, read_arguments, read_marks
+from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
 from haclusterd.model.ocf import ExecutionStatus
 from tests.unit.adapters.hands import Hands
@@ -56,6 +58,26 @@ async def test_a_signal_a_timeout_and_a_cancellation(hands: Hands, until) -> Non
     hands.agents.kill(call.key)
     assert (await ended).status is ExecutionStatus.CANCELLED
     await until(lambda: not hands.records())
+
+
+async def test_an_agent_is_asked_what_it_says_of_parameters(hands: Hands) -> None:
+    objects = "echo ocf-exit-reason:no device $OCF_RESKEY_device >&2; exit 5"
+    hands.write("a", f"#!/bin/sh\n[ $1 = validate-all ] && {{ {objects}; }}\n")
+    assert await validated(hands, "a", device="/dev/sdb") == Validation(5, "no device /dev/sdb")
+    hands.write("a", "#!/bin/sh\n[ $1 = validate-all ]\n")
+    assert await validated(hands, "a") == Validation(0, "")
+    hands.write("a", "#!/bin/sh\nexec sleep 60\n")
+    assert await validated(hands, "a", timeout_ms=200) == Validation(None, "validate-all did not complete within 200ms")
+    assert await validated(hands, "missing") == Validation(None, "it is not installed here")
+    assert not hands.records(), "a later life of the daemon finds nothing to adopt"
+
+
+async def validated(hands: Hands, script: str, timeout_ms: int = 20_000, **parameters: str) -> Validation:
+    answer: asyncio.Future[Validation] = asyncio.get_running_loop().create_future()
+    agent = AgentReference("ocf", "test", script)
+    question = ValidationQuestion(ResourceId("r1"), agent, tuple(sorted(parameters.items())))
+    hands.agents.validate(question, timeout_ms, answer.set_result)
+    return await answer
 
 
 async def test_the_environment(hands: Hands) -> None:
@@ -232,14 +254,16 @@ async def test_a_stuck_exec_does_not_delay_another_resources_monitor(hands: Hand
 
 
 async def test_state_of_another_boot_is_gone_as_a_real_run_directory_would_be(
-    clock: BoottimeClock, tmp_path: Path, hands: Hands
+    clock: BoottimeClock, tmp_path: Path, hands: Hands, until
 ) -> None:
     dummy = AgentReference("ocf", "haclusterd", "dummy")
     hands.agents.adopt(lambda key: None)
     assert (await hands.run("x", "start", agent=dummy)).exit_code == 0
+    await until(lambda: not hands.records())
     same_boot = Hands(clock, tmp_path, Incarnation("boot-1", "00000000000000bb"))
     assert same_boot.agents.adopt(lambda key: None) == ()
     assert (await same_boot.run("x", agent=dummy)).exit_code == 0
+    await until(lambda: not hands.records())
     new_boot = Hands(clock, tmp_path, Incarnation("boot-2", "00000000000000cc"))
     assert new_boot.agents.adopt(lambda key: None) == ()
     assert (await new_boot.run("x", agent=dummy)).exit_code == 7
