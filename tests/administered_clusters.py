@@ -17,8 +17,8 @@ from haclusterd.commands.context import (
     Recollection,
     TransitionProgress,
 )
-from haclusterd.commands.preview import preview
-from haclusterd.formats.crm_syntax import assemble, parse_script
+from haclusterd.commands.planning.preview import preview
+from haclusterd.formats.crm.syntax import assemble, parse_script
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus
 from haclusterd.model.configuration import Configuration, Primitive

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from haclusterd.model.graph import GraphAction, TransitionGraph
 from haclusterd.model.instants import WallTime
-from haclusterd.scheduler.digests import pacemaker_digest
-from haclusterd.scheduler.options import ScheduleOptions
+from haclusterd.scheduler.model.digests import pacemaker_digest
+from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.schedule import schedule
 from tests.unpacked_cibs import primitive
 from tests.written_cibs import MEMBER, NOTHING, read

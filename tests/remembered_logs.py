@@ -1,6 +1,6 @@
 """A log as histories see it: entries with rows, chained as `apply` chains them."""
 
-from haclusterd.adapters.history_tables import Jumped, Recorded
+from haclusterd.adapters.history.tables import Jumped, Recorded
 from haclusterd.model.cluster import HistoryMark
 from haclusterd.model.history_chain import chained
 from haclusterd.model.instants import WallTime

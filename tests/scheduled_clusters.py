@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from haclusterd.cib import commands
 from haclusterd.cib.apply import apply
 from haclusterd.cib.edits import difference
-from haclusterd.formats.crm_syntax import assemble, parse_script
+from haclusterd.formats.crm.syntax import assemble, parse_script
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.fencing import FailedOperation, FenceOutcome
@@ -20,7 +20,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.reports.items import has_errors
-from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
+from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
 from haclusterd.scheduler.schedule import schedule
 
 TERM = Term(4)

@@ -3,11 +3,11 @@
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.scheduler.entities import Inventory, Resource
-from haclusterd.scheduler.nodes import unpack_nodes
-from haclusterd.scheduler.options import ScheduleOptions
-from haclusterd.scheduler.resources import unpack_resources
-from haclusterd.scheduler.settings import Settings, unpack_settings
+from haclusterd.scheduler.model.entities import Inventory, Resource
+from haclusterd.scheduler.model.options import ScheduleOptions
+from haclusterd.scheduler.model.settings import Settings, unpack_settings
+from haclusterd.scheduler.unpack.nodes import unpack_nodes
+from haclusterd.scheduler.unpack.resources import unpack_resources
 from tests.written_cibs import cib, read
 
 NOW = WallTime(1_767_268_800_000)

@@ -1,6 +1,6 @@
 """CIBs of Pacemaker as texts, for tests."""
 
-from haclusterd.formats.cib_xml import CibReading, read_cib
+from haclusterd.formats.cib_xml.document import CibReading, read_cib
 
 NOTHING = "f2317cad3d54cec5d7d7aa7d0bf35cf8"
 """Pacemaker's digest of no parameters at all."""

@@ -13,12 +13,12 @@ CHECKOUT = HERE.parents[1]
 sys.path.insert(0, str(CHECKOUT))
 
 from haclusterd.model import rules_in_force  # noqa: E402
-from haclusterd.simulator import checkers  # noqa: E402
+from haclusterd.simulator.checks import checkers  # noqa: E402
 from tests.simulation import store_guards, test_rules, test_store_guards  # noqa: E402
 
 HEAD = """# 0004 Rules and scenarios
 
-Made from `haclusterd/model/rules_in_force.py`, `haclusterd/simulator/checkers.py` and `tests/simulation` by
+Made from `haclusterd/model/rules_in_force.py`, `haclusterd/simulator/checks/checkers.py` and `tests/simulation` by
 `make reference`; do not edit.
 
 Each rule of [safety.md](safety.md) was written against a concrete way to lose data. A rule that can be switched off

@@ -1,8 +1,8 @@
 """Every tool of Pacemaker that is here (attrd_updater, crm_attribute, crm_mon, cibadmin ...), as a program.
 
 Agents call them several times in each monitor, so a call must be short: this passes the words on to the daemon, which
-answers what to print (commands/tools.py), and imports next to nothing, not even os. The start of the interpreter is
-nearly all that a call costs. Nothing is waited for without a deadline: without quorum a write is refused in seconds.
+answers what to print (commands/tools/tools.py), and imports next to nothing, not even os. The start of the interpreter
+is nearly all that a call costs. Nothing is waited for without a deadline: without quorum a write is refused in seconds.
 """
 
 import posix

@@ -23,7 +23,7 @@ from aiohttp import web
 
 from haclusterd.api.problems import dumped
 from haclusterd.api.routes import Refused, bad
-from haclusterd.commands.history import FOLLOW_LIMIT
+from haclusterd.commands.history.history import FOLLOW_LIMIT
 from haclusterd.model.api_tokens import Role
 from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import Position, read_position

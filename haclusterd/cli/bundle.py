@@ -13,10 +13,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from haclusterd.cli import render
-from haclusterd.cli.fields import fields
+from haclusterd.cli.render import answers as render
+from haclusterd.cli.render.fields import fields
+from haclusterd.cli.render.terminal import Screen
 from haclusterd.cli.session import Session
-from haclusterd.cli.terminal import Screen
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response, Told
 from haclusterd.model.words import HIDDEN

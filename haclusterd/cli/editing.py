@@ -9,9 +9,9 @@ import subprocess
 import sys
 import tempfile
 
-from haclusterd.cli.fields import fields, number, text
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.reading import read_text
+from haclusterd.cli.render.fields import fields, number, text
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response

@@ -8,11 +8,11 @@ import json
 import time
 from collections.abc import Callable, Mapping
 
-from haclusterd.cli.fields import Fields, fields, listed, part, text
 from haclusterd.cli.parsing import UsageError
-from haclusterd.cli.render_tables import event_lines
+from haclusterd.cli.render.fields import Fields, fields, listed, part, text
+from haclusterd.cli.render.tables import event_lines
+from haclusterd.cli.render.terminal import Colour
 from haclusterd.cli.session import Session
-from haclusterd.cli.terminal import Colour
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
 

@@ -4,7 +4,7 @@ import os
 import subprocess
 from collections.abc import Mapping
 
-from haclusterd.cli.fields import fields, text
+from haclusterd.cli.render.fields import fields, text
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response, Told

@@ -4,7 +4,7 @@ from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Command, Level, OptionValue, Takes
 from haclusterd.cli.options import HELP
 from haclusterd.cli.parsing import UsageError, find_command, find_level, usage
-from haclusterd.cli.terminal import Colour, Screen, columns
+from haclusterd.cli.render.terminal import Colour, Screen, columns
 
 EXIT_CODES = (
     ("0", "done"),

@@ -9,9 +9,9 @@ from haclusterd.cli.grammar import Invocation, Level
 from haclusterd.cli.options import GlobalOptions, parse_globals
 from haclusterd.cli.parsing import UsageError, find_level, parse
 from haclusterd.cli.reading import STANDARD_INPUT, read_text, shown_name
+from haclusterd.cli.render.terminal import Screen
 from haclusterd.cli.session import Session, Streams
 from haclusterd.cli.shadow_files import VARIABLE, Shadows, directory_of
-from haclusterd.cli.terminal import Screen
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response, Told
 from haclusterd.ports.control import CommandClient

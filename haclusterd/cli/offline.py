@@ -17,9 +17,9 @@ from haclusterd.cib.commands import Command, Envelope
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.planning import context_of
-from haclusterd.commands.preview import preview
-from haclusterd.formats.cib_xml import CibReading, read_cib
+from haclusterd.commands.planning.planning import context_of
+from haclusterd.commands.planning.preview import preview
+from haclusterd.formats.cib_xml.document import CibReading, read_cib
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime

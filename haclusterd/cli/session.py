@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TextIO
 
-from haclusterd.cli import render
-from haclusterd.cli.fields import fields, text
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.reading import read_text, shown_name
+from haclusterd.cli.render import answers as render
+from haclusterd.cli.render.fields import fields, text
+from haclusterd.cli.render.terminal import Screen, span
 from haclusterd.cli.shadow_files import Shadows
-from haclusterd.cli.terminal import Screen, span
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response, Told
 from haclusterd.ports.control import CommandClient

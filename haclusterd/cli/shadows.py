@@ -14,9 +14,9 @@ from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
 
-from haclusterd.cli.fields import fields, number, text
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.reading import read_text
+from haclusterd.cli.render.fields import fields, number, text
 from haclusterd.cli.session import Session, is_unsafe
 from haclusterd.cli.shadow_files import LIVE, VARIABLE, Shadows
 from haclusterd.model.json_value import Json
@@ -197,7 +197,7 @@ def _delete(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -
 def _import(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -> Response:
     """Make a copy of a CIB of Pacemaker, as its XML is read."""
     from haclusterd.cib.codec import encode_cib
-    from haclusterd.formats.cib_xml import read_cib
+    from haclusterd.formats.cib_xml.document import read_cib
     from haclusterd.protocol.control import told
 
     source = str(arguments["cib"])

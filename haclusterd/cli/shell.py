@@ -6,9 +6,9 @@ from pathlib import Path
 
 from haclusterd.cli.command_table import ROOT
 from haclusterd.cli.completion import candidates
-from haclusterd.cli.fields import fields, text, texts
 from haclusterd.cli.grammar import Level
 from haclusterd.cli.interpreter import Interpreter, Left
+from haclusterd.cli.render.fields import fields, text, texts
 from haclusterd.cli.session import Session
 
 HISTORY_LENGTH = 2000

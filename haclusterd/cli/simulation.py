@@ -7,10 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from haclusterd.cli import render
-from haclusterd.cli.fields import fields
 from haclusterd.cli.parsing import UsageError
 from haclusterd.cli.reading import read_text, shown_name
+from haclusterd.cli.render import answers as render
+from haclusterd.cli.render.fields import fields
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response

@@ -2,7 +2,7 @@
 
 import time
 
-from haclusterd.cli.fields import fields, text
+from haclusterd.cli.render.fields import fields, text
 from haclusterd.cli.session import Session
 from haclusterd.model.requests import Response, Told
 from haclusterd.reports.exit_codes import ExitStatus

@@ -16,7 +16,7 @@ from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.remembered import Comparison, FollowQuery, HistoryQuery, Missing, Position
-from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
+from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
 
 NO_TERM = Term(0)
 UNKNOWN_TIME = WallTime(0)

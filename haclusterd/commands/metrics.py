@@ -10,14 +10,14 @@ name says seconds). A sample is its labels in the order of `labels`, and then it
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from haclusterd.commands import fencing_cover
 from haclusterd.commands.arguments import Arguments
 from haclusterd.commands.context import Context, LiveView
-from haclusterd.commands.headlines import headlines, missing_voters
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.overview import Overview
-from haclusterd.commands.resource_state import Instance, InstanceState, base_of, node_flag
-from haclusterd.commands.status import acting_dc
+from haclusterd.commands.status import fencing_cover
+from haclusterd.commands.status.headlines import headlines, missing_voters
+from haclusterd.commands.status.overview import Overview
+from haclusterd.commands.status.resource_state import Instance, InstanceState, base_of, node_flag
+from haclusterd.commands.status.status import acting_dc
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.machines.tally import BUCKETS_MS, Spans
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus

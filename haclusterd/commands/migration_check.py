@@ -9,13 +9,13 @@ scheduler as `configure load xml` and the running cluster; nothing is changed.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from haclusterd.commands.adoption import adopt
+from haclusterd.commands.configure.adoption import adopt
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.planning import as_pacemaker, plan
-from haclusterd.commands.simulated_state import State, state_after
-from haclusterd.commands.simulation_document import SimulationDocument
-from haclusterd.commands.verify import verify
-from haclusterd.formats.cib_xml import CibReading, read_cib
+from haclusterd.commands.planning.planning import as_pacemaker, plan
+from haclusterd.commands.planning.simulated_state import State, state_after
+from haclusterd.commands.planning.simulation_document import SimulationDocument
+from haclusterd.commands.verify.configuration import verify
+from haclusterd.formats.cib_xml.document import CibReading, read_cib
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import Clone, Configuration, Primitive, contained, effective
@@ -26,7 +26,7 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.properties import read_boolean
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, has_errors
-from haclusterd.scheduler.options import ScheduleOptions
+from haclusterd.scheduler.model.options import ScheduleOptions
 
 MAY_NOT_COME_IN = 10
 """The exit status of `crm migrate check` for a CIB that may not come in as it is."""

@@ -6,39 +6,31 @@ Invariant: `run` is the only way in. It never raises for what a caller sends; it
 from collections.abc import Mapping
 from dataclasses import replace
 
-from haclusterd.commands import (
-    api_tokens,
+from haclusterd.commands import api_tokens, certificates, metrics, simulate, ticket, validation
+from haclusterd.commands.arguments import MAX_SHOWN, check
+from haclusterd.commands.configure import configure, declaration, schema
+from haclusterd.commands.configure import graph as configure_graph
+from haclusterd.commands.context import Context
+from haclusterd.commands.history import check as history_check
+from haclusterd.commands.history import history
+from haclusterd.commands.history import transitions as history_transitions
+from haclusterd.commands.history import versions as history_versions
+from haclusterd.commands.node import (
     backup,
-    certificates,
     cluster,
-    configure,
-    configure_graph,
-    declaration,
     fencing,
-    history,
-    history_check,
-    history_transitions,
-    history_versions,
     leadership,
     maintenance,
     membership,
-    metrics,
     node,
     node_attributes,
-    operations,
-    resource,
-    resource_constraints,
-    resource_settings,
-    schema,
-    simulate,
-    status,
-    ticket,
-    tools,
-    validation,
 )
-from haclusterd.commands.arguments import MAX_SHOWN, check
-from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.resource import constraints as resource_constraints
+from haclusterd.commands.resource import operations, resource
+from haclusterd.commands.resource import settings as resource_settings
+from haclusterd.commands.status import status
+from haclusterd.commands.tools import tools
 from haclusterd.commands.verb import Verb
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code

@@ -5,21 +5,21 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from haclusterd.commands.arguments import Argument, Arguments, Kind
-from haclusterd.commands.configure_script import read_script
+from haclusterd.commands.configure.script import read_script
+from haclusterd.commands.configure.settling import bad_values, settle
 from haclusterd.commands.context import Context
-from haclusterd.commands.injection import SUPPOSITIONS, suppose
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.planning import as_pacemaker, plan, rows_afterwards, standing
-from haclusterd.commands.settling import bad_values, settle
-from haclusterd.commands.simulation_document import SimulationDocument
+from haclusterd.commands.planning.injection import SUPPOSITIONS, suppose
+from haclusterd.commands.planning.planning import as_pacemaker, plan, rows_afterwards, standing
+from haclusterd.commands.planning.simulation_document import SimulationDocument
 from haclusterd.commands.verb import Cost, Permission, Verb
-from haclusterd.formats.cib_xml import read_cib
-from haclusterd.formats.cib_xml_tree import MAX_LENGTH
+from haclusterd.formats.cib_xml.document import read_cib
+from haclusterd.formats.cib_xml.tree import MAX_LENGTH
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, has_errors, in_reading_order, report
-from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
+from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
 
 _SHOWN_AT_MOST = 20
 

@@ -10,7 +10,7 @@ from haclusterd.cib.commands import SetTicket, TicketChange
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.planning import settled
+from haclusterd.commands.planning.planning import settled
 from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model.cluster import TicketState
 from haclusterd.model.configuration import TicketConstraint

@@ -11,8 +11,8 @@ import ssl
 import sys
 from pathlib import Path
 
-from haclusterd.adapters.control_link import ControlLink
-from haclusterd.adapters.service_notification import notify
+from haclusterd.adapters.control.link import ControlLink
+from haclusterd.adapters.machine.service_notification import notify
 from haclusterd.api.server import ApiServer, listen
 from haclusterd.api.settings import CONFIGURATION_FILE, ApiSettings, ApiSettingsError, load
 

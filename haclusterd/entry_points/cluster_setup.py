@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from haclusterd.adapters.authority_files import AUTHORITY_DIRECTORY, utc_now
-from haclusterd.adapters.certificates import (
+from haclusterd.adapters.machine.files_directory import FilesDirectory
+from haclusterd.adapters.network.authority_files import AUTHORITY_DIRECTORY, utc_now
+from haclusterd.adapters.network.certificates import (
     AUTHORITY_KEY,
     Credentials,
     create_authority,
@@ -21,8 +22,7 @@ from haclusterd.adapters.certificates import (
     write_authority,
     write_node_credentials,
 )
-from haclusterd.adapters.files_directory import FilesDirectory
-from haclusterd.adapters.raft_identity import create_identity
+from haclusterd.adapters.raft.identity import create_identity
 from haclusterd.entry_points.initial_state import install_initial_state
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName

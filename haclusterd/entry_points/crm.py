@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 
-from haclusterd.adapters.control_client import ControlClient
+from haclusterd.adapters.control.client import ControlClient
 from haclusterd.cli.main import World, run
 from haclusterd.cli.session import Streams
 from haclusterd.model.json_value import Json

@@ -7,11 +7,11 @@ that hangs is ended; one that prints no meta-data is named.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from haclusterd.adapters.agent_metadata import MetadataError, read_description
-from haclusterd.adapters.agent_survey import find_agent, metadata_text, validated
-from haclusterd.adapters.agents_ocf import AgentDirectories
-from haclusterd.adapters.installation import SYSTEM_FENCE_DIRECTORIES, agent_search_path, share_directory
-from haclusterd.adapters.unit_files import UnitFiles
+from haclusterd.adapters.agents.metadata import MetadataError, read_description
+from haclusterd.adapters.agents.ocf import AgentDirectories
+from haclusterd.adapters.agents.survey import find_agent, metadata_text, validated
+from haclusterd.adapters.agents.unit_files import UnitFiles
+from haclusterd.adapters.machine.installation import SYSTEM_FENCE_DIRECTORIES, agent_search_path, share_directory
 from haclusterd.entry_points.crm_setup import answer, read_text, read_texts
 from haclusterd.model.ids import AgentReference
 from haclusterd.model.json_value import Json

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from haclusterd.adapters.raft_identity import IDENTITY_NAME
+from haclusterd.adapters.raft.identity import IDENTITY_NAME
 from haclusterd.entry_points.cluster_setup import NodePlaces, SetupRefused, initialize, make_first_node
 from haclusterd.entry_points.crm_setup import answer, read_text, read_texts
 from haclusterd.entry_points.own_machine import RAFT_PORT, address_of, own_address, own_name, start_services

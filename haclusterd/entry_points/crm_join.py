@@ -13,16 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from haclusterd.adapters.authority_files import utc_now
-from haclusterd.adapters.certificates import (
+from haclusterd.adapters.control.client import ControlClient
+from haclusterd.adapters.network.authority_files import utc_now
+from haclusterd.adapters.network.certificates import (
     CertificateRequest,
     Credentials,
     request_certificate,
     require_credentials,
     write_private,
 )
-from haclusterd.adapters.control_client import ControlClient
-from haclusterd.adapters.enrolment_client import NobodyThere, WrongAuthority, enrol
+from haclusterd.adapters.network.enrolment_client import NobodyThere, WrongAuthority, enrol
 from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.entry_points.cluster_setup import NodePlaces, initialize, installation_of, write_node
 from haclusterd.entry_points.crm_init import already_here, is_usual, own_member, places_of, read_places, start_by_hand

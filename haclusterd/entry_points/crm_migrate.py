@@ -5,13 +5,13 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from haclusterd.adapters.agent_survey import survey
-from haclusterd.adapters.agents_ocf import AgentDirectories
-from haclusterd.adapters.installation import SYSTEM_FENCE_DIRECTORIES, agent_search_path, share_directory
-from haclusterd.adapters.unit_files import UnitFiles
+from haclusterd.adapters.agents.ocf import AgentDirectories
+from haclusterd.adapters.agents.survey import survey
+from haclusterd.adapters.agents.unit_files import UnitFiles
+from haclusterd.adapters.machine.installation import SYSTEM_FENCE_DIRECTORIES, agent_search_path, share_directory
 from haclusterd.commands.migration_check import check_migration, named_agents
 from haclusterd.entry_points.crm_setup import answer, read_text
-from haclusterd.formats.cib_xml_tree import MAX_LENGTH
+from haclusterd.formats.cib_xml.tree import MAX_LENGTH
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response

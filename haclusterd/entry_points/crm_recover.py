@@ -14,15 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from haclusterd.adapters.authority_files import AUTHORITY_DIRECTORY
-from haclusterd.adapters.cluster_probe import Presence, probe
-from haclusterd.adapters.files_directory import FilesDirectory
-from haclusterd.adapters.history_tables import HistoryTables
-from haclusterd.adapters.history_version_table import content, versions
-from haclusterd.adapters.raft_frames import NO_OP, VOTERS
-from haclusterd.adapters.raft_identity import require_identity
-from haclusterd.adapters.raft_journal import read_journal
-from haclusterd.adapters.raft_snapshot import load_snapshot
+from haclusterd.adapters.history.tables import HistoryTables
+from haclusterd.adapters.history.version_table import content, versions
+from haclusterd.adapters.machine.files_directory import FilesDirectory
+from haclusterd.adapters.network.authority_files import AUTHORITY_DIRECTORY
+from haclusterd.adapters.network.cluster_probe import Presence, probe
+from haclusterd.adapters.raft.frames import NO_OP, VOTERS
+from haclusterd.adapters.raft.identity import require_identity
+from haclusterd.adapters.raft.journal import read_journal
+from haclusterd.adapters.raft.snapshot import load_snapshot
 from haclusterd.cib.apply import apply, unreadable
 from haclusterd.cib.backup import Backup, state_of
 from haclusterd.cib.codec import CodecError, decode_cib, decode_envelope

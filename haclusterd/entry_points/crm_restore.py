@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from haclusterd.adapters.cluster_probe import Heard, Presence, probe
+from haclusterd.adapters.network.cluster_probe import Heard, Presence, probe
 from haclusterd.cib.backup import Backup, BackupDamaged, read_backup
-from haclusterd.commands.backup import without_hidden
+from haclusterd.commands.node.backup import without_hidden
 from haclusterd.entry_points.cluster_setup import SetupRefused, make_bundles
 from haclusterd.entry_points.crm_setup import advice, answer, read_members, read_text
 from haclusterd.entry_points.initial_state import successor, write_initial_state

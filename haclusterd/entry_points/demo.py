@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from haclusterd.adapters.installation import policies_directory
+from haclusterd.adapters.machine.installation import policies_directory
 from haclusterd.entry_points import demo_service
 from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.entry_points.local_cluster import NODE_MARK, LocalCluster

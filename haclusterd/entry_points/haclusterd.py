@@ -22,48 +22,48 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from haclusterd.adapters.agent_copies import copy_agents
-from haclusterd.adapters.agents_by_class import AgentsByClass
-from haclusterd.adapters.agents_ocf import AgentDirectories, OcfAgents, own_marks
-from haclusterd.adapters.agents_service import ServiceAgents
-from haclusterd.adapters.agents_stonith import StonithAgents
-from haclusterd.adapters.agents_systemd import SystemdAgents, SystemdPlaces
-from haclusterd.adapters.authority_files import AuthorityFiles
-from haclusterd.adapters.background_threads import BackgroundThreads
-from haclusterd.adapters.certificates import NODE_CERTIFICATE, complete_adoption, heartbeat_keys
-from haclusterd.adapters.clock_boottime import BoottimeClock
-from haclusterd.adapters.control_admission import PeerCredentials
-from haclusterd.adapters.control_server import Answer, ControlServer, ControlSocketBusy, HangUp
-from haclusterd.adapters.crash_records import CrashFile
-from haclusterd.adapters.enrolment_door import EnrolmentDoor
-from haclusterd.adapters.entropy_system import SystemEntropy
-from haclusterd.adapters.event_log import standard_event_log
-from haclusterd.adapters.failed_plans import FailedPlans
-from haclusterd.adapters.fence_agents import StdinFenceAgents
-from haclusterd.adapters.history_sqlite import SqliteHistory
-from haclusterd.adapters.installation import (
+from haclusterd.adapters.agents.by_class import AgentsByClass
+from haclusterd.adapters.agents.copies import copy_agents
+from haclusterd.adapters.agents.fence_agents import StdinFenceAgents
+from haclusterd.adapters.agents.ocf import AgentDirectories, OcfAgents, own_marks
+from haclusterd.adapters.agents.service import ServiceAgents
+from haclusterd.adapters.agents.service_groups import delegated_group
+from haclusterd.adapters.agents.stonith import StonithAgents
+from haclusterd.adapters.agents.systemd import SystemdAgents, SystemdPlaces
+from haclusterd.adapters.agents.systemd_bus import DEFAULT_ADDRESS
+from haclusterd.adapters.control.admission import PeerCredentials
+from haclusterd.adapters.control.server import Answer, ControlServer, ControlSocketBusy, HangUp
+from haclusterd.adapters.history.event_log import standard_event_log
+from haclusterd.adapters.history.sqlite import SqliteHistory
+from haclusterd.adapters.machine.clock_boottime import BoottimeClock
+from haclusterd.adapters.machine.entropy_system import SystemEntropy
+from haclusterd.adapters.machine.installation import (
     SYSTEM_FENCE_DIRECTORIES,
     InstallationIncomplete,
     agent_search_path,
     share_directory,
 )
-from haclusterd.adapters.machine_load import KernelLoad
-from haclusterd.adapters.measured_loops import MeasuredLoops
-from haclusterd.adapters.own_command import own_command
-from haclusterd.adapters.pacer_link import PacerLink
-from haclusterd.adapters.peer_mail import RaftMail
-from haclusterd.adapters.planner_process import PlannerProcess
-from haclusterd.adapters.program_check import why_not_to_go_on
-from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
-from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
-from haclusterd.adapters.ready_threads import ready_pool
-from haclusterd.adapters.real_time import LOOP_PRIORITY, run_first
-from haclusterd.adapters.service_groups import delegated_group
-from haclusterd.adapters.service_notification import notify
-from haclusterd.adapters.spawner_link import Spawner
-from haclusterd.adapters.systemd_bus import DEFAULT_ADDRESS
+from haclusterd.adapters.machine.machine_load import KernelLoad
+from haclusterd.adapters.machine.real_time import LOOP_PRIORITY, run_first
+from haclusterd.adapters.machine.service_notification import notify
+from haclusterd.adapters.network.authority_files import AuthorityFiles
+from haclusterd.adapters.network.certificates import NODE_CERTIFICATE, complete_adoption, heartbeat_keys
+from haclusterd.adapters.network.enrolment_door import EnrolmentDoor
+from haclusterd.adapters.network.peer_mail import RaftMail
+from haclusterd.adapters.pacer.link import PacerLink
+from haclusterd.adapters.processes.background_threads import BackgroundThreads
+from haclusterd.adapters.processes.crash_records import CrashFile
+from haclusterd.adapters.processes.failed_plans import FailedPlans
+from haclusterd.adapters.processes.measured_loops import MeasuredLoops
+from haclusterd.adapters.processes.own_command import own_command
+from haclusterd.adapters.processes.planner_process import PlannerProcess
+from haclusterd.adapters.processes.program_check import why_not_to_go_on
+from haclusterd.adapters.processes.ready_threads import ready_pool
+from haclusterd.adapters.processes.spawner_link import Spawner
+from haclusterd.adapters.raft.settings import RaftSettings, RaftTimers
+from haclusterd.adapters.raft.thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.cib.codec import iter_fragments
-from haclusterd.commands.planning import load_scheduler
+from haclusterd.commands.planning.planning import load_scheduler
 from haclusterd.entry_points.cluster_setup import initialize, read_keys, remember_members
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import Incarnation, NodeName

@@ -11,11 +11,11 @@ import os
 from pathlib import Path
 from typing import Final
 
-from haclusterd.adapters.files_directory import FilesDirectory
-from haclusterd.adapters.history_tables import HistoryTables, Recorded
-from haclusterd.adapters.raft_identity import IDENTITY_NAME
-from haclusterd.adapters.raft_journal import FIRST_INDEX, create_journal
-from haclusterd.adapters.raft_snapshot import Snapshot, write_snapshot
+from haclusterd.adapters.history.tables import HistoryTables, Recorded
+from haclusterd.adapters.machine.files_directory import FilesDirectory
+from haclusterd.adapters.raft.identity import IDENTITY_NAME
+from haclusterd.adapters.raft.journal import FIRST_INDEX, create_journal
+from haclusterd.adapters.raft.snapshot import Snapshot, write_snapshot
 from haclusterd.cib.backup import Backup, BackupDamaged, read_backup, write_backup
 from haclusterd.cib.changes import ChangeKind
 from haclusterd.cib.codec import encode_cib

@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from haclusterd.adapters.control_client import ControlClient
-from haclusterd.adapters.installation import resource_agents_directory
+from haclusterd.adapters.control.client import ControlClient
+from haclusterd.adapters.machine.installation import resource_agents_directory
 from haclusterd.agents.process_table import list_pids, read_environment, read_stat
 from haclusterd.entry_points.cluster_setup import NodePlaces, initialize, make_bundles
 from haclusterd.entry_points.free_ports import free_ports

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from haclusterd.adapters.installation import InstallationIncomplete, share_directory
+from haclusterd.adapters.machine.installation import InstallationIncomplete, share_directory
 
 RAFT_PORT: Final = 7400
 UNITS: Final = ("haclusterd-pacer.service", "haclusterd.service", "haclusterd-resources.target")

@@ -30,14 +30,14 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from haclusterd.adapters.heartbeat_sockets import HeartbeatSockets
-from haclusterd.adapters.own_command import own_command
-from haclusterd.adapters.pacer_listener import BrainClient, PacerListener
-from haclusterd.adapters.pacer_page_file import SOCKET_NAME, MappedPage, make_page
-from haclusterd.adapters.real_time import PACER_PRIORITY, lock_memory, run_first
-from haclusterd.adapters.refusals import SOURCES_MAX, Refusals, source_of
-from haclusterd.adapters.service_notification import notify
-from haclusterd.adapters.watchdog_device import WatchdogDevice, inherited_device, open_device, panic
+from haclusterd.adapters.machine.real_time import PACER_PRIORITY, lock_memory, run_first
+from haclusterd.adapters.machine.service_notification import notify
+from haclusterd.adapters.machine.watchdog_device import WatchdogDevice, inherited_device, open_device, panic
+from haclusterd.adapters.network.refusals import SOURCES_MAX, Refusals, source_of
+from haclusterd.adapters.pacer.heartbeat_sockets import HeartbeatSockets
+from haclusterd.adapters.pacer.listener import BrainClient, PacerListener
+from haclusterd.adapters.pacer.page_file import SOCKET_NAME, MappedPage, make_page
+from haclusterd.adapters.processes.own_command import own_command
 from haclusterd.machines.link_filtering import LetThrough, LinkFiltering
 from haclusterd.machines.pacer import Effect, PacerMachine, PublishLease, Report, SendHeartbeat
 from haclusterd.machines.watchdog_feeding import FeedWatchdog, OpenWatchdog, Panic

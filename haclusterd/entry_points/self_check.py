@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Final
 
 import haclusterd
-from haclusterd.adapters.files_directory import FilesDirectory
-from haclusterd.adapters.installation import InstallationIncomplete, share_directory
-from haclusterd.adapters.raft_frames import NO_OP
-from haclusterd.adapters.raft_identity import require_identity
-from haclusterd.adapters.raft_journal import read_entries
-from haclusterd.adapters.raft_snapshot import load_snapshot
+from haclusterd.adapters.machine.files_directory import FilesDirectory
+from haclusterd.adapters.machine.installation import InstallationIncomplete, share_directory
+from haclusterd.adapters.raft.frames import NO_OP
+from haclusterd.adapters.raft.identity import require_identity
+from haclusterd.adapters.raft.journal import read_entries
+from haclusterd.adapters.raft.snapshot import load_snapshot
 from haclusterd.cib.codec import CodecError, decode_cib, decode_envelope
 from haclusterd.entry_points.cluster_setup import read_keys
 from haclusterd.ports.store import StoreDamaged, StoreRefused

@@ -46,8 +46,8 @@ from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
-from haclusterd.scheduler.digests import restart_digest_of
-from haclusterd.scheduler.management import unmanaged
+from haclusterd.scheduler.model.digests import restart_digest_of
+from haclusterd.scheduler.unpack.management import unmanaged
 
 CHECK_LEVEL = "OCF_CHECK_LEVEL"
 RESULTS_MAX = 10

@@ -15,8 +15,8 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.watchdog import WATCHDOG
-from haclusterd.scheduler.fence_executors import executors_of
-from haclusterd.scheduler.fencing_capability import (
+from haclusterd.scheduler.unpack.fence_executors import executors_of
+from haclusterd.scheduler.unpack.fencing_capability import (
     fencing_levels,
     unfencing_devices,
     watchdog_levels,

@@ -44,7 +44,7 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
 from haclusterd.model.watchdog import WATCHDOG
-from haclusterd.scheduler.management import is_fencing_pointless
+from haclusterd.scheduler.unpack.management import is_fencing_pointless
 
 
 @dataclass(frozen=True, slots=True)

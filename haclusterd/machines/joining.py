@@ -19,7 +19,7 @@ from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib, NodeState, NodeSt
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.watchdog import Watchdog
-from haclusterd.scheduler.management import unmanaged
+from haclusterd.scheduler.unpack.management import unmanaged
 
 HELD_REFUSALS = (RefusalCode.HELD_FENCING_IN_FLIGHT, RefusalCode.NEEDS_UPGRADE, RefusalCode.NOT_A_MEMBER)
 """Why a daemon stays outside and asks again: none of them is mended by another life."""

@@ -15,7 +15,7 @@ from haclusterd.model.configuration import Configuration
 from haclusterd.model.dated_blocks import dated_blocks
 from haclusterd.model.ids import Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
-from haclusterd.scheduler.judging import Judgement, judge
+from haclusterd.scheduler.model.judging import Judgement, judge
 
 LOOK_MS: Final = 60_000
 """The longest pause between two looks: somebody may have set the clock."""

@@ -12,10 +12,10 @@ from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.templates import expanded
-from haclusterd.scheduler.dates import EffectiveTime
-from haclusterd.scheduler.defaults import OperationDefaults
-from haclusterd.scheduler.readings import duration_ms
-from haclusterd.scheduler.rules import RuleContext, by_strength, merge
+from haclusterd.scheduler.model.dates import EffectiveTime
+from haclusterd.scheduler.model.defaults import OperationDefaults
+from haclusterd.scheduler.model.readings import duration_ms
+from haclusterd.scheduler.model.rules import RuleContext, by_strength, merge
 
 DEFAULT_STOP_TIMEOUT_MS = 20_000
 

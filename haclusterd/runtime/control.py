@@ -21,7 +21,7 @@ from haclusterd.commands import registry
 from haclusterd.commands.api_tokens import PERMISSION_OF, ROLE_FOR, bearer_of, known_as
 from haclusterd.commands.context import Context, HeardFrom, Hold, LiveView, TransitionProgress
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.preview import preview
+from haclusterd.commands.planning.preview import preview
 from haclusterd.commands.verb import Cost, Permission
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName

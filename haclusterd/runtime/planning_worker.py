@@ -23,7 +23,7 @@ from haclusterd.protocol.planner_messages import (
     PlanPart,
 )
 from haclusterd.runtime.replica import Folding
-from haclusterd.scheduler.plan_cache import PlanCache
+from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule
 
 

@@ -12,47 +12,47 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.graph import Placement, Plan
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.scheduler.actions import ActionTable
-from haclusterd.scheduler.assign import assign_all
-from haclusterd.scheduler.claims import claim_devices
-from haclusterd.scheduler.cleanup import (
+from haclusterd.scheduler.actions.actions import ActionTable
+from haclusterd.scheduler.actions.cleanup import (
     create_clearings,
     create_demanded_actions,
     create_lock_deletions,
     create_running_monitors,
     relate_demanded_actions,
 )
-from haclusterd.scheduler.collective_flags import refresh_clones
-from haclusterd.scheduler.configuration_changes import find_configuration_changes, find_late_changes
-from haclusterd.scheduler.digests import Digests
-from haclusterd.scheduler.explain import place_all
-from haclusterd.scheduler.failures import Failures, forget_removed
-from haclusterd.scheduler.fencing import create_fencing, fencing_warnings, impossible_fencing, unseen_hold
-from haclusterd.scheduler.found_rows import FoundRow, found_rows
-from haclusterd.scheduler.graph import build_graph
-from haclusterd.scheduler.internal_ordering import internal_templates
-from haclusterd.scheduler.invariants import check_graph
-from haclusterd.scheduler.migration_ordering import with_migrations
-from haclusterd.scheduler.nodes import unpack_nodes
-from haclusterd.scheduler.notifications import create_notifications
-from haclusterd.scheduler.options import DEFAULT_OPTIONS, ScheduleOptions
-from haclusterd.scheduler.order_expansion import relate_templates
-from haclusterd.scheduler.ordering import apart_templates
-from haclusterd.scheduler.ordering_sets import user_templates
-from haclusterd.scheduler.own_scores import apply_own_scores
-from haclusterd.scheduler.plan_cache import PlanCache
-from haclusterd.scheduler.probe_ordering import order_others_after_probes, order_own_after_probes
-from haclusterd.scheduler.probes import create_probes
-from haclusterd.scheduler.propagate import Propagation
-from haclusterd.scheduler.recurring import order_cancellations
-from haclusterd.scheduler.remote_actions import remote_templates, set_routers
-from haclusterd.scheduler.resource_actions import create_resource_actions
-from haclusterd.scheduler.resources import unpack_resources
-from haclusterd.scheduler.selection import select_actions
-from haclusterd.scheduler.settings import unpack_settings
-from haclusterd.scheduler.summary import changes_of
-from haclusterd.scheduler.unfencing import create_unfencing, unfencing_templates
-from haclusterd.scheduler.unpack_history import unpack_history
+from haclusterd.scheduler.actions.collective_flags import refresh_clones
+from haclusterd.scheduler.actions.fencing import create_fencing, fencing_warnings, impossible_fencing, unseen_hold
+from haclusterd.scheduler.actions.notifications import create_notifications
+from haclusterd.scheduler.actions.ordering import apart_templates
+from haclusterd.scheduler.actions.probes import create_probes
+from haclusterd.scheduler.actions.recurring import order_cancellations
+from haclusterd.scheduler.actions.remote_actions import remote_templates, set_routers
+from haclusterd.scheduler.actions.resource_actions import create_resource_actions
+from haclusterd.scheduler.actions.unfencing import create_unfencing, unfencing_templates
+from haclusterd.scheduler.assign.assign import assign_all
+from haclusterd.scheduler.graph.claims import claim_devices
+from haclusterd.scheduler.graph.explain import place_all
+from haclusterd.scheduler.graph.found_rows import FoundRow, found_rows
+from haclusterd.scheduler.graph.graph import build_graph
+from haclusterd.scheduler.graph.invariants import check_graph
+from haclusterd.scheduler.graph.selection import select_actions
+from haclusterd.scheduler.graph.summary import changes_of
+from haclusterd.scheduler.model.digests import Digests
+from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
+from haclusterd.scheduler.model.plan_cache import PlanCache
+from haclusterd.scheduler.model.settings import unpack_settings
+from haclusterd.scheduler.order.internal_ordering import internal_templates
+from haclusterd.scheduler.order.migration_ordering import with_migrations
+from haclusterd.scheduler.order.order_expansion import relate_templates
+from haclusterd.scheduler.order.ordering_sets import user_templates
+from haclusterd.scheduler.order.probe_ordering import order_others_after_probes, order_own_after_probes
+from haclusterd.scheduler.order.propagate import Propagation
+from haclusterd.scheduler.scores.own_scores import apply_own_scores
+from haclusterd.scheduler.unpack.configuration_changes import find_configuration_changes, find_late_changes
+from haclusterd.scheduler.unpack.failures import Failures, forget_removed
+from haclusterd.scheduler.unpack.nodes import unpack_nodes
+from haclusterd.scheduler.unpack.resources import unpack_resources
+from haclusterd.scheduler.unpack.unpack_history import unpack_history
 
 
 def schedule(

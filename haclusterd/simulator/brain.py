@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
+from haclusterd.adapters.raft.settings import RaftSettings, RaftTimers
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.cib.commands import IssueOrders
@@ -42,20 +42,20 @@ from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.replica import Replica
 from haclusterd.runtime.settings import NodeSettings
-from haclusterd.simulator.agents import HostAgents, SimulatedAgents
-from haclusterd.simulator.checkers import Checkers, Violation
-from haclusterd.simulator.clocks import ProcessClock, SeededEntropy
-from haclusterd.simulator.coverage import Coverage
-from haclusterd.simulator.fence_devices import PowerSwitch, SimulatedFenceAgents
-from haclusterd.simulator.folding import SharedFolding
-from haclusterd.simulator.hosts import Boot, Host
-from haclusterd.simulator.network import Streams
-from haclusterd.simulator.observed import ObservedMachine, ObservedRuntime, ObservedStore
-from haclusterd.simulator.pacers import SimulatedPacer
-from haclusterd.simulator.planner import PlannerManners, Scheduler, SimulatedPlanner
-from haclusterd.simulator.raft import SimulatedRaft
-from haclusterd.simulator.truth import Truth
-from haclusterd.simulator.world import MS, Life, World
+from haclusterd.simulator.checks.checkers import Checkers, Violation
+from haclusterd.simulator.checks.coverage import Coverage
+from haclusterd.simulator.checks.folding import SharedFolding
+from haclusterd.simulator.checks.observed import ObservedMachine, ObservedRuntime, ObservedStore
+from haclusterd.simulator.hosts.agents import HostAgents, SimulatedAgents
+from haclusterd.simulator.hosts.clocks import ProcessClock, SeededEntropy
+from haclusterd.simulator.hosts.fence_devices import PowerSwitch, SimulatedFenceAgents
+from haclusterd.simulator.hosts.hosts import Boot, Host
+from haclusterd.simulator.hosts.network import Streams
+from haclusterd.simulator.hosts.pacers import SimulatedPacer
+from haclusterd.simulator.hosts.planner import PlannerManners, Scheduler, SimulatedPlanner
+from haclusterd.simulator.hosts.raft import SimulatedRaft
+from haclusterd.simulator.hosts.truth import Truth
+from haclusterd.simulator.hosts.world import MS, Life, World
 
 T = TypeVar("T")
 

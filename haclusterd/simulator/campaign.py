@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from haclusterd.simulator import shrinking
-from haclusterd.simulator.coverage import Counts, Section, table, zeros
+from haclusterd.simulator.checks.coverage import Counts, Section, table, zeros
 from haclusterd.simulator.swarm import Outcome
 
 RunSeed = Callable[[int, Sequence[int] | None], Outcome]

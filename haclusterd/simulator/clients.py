@@ -20,10 +20,10 @@ from haclusterd.protocol.control import EncodedResponse
 from haclusterd.reports.codes import Code
 from haclusterd.runtime.control import Caller
 from haclusterd.simulator.brain import BrainProcess
-from haclusterd.simulator.checkers import Violation
-from haclusterd.simulator.linearizability import Append, Kind, Operation, judge_log, judge_register
+from haclusterd.simulator.checks.checkers import Violation
+from haclusterd.simulator.checks.linearizability import Append, Kind, Operation, judge_log, judge_register
+from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
-from haclusterd.simulator.world import MS
 
 CALLER = Caller("client", Permission.ADMINISTER)
 PAUSE_MS = (200, 6_000)

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Protocol
 
 from haclusterd.simulator.campaign import Campaign, Limit
-from haclusterd.simulator.coverage import Section
+from haclusterd.simulator.checks.coverage import Section
 from haclusterd.simulator.swarm import Outcome
 
 SHRINK_SECONDS = 240

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from haclusterd.cib.commands import Edit, PutConstraint, PutFencingLevels, PutResource
 from haclusterd.model.configuration import AttributeSet, FencingLevel, Primitive, TicketConstraint
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
-from haclusterd.simulator import configurations
-from haclusterd.simulator.agents import Manners
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import Manners
 
 TICKET = "rights"
 SECOND_DEVICE = ResourceId("second")

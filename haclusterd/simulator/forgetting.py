@@ -9,16 +9,16 @@ back"), and whatever comes of that is excused.
 
 from collections import deque
 
-from haclusterd.adapters.raft_journal import FIRST_INDEX, JOURNAL_NAME, read_journal
-from haclusterd.adapters.raft_snapshot import load_snapshot
+from haclusterd.adapters.raft.journal import FIRST_INDEX, JOURNAL_NAME, read_journal
+from haclusterd.adapters.raft.snapshot import load_snapshot
 from haclusterd.cib.commands import Join
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.store import StoreDamaged, StoreRefused
 from haclusterd.simulator.brain import BrainProcess
-from haclusterd.simulator.checkers import Accepted, Checker
+from haclusterd.simulator.checks.checkers import Accepted, Checker
+from haclusterd.simulator.hosts.world import MS, SECOND, Life
 from haclusterd.simulator.members import MemberChanges
 from haclusterd.simulator.scenario import CLUSTER_UUID, Cluster
-from haclusterd.simulator.world import MS, SECOND, Life
 
 REMEMBERED_US = 3 * SECOND
 """After so long without a disturbance every peer has on its disk what the others showed it."""

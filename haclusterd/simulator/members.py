@@ -9,9 +9,9 @@ from dataclasses import replace
 from haclusterd.cib.commands import ChangeConfiguration, ChangeMembers, Command, Retire
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.ids import NodeName
-from haclusterd.simulator import configurations
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
-from haclusterd.simulator.world import MS
 
 ASK_EVERY_MS = 700
 AUTHOR = "scenario"

@@ -14,8 +14,8 @@ from haclusterd.protocol.control import EncodedResponse
 from haclusterd.reports.codes import Code
 from haclusterd.runtime.control import Caller
 from haclusterd.simulator.brain import BrainProcess
+from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
-from haclusterd.simulator.world import MS
 
 CALLER = Caller("administrator", Permission.ADMINISTER)
 PATIENCE_MS = 4_000

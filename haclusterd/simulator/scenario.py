@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from haclusterd.adapters.raft_identity import create_identity
+from haclusterd.adapters.raft.identity import create_identity
 from haclusterd.cib import codec
 from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.cib.commands import ChangeConfiguration, ChangeMembers, Command, Edit, Envelope
@@ -29,25 +29,26 @@ from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing, derive
 from haclusterd.ports.agents import AgentCall
 from haclusterd.protocol.pacer_page import PacerPage
-from haclusterd.scheduler.plan_cache import PlanCache
+from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule
-from haclusterd.simulator import configurations, expectations
-from haclusterd.simulator.activities import Activities, Activity, Begun, activity_of
-from haclusterd.simulator.agents import AgentFates, HostAgents, Manners
 from haclusterd.simulator.brain import BrainProcess, Surroundings
 from haclusterd.simulator.careless import seen_by
-from haclusterd.simulator.checkers import Checkers, Violation
-from haclusterd.simulator.checkers_of_the_dead import FenceAgentsActInTime, TheDeadAreFencedFirst
-from haclusterd.simulator.clocks import EPOCH_MS
-from haclusterd.simulator.coverage import Coverage
-from haclusterd.simulator.fence_devices import PowerSwitch
-from haclusterd.simulator.folding import SharedFolding
-from haclusterd.simulator.hosts import Boot, Host
-from haclusterd.simulator.network import Datagrams, Network, Streams
-from haclusterd.simulator.pacers import PacerProcess
-from haclusterd.simulator.planner import PlannerManners, Scheduler
-from haclusterd.simulator.truth import Truth
-from haclusterd.simulator.world import MS, Life, World
+from haclusterd.simulator.checks import expectations
+from haclusterd.simulator.checks.activities import Activities, Activity, Begun, activity_of
+from haclusterd.simulator.checks.checkers import Checkers, Violation
+from haclusterd.simulator.checks.checkers_of_the_dead import FenceAgentsActInTime, TheDeadAreFencedFirst
+from haclusterd.simulator.checks.coverage import Coverage
+from haclusterd.simulator.checks.folding import SharedFolding
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import AgentFates, HostAgents, Manners
+from haclusterd.simulator.hosts.clocks import EPOCH_MS
+from haclusterd.simulator.hosts.fence_devices import PowerSwitch
+from haclusterd.simulator.hosts.hosts import Boot, Host
+from haclusterd.simulator.hosts.network import Datagrams, Network, Streams
+from haclusterd.simulator.hosts.pacers import PacerProcess
+from haclusterd.simulator.hosts.planner import PlannerManners, Scheduler
+from haclusterd.simulator.hosts.truth import Truth
+from haclusterd.simulator.hosts.world import MS, Life, World
 
 CLUSTER_UUID = "5f3c1e0a-0000-4000-8000-000000000001"
 ADMINISTRATOR = NodeName("administrator")

@@ -7,8 +7,8 @@ pair and one subject, in turn, and a campaign that runs long enough comes to all
 from dataclasses import dataclass
 from enum import Enum
 
-from haclusterd.simulator.activities import Activity
-from haclusterd.simulator.faults_of_moments import GENTLE, PAIRS, Pair
+from haclusterd.simulator.checks.activities import Activity
+from haclusterd.simulator.faults.moments import GENTLE, PAIRS, Pair
 
 
 class Subject(Enum):

@@ -20,33 +20,30 @@ from haclusterd.model.configuration import Primitive, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
-from haclusterd.scheduler.fence_executors import is_named_by_location
-from haclusterd.simulator import (
-    configurations,
-    coverage,
-    drawn_configurations,
-    expectations,
-    faults_of_copies,
-    faults_of_disks,
-    faults_of_edges,
-    faults_of_edits,
-    faults_of_hosts,
-    faults_of_links,
-    faults_of_moments,
-    faults_of_network,
-    faults_of_people,
-    faults_of_versions,
-)
-from haclusterd.simulator.activities import Activity
-from haclusterd.simulator.checkers import Violation
+from haclusterd.scheduler.unpack.fence_executors import is_named_by_location
+from haclusterd.simulator import drawn_configurations
+from haclusterd.simulator.checks import coverage, expectations
+from haclusterd.simulator.checks.activities import Activity
+from haclusterd.simulator.checks.checkers import Violation
 from haclusterd.simulator.clients import Clients, Tally
 from haclusterd.simulator.copies import Copies
-from haclusterd.simulator.faults import PACES_MS, Fault, FaultRun, Kind, draw_plan
+from haclusterd.simulator.faults import copies as faults_of_copies
+from haclusterd.simulator.faults import disks as faults_of_disks
+from haclusterd.simulator.faults import edges as faults_of_edges
+from haclusterd.simulator.faults import edits as faults_of_edits
+from haclusterd.simulator.faults import hosts as faults_of_hosts
+from haclusterd.simulator.faults import links as faults_of_links
+from haclusterd.simulator.faults import moments as faults_of_moments
+from haclusterd.simulator.faults import network as faults_of_network
+from haclusterd.simulator.faults import people as faults_of_people
+from haclusterd.simulator.faults import versions as faults_of_versions
+from haclusterd.simulator.faults.base import PACES_MS, Fault, FaultRun, Kind, draw_plan
 from haclusterd.simulator.forgetting import Forgetting
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.world import MS, SECOND
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster, Shape
 from haclusterd.simulator.subjects import NO_EMPHASIS, Emphasis, Subject, emphasis_of
-from haclusterd.simulator.world import MS, SECOND
 
 SAFETY_PHASE_MS = 60_000
 PROMOTABLE_EVERY = 2

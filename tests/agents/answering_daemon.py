@@ -4,8 +4,8 @@ import asyncio
 import threading
 from pathlib import Path
 
-from haclusterd.adapters.control_admission import PeerCredentials
-from haclusterd.adapters.control_server import Answer, ControlServer
+from haclusterd.adapters.control.admission import PeerCredentials
+from haclusterd.adapters.control.server import Answer, ControlServer
 from haclusterd.model.requests import Request
 from tests.administered_clusters import ClusterClient, formed
 

@@ -12,9 +12,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from haclusterd.adapters.agent_metadata import read_agent_metadata
+from haclusterd.adapters.agents.metadata import read_agent_metadata
 from haclusterd.agents.process_table import list_pids, read_arguments, read_marks, read_stat
-from haclusterd.formats.policy_yaml import load_policy
+from haclusterd.formats.policy.yaml import load_policy
 from haclusterd.model.ids import AgentReference
 from tests.agents.conftest import AGENTS, AgentUnderTest
 

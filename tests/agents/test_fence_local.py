@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.agent_metadata import read_fence_metadata
+from haclusterd.adapters.agents.metadata import read_fence_metadata
 from haclusterd.agents.process_table import list_pids, read_arguments, read_marks, read_stat
 from tests.agents.conftest import AGENTS
 

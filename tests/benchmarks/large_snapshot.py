@@ -20,11 +20,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from haclusterd.adapters.control_client import ControlClient
-from haclusterd.adapters.files_directory import FilesDirectory
-from haclusterd.adapters.raft_journal import create_journal
-from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
-from haclusterd.adapters.raft_snapshot import SNAPSHOT_NAME, Snapshot, index_of, write_snapshot
+from haclusterd.adapters.control.client import ControlClient
+from haclusterd.adapters.machine.files_directory import FilesDirectory
+from haclusterd.adapters.raft.journal import create_journal
+from haclusterd.adapters.raft.settings import RaftSettings, RaftTimers
+from haclusterd.adapters.raft.snapshot import SNAPSHOT_NAME, Snapshot, index_of, write_snapshot
 from haclusterd.cib.codec import encode_cib
 from haclusterd.entry_points.initial_state import INITIAL_INDEX
 from haclusterd.entry_points.local_cluster import LocalCluster, LocalNode

@@ -3,13 +3,13 @@
 import time
 from dataclasses import replace
 
-from haclusterd.formats.cib_xml import read_cib
+from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.history import FailCount, ResourceHistory
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
-from haclusterd.scheduler.options import ScheduleOptions
-from haclusterd.scheduler.plan_cache import PlanCache
+from haclusterd.scheduler.model.options import ScheduleOptions
+from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule
 
 NOW = WallTime(1_000_000)

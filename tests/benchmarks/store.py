@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from haclusterd.adapters.control_client import ControlClient
+from haclusterd.adapters.control.client import ControlClient
 from haclusterd.entry_points.local_cluster import LocalCluster
 from haclusterd.model.ids import NodeName
 from haclusterd.model.requests import Options, Progress, Request, Response

@@ -22,9 +22,9 @@ from haclusterd.cib.commands import ChangeConfiguration
 from haclusterd.cib.edits import apply_edits
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
-from haclusterd.formats.cib_xml import read_cib, write_configuration
-from haclusterd.formats.cib_xml_tree import Element, parse_tree
-from haclusterd.formats.crm_syntax import assemble, parse_script
+from haclusterd.formats.cib_xml.document import read_cib, write_configuration
+from haclusterd.formats.cib_xml.tree import Element, parse_tree
+from haclusterd.formats.crm.syntax import assemble, parse_script
 from haclusterd.model import durations, scores
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.configuration import Configuration

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from haclusterd.commands.adoption import adopt
-from haclusterd.formats.cib_xml import read_configuration, write_configuration
-from haclusterd.formats.crm_syntax import Arrangement, assemble, parse_script, show
-from haclusterd.formats.policy_yaml import dump_policy, load_policy
+from haclusterd.commands.configure.adoption import adopt
+from haclusterd.formats.cib_xml.document import read_configuration, write_configuration
+from haclusterd.formats.crm.syntax import Arrangement, assemble, parse_script, show
+from haclusterd.formats.policy.yaml import dump_policy, load_policy
 from haclusterd.model.configuration import Configuration
 from haclusterd.reports.codes import Severity
 from haclusterd.reports.items import ReportItem, has_errors

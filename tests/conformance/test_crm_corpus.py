@@ -12,9 +12,9 @@ from types import ModuleType
 
 import pytest
 
-from haclusterd.commands.verify import verify
-from haclusterd.formats.cib_xml import write_configuration
-from haclusterd.formats.crm_syntax import Arrangement, Assembly, assemble, parse_script, show
+from haclusterd.commands.verify.configuration import verify
+from haclusterd.formats.cib_xml.document import write_configuration
+from haclusterd.formats.crm.syntax import Arrangement, Assembly, assemble, parse_script, show
 from haclusterd.model import durations
 from haclusterd.reports.items import ReportItem, has_errors
 from haclusterd.reports.rendering import render_all

@@ -2,7 +2,7 @@
 
 import pytest
 
-from haclusterd.formats.crm_syntax import Arrangement, show
+from haclusterd.formats.crm.syntax import Arrangement, show
 from tests.conformance.loaded_corpus import Document, absence, documents, load, refused_by_name
 from tests.conformance.round_trips import random_documents, travel
 

@@ -4,12 +4,12 @@ from datetime import datetime
 
 import pytest
 
-from haclusterd.formats.cib_xml import read_cib
+from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.model.graph import NodeScore
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.scores import INFINITY, add
-from haclusterd.scheduler.options import ScheduleOptions
+from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.schedule import schedule
 from tests.conformance import public_cases
 

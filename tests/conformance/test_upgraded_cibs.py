@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.formats.cib_xml import read_configuration
+from haclusterd.formats.cib_xml.document import read_configuration
 from haclusterd.model.configuration import Configuration, effective
 from haclusterd.model.properties import ClusterProperties
 from tests.written_cibs import cib, pair

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.formats.cib_xml import read_cib, write_configuration
+from haclusterd.formats.cib_xml.document import read_cib, write_configuration
 from tests.conformance.public_cases import absence, cases
 
 needs_cases = pytest.mark.skipif(bool(absence()), reason=absence() or "")

@@ -23,8 +23,8 @@ from pathlib import Path
 
 from haclusterd.cli.main import World, run
 from haclusterd.cli.session import Streams
-from haclusterd.formats.crm_syntax import show
-from haclusterd.formats.policy_yaml import dump_policy
+from haclusterd.formats.crm.syntax import show
+from haclusterd.formats.policy.yaml import dump_policy
 from haclusterd.model.requests import Response
 from tests.administered_clusters import CLONES, CONFIGURATION, ClusterClient, configured, running
 from tests.written_cibs import EVERYTHING

@@ -20,16 +20,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from haclusterd.adapters import raft_frames
-from haclusterd.adapters.raft_journal import FIRST_INDEX, NO_OPERATION, JournalContent, decode_journal, encode_journal
-from haclusterd.adapters.raft_snapshot import Snapshot, decode_snapshot, encode_snapshot
-from haclusterd.adapters.raft_transport import _decode_places, _encode_places
+from haclusterd.adapters.raft import frames as raft_frames
+from haclusterd.adapters.raft.journal import FIRST_INDEX, NO_OPERATION, JournalContent, decode_journal, encode_journal
+from haclusterd.adapters.raft.snapshot import Snapshot, decode_snapshot, encode_snapshot
+from haclusterd.adapters.raft.transport import _decode_places, _encode_places
 from haclusterd.cib import codec
 from haclusterd.cib.backup import Backup, BackupDamaged, read_backup, write_backup
 from haclusterd.cib.wire import CodecError
-from haclusterd.formats.cib_xml import read_cib
-from haclusterd.formats.crm_syntax import assemble, parse_script
-from haclusterd.formats.policy_yaml import load_policy
+from haclusterd.formats.cib_xml.document import read_cib
+from haclusterd.formats.crm.syntax import assemble, parse_script
+from haclusterd.formats.policy.yaml import load_policy
 from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.pacer import BrainState, HeardAge, Heartbeat, Receipt

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from haclusterd.adapters.files_directory import FilesDirectory
-from haclusterd.adapters.raft_identity import create_identity, mark_started, require_identity
-from haclusterd.adapters.raft_journal import JOURNAL_NAME, PAGE_BYTES, Journal, create_journal, open_journal
-from haclusterd.adapters.raft_snapshot import Snapshot, load_snapshot, write_snapshot
+from haclusterd.adapters.machine.files_directory import FilesDirectory
+from haclusterd.adapters.raft.identity import create_identity, mark_started, require_identity
+from haclusterd.adapters.raft.journal import JOURNAL_NAME, PAGE_BYTES, Journal, create_journal, open_journal
+from haclusterd.adapters.raft.snapshot import Snapshot, load_snapshot, write_snapshot
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.ports.store import StoreDamaged, StoreRefused
 

@@ -12,7 +12,7 @@ from haclusterd.cib.commands import AddApiToken
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.main import World, run
 from haclusterd.cli.session import Streams
-from haclusterd.commands.declaration import CHANGED
+from haclusterd.commands.configure.declaration import CHANGED
 from haclusterd.model.api_tokens import ApiToken, Role, digest_of
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.requests import Progress, Request, Response

@@ -25,15 +25,15 @@ from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode, Role
-from haclusterd.scheduler.configuration_changes import find_configuration_changes
-from haclusterd.scheduler.digests import Digests, digest_of
-from haclusterd.scheduler.entities import Inventory, Node, Resource
-from haclusterd.scheduler.failures import Failures, ban_after_failures
-from haclusterd.scheduler.nodes import unpack_nodes
-from haclusterd.scheduler.options import ScheduleOptions
-from haclusterd.scheduler.resources import unpack_resources
-from haclusterd.scheduler.settings import unpack_settings
-from haclusterd.scheduler.unpack_history import unpack_history
+from haclusterd.scheduler.model.digests import Digests, digest_of
+from haclusterd.scheduler.model.entities import Inventory, Node, Resource
+from haclusterd.scheduler.model.options import ScheduleOptions
+from haclusterd.scheduler.model.settings import unpack_settings
+from haclusterd.scheduler.unpack.configuration_changes import find_configuration_changes
+from haclusterd.scheduler.unpack.failures import Failures, ban_after_failures
+from haclusterd.scheduler.unpack.nodes import unpack_nodes
+from haclusterd.scheduler.unpack.resources import unpack_resources
+from haclusterd.scheduler.unpack.unpack_history import unpack_history
 from tests.golden.datadriven import Directive, run_file
 from tests.scheduled_clusters import configured
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.formats.policy_yaml import dump_policy, load_policy
+from haclusterd.formats.policy.yaml import dump_policy, load_policy
 
 POLICIES = sorted((Path(__file__).parents[2] / "policies").glob("*.yaml"))
 

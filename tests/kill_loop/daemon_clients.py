@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from haclusterd.adapters.control_client import ControlClient
+from haclusterd.adapters.control.client import ControlClient
 from haclusterd.model.requests import Options, Progress, Request, Response
 
 AWAY_PAUSE_S = 0.1

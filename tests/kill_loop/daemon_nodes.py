@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR
+from haclusterd.adapters.raft.thread import EXIT_CODE_IO_ERROR
 from haclusterd.entry_points.haclusterd import EXIT_REFUSED
 from haclusterd.entry_points.local_cluster import LocalCluster, LocalNode
 from haclusterd.model.ids import NodeName

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from haclusterd.simulator.linearizability import Append, Kind, Operation, judge_log, judge_register
+from haclusterd.simulator.checks.linearizability import Append, Kind, Operation, judge_log, judge_register
 
 KINDS = {"swap": Kind.SWAP, "read": Kind.READ}
 SHOWN = 5

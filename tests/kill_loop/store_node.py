@@ -20,8 +20,8 @@ from pathlib import Path
 
 import msgpack
 
-from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
-from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR, RaftThread
+from haclusterd.adapters.raft.settings import RaftSettings, RaftTimers
+from haclusterd.adapters.raft.thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.steps import Steps
 from haclusterd.ports.store import Applied, Restored, StoreEvent, StoreRefused, StoreUnwritable, VoterSet

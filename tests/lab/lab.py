@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from haclusterd.adapters.control_client import ControlClient
+from haclusterd.adapters.control.client import ControlClient
 from haclusterd.entry_points.cluster_setup import NodePlaces, make_bundles
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName

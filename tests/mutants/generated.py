@@ -22,10 +22,10 @@ ROOMS = (
     "model/copies.py",
     "model/timing.py",
     "runtime/replica.py",
-    "adapters/raft_core.py",
-    "adapters/raft_journal.py",
-    "adapters/raft_snapshot.py",
-    "adapters/store_pysyncobj.py",
+    "adapters/raft/core.py",
+    "adapters/raft/journal.py",
+    "adapters/raft/snapshot.py",
+    "adapters/raft/store_pysyncobj.py",
 )
 """The files that decide whether something may run, and what is durable."""
 

@@ -39,21 +39,19 @@ class Verdict(StrEnum):
     SURVIVED = "survived"
 
 
-_RAFT = ("adapters/raft_*.py", "adapters/store_pysyncobj.py", "raft/*.py")
+_RAFT = ("adapters/raft/*.py",)
 _UNITS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
     (
         _RAFT,
         (
-            "unit/adapters/test_raft_*.py",
-            "unit/adapters/test_store_*.py",
-            "unit/raft/**/test_*.py",
+            "unit/adapters/raft/test_*.py",
             "fuzzing/test_journal.py",
         ),
     ),
-    (("adapters/*.py", "entry_points/*.py"), ("unit/adapters/test_*.py", "unit/entry_points/test_*.py")),
-    (("protocol/*.py",), ("unit/protocol/test_*.py", "unit/machines/test_*.py", "unit/adapters/test_pacer*.py")),
+    (("adapters/*/*.py", "entry_points/*.py"), ("unit/adapters/*/test_*.py", "unit/entry_points/test_*.py")),
+    (("protocol/*.py",), ("unit/protocol/test_*.py", "unit/machines/test_*.py", "unit/adapters/pacer/test_*.py")),
     (
-        ("scheduler/**/*.py", "scheduler/*.py"),
+        ("scheduler/*/*.py", "scheduler/*.py"),
         ("unit/scheduler/**/test_*.py", "golden/test_*.py", "property/test_s*.py"),
     ),
     (

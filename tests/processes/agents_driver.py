@@ -10,7 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
-from haclusterd.adapters.clock_boottime import BoottimeClock
+from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.model.ids import Incarnation
 from tests.unit.adapters.hands import Hands
 

@@ -16,15 +16,15 @@ from pathlib import Path
 import msgpack
 import yaml
 
-from haclusterd.adapters.certificates import (
+from haclusterd.adapters.network.certificates import (
     AUTHORITY_CERTIFICATE,
     create_authority,
     issue_certificate,
     tls_context,
     write_node_credentials,
 )
-from haclusterd.adapters.raft_settings import MAX_FRAME_BYTES
-from haclusterd.adapters.raft_transport import GREETING_BYTES_MAX, GREETING_VERSION
+from haclusterd.adapters.raft.settings import MAX_FRAME_BYTES
+from haclusterd.adapters.raft.transport import GREETING_BYTES_MAX, GREETING_VERSION
 from haclusterd.entry_points.cluster_setup import utc_now
 from haclusterd.entry_points.local_cluster import LocalNode
 from haclusterd.model.ids import NodeName

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from haclusterd.adapters.installation import resource_agents_directory
+from haclusterd.adapters.machine.installation import resource_agents_directory
 from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.entry_points.local_cluster import LocalCluster
 

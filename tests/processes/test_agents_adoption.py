@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.clock_boottime import BoottimeClock
+from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import read_stat
 from haclusterd.model.ids import Incarnation, ResourceId
 from tests.unit.adapters.hands import Hands, end_all

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.raft_strangers import STRANGERS_MAX
+from haclusterd.adapters.raft.unauthenticated import STRANGERS_MAX
 from tests.processes.attackers import ATTACKS, FLOOD, Attacker, Recorder, flood
 from tests.processes.daemons import Scenario
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.certificates import facts_of
+from haclusterd.adapters.network.certificates import facts_of
 from haclusterd.model.ids import NodeName
 from haclusterd.protocol.enrolment_token import read_token, write_token
 from tests.processes.growing_cluster import REPOSITORY, GrowingCluster
@@ -106,8 +106,8 @@ def _is_welcome(credentials: Path, boot_id: str, host: str, port: int) -> bool:
     code = (
         "import sys, socket, msgpack, yaml\n"
         "from pathlib import Path\n"
-        "from haclusterd.adapters.certificates import tls_context\n"
-        "from haclusterd.adapters.raft_transport import GREETING_VERSION\n"
+        "from haclusterd.adapters.network.certificates import tls_context\n"
+        "from haclusterd.adapters.raft.transport import GREETING_VERSION\n"
         "directory, boot_id, host, port = Path(sys.argv[1]), *sys.argv[2:4], int(sys.argv[4])\n"
         "uuid = yaml.safe_load((directory / 'haclusterd.yaml').read_text())['cluster']['uuid']\n"
         "greeting = msgpack.packb([GREETING_VERSION, uuid, 'n3', 'n2', boot_id])\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.installation import resource_agents_directory
+from haclusterd.adapters.machine.installation import resource_agents_directory
 from haclusterd.model.ids import NodeName
 from haclusterd.runtime.settings import CONFIGURATION_FILE
 from tests.processes.daemons import Scenario, is_watched, kill

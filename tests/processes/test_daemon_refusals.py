@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.certificates import AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY
+from haclusterd.adapters.network.certificates import AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY
 from haclusterd.entry_points.cluster_setup import SetupRefused, make_bundles
 from haclusterd.entry_points.haclusterd import main
 from haclusterd.model.cluster import Member

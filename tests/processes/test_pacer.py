@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from haclusterd.adapters.clock_boottime import BoottimeClock
-from haclusterd.adapters.pacer_link import PacerLink
+from haclusterd.adapters.machine.clock_boottime import BoottimeClock
+from haclusterd.adapters.pacer.link import PacerLink
 from haclusterd.agents.process_table import read_stat
 from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.ids import Incarnation, NodeName

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from haclusterd.adapters.files_directory import FilesDirectory
-from haclusterd.adapters.raft_journal import JOURNAL_NAME, NO_OPERATION, KeptDigest, encode_journal, read_journal
-from haclusterd.adapters.raft_settings import RaftSettings
-from haclusterd.adapters.raft_snapshot import Snapshot, load_snapshot, write_snapshot
+from haclusterd.adapters.machine.files_directory import FilesDirectory
+from haclusterd.adapters.raft.journal import JOURNAL_NAME, NO_OPERATION, KeptDigest, encode_journal, read_journal
+from haclusterd.adapters.raft.settings import RaftSettings
+from haclusterd.adapters.raft.snapshot import Snapshot, load_snapshot, write_snapshot
 from haclusterd.cib.codec import encode_cib
 from haclusterd.entry_points.crm_recover import read_data
 from haclusterd.model.cluster import Cib

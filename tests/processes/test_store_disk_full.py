@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.certificates import create_authority, issue_certificate, write_node_credentials
-from haclusterd.adapters.files_directory import FilesDirectory
-from haclusterd.adapters.raft_identity import create_identity
-from haclusterd.adapters.raft_thread import EXIT_CODE_IO_ERROR
+from haclusterd.adapters.machine.files_directory import FilesDirectory
+from haclusterd.adapters.network.certificates import create_authority, issue_certificate, write_node_credentials
+from haclusterd.adapters.raft.identity import create_identity
+from haclusterd.adapters.raft.thread import EXIT_CODE_IO_ERROR
 from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.ids import NodeName
 from tests.simulation.store_world import CLUSTER

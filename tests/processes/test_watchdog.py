@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.pacer_page_file import open_page
+from haclusterd.adapters.pacer.page_file import open_page
 from tests.processes.daemons import OFTEN_S, Scenario, kill
 
 pytestmark = pytest.mark.processes

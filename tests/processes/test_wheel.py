@@ -62,7 +62,7 @@ def test_the_wheel_holds_no_tests_and_everything_else(wheel: Path) -> None:
 
 @pytest.mark.slow
 def test_the_installed_package_finds_its_agents(environment: Path) -> None:
-    program = "from haclusterd.adapters.installation import share_directory; print(share_directory())"
+    program = "from haclusterd.adapters.machine.installation import share_directory; print(share_directory())"
     share = Path(run(environment / "bin/python", "-c", program).strip())
     assert share == environment.resolve() / "share/haclusterd"
     assert sorted(path.name for path in (share / "resource_agents").iterdir() if path.suffix != ".md") == [

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from hypothesis import HealthCheck, assume, given, settings
 
-from haclusterd.formats.cib_xml import read_cib, write_configuration
+from haclusterd.formats.cib_xml.document import read_cib, write_configuration
 from haclusterd.model.configuration import Bundle, Clone, Configuration, Group, Operation, Primitive, Resource, Template
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.operations import OPERATION_ATTRIBUTES

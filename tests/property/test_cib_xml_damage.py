@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
-from haclusterd.formats.cib_xml import read_cib, write_configuration
+from haclusterd.formats.cib_xml.document import read_cib, write_configuration
 from haclusterd.model.cluster import Cib
 from haclusterd.reports.items import has_errors
 from tests.administered_clusters import NOW, running

@@ -5,9 +5,9 @@ import random
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from haclusterd.commands.verify import verify
-from haclusterd.formats.crm_syntax import Arrangement, assemble, parse_script, parse_words, show
-from haclusterd.formats.policy_yaml import dump_policy, load_policy
+from haclusterd.commands.verify.configuration import verify
+from haclusterd.formats.crm.syntax import Arrangement, assemble, parse_script, parse_words, show
+from haclusterd.formats.policy.yaml import dump_policy, load_policy
 from haclusterd.model.configuration import Configuration
 from haclusterd.reports.codes import Code
 from haclusterd.reports.rendering import render_all, to_json

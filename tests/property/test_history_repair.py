@@ -7,8 +7,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from haclusterd.adapters.history_reading import page, read, summarise
-from haclusterd.adapters.history_tables import HistoryTables
+from haclusterd.adapters.history.reading import page, read, summarise
+from haclusterd.adapters.history.tables import HistoryTables
 from haclusterd.model.ids import NodeName
 from haclusterd.model.remembered import HistoryQuery, HistorySummary, Span
 from haclusterd.protocol.history_letters import TellPage, decode, encode

@@ -9,7 +9,7 @@ from haclusterd.model.configuration import Configuration, Location
 from haclusterd.model.graph import NodeScore, Placement
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.scores import add
-from haclusterd.scheduler.options import ScheduleOptions
+from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.schedule import schedule
 from tests.examples import examples
 from tests.scheduled_clusters import ScheduledCluster, configured

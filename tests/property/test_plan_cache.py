@@ -5,11 +5,11 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from haclusterd.formats.cib_xml import read_cib
+from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
-from haclusterd.scheduler.options import ScheduleOptions
-from haclusterd.scheduler.plan_cache import PlanCache
+from haclusterd.scheduler.model.options import ScheduleOptions
+from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule
 from tests.benchmarks.generated_cibs import Size, cold
 from tests.fuzzing.random_cibs import disturb, generate

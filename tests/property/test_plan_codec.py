@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haclusterd.formats.cib_xml import read_cib
+from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.model.graph import GraphAction, Plan, TransitionGraph
 from haclusterd.model.instants import WallTime
 from haclusterd.protocol.plan_codec import PlanReader, plan_head, plan_parts

@@ -3,8 +3,8 @@
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from haclusterd.commands.deletion import delete
-from haclusterd.commands.dependants import dependants, renamed
+from haclusterd.commands.configure.deletion import delete
+from haclusterd.commands.configure.dependants import dependants, renamed
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.reports.items import has_errors

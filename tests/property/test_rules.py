@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from haclusterd.model.instants import WallTime
 from haclusterd.model.rules import Condition, DateExpression, Rule
-from haclusterd.scheduler.dates import EffectiveTime, add_span, calendar_fields, parse_date
-from haclusterd.scheduler.rules import RuleContext, evaluate
+from haclusterd.scheduler.model.dates import EffectiveTime, add_span, calendar_fields, parse_date
+from haclusterd.scheduler.model.rules import RuleContext, evaluate
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 moments = st.integers(-11_000_000_000, 13_000_000_000).map(lambda second: EPOCH + timedelta(seconds=second))

@@ -36,7 +36,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.options import ScheduleOptions
+from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.schedule import explain, schedule
 from tests.examples import examples
 from tests.replicated_values import values_of

@@ -8,10 +8,10 @@ from haclusterd.model.configuration import Primitive
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
-from haclusterd.simulator import configurations
-from haclusterd.simulator.agents import OTHER, Fate
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import OTHER, Fate
+from haclusterd.simulator.hosts.truth import promoted
 from haclusterd.simulator.scenario import Cluster
-from haclusterd.simulator.truth import promoted
 
 SOURCE, TARGET, THIRD = NodeName("n1"), NodeName("n2"), NodeName("n3")
 DB, VM, PG = ResourceId("db"), ResourceId("vm"), ResourceId("pg")

@@ -5,10 +5,10 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.model.timing import WATCHDOG_RESERVE_MS
-from haclusterd.simulator import configurations
-from haclusterd.simulator.pacers import PacerProcess
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.pacers import PacerProcess
+from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster, NotReached, Shape
-from haclusterd.simulator.world import MS
 from tests.simulation.watchdog_scenarios import T_WD, W, device_of, stops_hang_on_n1
 
 N1, DC = NodeName("n1"), NodeName("n2")

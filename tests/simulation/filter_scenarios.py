@@ -2,7 +2,7 @@
 
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.rules_in_force import SafetyRules
-from haclusterd.simulator.configurations import SERVICES
+from haclusterd.simulator.hosts.configurations import SERVICES
 from haclusterd.simulator.scenario import Cluster
 
 

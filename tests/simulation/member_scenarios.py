@@ -2,7 +2,7 @@
 
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.rules_in_force import SafetyRules
-from haclusterd.simulator.fence_devices import Mood
+from haclusterd.simulator.hosts.fence_devices import Mood
 from haclusterd.simulator.members import MemberChanges, changed
 from haclusterd.simulator.scenario import Cluster, Shape
 

@@ -19,10 +19,10 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
 from haclusterd.model.rules_in_force import SafetyRules
-from haclusterd.simulator import configurations
-from haclusterd.simulator.agents import Fate
-from haclusterd.simulator.checkers import FencedNodesAreDead
-from haclusterd.simulator.fence_devices import Mood
+from haclusterd.simulator.checks.checkers import FencedNodesAreDead
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.fence_devices import Mood
 from haclusterd.simulator.scenario import Cluster, Shape
 
 USUAL = Shape()

@@ -12,14 +12,16 @@ from typing import Any
 
 import pytest
 
-from haclusterd.adapters import raft_core, raft_journal, store_pysyncobj
-from haclusterd.adapters.raft_core import RaftCore
-from haclusterd.adapters.raft_identity import Identity
-from haclusterd.adapters.raft_journal import JOURNAL_NAME, NO_OPERATION, Journal, create_journal, open_journal
-from haclusterd.adapters.raft_promises import Promises
-from haclusterd.adapters.raft_settings import RaftTimers
-from haclusterd.adapters.raft_snapshot import load_snapshot
-from haclusterd.adapters.store_pysyncobj import GuardedSyncObj
+from haclusterd.adapters.raft import core as raft_core
+from haclusterd.adapters.raft import journal as raft_journal
+from haclusterd.adapters.raft import store_pysyncobj
+from haclusterd.adapters.raft.core import RaftCore
+from haclusterd.adapters.raft.identity import Identity
+from haclusterd.adapters.raft.journal import JOURNAL_NAME, NO_OPERATION, Journal, create_journal, open_journal
+from haclusterd.adapters.raft.promises import Promises
+from haclusterd.adapters.raft.settings import RaftTimers
+from haclusterd.adapters.raft.snapshot import load_snapshot
+from haclusterd.adapters.raft.store_pysyncobj import GuardedSyncObj
 from haclusterd.ports.store import StoreDamaged
 from haclusterd.runtime.control import _Dialogue
 from tests.simulation import store_world

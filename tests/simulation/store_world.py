@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import msgpack
 
-from haclusterd.adapters.raft_core import RaftCore
-from haclusterd.adapters.raft_identity import create_identity
-from haclusterd.adapters.raft_settings import RaftSettings, RaftTimers
+from haclusterd.adapters.raft.core import RaftCore
+from haclusterd.adapters.raft.identity import create_identity
+from haclusterd.adapters.raft.settings import RaftSettings, RaftTimers
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
 from haclusterd.model.steps import Steps
@@ -26,7 +26,7 @@ from haclusterd.ports.store import (
     StoreUnwritable,
     VoterSet,
 )
-from haclusterd.simulator.disks import CachedFile
+from haclusterd.simulator.hosts.disks import CachedFile
 
 CLUSTER = "11111111-2222-3333-4444-555555555555"
 
@@ -36,7 +36,7 @@ class PowerLossError(OSError):
 
 
 class SimulatedDisk:
-    """`Files` in memory that knows what is on the medium (haclusterd/simulator/disks.py)."""
+    """`Files` in memory that knows what is on the medium (haclusterd/simulator/hosts/disks.py)."""
 
     def __init__(self) -> None:
         self.files: dict[str, CachedFile] = {}

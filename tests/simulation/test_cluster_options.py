@@ -6,9 +6,9 @@ from haclusterd.cib.commands import PutNode, RequestFence
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet, NodeEntry
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.simulator import configurations
-from haclusterd.simulator.checkers import FencedNodesAreDead
-from haclusterd.simulator.fence_devices import Mood
+from haclusterd.simulator.checks.checkers import FencedNodesAreDead
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.fence_devices import Mood
 from haclusterd.simulator.scenario import Cluster, Shape
 
 N1 = NodeName("n1")

@@ -4,9 +4,9 @@ import pytest
 
 from haclusterd.machines.copied_nodes import CopiedNodes
 from haclusterd.model.cluster import NodeState
-from haclusterd.simulator.checkers import Violation
+from haclusterd.simulator.checks.checkers import Violation
 from haclusterd.simulator.copies import Copies
-from haclusterd.simulator.hosts import Host
+from haclusterd.simulator.hosts.hosts import Host
 from haclusterd.simulator.scenario import Cluster
 
 MINUTE_MS = 60_000

@@ -5,10 +5,10 @@ import pytest
 from haclusterd.cib.commands import CleanUp, Delete
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import ActionName
-from haclusterd.simulator import configurations
-from haclusterd.simulator.agents import Fate
-from haclusterd.simulator.fence_devices import Mood
-from haclusterd.simulator.truth import promoted
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.truth import promoted
 from tests.simulation.copies_scenarios import (
     FAULTS,
     MIGRATION,

@@ -5,8 +5,8 @@ from itertools import pairwise
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.simulator import configurations
-from haclusterd.simulator.agents import Fate
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.scenario import Cluster
 
 DB = ResourceId("db")

@@ -6,8 +6,8 @@ from haclusterd.machines.fence_choice import BACKOFF_MAX_MS
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.properties import ClusterProperties
-from haclusterd.simulator import configurations
-from haclusterd.simulator.fence_devices import Mood
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.fence_devices import Mood
 from haclusterd.simulator.scenario import Cluster, Shape
 
 DB = ResourceId("db")

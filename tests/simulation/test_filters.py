@@ -4,7 +4,7 @@ import pytest
 
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.simulator.configurations import SERVICES
+from haclusterd.simulator.hosts.configurations import SERVICES
 from haclusterd.simulator.scenario import Cluster, Shape
 
 

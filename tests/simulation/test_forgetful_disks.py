@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from haclusterd.model.ids import NodeName
-from haclusterd.simulator import faults_of_disks
-from haclusterd.simulator.checkers import Violation
+from haclusterd.simulator.checks.checkers import Violation
 from haclusterd.simulator.clients import Clients
-from haclusterd.simulator.faults import Drawn
+from haclusterd.simulator.faults import disks as faults_of_disks
+from haclusterd.simulator.faults.base import Drawn
 from haclusterd.simulator.scenario import Cluster
 from tests.simulation.store_guards import ALL_GUARDS, StoreGuards, in_force, without
 

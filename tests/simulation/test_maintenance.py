@@ -8,8 +8,8 @@ from haclusterd.cib.commands import Edit, PutNode, PutSets
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet, NodeEntry
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.simulator import configurations
-from haclusterd.simulator.fence_devices import Mood
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.fence_devices import Mood
 from haclusterd.simulator.scenario import Cluster
 
 N1 = NodeName("n1")

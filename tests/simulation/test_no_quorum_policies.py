@@ -7,11 +7,11 @@ import pytest
 from haclusterd.cib.commands import Edit
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.simulator import configurations
-from haclusterd.simulator.checkers import Violation
-from haclusterd.simulator.fence_devices import Mood
+from haclusterd.simulator.checks.checkers import Violation
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.truth import promoted
 from haclusterd.simulator.scenario import Cluster, Shape
-from haclusterd.simulator.truth import promoted
 
 DB = ResourceId("db")
 PG = ResourceId("pg")

@@ -5,8 +5,8 @@ import pytest
 from haclusterd.cib.commands import RequestLeader
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.simulator.checkers import Violation
-from haclusterd.simulator.fence_devices import Mood
+from haclusterd.simulator.checks.checkers import Violation
+from haclusterd.simulator.hosts.fence_devices import Mood
 from haclusterd.simulator.scenario import Cluster
 from tests.simulation import watchdog_scenarios as watchdogs
 

@@ -2,8 +2,8 @@
 
 from haclusterd.model.ids import ResourceId
 from haclusterd.ports.store import ReplicasDiffer
-from haclusterd.simulator import configurations
-from haclusterd.simulator.agents import Fate
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.scenario import Cluster
 
 DB = ResourceId("db")

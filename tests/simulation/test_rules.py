@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import pytest
 
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
-from haclusterd.simulator.checkers import Violation
+from haclusterd.simulator.checks.checkers import Violation
 from tests.simulation import copies_scenarios as copies
 from tests.simulation import edge_scenarios as edges
 from tests.simulation import filter_scenarios as filters

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from haclusterd.adapters.raft_frames import decode_frame
+from haclusterd.adapters.raft.frames import decode_frame
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.store import LeadershipChanged, Restored
 from tests.simulation.store_world import World

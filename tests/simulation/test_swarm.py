@@ -9,8 +9,8 @@ import pytest
 
 from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.simulator import swarm
+from haclusterd.simulator.hosts.world import Life, SimulationStuck, World
 from haclusterd.simulator.scenario import Cluster
-from haclusterd.simulator.world import Life, SimulationStuck, World
 
 SEEDS = range(1, 13)
 SAFETY_MS = 40_000

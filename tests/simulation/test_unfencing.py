@@ -5,8 +5,8 @@ import pytest
 from haclusterd.cib.commands import PutResource
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.fencing import FenceAction
-from haclusterd.simulator import configurations
-from haclusterd.simulator.fence_devices import Mood
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.fence_devices import Mood
 from haclusterd.simulator.scenario import Cluster
 
 

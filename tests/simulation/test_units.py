@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from haclusterd.model.rules_in_force import ALL_RULES
-from haclusterd.simulator import configurations
-from haclusterd.simulator.agents import Fate
-from haclusterd.simulator.checkers import Violation
+from haclusterd.simulator.checks.checkers import Violation
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.scenario import Cluster
 from tests.simulation.rule_scenarios import agent_at_work, formed
 

@@ -7,14 +7,14 @@ import pytest
 
 from haclusterd.cib.commands import Edit, Fenced, PutSets
 from haclusterd.commands.context import Context
-from haclusterd.commands.headlines import headlines
-from haclusterd.commands.overview import Overview
+from haclusterd.commands.status.headlines import headlines
+from haclusterd.commands.status.overview import Overview
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import NodeName
-from haclusterd.simulator import configurations
-from haclusterd.simulator.configurations import SERVICES
-from haclusterd.simulator.fence_devices import Mood
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.configurations import SERVICES
+from haclusterd.simulator.hosts.fence_devices import Mood
 from haclusterd.simulator.scenario import Cluster, Shape
 
 N3 = NodeName("n3")

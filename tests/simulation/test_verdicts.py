@@ -6,12 +6,12 @@ import pytest
 
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.simulator import configurations
-from haclusterd.simulator.agents import Fate, Manners
-from haclusterd.simulator.fence_devices import Mood
-from haclusterd.simulator.network import Weather
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import Fate, Manners
+from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.network import Weather
+from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
-from haclusterd.simulator.world import MS
 
 DB = ResourceId("db")
 QUICK = Manners(start_ms=(40, 80), stop_ms=(20, 40))

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from haclusterd.adapters.raft_frames import VOTERS, decode_frame
+from haclusterd.adapters.raft.frames import VOTERS, decode_frame
 from haclusterd.model.ids import NodeName
 from tests.simulation.store_swarm import MEMBERS_CHANGE_EVERY, run
 from tests.simulation.store_world import World, spell_voters

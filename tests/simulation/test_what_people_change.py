@@ -15,8 +15,9 @@ from haclusterd.cib.commands import (
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import Primitive, TicketConstraint
 from haclusterd.model.ids import ConstraintId, ResourceId
-from haclusterd.simulator import configurations, expectations
-from haclusterd.simulator.agents import Fate
+from haclusterd.simulator.checks import expectations
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster, Shape
 

@@ -4,7 +4,7 @@ import pytest
 
 from haclusterd.cib.commands import RequestLeader
 from haclusterd.model.ids import NodeName
-from haclusterd.simulator import configurations
+from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.scenario import Cluster, Shape
 
 WITNESS = NodeName("n3")

@@ -7,8 +7,8 @@ import pytest
 from haclusterd.cib.commands import CleanUp, Delete, PutResource
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.ids import AgentReference
-from haclusterd.simulator import configurations
-from haclusterd.simulator.agents import Fate
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.scenario import Cluster
 
 WRONG = Fate(20, exit_code=6, has_effect=False)

@@ -6,12 +6,12 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.fencing import ProofState
 from haclusterd.model.ids import NodeName
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
-from haclusterd.simulator import configurations
-from haclusterd.simulator.agents import Fate
-from haclusterd.simulator.pacers import PacerProcess
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.pacers import PacerProcess
+from haclusterd.simulator.hosts.watchdogs import SimulatedWatchdog
+from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster, Shape
-from haclusterd.simulator.watchdogs import SimulatedWatchdog
-from haclusterd.simulator.world import MS
 
 T_WD = 10_000
 W = 23_440

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.clock_boottime import BoottimeClock
+from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import list_pids, read_marks
 from haclusterd.entry_points.free_ports import free_ports
 from tests.unit.adapters.hands import Hands, end_all

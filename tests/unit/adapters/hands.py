@@ -6,9 +6,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from haclusterd.adapters.agents_ocf import AgentDirectories, OcfAgents
-from haclusterd.adapters.clock_boottime import BoottimeClock
-from haclusterd.adapters.spawner_link import Spawner
+from haclusterd.adapters.agents.ocf import AgentDirectories, OcfAgents
+from haclusterd.adapters.machine.clock_boottime import BoottimeClock
+from haclusterd.adapters.processes.spawner_link import Spawner
 from haclusterd.agents.process_table import list_pids, read_marks
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.ports.agents import AgentCall, AgentMetadata, AgentResult

@@ -4,9 +4,9 @@ import pytest
 
 from haclusterd.cib.backup import Backup, BackupDamaged, read_backup, state_of, write_backup
 from haclusterd.commands.arguments import Arguments
-from haclusterd.commands.backup import backup, hidden_parameters, without_hidden
-from haclusterd.commands.configure_view import masked
+from haclusterd.commands.configure.view import masked
 from haclusterd.commands.context import Context
+from haclusterd.commands.node.backup import backup, hidden_parameters, without_hidden
 from haclusterd.model.cluster import ConfigurationVersion, Status
 from haclusterd.model.instants import WallTime
 from tests.administered_clusters import NOW, configured, running

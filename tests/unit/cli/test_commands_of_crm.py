@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.agent_metadata import read_agent_metadata
+from haclusterd.adapters.agents.metadata import read_agent_metadata
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Command, Level, Takes
 from haclusterd.cli.help import help_for
 from haclusterd.cli.options import parse_globals
 from haclusterd.cli.parsing import parse
-from haclusterd.cli.terminal import Screen
+from haclusterd.cli.render.terminal import Screen
 from haclusterd.commands import registry
 from haclusterd.commands.arguments import Kind
 from haclusterd.commands.context import Context

@@ -9,8 +9,8 @@ import pytest
 
 from haclusterd.cli.following import RETRY_S, follow
 from haclusterd.cli.parsing import UsageError
+from haclusterd.cli.render.terminal import Screen
 from haclusterd.cli.session import Session, Streams
-from haclusterd.cli.terminal import Screen
 from haclusterd.model.requests import Progress, Request, Response, Told
 
 

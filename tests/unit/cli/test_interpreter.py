@@ -5,8 +5,8 @@ import io
 import pytest
 
 from haclusterd.cli.interpreter import Interpreter, Left, run_script
+from haclusterd.cli.render.terminal import Screen
 from haclusterd.cli.session import Session, Streams
-from haclusterd.cli.terminal import Screen
 from haclusterd.model.ids import ResourceId
 from tests.administered_clusters import Cluster, ClusterClient, running
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from haclusterd.cli.main import World, run
+from haclusterd.cli.render.terminal import Screen, ago, folded, span
 from haclusterd.cli.session import Session, Streams
-from haclusterd.cli.terminal import Screen, ago, folded, span
 from haclusterd.model.api_tokens import TOKEN_PREFIX, digest_of
 from haclusterd.model.requests import Options, Progress, Request, Response, Told
 from haclusterd.ports.control import CommandClient

@@ -9,8 +9,8 @@ import pytest
 
 from haclusterd.cib.apply import apply
 from haclusterd.cib.commands import Envelope
-from haclusterd.commands.verify import verify
-from haclusterd.formats.crm_syntax import assemble, parse_script
+from haclusterd.commands.verify.configuration import verify
+from haclusterd.formats.crm.syntax import assemble, parse_script
 from haclusterd.machines.effects import Propose
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.rule_judge import RuleJudge
@@ -24,8 +24,8 @@ from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, Clu
 from haclusterd.model.rows import Row, ValueType, live_objection
 from haclusterd.reports.codes import Severity
 from haclusterd.reports.items import ReportItem, has_errors
-from haclusterd.scheduler.dates import EffectiveTime
-from haclusterd.scheduler.rules import RuleContext, by_strength, merge
+from haclusterd.scheduler.model.dates import EffectiveTime
+from haclusterd.scheduler.model.rules import RuleContext, by_strength, merge
 
 TIME = EffectiveTime(WallTime(1_767_268_800_000))
 RULES = {"plain": "", "true rule": "rule date gt 2020-01-01", "false rule": "rule date gt 2090-01-01"}

@@ -7,7 +7,7 @@ from haclusterd.commands.context import Context, LiveView
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
-from tests.unit.formats.test_cib_xml import FENCING, MEMBER, NO_FENCING, NOTHING, cib, pair
+from tests.unit.formats.cib_xml.test_cib_xml import FENCING, MEMBER, NO_FENCING, NOTHING, cib, pair
 
 NOW = 1_700_000_000_000
 FENCE = '<primitive id="power" class="stonith" type="fence_x"/>'

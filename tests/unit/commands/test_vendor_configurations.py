@@ -7,7 +7,7 @@ block of properties, several monitors. What keeps the last one out are bundles, 
 import pytest
 
 from haclusterd.commands import registry
-from haclusterd.commands.configure import show_document
+from haclusterd.commands.configure.configure import show_document
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.reports.codes import Severity

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters import agent_survey
-from haclusterd.cli.render import render_data
-from haclusterd.cli.terminal import Screen
+from haclusterd.adapters.agents import survey as agent_survey
+from haclusterd.cli.render.answers import render_data
+from haclusterd.cli.render.terminal import Screen
 from haclusterd.entry_points.crm_agents import COMMANDS
 
 AGENT = """#!/bin/sh

@@ -6,7 +6,7 @@ import sys
 PROGRAM = """
 import sys
 import haclusterd.entry_points.haclusterd
-from haclusterd.commands.planning import load_scheduler
+from haclusterd.commands.planning.planning import load_scheduler
 print("haclusterd.scheduler.schedule" in sys.modules)
 load_scheduler()
 print("haclusterd.scheduler.schedule" in sys.modules)

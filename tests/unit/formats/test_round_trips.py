@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from haclusterd.formats.cib_xml import read_configuration, write_configuration
-from haclusterd.formats.crm_syntax import Arrangement, assemble, parse_script, show
-from haclusterd.formats.policy_yaml import dump_policy, load_policy
+from haclusterd.formats.cib_xml.document import read_configuration, write_configuration
+from haclusterd.formats.crm.syntax import Arrangement, assemble, parse_script, show
+from haclusterd.formats.policy.yaml import dump_policy, load_policy
 from haclusterd.model.configuration import Configuration, Location
 from haclusterd.reports.items import has_errors
 from tests.written_cibs import MEMBER, cib, read, told

@@ -6,7 +6,7 @@ import pytest
 
 from haclusterd.model.history import operation_key
 from haclusterd.model.ocf import ActionName
-from haclusterd.scheduler.digests import restart_digest_of
+from haclusterd.scheduler.model.digests import restart_digest_of
 from tests.unit.machines.executing import Node
 from tests.unit.machines.situations import DB, N2, ended, order
 

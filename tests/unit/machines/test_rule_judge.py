@@ -15,7 +15,7 @@ from haclusterd.model.ids import Term
 from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules import AttributeExpression, DateExpression, Rule
-from haclusterd.scheduler.judging import judge
+from haclusterd.scheduler.model.judging import judge
 from tests.unit.machines.situations import N1, TERM, Cluster, commands_of, life
 from tests.unit.machines.test_controller import FORM, TIMING, Dc
 

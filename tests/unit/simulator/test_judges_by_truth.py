@@ -8,10 +8,11 @@ from haclusterd.model.ids import AgentReference, Incarnation, NodeName, Resource
 from haclusterd.model.pacer import NO_LEASE, HeldLease
 from haclusterd.ports.agents import AgentCall
 from haclusterd.protocol.pacer_page import PacerPage
-from haclusterd.simulator import configurations, swarm
-from haclusterd.simulator.checkers import NodesWithoutLeaseStop, Violation
-from haclusterd.simulator.checkers_of_the_dead import TheDeadAreFencedFirst
-from haclusterd.simulator.coverage import Counts, Section, table, zeros
+from haclusterd.simulator import swarm
+from haclusterd.simulator.checks.checkers import NodesWithoutLeaseStop, Violation
+from haclusterd.simulator.checks.checkers_of_the_dead import TheDeadAreFencedFirst
+from haclusterd.simulator.checks.coverage import Counts, Section, table, zeros
+from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
 

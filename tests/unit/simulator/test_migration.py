@@ -7,10 +7,10 @@ import pytest
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.ports.agents import AgentCall
-from haclusterd.simulator.agents import AgentFates, Fate, HostAgents
-from haclusterd.simulator.hosts import Host
-from haclusterd.simulator.truth import Truth
-from haclusterd.simulator.world import MS, World
+from haclusterd.simulator.hosts.agents import AgentFates, Fate, HostAgents
+from haclusterd.simulator.hosts.hosts import Host
+from haclusterd.simulator.hosts.truth import Truth
+from haclusterd.simulator.hosts.world import MS, World
 
 N1, N2, VM = NodeName("n1"), NodeName("n2"), ResourceId("vm")
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from haclusterd.simulator import swarm
-from haclusterd.simulator.faults_of_moments import PAIRS
+from haclusterd.simulator.faults.moments import PAIRS
 from haclusterd.simulator.subjects import Subject
 
 SEEDS_OF_48_HOURS = 1700

@@ -1,0 +1,713 @@
+"""Resource agents that are programs: class ocf, and class lsb (init scripts; see `init_scripts`).
+
+Invariants (agents-and-fencing.md §1.1-1.9): the argument vector is the agent's path and the action, everything else is
+environment; before the exec the action is recorded; a resource's next action waits for processes of the last one that
+SIGKILL did not end at once, and fails when they do not go.
+
+This room never judges an exit code: what was expected is the scheduler's and the executor's business. Those of init
+scripts are said in OCF's words first.
+"""
+
+import asyncio
+import errno
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from signal import Signals
+
+from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords, find_process
+from haclusterd.adapters.agents.init_scripts import (
+    HEADER_MAX,
+    INIT_SCRIPTS,
+    argument_of,
+    environment_of,
+    ocf_code,
+    read_header,
+)
+from haclusterd.adapters.agents.metadata import MetadataError, read_agent_metadata
+from haclusterd.adapters.agents.service_groups import ServiceGroups
+from haclusterd.adapters.agents.service_watch import ServiceWatch
+from haclusterd.adapters.agents.tools import missing_tools
+from haclusterd.adapters.machine.installation import INTERPRETER_DIRECTORY
+from haclusterd.adapters.processes.running import Ended, Ending, Hooks, Processes, Program, RunningProgram
+from haclusterd.adapters.processes.spawner_link import Spawner
+from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, SOCKET_VARIABLE
+from haclusterd.agents.process_table import LOCAL_CLUSTER_MARK, NODE_MARK, ORDER_MARK
+from haclusterd.model.agents import Validation, ValidationQuestion
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
+from haclusterd.model.instants import Instant, after, elapsed_ms
+from haclusterd.model.ocf import ACTIVATING, ExecutionStatus, ExitCode
+from haclusterd.ports.agents import CANNOT_BE_ASKED, AdoptedAction, AgentCall, AgentMetadata, AgentResult
+from haclusterd.ports.clock import Clock, Timer
+
+_log = logging.getLogger(__name__)
+
+EXIT_REASON_PREFIX = "ocf-exit-reason:"
+FEATURE_SET = "3.19.0"
+"""Which Pacemaker's environment the agents are promised: it selects code paths in ocf-shellfuncs."""
+OWN_PROVIDER = "haclusterd"
+METADATA_TIMEOUT_MS = 30_000
+LAST_WORDS_MAX = 200
+"""Characters of what an agent wrote that stand for its reason."""
+SELF_EXPLAINED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED})
+"""Exit codes that need no reason; every other says that something is wrong, and not what."""
+METADATA_PATIENCE_MS = 2000
+"""How long the result of a start waits for the agent's meta-data, the first time."""
+METADATA_LIMIT = 1024 * 1024
+RELOAD_ACTION = "reload-agent"
+MONITOR = "monitor"
+VALIDATE = "validate-all"
+STARTS_NOTHING = frozenset({MONITOR, "stop", VALIDATE})
+"""Actions that leave no process behind."""
+TAKES_PARAMETERS = frozenset({"start", "migrate_from", RELOAD_ACTION})
+"""Actions after which the resource runs with the parameters that they were given."""
+UNDYING_PATIENCE_MS = 5000
+"""How long a resource's next action waits for killed processes of the one before."""
+ENDS_ACTIVITY = frozenset({"stop", "demote", "migrate_to"})
+"""Actions on what runs: its agent was there when it was started."""
+ABSENT_PATIENCE_MS, ABSENT_PATIENCE_SHORT_MS = 30_000, 5000
+"""How long an action waits for an agent that was there before; the short one where a service is to be started."""
+ABSENT_PAUSES_MS = (50, 1000)
+"""Between two looks: the first pause, which doubles, and the longest."""
+BEING_REPLACED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENOEXEC, errno.EACCES, errno.ETXTBSY})
+"""Why an agent cannot be executed while its file is written."""
+FENCE_AGENT_PREFIX = "fence_"
+PIDLESS_SEARCHES = 10
+PIDLESS_PERIOD_MS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDirectories:
+    """Where agents are, and what surrounds them."""
+
+    shipped: Path | None = None
+    """Agents of provider `haclusterd` that come with the program."""
+    ocf_root: Path = Path("/usr/lib/ocf")
+    search: tuple[Path, ...] = ()
+    """OCF_RA_PATH: directories of PROVIDER/TYPE, searched first; empty: OCF_ROOT/resource.d."""
+    init_scripts: Path = INIT_SCRIPTS
+    """Agents of class lsb."""
+    shims: Path = Path("/usr/lib/haclusterd/shims")
+    """HA_SBIN_DIR, and the first entry of PATH: the cluster's tools as agents see them."""
+    control_socket: Path | None = None
+    """Where this daemon listens, for those tools."""
+    own_environment: Mapping[str, str] = field(default_factory=dict)
+    """What this daemon's own environment hands down, as the mark of a local development cluster."""
+
+    def candidates(self, agent: AgentReference) -> Iterable[Path]:
+        """Yield the paths where the agent may be, first choice first."""
+        if agent.standard == "lsb" and _is_plain(agent.type):
+            yield self.init_scripts / agent.type
+        if agent.standard != "ocf" or not agent.provider or not _is_plain(agent.provider) or not _is_plain(agent.type):
+            return
+        for root in self.search or (self.ocf_root / "resource.d",):
+            yield root / agent.provider / agent.type
+        if agent.provider == OWN_PROVIDER and self.shipped is not None:
+            yield self.shipped / agent.type
+
+    def listing(self) -> tuple[AgentReference, ...]:
+        """Return what is there: executable regular files that are not hidden, by provider and type."""
+        providers = [
+            provider
+            for root in self.search or (self.ocf_root / "resource.d",)
+            for provider in (sorted(root.iterdir()) if root.is_dir() else ())
+            if provider.is_dir()
+        ]
+        found = {(provider.name, file.name) for provider in providers for file in _executables(provider)}
+        if self.shipped is not None:
+            found |= {
+                (OWN_PROVIDER, file.name)
+                for file in _executables(self.shipped)
+                if not file.name.startswith(FENCE_AGENT_PREFIX)
+            }
+        agents = [AgentReference("ocf", provider, type_) for provider, type_ in sorted(found)]
+        scripts = _executables(self.init_scripts) if self.init_scripts.is_dir() else ()
+        agents += [AgentReference("lsb", None, name) for name in sorted(file.name for file in scripts)]
+        return tuple(agents)
+
+    def find(self, agent: AgentReference) -> Path | None:
+        """Return the agent's file, executable or not; None when there is none."""
+        return next((path for path in self.candidates(agent) if path.is_file()), None)
+
+
+def _executables(directory: Path) -> Iterable[Path]:
+    for file in directory.iterdir():
+        if not file.name.startswith(".") and file.is_file() and os.access(file, os.X_OK):
+            yield file
+
+
+def own_marks(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what of this daemon's environment its agents must carry too."""
+    return {name: value for name, value in environment.items() if name == LOCAL_CLUSTER_MARK}
+
+
+def _always() -> bool:
+    return True
+
+
+class OcfAgents:
+    """AgentRunner for classes ocf and lsb."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        runtime_directory: Path,
+        node: NodeName,
+        incarnation: Incarnation,
+        directories: AgentDirectories,
+        has_lease: Callable[[], bool] = _always,
+        service_group: Path | None = None,
+        spawner: Spawner | None = None,
+    ) -> None:
+        """`has_lease` is asked on other threads, right before what makes a resource active is executed.
+
+        `service_group`: the control group that was delegated to this daemon. `spawner`: what agents are cloned of
+        in that group.
+        """
+        self._clock = clock
+        self._loop = loop
+        self._node = node
+        self._incarnation = incarnation
+        self._directories = directories
+        self._has_lease = has_lease
+        self._state_directory = runtime_directory / "agent-state"
+        self._records = ActionRecords(runtime_directory / "actions")
+        self._processes = Processes(clock, loop, spawner)
+        self._running: dict[str, RunningProgram | None] = {}
+        self._undying: dict[ResourceId, set[str]] = {}
+        self._waiting: dict[ResourceId, list[_Waiting]] = {}
+        self._absent: dict[str, _Waiting] = {}
+        """Actions whose agents are missing at the moment."""
+        self._executed: set[AgentReference] = set()
+        """Agents that have run here."""
+        self._reading: dict[AgentReference, list[Callable[[AgentMetadata | None], None]]] = {}
+        """Who waits for meta-data that is being read."""
+        self._metadata: dict[AgentReference, tuple[tuple[str, int, int], AgentMetadata]] = {}
+        self._foreseen: set[AgentReference] = set()
+        """Agents whose meta-data was asked for because of an action."""
+        self._groups = ServiceGroups(service_group, node, runtime_directory)
+        self._groups.forget_empty()
+        local_cluster = directories.own_environment.get(LOCAL_CLUSTER_MARK)
+        self._watch = ServiceWatch(
+            clock, loop, node, self._running.keys, self._groups, local_cluster=local_cluster
+        )
+
+    # AgentRunner
+
+    def run(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
+        """Execute the action; deliver its result on the main loop."""
+        waiting = _Waiting(call, done, self._clock.now())
+        self._running[call.key] = None
+        if self._undying.get(call.resource):
+            waiting.timer = self._clock.call_at(
+                after(waiting.asked_at, UNDYING_PATIENCE_MS), lambda: self._give_up(waiting)
+            )
+            self._waiting.setdefault(call.resource, []).append(waiting)
+        else:
+            self._start(waiting)
+
+    def kill(self, key: str) -> None:
+        """End the action's process group now; its result is CANCELLED."""
+        running = self._running.get(key)
+        if running is not None:
+            self._processes.kill(running)
+            return
+        absent = self._absent.pop(key, None)
+        if absent is not None:
+            self._drop(absent, ExecutionStatus.CANCELLED, "cancelled before it began")
+        for waiting in [item for queue in self._waiting.values() for item in queue if item.call.key == key]:
+            self._drop(waiting, ExecutionStatus.CANCELLED, "cancelled before it began")
+
+    def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:
+        """Find what earlier incarnations of this boot left running; see the port."""
+        self._forget_other_boots()
+        adopted = []
+        processes = set()
+        for record in self._records.read_all():
+            found = find_process(record)
+            if record.pid is None and found is None:
+                # It may be between fork and exec, where nothing tells it from the daemon that died.
+                self._undying.setdefault(record.resource, set()).add(record.key)
+                self._search(record, ended, PIDLESS_SEARCHES)
+                is_there = True
+            else:
+                is_there = found is not None and self._take_over(found, ended)
+                if found is not None and found.pid is not None:
+                    processes.add(found.pid)
+            if not is_there:
+                self._records.remove(record.key)
+            adopted.append(AdoptedAction(record.key, record.resource, record.action, record.deadline, is_there))
+        self._processes.reap_inherited(frozenset(processes))
+        return tuple(adopted)
+
+    def keep_records(self) -> int:
+        """Write records of running actions that were taken away; return how many there were. Raises OSError."""
+        return self._records.write_again()
+
+    def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
+        """Watch the service processes of an active resource."""
+        self._watch.watch(resource, instance, died)
+
+    def unwatch(self, resource: ResourceId) -> None:
+        """Stop watching."""
+        self._watch.unwatch(resource)
+
+    def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
+        """Read an agent's meta-data (cached by path, mtime and size); None when there is no such agent."""
+        path = self._directories.find(agent)
+        try:
+            status = path.stat() if path is not None else None
+        except OSError:
+            status = None
+        if status is None:
+            self._clock.call_soon(lambda: done(None))
+            return
+        version = (str(path), status.st_mtime_ns, status.st_size)
+        if agent.standard == "lsb":
+            header = _read_header_of(Path(version[0]), agent)
+            self._clock.call_soon(lambda: done(header))
+            return
+        cached = self._metadata.get(agent)
+        if cached is not None and cached[0] == version:
+            self._clock.call_soon(lambda: done(cached[1]))
+            return
+
+        waiting = self._reading.setdefault(agent, [])
+        waiting.append(done)
+        if len(waiting) > 1:
+            return
+
+        def ended(result: Ended) -> None:
+            metadata: AgentMetadata | None = None
+            with suppress(MetadataError):
+                tools = missing_tools(Path(version[0]), self._directories.shims)
+                metadata = replace(read_agent_metadata(result.stdout, agent), missing_tools=tools)
+                self._metadata[agent] = version, metadata
+            for each in self._reading.pop(agent):
+                each(metadata)
+
+        environment = self._base_environment(agent)
+        program = Program((str(path), "meta-data"), environment, METADATA_TIMEOUT_MS, output_limit=METADATA_LIMIT)
+        self._processes.start(program, Hooks(ended))
+
+    def validate(self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]) -> None:
+        """Ask an OCF agent for `validate-all`; an init script has no such action."""
+        path = self._directories.find(question.agent)
+        if path is None or question.agent.standard != "ocf":
+            missing = CANNOT_BE_ASKED if path is not None else Validation(None, "it is not installed here")
+            self._clock.call_soon(lambda: done(missing))
+            return
+        call = AgentCall(
+            key=f"validate/{question.resource}",
+            resource=question.resource,
+            instance=question.resource,
+            agent=question.agent,
+            action=VALIDATE,
+            parameters=dict(question.parameters),
+            meta={"interval": "0", "name": VALIDATE, "timeout": str(timeout_ms)},
+            timeout_ms=timeout_ms,
+            incarnation=self._incarnation,
+        )
+
+        def ended(result: Ended) -> None:
+            answer = _to_result(call, result)
+            is_answer = answer.status is ExecutionStatus.DONE
+            done(Validation(answer.exit_code if is_answer else None, answer.exit_reason))
+
+        environment = {name: value for name, value in self._environment(call).items() if name != ORDER_MARK}
+        program = Program((str(path), VALIDATE), environment, timeout_ms, is_patient=True)
+        self._processes.start(program, Hooks(ended))
+
+    def exists(self, agent: AgentReference) -> bool:
+        """Tell whether the agent is installed here."""
+        path = self._directories.find(agent)
+        return path is not None and os.access(path, os.X_OK)
+
+    def installed(self) -> tuple[AgentReference, ...]:
+        """Return every OCF agent and every init script that is installed here."""
+        return self._directories.listing()
+
+    def waits(self) -> tuple[str, ...]:
+        """Return what actions wait for an agent that was there before."""
+        now = self._clock.now()
+        return tuple(
+            f"agent {each.call.agent} is missing: {each.call.action} of {each.call.resource} waits for it since"
+            f" {elapsed_ms(each.asked_at, now) // 1000} s; reinstall what it belongs to"
+            for _, each in sorted(self._absent.items())
+        )
+
+    # One action
+
+    def _start(self, waiting: "_Waiting") -> None:
+        call = waiting.call
+        argument = _argument(call)
+        if argument is None:
+            reason = f"class {call.agent.standard} has no action {call.action}"
+            self._drop(waiting, ExecutionStatus.DONE, reason, ExitCode.UNIMPLEMENTED)
+            return
+        path = self._directories.find(call.agent)
+        if path is None:
+            if not self._look_again(waiting):
+                self._give_up_agent(waiting)
+            return
+        now = self._clock.now()
+        record = ActionRecord(
+            key=call.key,
+            resource=call.resource,
+            action=argument,
+            incarnation=self._incarnation,
+            path=str(path),
+            begun=now,
+            deadline=after(now, call.timeout_ms),
+        )
+
+        def before() -> None:
+            self._state_directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+            self._records.write(record)
+
+        def group() -> Path | None:
+            return None if call.action in STARTS_NOTHING else self._groups.prepare(call.resource)
+
+        def forked(pid: int, start_time: int) -> None:
+            self._records.write(replace(record, pid=pid, start_time=start_time))
+
+        self._watch.note_begun(call.key)
+        if _has_parameters(call):
+            self._foreseen.add(call.agent)
+            self.metadata(call.agent, lambda _metadata: None)  # So that it is known when the action ends.
+        self._running[call.key] = self._processes.start(
+            Program((str(path), argument), self._environment(call), call.timeout_ms, is_patient=_recurs(call)),
+            Hooks(
+                ended=lambda ended: self._ended(waiting, now, ended),
+                is_permitted=self._has_lease if call.action in ACTIVATING else _always,
+                before=before,
+                group=group,
+                forked=forked,
+                gone=lambda: self._gone(call.resource, call.key),
+            ),
+        )
+
+    def _ended(self, waiting: "_Waiting", begun: Instant, ended: Ended) -> None:
+        """An agent has ended, or could not be executed."""
+        call = waiting.call
+        if ended.still_alive:
+            self._undying.setdefault(call.resource, set()).add(call.key)
+        else:
+            self._running.pop(call.key, None)
+        if ended.ending is Ending.NOT_STARTED and ended.number in BEING_REPLACED and self._look_again(waiting):
+            return
+        if ended.ending is Ending.EXITED:
+            self._executed.add(call.agent)
+        result = _to_result(call, ended)
+        result = replace(result, queued_ms=result.queued_ms + elapsed_ms(waiting.asked_at, begun))
+        if _has_parameters(call) and result.exit_code == ExitCode.OK:
+            self._add_restart_parameters(call.agent, result, waiting.done)
+        else:
+            waiting.done(result)
+            self._foresee(call)
+
+    def _give_up_agent(self, waiting: "_Waiting") -> None:
+        reason = f"{waiting.call.agent} is not installed on {self._node}"
+        if waiting.looks:
+            waited_s = elapsed_ms(waiting.asked_at, self._clock.now()) // 1000
+            reason += f" any more; it was looked for during {waited_s} s"
+        self._drop(waiting, ExecutionStatus.NOT_INSTALLED, reason, ExitCode.NOT_INSTALLED)
+
+    def _look_again(self, waiting: "_Waiting") -> bool:
+        """Look for an agent again that was there before: an upgrade may be replacing it; False: that took too long.
+
+        A stop that fails gets the node fenced, and what runs there cannot be stopped without its agent at all.
+        """
+        call, now = waiting.call, self._clock.now()
+        if call.agent not in self._executed and call.action not in ENDS_ACTIVITY:
+            return False
+        patience_ms = ABSENT_PATIENCE_SHORT_MS if call.action in ACTIVATING else ABSENT_PATIENCE_MS
+        left_ms = patience_ms - elapsed_ms(waiting.asked_at, now)
+        if left_ms <= 0:
+            return False
+        if not waiting.looks:
+            _log.warning("%s is missing: %s of %s waits for it", call.agent, call.action, call.resource)
+        pause_ms = min(left_ms, ABSENT_PAUSES_MS[1], ABSENT_PAUSES_MS[0] << waiting.looks)
+        waiting.looks += 1
+        self._running[call.key] = None
+        self._absent[call.key] = waiting
+
+        def look() -> None:
+            self._absent.pop(call.key, None)
+            self._start(waiting)
+
+        waiting.timer = self._clock.call_at(after(now, pause_ms), look)
+        return True
+
+    def _foresee(self, call: AgentCall) -> None:
+        """Read the meta-data of an agent that has been asked for a state, once: a first start need not wait for it."""
+        if call.action == MONITOR and call.agent.standard == "ocf" and call.agent not in self._foreseen:
+            self._foreseen.add(call.agent)
+            self.metadata(call.agent, lambda _metadata: None)
+
+    def _add_restart_parameters(
+        self, agent: AgentReference, result: AgentResult, done: Callable[[AgentResult], None]
+    ) -> None:
+        """Deliver a result with what the agent says of its parameters; if it does not say it soon, without."""
+        delivered: list[bool] = []
+
+        def deliver(metadata: AgentMetadata | None) -> None:
+            if not delivered:
+                delivered.append(True)
+                timer.cancel()
+                done(replace(result, restart_parameters=_restart_parameters(metadata)))
+
+        timer = self._clock.call_at(after(self._clock.now(), METADATA_PATIENCE_MS), lambda: deliver(None))
+        self.metadata(agent, deliver)
+
+    def _gone(self, resource: ResourceId, key: str) -> None:
+        self._running.pop(key, None)
+        self._records.remove_soon(key)
+        undying = self._undying.get(resource, set())
+        undying.discard(key)
+        if not undying:
+            self._undying.pop(resource, None)
+            for waiting in self._waiting.pop(resource, []):
+                waiting.cancel_timer()
+                self._start(waiting)
+
+    def _give_up(self, waiting: "_Waiting") -> None:
+        reason = "processes of an earlier action do not die (uninterruptible sleep?)"
+        self._drop(waiting, ExecutionStatus.ERROR, reason)
+
+    def _drop(
+        self, waiting: "_Waiting", status: ExecutionStatus, reason: str, code: ExitCode = ExitCode.ERROR
+    ) -> None:
+        """Deliver a result for an action that never began."""
+        call = waiting.call
+        waiting.cancel_timer()
+        self._running.pop(call.key, None)
+        queue = self._waiting.get(call.resource, [])
+        if waiting in queue:
+            queue.remove(waiting)
+        queued_ms = elapsed_ms(waiting.asked_at, self._clock.now())
+        result = AgentResult(call.key, int(code), status, reason, "", "", queued_ms, 0)
+        self._clock.call_soon(lambda: waiting.done(result))
+
+    # Adoption
+
+    def _forget_other_boots(self) -> None:
+        """Drop what belongs to another boot: records, and the agents' state files, as a real /run would be empty."""
+        for record in self._records.read_all():
+            if record.incarnation.boot_id != self._incarnation.boot_id:
+                self._records.remove(record.key)
+        stamp = self._state_directory.parent / "boot-id"
+        if not stamp.exists() or stamp.read_text() != self._incarnation.boot_id:
+            shutil.rmtree(self._state_directory, ignore_errors=True)
+            stamp.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            stamp.write_text(self._incarnation.boot_id)
+
+    def _take_over(self, record: ActionRecord, ended: Callable[[str], None]) -> bool:
+        assert record.pid is not None
+        assert record.start_time is not None
+
+        def gone() -> None:
+            self._gone(record.resource, record.key)
+            ended(record.key)
+
+        is_there = self._processes.adopt(record.pid, record.start_time, record.deadline, gone)
+        if is_there:
+            self._undying.setdefault(record.resource, set()).add(record.key)
+            self._running[record.key] = None
+        return is_there
+
+    def _search(self, record: ActionRecord, ended: Callable[[str], None], searches: int) -> None:
+        found = find_process(record)
+        if found is not None and self._take_over(found, ended):
+            return
+        if searches == 0:
+            self._gone(record.resource, record.key)
+            ended(record.key)
+            return
+        again = after(self._clock.now(), PIDLESS_PERIOD_MS)
+        self._clock.call_at(again, lambda: self._search(record, ended, searches - 1))
+
+    # Environment
+
+    def _base_environment(self, agent: AgentReference) -> dict[str, str]:
+        directories = self._directories
+        path = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
+        marks = {"LANG": "C.UTF-8", "SHELL": "/bin/bash", **directories.own_environment, NODE_MARK: self._node}
+        if agent.standard == "lsb":
+            return {**marks, "PATH": ":".join(path)}
+        return {
+            **marks,
+            "PATH": ":".join((str(directories.shims), *path, INTERPRETER_DIRECTORY)),
+            "OCF_ROOT": str(directories.ocf_root),
+            "OCF_RA_VERSION_MAJOR": "1",
+            "OCF_RA_VERSION_MINOR": "1",
+            "OCF_EXIT_REASON_PREFIX": EXIT_REASON_PREFIX,
+            "OCF_RESOURCE_TYPE": agent.type,
+            "OCF_RESOURCE_PROVIDER": agent.provider or "",
+            "HA_SBIN_DIR": str(directories.shims),
+            "HA_RSCTMP": str(self._state_directory),
+            "HA_LOGFACILITY": "none",
+            "HA_logfacility": "none",
+            "HA_use_logd": "no",
+            "HA_debug": "0",
+            **self._way_back(),
+        }
+
+    def _way_back(self) -> dict[str, str]:
+        """Return how an agent reaches this daemon, and the interpreter that has this program's dependencies."""
+        socket = self._directories.control_socket
+        return {} if socket is None else {SOCKET_VARIABLE: str(socket), INTERPRETER_VARIABLE: sys.executable}
+
+    def _environment(self, call: AgentCall) -> dict[str, str]:
+        environment = self._base_environment(call.agent)
+        environment[ORDER_MARK] = call.key
+        if call.agent.standard == "lsb":
+            return {**environment, **environment_of(call)}
+        environment["OCF_RESOURCE_INSTANCE"] = call.instance
+        environment["OCF_RESKEY_crm_feature_set"] = FEATURE_SET
+        environment["OCF_RESKEY_CRM_meta_timeout"] = str(call.timeout_ms)
+        environment["OCF_RESKEY_CRM_meta_on_node"] = self._node
+        environment["OCF_RESKEY_CRM_meta_on_node_uuid"] = self._node
+        for name, value in call.parameters.items():
+            environment[f"OCF_RESKEY_{name}"] = value
+        for name, value in call.meta.items():
+            environment[f"OCF_RESKEY_CRM_meta_{name.replace('-', '_')}"] = value
+        if call.check_level is not None:
+            environment["OCF_CHECK_LEVEL"] = call.check_level
+        return environment
+
+
+@dataclass(eq=False, slots=True)
+class _Waiting:
+    """An action asked for and not yet begun."""
+
+    call: AgentCall
+    done: Callable[[AgentResult], None]
+    asked_at: Instant
+    timer: Timer | None = None
+    looks: int = 0
+    """How often its agent was missing."""
+
+    def cancel_timer(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+
+
+def _argument(call: AgentCall) -> str | None:
+    """Return the argument that an agent gets for an action; None when there is none in its class."""
+    return argument_of(call.action) if call.agent.standard == "lsb" else call.action
+
+
+def _has_parameters(call: AgentCall) -> bool:
+    return call.agent.standard == "ocf" and call.action in TAKES_PARAMETERS
+
+
+def _read_header_of(path: Path, agent: AgentReference) -> AgentMetadata | None:
+    try:
+        with path.open(errors="replace") as script:
+            return read_header(script.read(HEADER_MAX), agent)
+    except OSError:
+        return None
+
+
+def read_exit_reason(stderr: str) -> str:
+    """Return what follows the last `ocf-exit-reason:` that is followed by anything, up to the end of its line."""
+    lines = [line for line in stderr.splitlines() if EXIT_REASON_PREFIX in line]
+    reasons = [line.rpartition(EXIT_REASON_PREFIX)[2].strip() for line in lines]
+    return next((reason for reason in reversed(reasons) if reason), "")
+
+
+def last_words(stderr: str) -> str:
+    """Return the last line that an agent wrote, for one that failed and gave no reason; shortened."""
+    lines = [line.strip() for line in stderr.splitlines()]
+    return next((line[:LAST_WORDS_MAX] for line in reversed(lines) if line), "")
+
+
+def describe_timeout(action: str, timeout_ms: int) -> str:
+    """Return the reason of an action that took too long."""
+    span = f"{timeout_ms // 1000}s" if timeout_ms % 1000 == 0 else f"{timeout_ms}ms"
+    return f"{action} did not complete within {span}"
+
+
+def _to_result(call: AgentCall, ended: Ended) -> AgentResult:
+    code, status, reason = _classify(call, ended)
+    return AgentResult(
+        key=call.key,
+        exit_code=code,
+        status=status,
+        exit_reason=reason,
+        stdout=ended.stdout,
+        stderr=ended.stderr,
+        queued_ms=ended.queued_ms,
+        executed_ms=ended.executed_ms,
+        still_alive=ended.still_alive,
+        is_begun=ended.ending is not Ending.NOT_PERMITTED,
+    )
+
+
+def _recurs(call: AgentCall) -> bool:
+    return call.meta.get("interval", "0") not in {"", "0"}
+
+
+def _classify(call: AgentCall, ended: Ended) -> tuple[int, ExecutionStatus, str]:
+    match ended.ending:
+        case Ending.EXITED:
+            return _classify_exit(call, ended)
+        case Ending.SIGNALLED:
+            return int(ExitCode.ERROR), ExecutionStatus.ERROR, f"interrupted by {_name_signal(ended.number)}"
+        case Ending.TIMED_OUT:
+            return int(ExitCode.ERROR), ExecutionStatus.TIMEOUT, describe_timeout(call.action, call.timeout_ms)
+        case Ending.KILLED:
+            return int(ExitCode.ERROR), ExecutionStatus.CANCELLED, "cancelled"
+        case Ending.NOT_PREPARED:
+            reason = f"the action could not be recorded: {os.strerror(ended.number)}"
+            return int(ExitCode.ERROR), ExecutionStatus.ERROR, reason
+        case Ending.NOT_PERMITTED:
+            return int(ExitCode.ERROR), ExecutionStatus.CANCELLED, "this node's lease ended before it began"
+        case Ending.NOT_STARTED:
+            return _classify_errno(call, ended.number)
+
+
+def _classify_exit(call: AgentCall, ended: Ended) -> tuple[int, ExecutionStatus, str]:
+    is_script = call.agent.standard == "lsb"
+    code = int(ocf_code(call.action, ended.number)) if is_script else ended.number
+    reason = "" if is_script else read_exit_reason(ended.stderr)
+    if not reason and code not in SELF_EXPLAINED:
+        # Init scripts explain themselves to a person, on standard output.
+        reason = last_words(ended.stderr) or (last_words(ended.stdout) if is_script else "")
+        if is_script:
+            reason = f"{reason} (exit status {ended.number})".strip()
+    return code, ExecutionStatus.DONE, reason
+
+
+def _classify_errno(call: AgentCall, number: int) -> tuple[int, ExecutionStatus, str]:
+    reason = f"{call.agent}: {os.strerror(number)}"
+    if number in {errno.ENOENT, errno.ENOTDIR, errno.ENOEXEC}:
+        return int(ExitCode.NOT_INSTALLED), ExecutionStatus.NOT_INSTALLED, reason
+    if number in {errno.EACCES, errno.EPERM}:
+        return int(ExitCode.PERMISSIONS), ExecutionStatus.ERROR, reason
+    return int(ExitCode.ERROR), ExecutionStatus.ERROR, reason
+
+
+def _restart_parameters(metadata: AgentMetadata | None) -> tuple[str, ...] | None:
+    """Return what `reload-agent` cannot take over (OCF Resource Agent API 1.1, "reloadable"); None without it."""
+    if metadata is None or RELOAD_ACTION not in metadata.actions:
+        return None
+    return tuple(sorted(name for name, facts in metadata.parameters.items() if not facts.is_reloadable))
+
+
+def _name_signal(number: int) -> str:
+    with suppress(ValueError):
+        return Signals(number).name
+    return f"signal {number}"
+
+
+def _is_plain(name: str) -> bool:
+    return bool(name) and "/" not in name and not name.startswith(".")

@@ -1,0 +1,145 @@
+"""What agents of this machine say of themselves, read by a program that runs no daemon.
+
+Only `meta-data` is asked of an agent, which changes nothing (OCF Resource Agent API 1.1, "meta-data"). An agent that
+does not answer in time, or answers with something else, counts as installed with nothing known of it.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from haclusterd.adapters.agents.metadata import MetadataError, read_agent_metadata
+from haclusterd.adapters.agents.ocf import FEATURE_SET, METADATA_LIMIT, METADATA_TIMEOUT_MS, AgentDirectories
+from haclusterd.adapters.agents.tools import missing_tools
+from haclusterd.adapters.agents.unit_files import UnitFiles
+from haclusterd.model.agents import AgentFacts
+from haclusterd.model.ids import AgentReference
+
+AT_ONCE = 4
+"""Agents that are asked at the same time."""
+LOOK_AGAIN_S = 0.1
+END_LOOK_S = 0.005
+
+
+def survey(
+    agents: Iterable[AgentReference],
+    directories: AgentDirectories,
+    fence_directories: Sequence[Path],
+    unit_files: UnitFiles,
+) -> Mapping[str, AgentFacts]:
+    """Return what is known of those of these agents that are installed here, by `str(AgentReference)`."""
+    wanted = tuple(agents)
+    found = [
+        (agent, path)
+        for agent in wanted
+        if (path := _find(agent, directories, fence_directories)) is not None and os.access(path, os.X_OK)
+    ]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        facts = pool.map(lambda pair: _ask(pair[0], pair[1], directories), found)
+        known = {str(agent): facts for (agent, _), facts in zip(found, facts, strict=True)}
+    return known | {str(agent): AgentFacts() for agent in wanted if _is_service(agent, directories, unit_files)}
+
+
+def _find(agent: AgentReference, directories: AgentDirectories, fence_directories: Sequence[Path]) -> Path | None:
+    if agent.standard == "ocf":
+        return directories.find(agent)
+    if agent.standard == "stonith" and agent.type.startswith("fence_") and "/" not in agent.type:
+        return next((each / agent.type for each in fence_directories if (each / agent.type).is_file()), None)
+    return None
+
+
+def _is_service(agent: AgentReference, directories: AgentDirectories, unit_files: UnitFiles) -> bool:
+    """Tell whether there is an init script, a unit file, or either of them, for an agent without parameters."""
+    script = directories.find(AgentReference("lsb", None, agent.type))
+    is_script = script is not None and os.access(script, os.X_OK)
+    is_unit = unit_files.exists(agent.type)
+    return {"lsb": is_script, "systemd": is_unit, "service": is_script or is_unit}.get(agent.standard, False)
+
+
+def find_agent(
+    agent: AgentReference, directories: AgentDirectories, fence_directories: Sequence[Path]
+) -> Path | None:
+    """Return an agent's program; None when it has none, or none that can be executed."""
+    path = _find(agent, directories, fence_directories)
+    return path if path is not None and os.access(path, os.X_OK) else None
+
+
+def metadata_text(agent: AgentReference, path: Path, directories: AgentDirectories) -> str:
+    """Return what an agent prints when it is asked for its meta-data. Raises OSError."""
+    command = [str(path), "meta-data"] if agent.standard == "ocf" else [str(path), "-o", "metadata"]
+    return _answer(command, environment_of(agent, directories))[0]
+
+
+def validated(
+    agent: AgentReference, path: Path, parameters: Mapping[str, str], directories: AgentDirectories
+) -> tuple[str, int | None]:
+    """Have an OCF agent judge parameters (`validate-all`); return what it says and its exit code. Raises OSError.
+
+    None: it did not end in time.
+    """
+    given = {f"OCF_RESKEY_{name}": value for name, value in parameters.items()}
+    return _answer([str(path), "validate-all"], {**environment_of(agent, directories), **given}, subprocess.STDOUT)
+
+
+def _ask(agent: AgentReference, path: Path, directories: AgentDirectories) -> AgentFacts:
+    """Return an agent's facts; empty ones when it does not tell them."""
+    tools = missing_tools(path, directories.shims) if agent.standard == "ocf" else ()
+    try:
+        metadata = read_agent_metadata(metadata_text(agent, path, directories), agent)
+        return replace(metadata, missing_tools=tools).facts()
+    except (OSError, MetadataError):
+        return AgentFacts()
+
+
+def _answer(
+    command: Sequence[str], environment: Mapping[str, str], errors: int = subprocess.DEVNULL
+) -> tuple[str, int | None]:
+    """Return what a program prints, METADATA_LIMIT bytes at most, and its exit code; its process group ends with it."""
+    deadline = time.monotonic() + METADATA_TIMEOUT_MS / 1000
+    answer = b""
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+        start_new_session=True,
+    ) as asked:  # fmt: skip
+        assert asked.stdout is not None
+        try:
+            while len(answer) < METADATA_LIMIT and time.monotonic() < deadline:
+                has_ended = asked.poll() is not None
+                if not select.select([asked.stdout], [], [], LOOK_AGAIN_S)[0]:
+                    if has_ended:  # A process that it left behind holds the pipe.
+                        break
+                    continue
+                part = os.read(asked.stdout.fileno(), METADATA_LIMIT)
+                if not part:
+                    break
+                answer += part
+            while asked.poll() is None and time.monotonic() < deadline:
+                time.sleep(END_LOOK_S)
+            code = asked.poll()
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(asked.pid, signal.SIGKILL)
+    return answer.decode(errors="replace"), code
+
+
+def environment_of(agent: AgentReference, directories: AgentDirectories) -> Mapping[str, str]:
+    """Return what an agent is given with `meta-data` (agents need OCF_ROOT to find their shell functions)."""
+    return {
+        "PATH": f"{directories.shims}:{os.environ.get('PATH', os.defpath)}",
+        "LANG": "C.UTF-8",
+        "OCF_ROOT": str(directories.ocf_root),
+        "OCF_RA_VERSION_MAJOR": "1",
+        "OCF_RA_VERSION_MINOR": "1",
+        "OCF_RESOURCE_INSTANCE": "survey",
+        "OCF_RESOURCE_TYPE": agent.type,
+        "OCF_RESOURCE_PROVIDER": agent.provider or "",
+        "OCF_RESKEY_crm_feature_set": FEATURE_SET,
+        "HA_SBIN_DIR": str(directories.shims),
+    }

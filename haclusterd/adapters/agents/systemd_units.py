@@ -1,0 +1,399 @@
+"""What is done with one systemd unit, and what its states mean to the cluster (Pacemaker Explained, "Systemd").
+
+Every function here runs on the bus's thread. None has a time limit of its own: the caller has one, and cancels.
+
+Rules that safety.md §8 rests on:
+
+* "Not running" is said only of a unit that is at rest: inactive or failed, without a job that systemd has still to do,
+  and, where it failed, without a process that its control group still holds.
+* A start begins only when no stop is under way, and right before it is sent the lease is asked for.
+* A stop is sent again for as long as the unit is not at rest.
+
+`daemon-reload` takes systemd from 20 ms to seconds, so a unit that died and is started again keeps its drop-in.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from haclusterd.adapters.agents.systemd_bus import (
+    MANAGER,
+    MANAGER_PATH,
+    SERVICE,
+    UNIT,
+    BusError,
+    BusLostError,
+    SystemdBus,
+    unit_path,
+)
+from haclusterd.model.ocf import ExecutionStatus, ExitCode
+
+SUFFIXES: Final = (
+    ".service", ".socket", ".device", ".mount", ".automount", ".swap", ".target", ".path", ".timer", ".slice", ".scope",
+)  # fmt: skip
+DEFAULT_INSTANCE: Final = "pacemaker"
+"""Of a template that is named without one, so that what Pacemaker started is found (Pacemaker's own choice)."""
+DROP_IN: Final = "50-haclusterd.conf"
+RUNNING: Final = frozenset({"active", "reloading", "refreshing"})
+AT_REST: Final = frozenset({"inactive", "failed"})
+UNUSABLE: Final = {
+    "not-found": "there is no unit {unit}",
+    "masked": "unit {unit} is masked (systemctl unmask {unit})",
+    "bad-setting": "unit {unit} has a setting that systemd refuses (systemd-analyze verify {unit})",
+    "error": "unit {unit} cannot be read (systemctl status {unit})",
+}
+NO_SUCH_UNIT: Final = frozenset({f"org.freedesktop.systemd1.{name}" for name in ("NoSuchUnit", "LoadFailed")})
+MASKED: Final = "org.freedesktop.systemd1.UnitMasked"
+BAD_NAME: Final = frozenset({"org.freedesktop.DBus.Error.InvalidArgs", "org.freedesktop.systemd1.InvalidName"})
+PAUSES_MS: Final = (20, 500)
+"""Between two looks at a unit that is not at rest, least and most; a tenth of the action's timeout in between."""
+TIDY_S: Final = 5
+OWN_UNIT: Final = "haclusterd.service"
+OWN_TARGET: Final = "haclusterd-resources.target"
+"""Between the daemon and its units: a daemon that was killed does not wait for the start of a unit to be started."""
+_TEXT: Final = """\
+# Written by haclusterd while {unit} is a resource of the cluster, and removed when it is stopped.
+# Before= makes a shutdown stop the cluster's daemon first, which is after that target and stops the unit in its turn.
+# The cluster decides alone when the unit is started again.
+[Unit]
+Description=Cluster resource {unit}
+StartLimitIntervalSec=0
+"""
+_TEXT_OF_ORDER: Final = f"Before={OWN_TARGET}\n"
+_TEXT_OF_SERVICES: Final = "\n[Service]\nRestart=no\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How an action on a unit ended."""
+
+    code: ExitCode
+    reason: str = ""
+    status: ExecutionStatus = ExecutionStatus.DONE
+    is_begun: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class UnitState:
+    """What systemd says of a unit."""
+
+    id: str
+    load: str
+    active: str
+    sub: str
+    has_job: bool
+    """Whether systemd has something to do with it still."""
+    drop_ins: tuple[str, ...]
+    is_after_us: bool
+    """Whether its own file wants it started after this daemon, and so stopped before it."""
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing of it runs, and nothing will by itself."""
+        return self.active in AT_REST and not self.has_job
+
+    def __str__(self) -> str:
+        return f"{self.id} is {self.active} ({self.sub})"
+
+
+@dataclass(slots=True)
+class Work:
+    """One action: what it may do, and how far it has come."""
+
+    unit: str
+    timeout_ms: int
+    is_permitted: Callable[[], bool] = lambda: True
+    """Asked right before a start is sent, and again when it was."""
+    stage: str = ""
+    """What it waits for, in words; read on other threads."""
+    pause_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pause_s = max(PAUSES_MS[0], min(PAUSES_MS[1], self.timeout_ms // 10)) / 1000
+
+
+def unit_name(type_: str) -> str:
+    """Return the unit that an agent's type names: `nginx`, `nginx.service`, `vm@one`, `data.mount`."""
+    name, suffix = type_, ".service"
+    for known in SUFFIXES:
+        if type_.endswith(known):
+            name, suffix = type_.removesuffix(known), known
+    return f"{name}{DEFAULT_INSTANCE if name.endswith('@') else ''}{suffix}"
+
+
+class Units:
+    """The units of this machine."""
+
+    def __init__(self, bus: SystemdBus, runtime_units: Path, control_groups: Path) -> None:
+        """`runtime_units`: where drop-ins are that do not outlive the boot; `control_groups`: the unified hierarchy."""
+        self._bus = bus
+        self._runtime_units = runtime_units
+        self._control_groups = control_groups
+        self._wanted: set[str] = set()
+        """Units whose drop-ins are to stay."""
+        self._tidying: set[asyncio.Task[None]] = set()
+
+    async def monitor(self, work: Work) -> Answer:
+        """Say whether a unit runs, as soon as it does or is at rest."""
+        work.stage = "no answer from systemd"
+        try:
+            with suppress(BusError):
+                if await self._bus.property(unit_path(work.unit), UNIT, "ActiveState") in RUNNING:
+                    return Answer(ExitCode.OK)
+            await self._load(work.unit)
+            state = await self._settled(work)
+        except BusError as error:
+            return _refused(error, work.unit, ExitCode.NOT_RUNNING)
+        if state.active in RUNNING:
+            return Answer(ExitCode.OK)
+        left = await self._left_over(state)
+        if left:
+            return Answer(ExitCode.ERROR, left)
+        return Answer(ExitCode.NOT_RUNNING, UNUSABLE.get(state.load, str(state)).format(unit=state.id))
+
+    async def start(self, work: Work) -> Answer:
+        """Start a unit and wait until it is active."""
+        work.stage = "no answer from systemd"
+        try:
+            await self._load(work.unit)
+            state = await self._stopped_stopping(work)
+            if state.load in UNUSABLE:
+                reason = UNUSABLE[state.load].format(unit=state.id)
+                return Answer(ExitCode.NOT_INSTALLED, reason, ExecutionStatus.NOT_INSTALLED)
+            await self._put_drop_in(state)
+            result = await self._send_start(work, state)
+            if isinstance(result, Answer):
+                return result
+            state = await self._settled(work)
+        except BusError as error:
+            return _refused(error, work.unit, ExitCode.NOT_INSTALLED)
+        except OSError as error:
+            return Answer(ExitCode.ERROR, f"{error.filename}: {error.strerror}", ExecutionStatus.ERROR)
+        if state.active in RUNNING:
+            return Answer(ExitCode.OK)
+        return Answer(ExitCode.ERROR, await self._why_not(state, result))
+
+    async def _send_start(self, work: Work, state: UnitState) -> Answer | str:
+        """Let systemd start it; return the job's result, in systemd's word, empty where the connection was lost."""
+        connection = await self._bus.connected()
+        if not work.is_permitted():
+            reason = "this node's lease ended before it began"
+            return Answer(ExitCode.ERROR, reason, ExecutionStatus.CANCELLED, is_begun=False)
+        work.stage = f"systemd has not answered StartUnit {state.id}"
+        try:
+            [job] = await connection.call(MANAGER_PATH, MANAGER, "StartUnit", "ss", state.id, "replace")
+            if not work.is_permitted():
+                # It was sent in time and may have been begun late; as an agent that was executed late, it is ended.
+                await connection.call(MANAGER_PATH, MANAGER, "StopUnit", "ss", state.id, "replace")
+                return Answer(ExitCode.ERROR, "this node's lease ended while it began", ExecutionStatus.ERROR)
+            work.stage = f"the start job of {state.id} is not done"
+            return await connection.job_ended(str(job))
+        except BusLostError:
+            return ""
+
+    async def stop(self, work: Work) -> Answer:
+        """Stop a unit and wait until it is at rest."""
+        work.stage = "no answer from systemd"
+        result = ""
+        try:
+            await self._load(work.unit)
+            state = await self._state(work.unit)
+            self._wanted.discard(state.id)
+            if state.is_at_rest:
+                self._tidy_later(state)
+            else:
+                await self._remove_drop_in(state)
+            while not state.is_at_rest:
+                result = await self._send_stop(work, state.id)
+                state = await self._settled(work)
+                if state.is_at_rest:
+                    break
+                if result not in {"", "done", "canceled"}:
+                    return Answer(ExitCode.ERROR, await self._why_not(state, result))
+                await asyncio.sleep(work.pause_s)  # Something else started it, or keeps doing so.
+        except BusError as error:
+            return _refused(error, work.unit, ExitCode.OK)
+        left = await self._left_over(state)
+        return Answer(ExitCode.ERROR, left) if left else Answer(ExitCode.OK)
+
+    async def _send_stop(self, work: Work, unit: str) -> str:
+        connection = await self._bus.connected()
+        work.stage = f"systemd has not answered StopUnit {unit}"
+        try:
+            [job] = await connection.call(MANAGER_PATH, MANAGER, "StopUnit", "ss", unit, "replace")
+            work.stage = f"the stop job of {unit} is not done"
+            return await connection.job_ended(str(job))
+        except BusLostError:
+            return ""
+
+    async def settle(self, unit: str) -> None:
+        """Wait until systemd has nothing to do any more with a unit."""
+        with suppress(BusError):
+            await self._settled(Work(unit, PAUSES_MS[1]))
+
+    async def description(self, unit: str) -> tuple[str, Mapping[str, int | None]]:
+        """Return what a unit says of itself, and how long, in ms, its own settings let its start and its stop take."""
+        path = unit_path(unit)
+        try:
+            text = str(await self._bus.property(path, UNIT, "Description"))
+            if not unit.endswith(".service"):
+                return text, {}
+            start_us = await self._bus.property(path, SERVICE, "TimeoutStartUSec")
+            stop_us = await self._bus.property(path, SERVICE, "TimeoutStopUSec")
+        except BusError:
+            return "", {}
+        return text, {"start": _milliseconds(start_us), "stop": _milliseconds(stop_us)}
+
+    async def _load(self, unit: str) -> None:
+        """Have systemd look for a unit; raises BusError where it cannot be one."""
+        await self._bus.ask(MANAGER_PATH, MANAGER, "LoadUnit", "s", unit)
+
+    async def _state(self, unit: str) -> UnitState:
+        values = await self._bus.properties(unit_path(unit), UNIT)
+        return UnitState(
+            id=str(values.get("Id", unit)),
+            load=str(values.get("LoadState", "")),
+            active=str(values.get("ActiveState", "")),
+            sub=str(values.get("SubState", "")),
+            has_job=_has_job(values),
+            drop_ins=tuple(map(str, values.get("DropInPaths", ()))),
+            is_after_us=OWN_UNIT in values.get("After", ()),
+        )
+
+    async def _settled(self, work: Work) -> UnitState:
+        """Wait until a unit runs or is at rest; what is being started, stopped or reloaded is neither yet."""
+        while True:
+            state = await self._state(work.unit)
+            if state.active in RUNNING or state.is_at_rest:
+                return state
+            work.stage = f"{state}{', with a job that is not done' if state.has_job else ''}"
+            await asyncio.sleep(work.pause_s)
+
+    async def _stopped_stopping(self, work: Work) -> UnitState:
+        """Wait for a stop that is under way: one that ran over its time is not overtaken by a start."""
+        while True:
+            state = await self._state(work.unit)
+            if state.active != "deactivating":
+                return state
+            work.stage = str(state)
+            await asyncio.sleep(work.pause_s)
+
+    def _drop_in(self, unit: str) -> Path:
+        return self._runtime_units / f"{unit}.d" / DROP_IN
+
+    async def _put_drop_in(self, state: UnitState) -> None:
+        """Have the unit ordered before this daemon, and never restarted by systemd. Raises OSError."""
+        self._wanted.add(state.id)
+        path = self._drop_in(state.id)
+        text = _TEXT.format(unit=state.id) + ("" if state.is_after_us else _TEXT_OF_ORDER)
+        text += _TEXT_OF_SERVICES if state.id.endswith(".service") else ""
+        is_there = path.is_file() and path.read_text() == text
+        if is_there and str(path) in state.drop_ins:
+            return
+        if not is_there:
+            path.parent.mkdir(mode=0o755, exist_ok=True)
+            temporary = path.with_suffix(".new")
+            temporary.write_text(text)
+            temporary.replace(path)
+        await self._bus.reload()
+
+    async def _remove_drop_in(self, state: UnitState) -> None:
+        """Take the order away: a stop job of the unit would wait for that of this daemon, which waits for the unit."""
+        path = self._drop_in(state.id)
+        try:
+            path.unlink()
+        except FileNotFoundError:
+            if str(path) not in state.drop_ins:
+                return
+        except OSError:
+            return
+        with suppress(OSError):
+            path.parent.rmdir()
+        with suppress(BusError):
+            await self._bus.reload()
+
+    def _tidy_later(self, state: UnitState) -> None:
+        """Take away the drop-in of a unit that had ended before its stop, unless it is started again soon."""
+
+        async def tidy() -> None:
+            await asyncio.sleep(TIDY_S)
+            if state.id not in self._wanted:
+                await self._remove_drop_in(state)
+
+        task = asyncio.get_running_loop().create_task(tidy())
+        self._tidying.add(task)
+        task.add_done_callback(self._tidying.discard)
+
+    async def _left_over(self, state: UnitState) -> str:
+        """Say which processes a unit has left that could not be stopped; empty when none is left."""
+        if state.active != "failed" or not state.id.endswith(".service"):
+            return ""
+        group = ""
+        with suppress(BusError):
+            group = str(await self._bus.property(unit_path(state.id), SERVICE, "ControlGroup"))
+        if not group or not _is_populated(self._control_groups / group.lstrip("/")):
+            return ""
+        return f"{state}, and its control group {group} still has processes"
+
+    async def _why_not(self, state: UnitState, result: str) -> str:
+        """Say why a unit is not in the state that was asked for."""
+        parts = [str(state)]
+        if result:
+            parts.append(f"systemd's job: {result}")
+        if state.id.endswith(".service"):
+            with suppress(BusError):
+                values = await self._bus.properties(unit_path(state.id), SERVICE)
+                parts += _how_it_ended(values)
+        parts.append(f"journalctl -u {state.id}")
+        return "; ".join(parts)
+
+
+def _how_it_ended(values: Mapping[str, Any]) -> list[str]:
+    result, status = str(values.get("Result", "")), values.get("ExecMainStatus", 0)
+    if result == "success" and values.get("Type") == "oneshot" and not values.get("RemainAfterExit"):
+        return ["it has Type=oneshot: as a resource it needs RemainAfterExit=yes"]
+    return [f"result {result}" + (f", exit status {status}" if status else "")] if result else []
+
+
+def _refused(error: BusError, unit: str, without_unit: ExitCode) -> Answer:
+    """Say in OCF's words what systemd refused; `without_unit` is what holds where there is no such unit."""
+    if error.name in NO_SUCH_UNIT:
+        is_missing = without_unit is ExitCode.NOT_INSTALLED
+        status = ExecutionStatus.NOT_INSTALLED if is_missing else ExecutionStatus.DONE
+        return Answer(without_unit, f"there is no unit {unit}: {error.text}", status)
+    if error.name == MASKED:
+        return Answer(ExitCode.NOT_INSTALLED, f"unit {unit} is masked", ExecutionStatus.NOT_INSTALLED)
+    if error.name in BAD_NAME and without_unit is ExitCode.OK:
+        return Answer(ExitCode.OK)
+    if error.name in BAD_NAME:
+        return Answer(ExitCode.NOT_CONFIGURED, f"{unit} cannot be a unit: {error.text}", ExecutionStatus.ERROR)
+    return Answer(ExitCode.ERROR, f"systemd refused: {error.text or error.name}", ExecutionStatus.ERROR)
+
+
+def _has_job(values: Mapping[str, Any]) -> bool:
+    job = values.get("Job", (0, "/"))
+    return bool(job[0])
+
+
+def _milliseconds(microseconds: int) -> int | None:
+    """Return systemd's time span in ms; None for its infinity, and for zero, which it takes for that."""
+    return microseconds // 1000 if 0 < microseconds < 2**63 else None
+
+
+def _is_populated(group: Path) -> bool:
+    try:
+        events = (group / "cgroup.events").read_text()
+    except OSError:
+        return any(_has_pids(Path(directory)) for directory, _, _ in os.walk(group))
+    return "populated 1" in events
+
+
+def _has_pids(group: Path) -> bool:
+    try:
+        return bool((group / "cgroup.procs").read_text().strip())
+    except OSError:
+        return False

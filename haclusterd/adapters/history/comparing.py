@@ -1,0 +1,124 @@
+"""Reads this node's history through, for a person who compares nodes or for a peer that asks, a slice at a time.
+
+What it finds damaged on the way is marked, so that it is fetched anew. It runs on the history's thread.
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Final
+
+from haclusterd.adapters.history.reading import summarise
+from haclusterd.adapters.history.tables import HistoryTables
+from haclusterd.model.ids import NodeName
+from haclusterd.model.remembered import HistorySummary
+from haclusterd.ports.history import Comparison
+from haclusterd.ports.peer_mail import PeerMail
+from haclusterd.protocol.history_letters import AskSummary, TellSummary, encode
+
+CATCH_UP_MS: Final = 2_000
+"""How long a node waits to see as much as it is asked about."""
+ANSWER_MS: Final = 10_000
+"""How long all peers together may take."""
+JOBS_MAX: Final = 16
+
+
+@dataclass(slots=True, eq=False)
+class _Reading:
+    """One reading through, and what is done with its result."""
+
+    through: int
+    begin_by_ms: int
+    done: Callable[[HistorySummary], None]
+    work: Generator[None, None, HistorySummary] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Asking:
+    """A person's question, on its way round."""
+
+    peers: tuple[NodeName, ...]
+    done: Callable[[Comparison], None]
+    until_ms: int
+    own: HistorySummary | None = None
+    answers: dict[NodeName, HistorySummary] = field(default_factory=dict)
+
+
+class Comparing:
+    """One node's readings; see the module."""
+
+    def __init__(self, node: NodeName, mail: PeerMail, tell: Callable[[Callable[[], None]], None]) -> None:
+        self._node = node
+        self._mail = mail
+        self._tell = tell
+        self._serial = 0
+        self._readings: deque[_Reading] = deque()
+        self._asking: dict[int, _Asking] = {}
+
+    def begin(
+        self, tables: HistoryTables, peers: tuple[NodeName, ...], done: Callable[[Comparison], None], now_ms: int
+    ) -> None:
+        """Compare this node with its peers, up to what is recorded here now."""
+        self._serial += 1
+        serial, through = self._serial, tables.progress().last
+        asking = _Asking(peers, done, now_ms + ANSWER_MS)
+        self._asking[serial] = asking
+        for peer in peers:
+            self._mail.send(peer, encode(AskSummary(serial, through)))
+        self._readings.append(_Reading(through, now_ms, lambda summary: setattr(asking, "own", summary)))
+
+    def failed(self, peers: tuple[NodeName, ...], problem: str) -> Comparison:
+        """Return what can be said when this node's own history cannot be read."""
+        return Comparison((HistorySummary(self._node, problem=problem),), peers)
+
+    def take(
+        self, peer: NodeName, letter: AskSummary | TellSummary, now_ms: int
+    ) -> None:
+        """Take a peer's question or answer."""
+        if isinstance(letter, TellSummary):
+            asking = self._asking.get(letter.serial)
+            if asking is not None and peer in asking.peers and letter.summary.node == peer:
+                asking.answers[peer] = letter.summary
+        elif len(self._readings) < JOBS_MAX:
+            serial = letter.serial
+
+            def answer(summary: HistorySummary) -> None:
+                self._mail.send(peer, encode(TellSummary(serial, summary)))
+
+            self._readings.append(_Reading(letter.through, now_ms + CATCH_UP_MS, answer))
+
+    def step(self, tables: HistoryTables, now_ms: int) -> int | None:
+        """Read a slice; return when to go on, None when there is nothing to do."""
+        self._finish_asking(now_ms)
+        if not self._readings:
+            return min((asking.until_ms for asking in self._asking.values()), default=None)
+        reading = self._readings.popleft()
+        if reading.work is None and tables.progress().last < reading.through and now_ms < reading.begin_by_ms:
+            self._readings.append(reading)
+            return now_ms + 50
+        if reading.work is None:
+            reading.work = summarise(tables, self._node, reading.through)
+        try:
+            next(reading.work)
+            self._readings.appendleft(reading)
+        except StopIteration as finished:
+            summary: HistorySummary = finished.value
+            reading.done(summary)
+            if summary.damaged:
+                tables.mark_damaged(summary.damaged)
+            self._finish_asking(now_ms)
+        return now_ms
+
+    def _finish_asking(self, now_ms: int) -> None:
+        for serial, asking in tuple(self._asking.items()):
+            is_whole = len(asking.answers) == len(asking.peers)
+            if asking.own is None or not (is_whole or now_ms >= asking.until_ms):
+                continue
+            del self._asking[serial]
+            silent = tuple(peer for peer in asking.peers if peer not in asking.answers)
+            found = Comparison((asking.own, *(asking.answers[peer] for peer in sorted(asking.answers))), silent)
+            self._tell(_delivering(asking.done, found))
+
+
+def _delivering(done: Callable[[Comparison], None], found: Comparison) -> Callable[[], None]:
+    return lambda: done(found)

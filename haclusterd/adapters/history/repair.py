@@ -1,0 +1,172 @@
+"""Fetches from peers what this node's history lacks, and gives peers what they lack.
+
+It asks one peer for one thing at a time, newest first: pages of entries, which the chain proves, and versions of the
+configuration, which their digests prove. What no peer can give now is tried again later. It runs on the history's
+thread; nothing waits for it.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from haclusterd.adapters.history.reading import page
+from haclusterd.adapters.history.tables import Gap, HistoryTables
+from haclusterd.adapters.history.version_table import (
+    CONTENT_BYTES_MAX,
+    missing_versions,
+    put_version,
+    unpacked_content,
+    version_with_content,
+)
+from haclusterd.model.ids import NodeName
+from haclusterd.model.remembered import KeptVersion
+from haclusterd.ports.peer_mail import PeerMail
+from haclusterd.protocol.history_letters import (
+    PART_BYTES,
+    AskPage,
+    AskVersion,
+    Letter,
+    TellPage,
+    TellVersion,
+    encode,
+)
+
+ANSWER_MS: Final = 3_000
+"""How long a peer may take to answer before the next is asked."""
+BETWEEN_PAGES_MS: Final = 10
+AGAIN_MS: Final = 30_000
+"""After this what nobody has is asked for again."""
+AGAIN_SOON_MS: Final = 3_000
+"""After this what somebody may have, who did not answer, is asked for again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A gap, by its end, or a version."""
+
+    gap: Gap | None = None
+    version: int = 0
+
+
+class HistoryRepair:
+    """One node's repair; see the module. `now_ms` is any clock that only grows."""
+
+    def __init__(self, mail: PeerMail) -> None:
+        self._mail = mail
+        self._serial = 0
+        self._wanted: _Wanted | None = None
+        self._asked: NodeName | None = None
+        self._tried: set[NodeName] = set()
+        self._is_anybody_silent = False
+        """Whether one of those did not answer in time."""
+        self._due_ms = 0
+        self._hopeless_until_ms: dict[tuple[int, int], int] = {}
+        self._peers: tuple[NodeName, ...] = ()
+        self._parts = b""
+
+    # -- asking -----------------------------------------------------------------------------------------------------
+
+    def step(self, tables: HistoryTables, now_ms: int) -> int | None:
+        """Do what is due; return when there is something to do again, None when nothing is missing."""
+        peers = self._mail.reachable()
+        if peers != self._peers:
+            self._peers = peers
+            self._hopeless_until_ms.clear()
+        if self._asked is not None:
+            if now_ms < self._due_ms and self._asked in peers:
+                return self._due_ms
+            self._asked, self._is_anybody_silent = None, True
+        if now_ms < self._due_ms:
+            return self._due_ms
+        return self._ask_next(tables, now_ms)
+
+    def _ask_next(self, tables: HistoryTables, now_ms: int) -> int | None:
+        wanted = self._choose(tables, now_ms)
+        if wanted is None:
+            return min(self._hopeless_until_ms.values(), default=None)
+        if wanted != self._wanted:
+            self._wanted, self._tried, self._parts = wanted, set(), b""
+            self._is_anybody_silent = False
+        peer = next((each for each in self._peers if each not in self._tried), None)
+        if peer is None:
+            pause_ms = AGAIN_SOON_MS if self._is_anybody_silent else AGAIN_MS
+            self._hopeless_until_ms[_key(wanted)] = now_ms + pause_ms
+            self._wanted = None
+            return now_ms
+        self._ask(peer, wanted, now_ms)
+        return self._due_ms
+
+    def _choose(self, tables: HistoryTables, now_ms: int) -> _Wanted | None:
+        self._hopeless_until_ms = {key: until for key, until in self._hopeless_until_ms.items() if until > now_ms}
+        wanted = [_Wanted(gap) for gap in reversed(tables.gaps()) if gap.digest is not None]
+        wanted += [_Wanted(version=number) for number in missing_versions(tables.database)]
+        return next((each for each in wanted if _key(each) not in self._hopeless_until_ms), None)
+
+    def _ask(self, peer: NodeName, wanted: _Wanted, now_ms: int) -> None:
+        self._serial += 1
+        letter: Letter
+        if wanted.gap is not None:
+            letter = AskPage(self._serial, wanted.gap.first, wanted.gap.last)
+        else:
+            letter = AskVersion(self._serial, wanted.version, len(self._parts))
+        self._asked, self._due_ms = peer, now_ms + ANSWER_MS
+        self._tried.add(peer)
+        self._mail.send(peer, encode(letter))
+
+    # -- answers ----------------------------------------------------------------------------------------------------
+
+    def told(self, tables: HistoryTables, peer: NodeName, letter: TellPage | TellVersion, now_ms: int) -> None:
+        """Take an answer; one that nobody waits for any more is dropped."""
+        wanted = self._wanted
+        if wanted is None or peer != self._asked or letter.serial != self._serial:
+            return
+        self._asked, self._due_ms = None, now_ms
+        if isinstance(letter, TellPage) and wanted.gap is not None:
+            is_welcome = letter.page is not None and tables.fill(wanted.gap, letter.page)
+        else:
+            is_welcome = isinstance(letter, TellVersion) and self._take_part(tables, letter, wanted.version)
+        if is_welcome:
+            self._tried.discard(peer)
+            self._due_ms = now_ms + BETWEEN_PAGES_MS
+
+    def _take_part(self, tables: HistoryTables, letter: TellVersion, number: int) -> bool:
+        """Take a part of a version; return whether it was of use."""
+        kept = letter.version
+        if kept is None or kept.number != number or letter.offset != len(self._parts) or not letter.data:
+            self._parts = b""
+            return False
+        self._parts += letter.data
+        if len(self._parts) < min(letter.total, CONTENT_BYTES_MAX):
+            return True
+        content, self._parts = self._parts, b""
+        return _keep(tables, kept, content)
+
+    # -- giving -----------------------------------------------------------------------------------------------------
+
+    def asked(self, tables: HistoryTables, peer: NodeName, letter: AskPage | AskVersion) -> None:
+        """Answer a peer with what is known here."""
+        answer: Letter
+        if isinstance(letter, AskPage):
+            answer = TellPage(letter.serial, page(tables, letter.first, letter.last))
+        else:
+            answer = _part(tables, letter)
+        self._mail.send(peer, encode(answer))
+
+
+def _key(wanted: _Wanted) -> tuple[int, int]:
+    return (wanted.gap.last if wanted.gap is not None else 0, wanted.version)
+
+
+def _part(tables: HistoryTables, letter: AskVersion) -> TellVersion:
+    found = version_with_content(tables.database, letter.number)
+    if found is None:
+        return TellVersion(letter.serial, None)
+    kept, content = found
+    data = content[letter.offset : letter.offset + PART_BYTES]
+    return TellVersion(letter.serial, kept, len(content), letter.offset, data)
+
+
+def _keep(tables: HistoryTables, kept: KeptVersion, content: bytes) -> bool:
+    if unpacked_content(kept, content) is None:
+        return False
+    put_version(tables.database, kept, content, is_newer=False)
+    return True

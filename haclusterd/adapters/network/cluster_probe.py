@@ -1,0 +1,69 @@
+"""Asks addresses whether a daemon of a certain cluster lives there, with no credentials of that cluster.
+
+A daemon shows its certificate before it looks at the caller's; the certificate names its cluster's authority. Nothing
+is proven by it, and nothing needs to be: who hears the old cluster must not make another of it.
+"""
+
+import socket
+import ssl
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import StrEnum
+
+from haclusterd.adapters.network.certificates import authority_name, issuer_name_of
+from haclusterd.model.ids import NodeName
+
+TIMEOUT_S = 2.0
+"""For one address: connecting, and the greeting."""
+
+
+class Presence(StrEnum):
+    """What was heard at an address."""
+
+    SILENT = "silent"
+    """Nobody listens."""
+    OTHER = "other"
+    """Somebody of another kind or cluster."""
+    UNSURE = "unsure"
+    """Somebody listens and does not say who it is: a stopped daemon looks so."""
+    HEARD = "heard"
+    """A daemon of that cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The answer of one node."""
+
+    node: NodeName
+    address: tuple[str, int]
+    presence: Presence
+
+
+def probe(cluster: str, addresses: Mapping[NodeName, Sequence[tuple[str, int]]]) -> tuple[Heard, ...]:
+    """Ask every address for a daemon of the cluster (its uuid), all at once; never raises for what the network does."""
+    asked = [(node, address) for node, listed in sorted(addresses.items()) for address in listed]
+    if not asked:
+        return ()
+    with ThreadPoolExecutor(max_workers=min(32, len(asked))) as pool:
+        found = pool.map(lambda each: _presence(cluster, each[1]), asked)
+        return tuple(Heard(node, address, presence) for (node, address), presence in zip(asked, found, strict=True))
+
+
+def _presence(cluster: str, address: tuple[str, int]) -> Presence:
+    try:
+        stream = socket.create_connection(address, TIMEOUT_S)
+    except OSError:
+        return Presence.SILENT
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        with stream, context.wrap_socket(stream) as secured:
+            certificate = secured.getpeercert(binary_form=True)
+    except TimeoutError:
+        return Presence.UNSURE
+    except OSError:
+        return Presence.OTHER
+    is_known = certificate is not None and issuer_name_of(certificate) == authority_name(cluster)
+    return Presence.HEARD if is_known else Presence.OTHER

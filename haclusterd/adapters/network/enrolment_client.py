@@ -1,0 +1,115 @@
+"""The new node's end of an enrolment: it comes with a token, and leaves with a certificate.
+
+Invariant: before it says anything, the daemon at the other end has shown the authority's certificate that the token
+names, and holds a certificate of that authority. It never sends the token or anything from which the secret could be
+computed.
+"""
+
+import secrets
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from haclusterd.adapters.network.authority_files import utc_now
+from haclusterd.adapters.network.certificates import fingerprint_of, pin_of, require_issued
+from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, Message, News
+from haclusterd.protocol.enrolment import (
+    FRAME_BYTES_MAX,
+    HEADER_BYTES,
+    NONCE_SIZE,
+    Unreadable,
+    decode,
+    encode,
+    proof_of,
+)
+from haclusterd.protocol.enrolment_token import Token, proof_key_of, spell
+
+CONNECT_TIMEOUT_S: Final = 10.0
+ANSWER_TIMEOUT_S: Final = 180.0
+
+
+class NobodyThere(Exception):  # noqa: N818 (a finding, named as people say it)
+    """No address of the token answers; the message says how each failed."""
+
+
+class WrongAuthority(Exception):  # noqa: N818 (a finding, named as people say it)
+    """Who answers is not of the cluster that made the token; nothing was said to it."""
+
+
+def enrol(
+    token: Token, application: Callable[[Hello], Apply], told: Callable[[str], None]
+) -> tuple[Hello, Admitted | Denied]:
+    """Apply at the first address that answers; `told` gets what is waited for.
+
+    Raises NobodyThere, WrongAuthority, or OSError when the connection ends on the way: applying again, with the same
+    request, is harmless then.
+    """
+    connection = _connect(token)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    # Whom it shows is judged below, by the token: no authority is known yet.
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with connection, context.wrap_socket(connection) as stream:
+        hello = _read(stream)
+        if not isinstance(hello, Hello):
+            raise WrongAuthority(f"what answers is no daemon that invites: {_describe(hello)}")
+        session_certificate = _recognise(stream, hello, token)
+        mine = replace(application(hello), invitation=token.invitation, nonce=secrets.token_bytes(NONCE_SIZE))
+        proof = proof_of(proof_key_of(token.secret), hello, session_certificate, mine)
+        stream.sendall(encode(replace(mine, proof=proof)))
+        stream.settimeout(ANSWER_TIMEOUT_S)
+        while True:
+            message = _read(stream)
+            if isinstance(message, News):
+                told(message.text)
+            elif isinstance(message, Admitted | Denied):
+                return hello, message
+            else:
+                raise ConnectionError(f"an answer that is none: {_describe(message)}")
+
+
+def _connect(token: Token) -> socket.socket:
+    failures = []
+    for address in token.addresses:
+        try:
+            return socket.create_connection(address, CONNECT_TIMEOUT_S)
+        except OSError as error:
+            failures.append(f"{spell(address)}: {error.strerror or error}")
+    raise NobodyThere("; ".join(failures))
+
+
+def _recognise(stream: ssl.SSLSocket, hello: Hello, token: Token) -> str:
+    """Return the fingerprint of the certificate at the other end, once it is that of a node of the token's cluster."""
+    certificate = stream.getpeercert(binary_form=True)
+    try:
+        pin = pin_of(hello.authority.encode())
+        if certificate is None or pin != token.pin:
+            raise WrongAuthority("the token was made by another cluster than the one that answers")
+        require_issued(hello.authority.encode(), certificate, now=utc_now())
+    except ValueError as error:
+        raise WrongAuthority(str(error)) from None
+    return fingerprint_of(certificate)
+
+
+def _read(stream: ssl.SSLSocket) -> Message | Unreadable:
+    length = int.from_bytes(_read_exactly(stream, HEADER_BYTES), "big")
+    if length > FRAME_BYTES_MAX:
+        return Unreadable(f"a frame of {length} bytes")
+    return decode(_read_exactly(stream, length))
+
+
+def _read_exactly(stream: ssl.SSLSocket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = stream.recv(size - len(data))
+        if not part:
+            raise ConnectionError("the connection was closed")
+        data += part
+    return data
+
+
+def _describe(message: Message | Unreadable) -> str:
+    return message.problem if isinstance(message, Unreadable) else type(message).__name__

@@ -1,0 +1,161 @@
+"""The door through which new nodes come: a listener of its own, open only while somebody is invited.
+
+TLS 1.3, with this node's certificate; the visitor has none yet. Nothing is believed of what it says here. Few visits at
+a time, one every 50 ms, each with a limit of time and of bytes: whoever floods the door keeps others from joining, and
+disturbs nothing else.
+"""
+
+import asyncio
+import secrets
+import socket
+import ssl
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from haclusterd.adapters.network.certificates import NODE_CERTIFICATE, NODE_KEY, facts_of
+from haclusterd.adapters.network.tls_listening import forget_frames, listen, secure_stream
+from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
+from haclusterd.ports.enrolment import Address, Visit
+from haclusterd.protocol.enrolment import FRAME_BYTES_MAX, HEADER_BYTES, NONCE_SIZE, Unreadable, decode, encode
+from haclusterd.protocol.enrolment_token import spell
+
+VISITS_MAX = 8
+PAUSE_S = 0.05
+"""Between two visits."""
+GREETING_TIMEOUT_S = 10.0
+"""For the handshake and the application."""
+VISIT_TIMEOUT_S = 180.0
+"""For the whole visit: the members are changed meanwhile."""
+BACKLOG = 16
+
+Greeting = Callable[[], Hello]
+Applied = Callable[[Visit, Hello, Apply], None]
+Noted = Callable[[str, str], None]
+
+
+class _Visit:
+    """One visitor, as `ports.enrolment.Visit`."""
+
+    def __init__(self, address: str, session_certificate: str, writer: asyncio.StreamWriter) -> None:
+        self.address = address
+        self.session_certificate = session_certificate
+        self._writer = writer
+        self.ended = asyncio.Event()
+
+    def tell(self, message: News | Admitted | Denied) -> None:
+        """Write a message; the last one ends the visit."""
+        if self.ended.is_set() or self._writer.is_closing():
+            return
+        self._writer.write(encode(message))
+        if not isinstance(message, News):
+            self.ended.set()
+
+
+class EnrolmentDoor:
+    """See `ports.enrolment.Door`."""
+
+    def __init__(self, credentials: Path) -> None:
+        self._credentials = credentials
+        self._listeners: dict[Address, socket.socket] = {}
+        self._accepting: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._visits = 0
+
+    def open(
+        self, addresses: tuple[Address, ...], greeting: Greeting, applied: Applied, noted: Noted
+    ) -> tuple[Address, ...]:
+        """Listen at these addresses too; see the port."""
+        failure: OSError | None = None
+        for address in addresses:
+            if address in self._listeners:
+                continue
+            try:
+                listener = listen(address, BACKLOG)
+            except OSError as error:
+                noted(spell(address), f"cannot listen: {error.strerror or error}")
+                failure = error
+                continue
+            self._listeners[address] = listener
+            self._spawn(self._accept(listener, greeting, applied, noted), self._accepting)
+        opened = tuple(address for address in addresses if address in self._listeners)
+        if not opened and failure is not None:
+            raise failure
+        return opened
+
+    def close(self) -> None:
+        """Listen no more."""
+        for task in tuple(self._accepting):
+            task.cancel()
+        for listener in self._listeners.values():
+            listener.close()
+        self._listeners.clear()
+
+    def _spawn(self, work: Coroutine[Any, Any, None], kept: set[asyncio.Task[None]]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        kept.add(task)
+        task.add_done_callback(kept.discard)
+
+    async def _accept(self, listener: socket.socket, greeting: Greeting, applied: Applied, noted: Noted) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, place = await loop.sock_accept(listener)
+            except OSError as error:
+                noted("", f"cannot accept: {error.strerror or error}")
+                await asyncio.sleep(1)
+                continue
+            if self._visits >= VISITS_MAX:
+                connection.close()
+                noted(spell(place[:2]), "too many at a time")
+            else:
+                self._visits += 1
+                self._spawn(self._receive(connection, spell(place[:2]), greeting, applied, noted), self._tasks)
+            await asyncio.sleep(PAUSE_S)
+
+    async def _receive(
+        self, connection: socket.socket, address: str, greeting: Greeting, applied: Applied, noted: Noted
+    ) -> None:
+        writer: asyncio.StreamWriter | None = None
+        try:
+            async with asyncio.timeout(GREETING_TIMEOUT_S):
+                context, fingerprint = _context(self._credentials)
+                reader, writer = await secure_stream(connection, context, GREETING_TIMEOUT_S)
+                hello = replace(greeting(), nonce=secrets.token_bytes(NONCE_SIZE))
+                writer.write(encode(hello))
+                message = await _read(reader)
+            if not isinstance(message, Apply):
+                problem = message.problem if isinstance(message, Unreadable) else "it did not apply"
+                noted(address, problem)
+                return
+            visit = _Visit(address, fingerprint, writer)
+            applied(visit, hello, message)
+            async with asyncio.timeout(VISIT_TIMEOUT_S):
+                await visit.ended.wait()
+                await writer.drain()
+        except (OSError, EOFError, ValueError) as error:
+            noted(address, repr(error)[:200])
+            forget_frames(error)
+        finally:
+            self._visits -= 1
+            if writer is None:
+                connection.close()
+            else:
+                writer.close()
+
+
+def _context(credentials: Path) -> tuple[ssl.SSLContext, str]:
+    """Return how this node shows itself now, and the fingerprint of the certificate that it shows."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.num_tickets = 0
+    context.load_cert_chain(credentials / NODE_CERTIFICATE, credentials / NODE_KEY)
+    return context, facts_of((credentials / NODE_CERTIFICATE).read_bytes()).fingerprint
+
+
+async def _read(reader: asyncio.StreamReader) -> object:
+    length = int.from_bytes(await reader.readexactly(HEADER_BYTES), "big")
+    if length > FRAME_BYTES_MAX:
+        raise ValueError(f"a frame of {length} bytes")
+    return decode(await reader.readexactly(length))

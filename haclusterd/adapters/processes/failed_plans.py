@@ -1,0 +1,44 @@
+"""Keeps what the scheduler could not plan for, for whoever finds out why: `crm --cib-file FILE simulate` reads it.
+
+It writes on a thread of its own. A disk that is full costs the file and nothing else.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from haclusterd.adapters.machine.real_time import run_first
+from haclusterd.model.cluster import Cib
+
+KEPT = 3
+
+
+class FailedPlans:
+    """A directory of the newest CIBs without a plan."""
+
+    def __init__(self, directory: Path, fragments: Callable[[Cib], Iterator[bytes]]) -> None:
+        """`fragments` writes a CIB piece by piece."""
+        self._directory = directory
+        self._fragments = fragments
+        self._writing = threading.Lock()
+        """One writes at a time, so that nobody counts what another is about to remove."""
+
+    def keep(self, cib: Cib) -> Path:
+        """Begin to write a CIB; return where it will be."""
+        path = self._directory / f"index-{cib.index}.cib"
+        threading.Thread(target=self._write, args=(cib, path), name="failed-plan", daemon=True).start()
+        return path
+
+    def _write(self, cib: Cib, path: Path) -> None:
+        run_first()
+        with self._writing, suppress(OSError):
+            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            unfinished = path.with_suffix(".unfinished")
+            with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+                stream.writelines(self._fragments(cib))
+            unfinished.replace(path)
+            kept = sorted(self._directory.glob("index-*.cib"), key=lambda each: each.stat().st_mtime_ns)
+            for old in kept[:-KEPT]:
+                old.unlink(missing_ok=True)

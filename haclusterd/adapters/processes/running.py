@@ -1,0 +1,523 @@
+"""Starting programs, seeing them end, killing them in time.
+
+Invariants:
+
+* The main loop never waits for a program: it is started on a thread of its own, which waits until the exec is done. A
+  stuck exec delays only its own action; its process is found, told and killed all the same.
+* What is to be in a control group is there from its first instruction, where there is a spawner.
+* A few start at a time, each for no longer than a moment: who is held up lets the next one begin.
+* Completion is the exit of the direct child, seen through a pidfd, not the end of its output.
+* Output goes into a memory file: the child never blocks on it, and who holds it after the child's end (a service left
+  behind) gets EPERM, not SIGPIPE, and cannot grow it.
+* At the timeout the process group gets SIGKILL, and the result is delivered at once.
+* Of a program that `ends_with_group` nothing is at work when its result is delivered, also where only its leader died.
+
+It must never be a child subreaper (stock agents' stop loops would not end) and never wait for "any child".
+"""
+
+import _thread
+import asyncio
+import errno
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from io import FileIO
+from pathlib import Path
+
+from haclusterd.adapters.machine.real_time import run_first
+from haclusterd.adapters.processes.captured_output import CapturedOutput
+from haclusterd.adapters.processes.spawner_link import Spawner, SpawnerUnusable
+from haclusterd.adapters.processes.spawning import spawn, started_by
+from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_marks, read_stat
+from haclusterd.model.instants import Instant, after, elapsed_ms
+from haclusterd.ports.clock import Clock, Timer
+
+GROUP_PAUSE_MS = 10
+"""Between two looks whether a killed process group has ended."""
+KILL_PATIENCE_MS = 250
+"""How long a killed process may take to go before its result is delivered without it."""
+EXEC_PATIENCE_MS = 100
+"""How long an exec may take before its process is looked for."""
+BEGINNING_MAX = 4
+"""Starts at a time. Each is short, but they all want the interpreter lock: a hundred monitors that are due together
+would keep it from the threads that send heartbeats and answer the leader."""
+TRIM_PERIOD_MS = 1000
+UMASK = 0o022
+"""Of this process, since its children inherit it: what must not be read by others is created with a mode of its own."""
+
+
+class Ending(StrEnum):
+    """How a program ended."""
+
+    EXITED = "exited"
+    SIGNALLED = "signalled"
+    TIMED_OUT = "timed out"
+    KILLED = "killed"
+    NOT_PREPARED = "not prepared"
+    """What must be done before a start failed, so there was none."""
+    NOT_STARTED = "not started"
+    NOT_PERMITTED = "not permitted"
+    """Right before the start it was permitted no longer, so there was none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What to start. The argument vector is public on this machine; environment and standard input are not."""
+
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    timeout_ms: int
+    stdin: bytes = field(default=b"", repr=False)
+    output_limit: int = 64 * 1024
+    """Bytes kept of each output stream, half from its beginning and half from its end."""
+    is_patient: bool = False
+    """Others may begin before it."""
+    ends_with_group: bool = False
+    """What is left of its process group when it ends gets SIGKILL, and has ended before its result is delivered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What became of a program."""
+
+    ending: Ending
+    number: int
+    """Exit status, signal number or errno, as `ending` says; 0 for TIMED_OUT and KILLED."""
+    stdout: str
+    stderr: str
+    queued_ms: int
+    executed_ms: int
+    still_alive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Who wants to know what, when. `before` and `forked` are not called on the main loop."""
+
+    ended: Callable[[Ended], None]
+    """Called once, on the main loop."""
+    is_permitted: Callable[[], bool] = lambda: True
+    """Asked on the starting thread right before the start, and again when the exec is done: what is permitted no
+    longer is not started, or gets SIGKILL."""
+    before: Callable[[], None] = lambda: None
+    """Called before the start; an OSError from it prevents the start (NOT_PREPARED)."""
+    group: Callable[[], Path | None] = lambda: None
+    """Asked on the starting thread, before the fork: which control group the process and its children are to be in."""
+    forked: Callable[[int, int], None] = lambda _pid, _start_time: None
+    """Called with process id and start time, right after the exec, or while it is stuck."""
+    gone: Callable[[], None] = lambda: None
+    """Called once, on the main loop, when no process is left: with `ended`, or later for one that did not die."""
+
+
+class RunningProgram:
+    """One start in progress. Its fields belong to the main loop, except `is_cancelled`, which the starting thread
+    reads, `thread_id`, which it writes, and what `telling` guards."""
+
+    def __init__(self, program: Program, hooks: Hooks, asked_at: Instant) -> None:
+        self.program = program
+        self.hooks = hooks
+        self.asked_at = asked_at
+        self.forked_at: Instant | None = None
+        self.pid: int | None = None
+        self.pidfd: int | None = None
+        self.is_cancelled = False
+        self.is_begun = False
+        self.is_executing = False
+        self.thread_id: int | None = None
+        """Of the starting thread, while it is inside the exec."""
+        self.telling = threading.Lock()
+        self.told: int | None = None
+        """The process id that the hooks were told, by whoever saw the process first; guarded by `telling`."""
+        self.is_thread_done = False
+        self.is_delivered = False
+        self.forced: Ending | None = None
+        self.timers: dict[str, Timer] = {}
+        self.outputs: tuple[CapturedOutput, CapturedOutput] | None = None
+
+
+class Processes:
+    """This process's children: all of them start and end here."""
+
+    def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop, spawner: Spawner | None = None) -> None:
+        """`spawner`: what programs are cloned of that are to be in a control group."""
+        self._clock = clock
+        self._loop = loop
+        self._spawner = spawner
+        self._urgent: deque[RunningProgram] = deque()
+        self._patient: deque[RunningProgram] = deque()
+        self._beginning: set[RunningProgram] = set()
+        os.umask(UMASK)
+
+    def start(self, program: Program, hooks: Hooks) -> RunningProgram:
+        """Start a program; return at once. Everything else is told through `hooks`."""
+        running = RunningProgram(program, hooks, self._clock.now())
+        (self._patient if program.is_patient else self._urgent).append(running)
+        self._begin_next()
+        return running
+
+    def _begin_next(self) -> None:
+        while len(self._beginning) < BEGINNING_MAX and (self._urgent or self._patient):
+            running = (self._urgent or self._patient).popleft()
+            if not running.is_cancelled:
+                self._begin(running)
+
+    def _begin(self, running: RunningProgram) -> None:
+        self._beginning.add(running)
+        now = self._clock.now()
+        timeout = after(now, running.program.timeout_ms)
+        running.timers["timeout"] = self._clock.call_at(timeout, lambda: self._end(running, Ending.TIMED_OUT))
+        running.timers["exec"] = self._clock.call_at(after(now, EXEC_PATIENCE_MS), lambda: self._held_up(running))
+        self._trim_later(running)
+        running.is_begun = True
+        try:
+            # Thread.start() would wait until the thread has begun, which on a busy machine takes its time.
+            _thread.start_new_thread(self._live_on_thread, (running,))
+        except RuntimeError:  # No more threads on this machine.
+            self._clock.call_soon(lambda: self._not_started(running, Ending.NOT_STARTED, errno.EAGAIN))
+
+    def _begun(self, running: RunningProgram) -> None:
+        self._beginning.discard(running)
+        self._begin_next()
+
+    def _held_up(self, running: RunningProgram) -> None:
+        """Let others begin, whatever this one waits for; look for its process until somebody has seen it."""
+        self._begun(running)
+        self._find(running)
+        if running.told is None and not running.is_thread_done:
+            again = after(self._clock.now(), EXEC_PATIENCE_MS)
+            running.timers["exec"] = self._clock.call_at(again, lambda: self._held_up(running))
+
+    def kill(self, running: RunningProgram) -> None:
+        """End the program's group now; its result is KILLED."""
+        self._end(running, Ending.KILLED)
+
+    def adopt(self, pid: int, start_time: int, deadline: Instant, gone: Callable[[], None]) -> bool:
+        """Take over a process that an earlier life of this daemon started; kill its group at the deadline.
+
+        Return False when it is gone already (a zombie that is our child is reaped). Otherwise call `gone` on the main
+        loop when it has ended.
+        """
+        try:
+            pidfd = os.pidfd_open(pid)
+        except OSError:
+            return False
+        stat = read_stat(pid)
+        if stat is None or stat.start_time != start_time or stat.is_dead:
+            if stat is not None and stat.start_time == start_time:
+                _reap(pidfd)
+            os.close(pidfd)
+            return False
+
+        def expired() -> None:
+            _kill(pidfd, pid)
+
+        timer = self._clock.call_at(deadline, expired)
+
+        def exited() -> None:
+            timer.cancel()
+            self._loop.remove_reader(pidfd)
+            _reap(pidfd)
+            os.close(pidfd)
+            gone()
+
+        self._loop.add_reader(pidfd, exited)
+        return True
+
+    def reap_inherited(self, known: frozenset[int]) -> None:
+        """After `execv`: see to it that children of the former self, other than `known`, do not stay zombies."""
+        for pid in list_pids():
+            stat = read_stat(pid)
+            if stat is None or stat.parent != os.getpid() or pid in known:
+                continue
+            if stat.is_dead or ORDER_MARK in read_marks(pid):
+                self.adopt(pid, stat.start_time, Instant(2**62), lambda: None)
+
+    # On the starting thread.
+
+    def _live_on_thread(self, running: RunningProgram) -> None:
+        run_first()
+        try:
+            self._start_on_thread(running)
+        except Exception:
+            threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), None)))
+            raise
+
+    def _start_on_thread(self, running: RunningProgram) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        ending = Ending.NOT_PREPARED
+        try:
+            running.hooks.before()
+            ending = Ending.NOT_STARTED
+            if running.is_cancelled:
+                raise InterruptedError
+            if not running.hooks.is_permitted():
+                ending = Ending.NOT_PERMITTED
+                raise InterruptedError
+            limit = running.program.output_limit
+            stdout, stderr = CapturedOutput("stdout", limit), CapturedOutput("stderr", limit)
+            running.outputs = stdout, stderr
+            with _readable(running.program.stdin) as stdin:
+                pid = self._execute(running, (stdin.fileno(), stdout.write_end, stderr.write_end))
+            self._tell_started(running, pid)
+        except OSError as error:
+            number = error.errno or 0
+            self._post(lambda: self._not_started(running, ending, number))
+            return
+        except ValueError:  # A NUL, or a name that no environment can carry.
+            self._post(lambda: self._not_started(running, ending, errno.EINVAL))
+            return
+        finally:
+            running.thread_id = None
+        if not running.hooks.is_permitted():
+            # The exec was held up. The child is not reaped yet, so its number is still its own.
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+        self._post(lambda: self._executing(running))
+
+    def _execute(self, running: RunningProgram, standard: tuple[int, int, int]) -> int:
+        """Return the process id when the exec is done."""
+        program, group = running.program, running.hooks.group()
+        if group is not None and self._spawner is not None:
+
+            def forked(pid: int, is_in_group: bool) -> None:
+                if not is_in_group:
+                    _enter(group, pid)
+                self._tell_started(running, pid)
+
+            with suppress(SpawnerUnusable):
+                return self._spawner.spawn(program.arguments, program.environment, standard, group, forked)
+        running.thread_id = _thread.get_native_id()
+        stdin, stdout, stderr = standard
+        pid = spawn(program.arguments, program.environment, stdin=stdin, stdout=stdout, stderr=stderr)
+        if group is not None:
+            _enter(group, pid)
+        return pid
+
+    def _tell_started(self, running: RunningProgram, pid: int) -> None:
+        with running.telling:
+            if running.told is not None:
+                return
+            try:
+                pidfd = os.pidfd_open(pid)
+            except OSError:  # Without it we would not see the end: better no start.
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                raise
+            self._tell(running, pid, pidfd)
+
+    # On a thread that looks for the process of a stuck exec.
+
+    def _find_on_thread(self, running: RunningProgram, thread_id: int) -> None:
+        with running.telling, suppress(OSError):
+            pid = started_by(thread_id)
+            if pid is None or running.told is not None:
+                return
+            pidfd = os.pidfd_open(pid)
+            # If the exec failed in between, the number may be another's by now.
+            if started_by(thread_id) == pid:
+                self._tell(running, pid, pidfd)
+            else:
+                os.close(pidfd)
+
+    # On either.
+
+    def _tell(self, running: RunningProgram, pid: int, pidfd: int) -> None:
+        running.told = pid
+        if running.is_cancelled or not running.hooks.is_permitted():
+            _kill(pidfd, pid)
+        forked_at = self._clock.now()
+        _restore_defaults(pid)
+        stat = read_stat(pid)
+        self._post(lambda: self._forked(running, pid, pidfd, forked_at))
+        with suppress(OSError):
+            running.hooks.forked(pid, stat.start_time if stat else 0)
+
+    def _post(self, call: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+            self._loop.call_soon_threadsafe(call)
+
+    # On the main loop.
+
+    def _forked(self, running: RunningProgram, pid: int, pidfd: int, forked_at: Instant) -> None:
+        running.pid, running.pidfd, running.forked_at = pid, pidfd, forked_at
+        if running.is_cancelled:
+            _kill(pidfd, pid)
+
+    def _executing(self, running: RunningProgram) -> None:
+        assert running.pidfd is not None
+        assert running.pid is not None
+        running.is_executing = running.is_thread_done = True
+        self._begun(running)
+        if running.is_cancelled:
+            _kill(running.pidfd, running.pid)
+        self._loop.add_reader(running.pidfd, lambda: self._exited(running))
+
+    def _not_started(self, running: RunningProgram, ending: Ending, number: int) -> None:
+        running.is_thread_done = True
+        self._begun(running)
+        self._deliver(running, ending, number)
+        self._release(running)
+
+    def _exited(self, running: RunningProgram) -> None:
+        assert running.pidfd is not None
+        assert running.pid is not None
+        self._loop.remove_reader(running.pidfd)
+        if running.program.ends_with_group:
+            # Before it is reaped: until then the number of its group is nobody else's.
+            _kill_group(running.pid)
+        info = os.waitid(os.P_PIDFD, running.pidfd, os.WEXITED)
+        number = info.si_status if info is not None else 0
+        ending = Ending.EXITED if info is not None and info.si_code == os.CLD_EXITED else Ending.SIGNALLED
+        if running.program.ends_with_group:
+            self._look_at_group(running, ending, number, self._clock.now())
+        else:
+            self._deliver(running, ending, number)
+            self._release(running)
+
+    def _look_at_group(self, running: RunningProgram, ending: Ending, number: int, killed_at: Instant) -> None:
+        """Deliver the result when nothing of the group is left, or what is left does not die."""
+        assert running.pid is not None
+        now = self._clock.now()
+        has_ended = _has_ended(running.pid)
+        if has_ended or elapsed_ms(killed_at, now) >= KILL_PATIENCE_MS:
+            self._deliver(running, ending, number, still_alive=not has_ended)
+        if has_ended:
+            self._release(running)
+            return
+        pause_ms = KILL_PATIENCE_MS if running.is_delivered else GROUP_PAUSE_MS
+        self._clock.call_at(after(now, pause_ms), lambda: self._look_at_group(running, ending, number, killed_at))
+
+    def _end(self, running: RunningProgram, ending: Ending) -> None:
+        if running.is_cancelled or running.is_delivered:
+            return
+        running.is_cancelled = True
+        running.forced = ending
+        if not running.is_begun:
+            self._clock.call_soon(lambda: self._not_started(running, ending, 0))
+            return
+        if running.pidfd is not None and running.pid is not None:
+            _kill(running.pidfd, running.pid)
+        self._find(running)
+        patience = after(self._clock.now(), KILL_PATIENCE_MS)
+        running.timers["patience"] = self._clock.call_at(patience, lambda: self._lose_patience(running, ending))
+
+    def _lose_patience(self, running: RunningProgram, ending: Ending) -> None:
+        self._find(running)
+        self._deliver(running, ending, 0, still_alive=True)
+
+    def _find(self, running: RunningProgram) -> None:
+        """Look for the process of an exec that takes long, so that it can be recorded and killed."""
+        thread_id = running.thread_id
+        if thread_id is not None and running.told is None:
+            with suppress(RuntimeError):  # No more threads on this machine: it is found when the exec is done.
+                _thread.start_new_thread(self._find_on_thread, (running, thread_id))
+
+    def _deliver(self, running: RunningProgram, ending: Ending, number: int, *, still_alive: bool = False) -> None:
+        if running.is_delivered:
+            return
+        running.is_delivered = True
+        for timer in running.timers.values():
+            timer.cancel()
+        now = self._clock.now()
+        begun = running.forked_at if running.forked_at is not None else now
+        # While the starting thread may still hand the files to a child, they stay open, and unread.
+        stdout, stderr = _finish_outputs(running) if running.is_thread_done else ("", "")
+        running.hooks.ended(
+            Ended(
+                ending=running.forced or ending,
+                number=0 if running.forced else number,
+                stdout=stdout,
+                stderr=stderr,
+                queued_ms=elapsed_ms(running.asked_at, begun),
+                executed_ms=elapsed_ms(begun, now),
+                still_alive=still_alive,
+            )
+        )
+
+    def _release(self, running: RunningProgram) -> None:
+        if running.pidfd is not None:
+            os.close(running.pidfd)
+            running.pidfd = None
+        _finish_outputs(running)
+        running.hooks.gone()
+
+    def _trim_later(self, running: RunningProgram) -> None:
+        def trim() -> None:
+            for output in running.outputs or ():
+                output.trim()
+            self._trim_later(running)
+
+        running.timers["trim"] = self._clock.call_at(after(self._clock.now(), TRIM_PERIOD_MS), trim)
+
+
+def _enter(group: Path, pid: int) -> None:
+    """Put a process, and what it starts from now on, into a control group; on failure it stays outside."""
+    with suppress(OSError):
+        (group / "cgroup.procs").write_text(str(pid))
+
+
+def _readable(data: bytes) -> FileIO:
+    """Return what a program is to read: a file with the data, or the null device."""
+    if not data:
+        return open(os.devnull, "rb", buffering=0)
+    with open(os.memfd_create("stdin"), "w+b", buffering=0) as memory:
+        memory.write(data)
+        return open(f"/proc/self/fd/{memory.fileno()}", "rb", buffering=0)
+
+
+def _finish_outputs(running: RunningProgram) -> tuple[str, str]:
+    if running.outputs is None:
+        return "", ""
+    stdout, stderr = running.outputs
+    running.outputs = None
+    return stdout.finish(), stderr.finish()
+
+
+def _kill(pidfd: int, pid: int) -> None:
+    """Send SIGKILL to a child not yet reaped; to its whole group where it leads one."""
+    is_leader = False
+    with suppress(ProcessLookupError, PermissionError):
+        is_leader = os.getpgid(pid) == pid
+    with suppress(ProcessLookupError, PermissionError):
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    if is_leader:
+        _kill_group(pid)
+
+
+def _kill_group(group: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def _has_ended(group: int) -> bool:
+    """Tell whether nothing runs any more of a group whose leader was reaped; what nobody has reaped yet may be left."""
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):  # Of another user: the number is no longer this group's.
+        return True
+    stats = map(read_stat, list_pids())
+    return all(stat is None or stat.group != group or stat.is_dead for stat in stats)
+
+
+def _reap(pidfd: int) -> None:
+    with suppress(ChildProcessError):  # Not our child: its parent reaps it.
+        os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)
+
+
+def _restore_defaults(pid: int) -> None:
+    """Undo, in a new child, what this daemon does to itself: protection from the OOM killer, scheduling, niceness."""
+    with suppress(OSError):
+        if os.sched_getscheduler(pid) != os.SCHED_OTHER:
+            os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+        if os.getpriority(os.PRIO_PROCESS, pid) != 0:
+            os.setpriority(os.PRIO_PROCESS, pid, 0)
+    with suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "r+") as stream:
+        if stream.read().strip() != "0":
+            stream.seek(0)
+            stream.write("0")

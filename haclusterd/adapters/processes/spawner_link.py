@@ -1,0 +1,178 @@
+"""The daemon's end of the spawner (entry_points/spawner.py): programs that are cloned of something small.
+
+Invariants: a program executes only after `forked` has returned; where the spawner cannot be used, `SpawnerUnusable` is
+raised while nothing has been, or can be, executed, so that the caller may start the program itself. The
+spawner is a child of this process that does nothing on its own: a lost one is replaced when the next program begins.
+"""
+
+import array
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from haclusterd.adapters.processes.spawning import spawn
+
+SPAWNER = Path(__file__).parents[2] / "entry_points" / "spawner.py"
+REQUEST_MARK = b"r"
+GO = b"go"
+FORKED, FORKED_OUTSIDE, FAILED = b"f", b"o", b"e"
+"""The spawner's words, which it explains."""
+ANSWER_BYTES = 64
+LOSSES_MAX = 3
+"""So many spawners that ended without having served anybody, one after the other, are enough to go on without."""
+STOP_TIMEOUT_S = 2.0
+
+
+class SpawnerUnusable(Exception):  # noqa: N818 (a finding)
+    """Nothing was executed, and nothing will be: somebody else has to start the program."""
+
+
+class Spawner:
+    """One spawner after another; any thread may call."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pid: int | None = None
+        self._socket: socket.socket | None = None
+        self._losses = 0
+        with suppress(SpawnerUnusable):
+            self._connected()
+
+    def spawn(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        standard: tuple[int, int, int],
+        group: Path | None,
+        forked: Callable[[int, bool], None],
+    ) -> int:
+        """Start a program in a process group of its own; return its process id when it is executed, or was killed.
+
+        `standard` are the descriptors of its input and outputs, `group` is the control group to begin in. `forked` is
+        told the process id, and whether the process is in the group, before anything is executed. Raises
+        SpawnerUnusable, OSError from the exec or from `forked`, and ValueError as `os.execve` does.
+        """
+        request = _encode(arguments, environment)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours:
+            with theirs:
+                asked = self._ask(request, standard, theirs, group)
+            told, number = _hear(ours)
+            if told not in (FORKED, FORKED_OUTSIDE):
+                if told != FAILED:
+                    self._lose(asked)
+                raise SpawnerUnusable(os.strerror(number))
+            self._losses = 0
+            forked(number, told == FORKED)
+            with suppress(ConnectionError):  # It was killed meanwhile.
+                ours.send(GO)
+            failure, error_number = _hear(ours)
+            if failure == FAILED:
+                os.waitpid(number, 0)
+                raise OSError(error_number, os.strerror(error_number), arguments[0])
+            return number
+
+    def close(self) -> None:
+        """End the spawner and wait until it is gone; nothing is spawned any more."""
+        with self._lock:
+            self._losses = LOSSES_MAX
+            self._end()
+
+    def _ask(
+        self, request: bytes, standard: tuple[int, int, int], link: socket.socket, group: Path | None
+    ) -> socket.socket:
+        """Send a request, and return the way that it went."""
+        asked = self._connected()
+        with open(os.memfd_create("request"), "wb", buffering=0) as memory:
+            memory.write(request)
+            descriptors = [memory.fileno(), *standard, link.fileno()]
+            entered = _open_directory(group)
+            if entered is not None:
+                descriptors.append(entered)
+            try:
+                rights = array.array("i", descriptors)
+                asked.sendmsg([REQUEST_MARK], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+            except OSError as error:
+                self._lose(asked)
+                raise SpawnerUnusable(str(error)) from error
+            finally:
+                if entered is not None:
+                    os.close(entered)
+        return asked
+
+    def _connected(self) -> socket.socket:
+        """Return the way to the spawner, which is started if there is none."""
+        with self._lock:
+            if self._socket is None:
+                if self._losses >= LOSSES_MAX:
+                    raise SpawnerUnusable("there is none")
+                ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                with theirs, open(os.devnull, "wb", buffering=0) as null:
+                    command, unheard = (sys.executable, "-I", "-S", str(SPAWNER)), null.fileno()
+                    try:
+                        self._pid = spawn(command, {}, stdin=theirs.fileno(), stdout=unheard, stderr=unheard)
+                    except OSError as error:
+                        ours.close()
+                        raise SpawnerUnusable(str(error)) from error
+                self._socket = ours
+            return self._socket
+
+    def _lose(self, asked: socket.socket) -> None:
+        """Let go of a spawner that does not answer any more."""
+        with self._lock:
+            if self._socket is asked:
+                self._losses += 1
+                self._end()
+
+    def _end(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._pid is not None:
+            _end_child(self._pid)
+            self._pid = None
+
+
+def _end_child(pid: int) -> None:
+    """Wait until a child whose conversation is over has ended; not for ever."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        if not select.select([descriptor], [], [], STOP_TIMEOUT_S)[0]:
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        os.waitid(os.P_PIDFD, descriptor, os.WEXITED)
+    finally:
+        os.close(descriptor)
+
+
+def _encode(arguments: Sequence[str], environment: Mapping[str, str]) -> bytes:
+    for name in environment:
+        if not name or "=" in name:
+            raise ValueError("illegal environment variable name")
+    assignments = (f"{name}={value}" for name, value in environment.items())
+    words = [os.fsencode(word) for word in (str(len(arguments)), *arguments, *assignments)]
+    if any(b"\0" in word for word in words):
+        raise ValueError("embedded null byte")
+    return b"\0".join(words)
+
+
+def _hear(link: socket.socket) -> tuple[bytes, int]:
+    """Return what the spawner told next, with its number; nothing and 0 when the link has ended."""
+    try:
+        answer = link.recv(ANSWER_BYTES)
+    except ConnectionError:
+        answer = b""
+    return (answer[:1], int(answer[1:])) if answer else (b"", 0)
+
+
+def _open_directory(path: Path | None) -> int | None:
+    if path is None:
+        return None
+    with suppress(OSError):
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    return None

@@ -1,0 +1,174 @@
+"""A child process that is talked to in frames over a socket, its standard input.
+
+Invariants: the main loop never waits for it, neither at its start (that is on a thread of its own) nor
+for its end; what is sent is produced when the socket can take it, a slice at a time, so that even a large state holds
+the loop for a few milliseconds only. `ended` is called once, on the main loop, unless `end` was called before.
+"""
+
+import _thread
+import asyncio
+import os
+import signal
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+
+from haclusterd.adapters.machine.real_time import run_first
+from haclusterd.adapters.processes.spawning import spawn
+
+STDERR = 2
+READ_BYTES = 64 * 1024
+SLICE_BYTES = 64 * 1024
+"""What is produced and sent, or read and handed on, before other work of the main loop gets its turn."""
+STOP_TIMEOUT_S = 2.0
+
+
+class WorkerProcess:
+    """One life of a worker."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        command: Sequence[str],
+        heard: Callable[[bytes], None],
+        ended: Callable[[str], None],
+    ) -> None:
+        """`heard` is given what comes, as it comes; `ended` why the worker is no more."""
+        self._loop = loop
+        self._heard = heard
+        self._ended = ended
+        self._socket, theirs = socket.socketpair()
+        self._socket.settimeout(0)
+        self._outbox: deque[Iterator[bytes]] = deque()
+        self._unsent = b""
+        self._is_writing = False
+        self._is_over = False
+        self._lock = threading.Lock()
+        self._pid: int | None = None
+        """Of the worker, from its exec until it is reaped; guarded by the lock."""
+        self._is_unwanted = False
+        self._is_gone = threading.Event()
+        # A `Thread` would let the main loop wait until it runs.
+        _thread.start_new_thread(self._live_and_go, (tuple(command), theirs))
+        loop.add_reader(self._socket, self._readable)
+
+    def send(self, frames: Iterator[bytes]) -> None:
+        """Send frames, after all that was sent before; each is taken from the iterator when its turn has come."""
+        if self._is_over:
+            return
+        self._outbox.append(frames)
+        if not self._is_writing:
+            self._is_writing = True
+            self._loop.add_writer(self._socket, self._writable)
+
+    @property
+    def backlog(self) -> int:
+        """How many times something was sent that is not on its way yet."""
+        return len(self._outbox)
+
+    def end(self) -> None:
+        """Kill it, and say nothing more of it."""
+        self._close()
+        with self._lock:
+            self._is_unwanted = True
+            if self._pid is not None:
+                os.kill(self._pid, signal.SIGKILL)
+
+    def join(self) -> None:
+        """Wait, after `end`, until nothing of it is left; for the end of the daemon's own life."""
+        self._is_gone.wait(STOP_TIMEOUT_S)
+
+    # On the thread.
+
+    def _live_and_go(self, command: tuple[str, ...], theirs: socket.socket) -> None:
+        try:
+            self._live(command, theirs)
+        finally:
+            self._is_gone.set()
+
+    def _live(self, command: tuple[str, ...], theirs: socket.socket) -> None:
+        run_first()
+        try:
+            with theirs, open(os.devnull, "wb") as nowhere:
+                ends = {"stdin": theirs.fileno(), "stdout": nowhere.fileno(), "stderr": STDERR}
+                pid = spawn(command, os.environ, **ends, leads_group=False)
+        except OSError as error:
+            self._post(f"{command[0]}: {error.strerror}")
+            return
+        with self._lock:
+            self._pid = pid
+            if self._is_unwanted:
+                os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        with self._lock:
+            # From here on its number may be another's.
+            self._pid = None
+            _, status = os.waitpid(pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        self._post(f"the worker was ended by signal {-code}" if code < 0 else f"the worker ended with status {code}")
+
+    def _post(self, problem: str) -> None:
+        with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+            self._loop.call_soon_threadsafe(self._over, problem)
+
+    # On the main loop.
+
+    def _over(self, problem: str) -> None:
+        if not self._is_over:
+            self._readable()
+        if not self._is_over:
+            self._close()
+            self._ended(problem)
+
+    def _close(self) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        self._loop.remove_reader(self._socket)
+        self._loop.remove_writer(self._socket)
+        self._socket.close()
+        self._outbox.clear()
+
+    def _readable(self) -> None:
+        try:
+            data = self._socket.recv(READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return
+        except ConnectionError:
+            data = b""
+        if data:
+            self._heard(data)
+        elif not self._is_over:
+            # Its end is told by the thread, which knows how it ended.
+            self._loop.remove_reader(self._socket)
+
+    def _writable(self) -> None:
+        if not self._unsent:
+            self._unsent = self._next_slice()
+        if not self._unsent:
+            self._is_writing = False
+            self._loop.remove_writer(self._socket)
+            return
+        try:
+            sent = self._socket.send(self._unsent)
+        except (BlockingIOError, InterruptedError):
+            return
+        except ConnectionError:
+            self._outbox.clear()
+            self._unsent = b""
+            return
+        self._unsent = self._unsent[sent:]
+
+    def _next_slice(self) -> bytes:
+        frames: list[bytes] = []
+        size = 0
+        while self._outbox and size < SLICE_BYTES:
+            frame = next(self._outbox[0], None)
+            if frame is None:
+                self._outbox.popleft()
+                continue
+            frames.append(frame)
+            size += len(frame)
+        return b"".join(frames)

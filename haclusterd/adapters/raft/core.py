@@ -1,0 +1,815 @@
+"""One Raft node without threads, sockets or clocks: everything it touches is injected.
+
+The real adapter drives it from a thread with TLS sockets and real files, the simulator on a virtual clock; both run
+this class. It joins the guarded library object (store_pysyncobj.py), journal, snapshot and state machine, and holds
+the barrier: nothing that shows an unsynced entry, term or vote leaves before the sync (docs/design/0002-store.md).
+
+It must never block, start a thread, read a clock or draw a random number by itself.
+"""
+
+import hashlib
+import logging
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from haclusterd.adapters.raft.answer import AwaitedAnswer
+from haclusterd.adapters.raft.digests import Comparison, Digests
+from haclusterd.adapters.raft.frames import NO_OP, REGULAR, VOTERS, Message, decode_frame, encode_frame
+from haclusterd.adapters.raft.identity import REJOIN, Identity, mark_refused, mark_started, require_identity
+from haclusterd.adapters.raft.journal import (
+    FIRST_INDEX,
+    JOURNAL_NAME,
+    Journal,
+    KeptDigest,
+    LogEntry,
+    create_journal,
+    open_journal,
+)
+from haclusterd.adapters.raft.promises import Promises
+from haclusterd.adapters.raft.settings import RaftSettings, RaftTimers
+from haclusterd.adapters.raft.snapshot import (
+    SNAPSHOT_NAME,
+    Snapshot,
+    decode_snapshot,
+    index_of,
+    load_snapshot,
+    write_snapshot,
+)
+from haclusterd.adapters.raft.snapshot_transfer import SnapshotReceiver, SnapshotSender
+from haclusterd.adapters.raft.store_pysyncobj import GuardedSyncObj, require_supported_library
+from haclusterd.adapters.raft.worker import Worker, catching
+from haclusterd.model.followers import Followers
+from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.instants import Instant
+from haclusterd.model.steps import Steps, outcome_of
+from haclusterd.ports.files import Files
+from haclusterd.ports.store import (
+    Appended,
+    Applied,
+    LeadershipChanged,
+    LearnersReady,
+    ReplicasDiffer,
+    Restored,
+    StateMachine,
+    StoreBusy,
+    StoreDamaged,
+    StoreEvent,
+    StoreRefused,
+    StoreUnwritable,
+    VoterLinks,
+    VoterSet,
+)
+
+HELD_MAX = 1024
+"""Messages held back for a sync; more are dropped, as a link may drop them."""
+READY_LAG = 100
+"""A learner that lacks fewer entries is ready to vote (safety.md §7)."""
+JOURNAL_BYTES_MAX = 16 * 1024 * 1024
+"""Commands in the journal after which a snapshot is taken before its time."""
+
+_ENDED = object()
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RaftStatus:
+    """What the core would tell a person or a test; no decision may rest on it (guard 11)."""
+
+    term: Term
+    leader: NodeName | None
+    is_leader: bool
+    base_index: int
+    last_index: int
+    commit_index: int
+    applied_index: int
+    connected: tuple[NodeName, ...]
+
+
+@dataclass(slots=True)
+class _Incoming:
+    """A snapshot that came whole from the leader."""
+
+    peer: NodeName
+    index: int
+    image: bytes
+    snapshot: Snapshot | None = None
+    """Once it was found right, and is durable."""
+
+
+class RaftCore:
+    """One node of the replicated log.
+
+    Call `open` once, then `tick` whenever `due` has come (and at least every 100 ms), `receive` for every frame. All
+    calls come from one thread. After `fail` was called the core is dead: every call returns at once, nothing is sent.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: RaftSettings,
+        files: Files,
+        machine: StateMachine,
+        clock: Callable[[], Instant],
+        chance: random.Random,
+        worker: Worker,
+        send: Callable[[NodeName, bytes], None],
+        deliver: Callable[[StoreEvent], None],
+        room: Callable[[], int],
+        fail: Callable[[str], None],
+    ) -> None:
+        """Keep what is injected; nothing is read before `open`.
+
+        `send` hands one frame to the link of a connected peer, in order; it must not call back into a core. `room`
+        says how many entries may be delivered now. `fail` ends the process (exit code 75) with a reason.
+        """
+        self._settings = settings
+        self._files = files
+        self._machine = machine
+        self.clock = clock
+        self.fraction = chance.random
+        self._worker = worker
+        self._send = send
+        self._deliver = deliver
+        self.room = room
+        self._fail = fail
+        self._is_open = False
+        self._is_dead = False
+        self._hand_over_after = Instant(0)
+        self._hand_overs = 0
+        self._sync_began: Instant | None = None
+        self._answer = AwaitedAnswer()
+        self._connected: set[NodeName] = set()
+        self._held: deque[tuple[NodeName, Message]] = deque()
+        self._snapshot_index = FIRST_INDEX
+        self._is_snapshot_job_running = False
+        self._senders: dict[NodeName, SnapshotSender] = {}
+        self._receiver = SnapshotReceiver()
+        self._incoming: _Incoming | None = None
+        self._reading: Steps[object] | None = None
+        """Of the incoming snapshot, once it is durable."""
+        self._preparing: Steps[None] | None = None
+        """Of the next entry to apply."""
+        self._prepared_index = FIRST_INDEX
+        """The entry that was prepared last: only then it may be applied."""
+        self._links: tuple[NodeName, ...] = ()
+        """Those that are connected, by name."""
+        self._told_leadership: tuple[int, NodeName | None, bool] | None = None
+        self._told_links: tuple[NodeName, ...] | None = None
+        self._told_ready: tuple[NodeName, ...] = ()
+        self._followers = Followers(Instant(0))
+        """What was told of followers last."""
+        self._looked_at: Instant | None = None
+        """When the followers were looked at last; None while this node does not lead."""
+        self._voter_sets = [(FIRST_INDEX, settings.voter_set)]
+        """Those that the log holds, oldest first, each with its index; the newest counts."""
+        self._journal: Journal
+        self._promises: Promises
+        self._digests = Digests(settings.node)
+        self._captured: tuple[int, Term, Callable[[], bytes]] | None = None
+        """The state at an agreed index, of which the next snapshot is taken."""
+        self._is_contested = False
+        self._raft: GuardedSyncObj
+
+    # Life.
+
+    def open(self) -> None:
+        """Lock and load the data; calls `restore` and `appended` on the machine.
+
+        Raises StoreDamaged, StoreRefused, or StoreUnwritable: what was read is written again before it counts.
+        """
+        require_supported_library()
+        try:
+            self._open()
+        except OSError as error:
+            raise StoreUnwritable(f"{self._files.describe(JOURNAL_NAME)}: {error}") from error
+
+    def _open(self) -> None:
+        settings = self._settings
+        try:
+            self._files.lock()
+        except BlockingIOError:
+            raise StoreBusy(f"{self._files.describe('lock')}: another process uses this data directory") from None
+        identity = require_identity(self._files, settings.cluster, settings.node)
+        self._require_journal(identity)
+        snapshot = load_snapshot(self._files, settings.cluster)
+        ending = None if snapshot is None else (snapshot.index, int(snapshot.term))
+        self._journal = open_journal(self._files, settings.cluster, settings.node, ending)
+        mark_started(self._files, identity)
+        self._remember_digest(self._journal.digest)
+        if snapshot is not None:
+            self._snapshot_index = snapshot.index
+            try:
+                # Nobody waits for this node yet: it may take its time.
+                outcome = self._machine.restore(outcome_of(self._machine.read(snapshot.payload)))
+            except ValueError as error:
+                raise StoreDamaged(f"{self._files.describe(SNAPSHOT_NAME)}: {error}. {REJOIN}") from error
+            self._deliver(Restored(snapshot.index, outcome))
+            self._restored_voters(snapshot.index)
+            if snapshot.index % settings.snapshot_every == 0:
+                # The process may have ended between the snapshot and the note of its digest.
+                self._digests.note(settings.node, snapshot.index, hashlib.sha256(snapshot.payload).digest())
+        for entry in self._journal.entries_from(self._snapshot_index + 1):
+            self.appended(entry)
+        others = [name for name in self.voter_set.voters if name != settings.node]
+        until = Instant(self.clock() + settings.timers.election_max_ms)
+        self._promises = Promises(self._journal, others, until=until)
+        self._raft = GuardedSyncObj(settings, self._journal, self, self._snapshot_index)
+        self._is_open = True
+        self._follow_voters()
+
+    def _remember_digest(self, kept: KeptDigest) -> None:
+        """Go on where the process before ended: a restart must not forget that the replicas differ."""
+        if kept.entry:
+            self._digests.note(self._settings.node, kept.entry, kept.digest)
+        if kept.is_contested:
+            self._is_contested = True
+            self._deliver(ReplicasDiffer(f"the replicas differed at entry {kept.entry}, and no majority agreed since"))
+
+    def _note_digest(self) -> None:
+        """Keep durably what a restart must not forget."""
+        newest = self._digests.newest_own()
+        if newest is not None:
+            self._journal.note_digest(KeptDigest(newest[0], self._is_contested, newest[1]))
+
+    def _require_journal(self, identity: Identity) -> None:
+        if self._files.read(JOURNAL_NAME) is not None:
+            return
+        if identity.is_started or self._files.read(SNAPSHOT_NAME) is not None:
+            path = self._files.describe(JOURNAL_NAME)
+            raise StoreRefused(f"{path} is missing, but this node has voted and promised before (amnesia). {REJOIN}")
+        create_journal(self._files, self._settings.cluster, self._settings.node)
+
+    def stop(self) -> None:
+        """End: nothing is sent, written or delivered any more. What was not synced was promised to nobody."""
+        self._is_dead = True
+
+    def tick(self) -> None:
+        """Do what is due now: elections, heartbeats, commits, applying, snapshots."""
+        if self._is_dead:
+            return
+        self._raft.enter()
+        self._take_step()
+        self._settle()
+        if self._sync_began is not None and self.clock() - self._sync_began > self.timers.disk_patience_ms:
+            # Heartbeats need no disk, so nobody else would ever campaign; and nothing commits here.
+            self.hand_over()
+
+    @property
+    def is_at_long_work(self) -> bool:
+        """Whether every tick takes a step of something long."""
+        return not self._is_dead and (self._preparing is not None or self._reading is not None)
+
+    @property
+    def heartbeat_at(self) -> Instant | None:
+        """When this node last sent its heartbeats; None while it does not lead."""
+        return self._raft.heartbeat_at if self._raft.is_leader else None
+
+    def due(self) -> Instant:
+        """Return the earliest instant at which `tick` would do something by itself."""
+        if self.is_at_long_work:
+            return self.clock()
+        return Instant(min(self._raft.due_ms, self._answer.due()))
+
+    def status(self) -> RaftStatus:
+        """Describe the node."""
+        raft = self._raft
+        return RaftStatus(
+            term=Term(raft.term),
+            leader=raft.leader,
+            is_leader=raft.is_leader,
+            base_index=self._journal.base[0],
+            last_index=self._journal.last_index,
+            commit_index=raft.commit_index,
+            applied_index=raft.applied_index,
+            connected=self._links,
+        )
+
+    # Links.
+
+    def peer_connected(self, peer: NodeName) -> None:
+        """A link to `peer` is up; frames to and from it are in order until `peer_disconnected`."""
+        if self._is_dead:
+            return
+        self._raft.enter()
+        self._drop_link(peer)
+        self._connected.add(peer)
+        self._links = tuple(sorted(self._connected))
+        self.remind(peer)
+        self._raft.connected(peer)
+        newest = self._digests.newest_own()
+        if newest is not None:
+            self.transmit(peer, {"type": "digest", "index": newest[0], "digest": newest[1]})
+        self._settle()
+
+    def peer_disconnected(self, peer: NodeName) -> None:
+        """The link to `peer` is gone, with whatever was under way on it."""
+        if self._is_dead:
+            return
+        self._raft.enter()
+        self._drop_link(peer)
+        self._raft.disconnected(peer)
+        self._settle()
+
+    def _drop_link(self, peer: NodeName) -> None:
+        self._connected.discard(peer)
+        self._links = tuple(sorted(self._connected))
+        self._senders.pop(peer, None)
+        self._held = deque(item for item in self._held if item[0] != peer)
+
+    def receive(self, peer: NodeName, frame: bytes) -> bool:
+        """Handle one frame of a connected peer; False when it is not a valid message (close that link)."""
+        if self._is_dead or peer not in self._connected:
+            return True
+        message = decode_frame(frame)
+        if message is None:
+            return False
+        self._raft.enter()
+        self._promises.seen(peer, message)
+        if message["type"] == "recall":
+            self._on_recall(peer, message)
+        elif message["type"] == "digest":
+            self._compare(peer, message["index"], message["digest"])
+        elif message["type"] == "install_snapshot":
+            self._on_install_snapshot(peer, message)
+        elif message["type"] == "snapshot_received":
+            self._on_snapshot_received(peer, message)
+        else:
+            self._raft.handle(peer, message)
+            self._promises.acknowledged(peer, self._raft.acknowledged(peer))
+        self._settle()
+        return True
+
+    def _on_recall(self, peer: NodeName, message: Message) -> None:
+        why = self._promises.heard(peer, message)
+        if why:
+            self._end_for_good(why)
+
+    def _end_for_good(self, why: str) -> None:
+        """Stop, and do not start again with this data: what this node holds is not what it promised."""
+        try:
+            mark_refused(self._files, require_identity(self._files, self._settings.cluster, self._settings.node), why)
+        except (OSError, StoreDamaged, StoreRefused) as error:
+            why = f"{why}; it could not be marked, and will be found again ({error})"
+        self.violated(f"{why}. {REJOIN}")
+
+    # Requests.
+
+    def propose(self, entry: bytes, term: Term | None = None) -> bool:
+        """Append `entry` as leader, or pass it to the leader; False when too much waits.
+
+        With `term` it is dropped, unless this node leads that term when its turn comes.
+        """
+        if self._is_dead or len(self._raft.waiting) >= self._settings.waiting_max:
+            return False
+        self._raft.waiting.append((entry, term))
+        return True
+
+    def considered(self, index: int) -> None:
+        """What follows from the entries shown as `Appended` up to `index` is proposed: no write waits for it."""
+        self._answer.considered(index)
+
+    def transfer_leadership(self, to: NodeName) -> None:
+        """As leader, ask `to` to campaign now, if it has the whole log."""
+        if not self._is_dead:
+            self._raft.enter()
+            self._raft.transfer(to)
+
+    @property
+    def timers(self) -> RaftTimers:
+        """The timers in force."""
+        return self._settings.timers
+
+    def retime(self, timers: RaftTimers) -> None:
+        """Take other timers; voters may differ in them for a moment, which costs an election at worst."""
+        if not self._is_dead:
+            self._settings = replace(self._settings, timers=timers)
+            self._raft.enter()
+            self._raft.retime(self._settings)
+
+    @property
+    def patience_ms(self) -> int:
+        """How long a leader's main loop may show no life before another node should lead."""
+        return self._settings.timers.silence_ms
+
+    def hand_over(self) -> None:
+        """As leader, ask the connected peers in turn to campaign, one in each longest election."""
+        now = self.clock()
+        if self._is_dead or not self._raft.is_leader or now < self._hand_over_after or not self._connected:
+            return
+        self._hand_over_after = Instant(now + self._settings.timers.election_max_ms)
+        self._hand_overs += 1
+        heirs = sorted(self._connected & {*self.voter_set.voters})
+        if not heirs:
+            return
+        self.transfer_leadership(heirs[self._hand_overs % len(heirs)])
+
+    # One step.
+
+    def _take_step(self) -> None:
+        """Go on with long work by one of its steps: ticks and messages in between keep this node's place."""
+        if self._reading is not None:
+            # First, because it makes the preparation of an older entry void.
+            self._read_on(self._reading)
+        elif self._preparing is not None and next(self._preparing, _ENDED) is _ENDED:
+            self._preparing = None
+            self._prepared_index = self._raft.applied_index + 1
+
+    def _settle(self) -> None:
+        """Let the library do what follows from the event, then write and tell."""
+        if self._is_dead:
+            return
+        self._raft.step()
+        self._finish_incoming()
+        self._begin_sync()
+        self._tell()
+
+    def _begin_sync(self) -> None:
+        is_waiting = self._answer.holds(self.clock())
+        if self._is_dead or (is_waiting and self._raft.is_leader):
+            return
+        write = self._journal.begin_write()
+        if write is not None:
+            self._sync_began = self.clock()
+            self._worker.run(catching(write), self._synced)
+            self._raft.began()
+
+    def _synced(self, result: object) -> None:
+        if self._is_dead or self._stop_on_error(JOURNAL_NAME, result):
+            return
+        self._sync_began = None
+        self._raft.enter()
+        self._journal.written()
+        self._release_held()
+        self._raft.synced()
+        self._settle()
+
+    def _stop_on_error(self, name: str, result: object) -> bool:
+        if not isinstance(result, OSError):
+            return False
+        self.violated(f"{self._files.describe(name)}: {result}")
+        return True
+
+    def _tell(self) -> None:
+        if self._is_dead or self.room() == 0:
+            return
+        raft = self._raft
+        if (raft.term, raft.leader, raft.is_leader) != self._told_leadership:
+            self._told_leadership = (raft.term, raft.leader, raft.is_leader)
+            self._deliver(LeadershipChanged(Term(raft.term), raft.leader, raft.is_leader))
+        if self._links != self._told_links:
+            self._told_links = self._links
+            self._deliver(VoterLinks(self._links))
+        ready = self._ready_learners()
+        if ready != self._told_ready:
+            self._told_ready = ready
+            self._deliver(LearnersReady(ready))
+        self._tell_followers()
+
+    def _tell_followers(self) -> None:
+        """Say now and then who has fallen behind, and once that nobody has any more.
+
+        After a standstill of this thread the silence of the others counts from now on: it may have been its own.
+        """
+        now = self.clock()
+        if not self._raft.is_leader:
+            self._looked_at = None
+            self._followers = Followers(now)
+            return
+        before = self._looked_at
+        if before is not None and now - before < self.timers.append_ms:
+            return
+        self._looked_at = now
+        if before is not None and now - before > self.timers.election_max_ms:
+            self._raft.forget_silence()
+        behind = self._raft.followers_behind(self.timers.election_max_ms)
+        if behind or self._followers.behind:
+            self._followers = Followers(now, behind)
+            self._deliver(self._followers)
+
+    def _ready_learners(self) -> tuple[NodeName, ...]:
+        learners = self.voter_set.learners
+        if not learners or not self._raft.is_leader:
+            return ()
+        return tuple(peer for peer in learners if peer in self._connected and self._raft.lag(peer) < READY_LAG)
+
+    # What the library asks (store_pysyncobj.Host).
+
+    def transmit(self, peer: NodeName, message: Message) -> None:
+        """Send, or hold back while term and vote are not synced."""
+        if self._is_dead or peer not in self._connected:
+            return
+        if self._journal.is_vote_synced and not self._held:
+            self._send(peer, encode_frame(message))
+        elif len(self._held) < HELD_MAX:
+            self._held.append((peer, message))
+
+    def _release_held(self) -> None:
+        if not self._journal.is_vote_synced:
+            return
+        held, self._held = self._held, deque()
+        for peer, message in held:
+            self._send(peer, encode_frame(message))
+
+    def may_vote(self) -> bool:
+        """Tell whether this node may vote and campaign already (raft_promises.py)."""
+        return self._promises.may_vote(self.clock())
+
+    def remind(self, peer: NodeName) -> None:
+        """Tell a peer what this node remembers of it; one that lacks it ends."""
+        self.transmit(peer, self._promises.recall(peer, self._raft.led(peer)))
+
+    def kind_of(self, entry: bytes) -> int:
+        """Let a proposal change the voters when everything allows it (Raft thesis §4.1, with a committed entry first).
+
+        Otherwise it is an ordinary entry, which `apply` refuses with a reason, alike on every node.
+        """
+        proposed = self._machine.proposed_voters(entry)
+        if proposed is None:
+            return REGULAR
+        is_allowed = (
+            self._is_one_step(proposed)
+            and self._has_own_commit()
+            and self._is_last_change_applied()
+            and self._machine.may_change_voters(entry)
+        )
+        if is_allowed and not self._keeps_own_vote(proposed):
+            self.hand_over()
+            return REGULAR
+        return VOTERS if is_allowed else REGULAR
+
+    def _keeps_own_vote(self, proposed: VoterSet) -> bool:
+        return self._settings.node in proposed.voters
+
+    def _is_one_step(self, proposed: VoterSet) -> bool:
+        """Whether every majority of the voters before has a voter in common with every majority of those after."""
+        current = self.voter_set
+        is_next = proposed.version == current.version + 1
+        return is_next and len({*proposed.voters} ^ {*current.voters}) <= 1
+
+    def _has_own_commit(self) -> bool:
+        """Whether nothing of an earlier term can still be committed by voters that this leader does not count."""
+        return self._raft.has_committed_in_term
+
+    def _is_last_change_applied(self) -> bool:
+        return self._voter_sets[-1][0] <= self._raft.applied_index
+
+    @property
+    def voter_set(self) -> VoterSet:
+        """Whose votes count now: the newest set in the log, committed or not."""
+        return self._voter_sets[-1][1]
+
+    def appended(self, entry: LogEntry) -> None:
+        """Show an entry to the machine; votes are counted by what it says from now on."""
+        command, index, term = entry
+        if command[0] != NO_OP:
+            self._machine.appended(command[1:])
+            self._show(Appended(index, Term(term), command[1:]))
+        if command[0] == VOTERS:
+            proposed = self._machine.proposed_voters(command[1:])
+            if proposed is None:
+                self.violated(f"entry {index} changes the voters in words that this version does not know")
+                return
+            self._voter_sets.append((index, proposed))
+            self._follow_voters()
+
+    def _show(self, event: Appended) -> None:
+        """Let the main loop of a leader see what it can go on from before the entry is committed."""
+        if self._is_open and self._raft.is_leader and self.room() and self._machine.is_awaited(event.entry):
+            self._deliver(event)
+            self._answer.shown(event.index, self.clock())
+
+    def removed(self, entries: Sequence[LogEntry]) -> None:
+        """Take back entries that can never be committed, newest first."""
+        for command, _, _ in reversed(entries):
+            if command[0] != NO_OP:
+                self._machine.removed(command[1:])
+        if entries and self._voter_sets[-1][0] >= entries[0][1]:
+            self._voter_sets = [item for item in self._voter_sets if item[0] < entries[0][1]]
+            self._follow_voters()
+
+    def _restored_voters(self, index: int) -> None:
+        """Take the voters of a snapshot; what the journal holds behind it is shown afterwards."""
+        restored = self._machine.voter_set()
+        self._voter_sets = [(index, restored if restored is not None else self._settings.voter_set)]
+
+    def _follow_voters(self) -> None:
+        if self._is_open:
+            self._raft.follow_voters(self.voter_set)
+            self._journal.forget_promises({*self.voter_set.voters, *self.voter_set.learners})
+
+    def is_prepared(self, entry: LogEntry) -> bool:
+        """Tell whether the next entry may be applied now; otherwise it is being prepared, one step in each tick."""
+        command, index, _ = entry
+        if command[0] == NO_OP or self._prepared_index == index:
+            return True
+        if self._preparing is None:
+            self._preparing = self._machine.prepare(command[1:])
+        return self._preparing is None
+
+    def apply(self, entry: LogEntry) -> None:
+        """Fold a committed entry into the state."""
+        command, index, term = entry
+        payload, is_voters = command[1:], command[0] == VOTERS
+        fold = self._machine.apply_voters if is_voters else self._machine.apply
+        outcome = fold(index, Term(term), payload)
+        self._deliver(Applied(index, Term(term), outcome, payload, is_voters))
+        if is_voters:
+            self._voter_sets = [item for item in self._voter_sets if item[0] >= index]
+        if index % self._settings.snapshot_every == 0:
+            self._captured = (index, Term(term), self._machine.snapshot())
+
+    def violated(self, what: str) -> None:
+        """Stop for ever: memory and disk, or this node and its peers, disagree."""
+        self._is_dead = True
+        _log.critical("the store stops: %s", what)
+        self._fail(what)
+
+    # Snapshots of this node.
+
+    def compact(self) -> None:
+        """Take a snapshot when enough was applied since the last one."""
+        if self._is_snapshot_job_running or self._incoming is not None:
+            return
+        captured, self._captured = self._captured, None
+        if captured is not None and captured[0] > self._snapshot_index:
+            self._take_snapshot(*captured)
+            return
+        applied = self._raft.applied_index
+        count = applied - self._snapshot_index
+        is_due = count >= self._settings.snapshot_every or (count > 0 and self._journal.size_bytes > JOURNAL_BYTES_MAX)
+        if not is_due:
+            return
+        self._take_snapshot(applied, Term(self._journal.term_at(applied) or 0), self._machine.snapshot())
+
+    def _take_snapshot(self, index: int, term: Term, encode: Callable[[], bytes]) -> None:
+        self._is_snapshot_job_running = True
+        files, cluster = self._files, self._settings.cluster
+
+        def work() -> bytes:
+            payload = encode()
+            write_snapshot(files, Snapshot(index, term, payload), cluster)
+            return hashlib.sha256(payload).digest()
+
+        self._worker.run(catching(work), lambda result: self._compacted(index, result))
+
+    def _compare(self, node: NodeName, index: int, digest: bytes) -> None:
+        """Take a node's digest, and end when a majority of the voters has another one than this node."""
+        self._digests.note(node, index, digest)
+        comparison = self._digests.compare(index, self.voter_set.voters, self._connected)
+        if comparison is Comparison.WRONG:
+            self._end_for_good(f"{self._digests.describe(index)}; a majority has another state than this node")
+        elif comparison is Comparison.CONTESTED:
+            self._is_contested = True
+            self._deliver(ReplicasDiffer(self._digests.describe(index)))
+        elif comparison is Comparison.EQUAL and self._is_contested:
+            self._is_contested = False
+            self._deliver(ReplicasDiffer(""))
+        self._note_digest()
+
+    def _compacted(self, index: int, result: object) -> None:
+        self._is_snapshot_job_running = False
+        if self._is_dead or self._stop_on_error(SNAPSHOT_NAME, result):
+            return
+        self._raft.enter()
+        self._snapshot_index = index
+        keep = 0 if self._journal.size_bytes > JOURNAL_BYTES_MAX else self._settings.retained_entries
+        self._journal.compact(index - keep)
+        self._settle()
+        if isinstance(result, bytes) and index % self._settings.snapshot_every == 0:
+            for peer in self._links:
+                self.transmit(peer, {"type": "digest", "index": index, "digest": result})
+            self._compare(self._settings.node, index, result)
+
+    # Snapshots for a peer.
+
+    def send_snapshot(self, peer: NodeName) -> None:
+        """Send what the window allows of the newest snapshot; an empty chunk serves as heartbeat."""
+        sender = self._senders.get(peer)
+        now = self.clock()
+        if sender is None or sender.index < self._journal.base[0]:
+            image = self._files.read(SNAPSHOT_NAME)
+            assert image is not None
+            # The file may be newer than the last snapshot this thread was told of.
+            stuck_after_ms = self._settings.timers.election_max_ms
+            sender = SnapshotSender(index_of(image), image, stuck_after_ms=stuck_after_ms, now=now)
+            self._senders[peer] = sender
+        for offset, data in sender.chunks(now):
+            self.transmit(
+                peer,
+                {
+                    "type": "install_snapshot",
+                    "term": self._raft.term,
+                    "index": sender.index,
+                    "total": len(sender.image),
+                    "offset": offset,
+                    "data": data,
+                },
+            )
+
+    def _on_snapshot_received(self, peer: NodeName, message: Message) -> None:
+        sender = self._senders.get(peer)
+        if not self._raft.answered(peer, message["term"]) or sender is None or sender.index != message["index"]:
+            return
+        if sender.answered(message["offset"], self.clock()):
+            self.send_snapshot(peer)
+
+    # Snapshots from the leader.
+
+    def _on_install_snapshot(self, peer: NodeName, message: Message) -> None:
+        if not self._raft.follow(peer, message["term"]):
+            return
+        index, total = message["index"], message["total"]
+        if index <= self._raft.applied_index:
+            self._raft.acknowledge_installed(peer, index)
+            return
+        if self._incoming is None:
+            image = self._receiver.accept(peer, index, total, message["offset"], message["data"])
+            if image is not None:
+                self._take_image(peer, index, image)
+        is_complete = self._incoming is not None and self._incoming.index == index
+        held = total if is_complete else self._receiver.offset
+        self.transmit(
+            peer, {"type": "snapshot_received", "term": self._raft.term, "index": index, "offset": held}
+        )
+
+    def _take_image(self, peer: NodeName, index: int, image: bytes) -> None:
+        self._incoming = _Incoming(peer, index, image)
+        self._write_incoming()
+
+    def _write_incoming(self) -> None:
+        """Check and write the leader's snapshot, when this node's own is not being written."""
+        incoming = self._incoming
+        if incoming is None or incoming.snapshot is not None or self._is_snapshot_job_running:
+            return
+        if incoming.index <= self._raft.applied_index:
+            # Ordinary entries overtook it.
+            self._incoming = None
+            return
+        self._is_snapshot_job_running = True
+        files, cluster = self._files, self._settings.cluster
+
+        def work() -> object:
+            try:
+                snapshot = decode_snapshot(incoming.image, cluster)
+            except ValueError as error:
+                return error
+            if snapshot.index != incoming.index:
+                return f"it ends at entry {snapshot.index}, not at {incoming.index}"
+            files.replace(SNAPSHOT_NAME, incoming.image)
+            return snapshot
+
+        self._worker.run(catching(work), lambda result: self._incoming_written(incoming, result))
+
+    def _incoming_written(self, incoming: "_Incoming", result: object) -> None:
+        self._is_snapshot_job_running = False
+        if self._is_dead or self._stop_on_error(SNAPSHOT_NAME, result):
+            return
+        self._raft.enter()
+        if isinstance(result, Snapshot):
+            incoming.snapshot = result
+        else:
+            self._incoming = None
+            _log.error("snapshot from %s refused: %s", incoming.peer, result)
+        self._settle()
+
+    def _finish_incoming(self) -> None:
+        """Begin to read the leader's snapshot once it is durable; it may be overtaken by ordinary entries."""
+        self._write_incoming()
+        if self._is_dead or self._incoming is None or self._incoming.snapshot is None:
+            return
+        snapshot = self._incoming.snapshot
+        self._snapshot_index = max(self._snapshot_index, snapshot.index)
+        if snapshot.index <= self._raft.applied_index:
+            self._incoming = self._reading = None
+        elif self._reading is None and self.room():
+            self._reading = self._machine.read(snapshot.payload)
+            self._read_on(self._reading)
+
+    def _read_on(self, reading: Steps[object]) -> None:
+        """Take a step; replace the state after the last one."""
+        assert self._incoming is not None
+        assert self._incoming.snapshot is not None
+        if self.room() == 0:
+            return
+        try:
+            next(reading)
+        except StopIteration as end:
+            self._install(self._incoming.peer, self._incoming.snapshot, end.value)
+        except ValueError as error:
+            self.violated(f"the snapshot of {self._incoming.peer} cannot be read: {error}")
+
+    def _install(self, peer: NodeName, snapshot: Snapshot, state: object) -> None:
+        self._incoming = self._reading = self._preparing = None
+        self._journal.install(snapshot.index, snapshot.term)
+        outcome = self._machine.restore(state)
+        self._raft.installed(snapshot.index)
+        self._restored_voters(snapshot.index)
+        self._follow_voters()
+        self._deliver(Restored(snapshot.index, outcome))
+        for entry in self._journal.entries_from(snapshot.index + 1):
+            self.appended(entry)
+        if self._raft.leader == peer:
+            self._raft.acknowledge_installed(peer, snapshot.index)

@@ -1,0 +1,89 @@
+"""The snapshot file: the whole state as of one committed entry.
+
+Layout (little endian): magic 8 bytes, format u16, cluster uuid 36 bytes, index u64, term u64, payload length u64,
+sha256 32 bytes over all of these and the payload, payload. The same bytes go to a voter that lags too far behind.
+
+Invariant: what `load` and `decode_snapshot` return is bit for bit what was written; anything else is an error, never
+an empty state.
+"""
+
+import hashlib
+import struct
+from dataclasses import dataclass
+
+from haclusterd.adapters.raft.identity import REJOIN
+from haclusterd.adapters.raft.settings import MAX_SNAPSHOT_BYTES
+from haclusterd.model.ids import Term
+from haclusterd.ports.files import Files
+from haclusterd.ports.store import StoreDamaged
+
+SNAPSHOT_NAME = "snapshot"
+MAGIC = b"HACLSNAP"
+FORMAT = 1
+
+_FIELDS = struct.Struct("<8sH36sQQQ")
+_DIGEST_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state after the entry at `index`, which was proposed in `term`."""
+
+    index: int
+    term: Term
+    payload: bytes
+
+
+def encode_snapshot(snapshot: Snapshot, cluster: str) -> bytes:
+    """Return the file's content."""
+    fields = _FIELDS.pack(MAGIC, FORMAT, cluster.encode(), snapshot.index, snapshot.term, len(snapshot.payload))
+    return b"".join((fields, _digest(fields, snapshot.payload), snapshot.payload))
+
+
+def decode_snapshot(data: bytes, cluster: str) -> Snapshot:
+    """Read what `encode_snapshot` wrote; raises ValueError with the reason otherwise."""
+    start = _FIELDS.size + _DIGEST_BYTES
+    if len(data) < start:
+        raise ValueError(f"{len(data)} bytes are too few for a header")
+    magic, version, owner, index, term, length = _FIELDS.unpack_from(data)
+    if magic != MAGIC or version != FORMAT:
+        raise ValueError("not a snapshot of a known format")
+    if len(data) != start + length:
+        raise ValueError(f"payload of {len(data) - start} bytes, {length} expected")
+    payload = data[start:]
+    if _digest(data[: _FIELDS.size], payload) != data[_FIELDS.size : start]:
+        raise ValueError("checksum mismatch")
+    if owner.rstrip(b"\0") != cluster.encode():
+        raise ValueError("snapshot of another cluster")
+    return Snapshot(index, Term(term), payload)
+
+
+def index_of(data: bytes) -> int:
+    """Return the index a snapshot claims, unchecked."""
+    index: int = _FIELDS.unpack_from(data)[3]
+    return index
+
+
+def load_snapshot(files: Files, cluster: str) -> Snapshot | None:
+    """Return the snapshot on disk, None when there is none; raises StoreDamaged."""
+    data = files.read(SNAPSHOT_NAME)
+    if data is None:
+        return None
+    try:
+        return decode_snapshot(data, cluster)
+    except ValueError as error:
+        raise StoreDamaged(f"{files.describe(SNAPSHOT_NAME)}: offset 0: {error}. {REJOIN}") from None
+
+
+def write_snapshot(files: Files, snapshot: Snapshot, cluster: str) -> None:
+    """Replace the snapshot on disk, durably; raises OSError."""
+    data = encode_snapshot(snapshot, cluster)
+    if len(data) > MAX_SNAPSHOT_BYTES:
+        raise OSError(f"snapshot of {len(data)} bytes is above the limit of {MAX_SNAPSHOT_BYTES}")
+    files.replace(SNAPSHOT_NAME, data)
+
+
+def _digest(fields: bytes, payload: bytes) -> bytes:
+    digest = hashlib.sha256(fields)
+    digest.update(payload)
+    return digest.digest()

@@ -1,0 +1,151 @@
+"""Answers as text: which renderer belongs to which schema.
+
+Rendering sees only the data of the answer, never the CIB, so that an answer looks the same from wherever it came.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+
+from haclusterd.cli.render.fields import Fields, fields, text
+from haclusterd.cli.render.terminal import Colour, Screen
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Response, Told
+from haclusterd.reports.rendering import printable
+
+Renderer = Callable[[Screen, Fields], list[str]]
+
+
+def renderer(schema: str) -> Renderer | None:
+    """Return who writes this schema, loading only what is needed."""
+    name, _, version = schema.removeprefix("haclusterd.").partition("/")
+    if version != "1":
+        return None
+    if name == "status":
+        from haclusterd.cli.render import status as render_status
+
+        return render_status.render
+    if name in ("why", "scores"):
+        from haclusterd.cli.render import why as render_why
+
+        return render_why.render_why if name == "why" else render_why.render_scores
+    if name in ("simulate", "simulate_dot"):
+        from haclusterd.cli.render import simulation as render_simulation
+
+        return render_simulation.render if name == "simulate" else render_simulation.render_dot
+    if name == "migration_check":
+        from haclusterd.cli.render import migration as render_migration
+
+        return render_migration.render
+    if name.startswith("fencing"):
+        from haclusterd.cli.render import fencing as render_fencing
+        from haclusterd.cli.render import tables as render_tables
+
+        fencing: dict[str, Renderer] = {
+            "fencing": render_fencing.render_list,
+            "fencing_history": render_fencing.render_history,
+            "fencing_topology": render_fencing.render_topology,
+            "fencing_plan": render_fencing.render_plan,
+            "fencing_confirmed": render_tables.render_fence,
+        }
+        return fencing.get(name)
+    if name in ("versions", "difference", "transition", "transitions", "history_info", "history_check"):
+        from haclusterd.cli.render import history as render_history
+
+        past: dict[str, Renderer] = {
+            "versions": render_history.render_versions,
+            "difference": render_history.render_difference,
+            "transition": render_history.render_transition,
+            "transitions": render_history.render_transitions,
+            "history_info": render_history.render_info,
+            "history_check": render_history.render_check,
+        }
+        return past.get(name)
+    return _of_tables().get(name)
+
+
+def _of_tables() -> dict[str, Renderer]:
+    """Return who writes the smaller answers."""
+    from haclusterd.cli.render import agents as render_agents
+    from haclusterd.cli.render import operations as render_operations
+    from haclusterd.cli.render import tables as render_tables
+
+    return {
+        "agents": render_agents.render_list,
+        "agent": render_agents.render_info,
+        "agent_classes": render_agents.render_classes,
+        "operations": render_operations.render_operations,
+        "failcounts": render_operations.render_failcounts,
+        "nodes": render_tables.render_nodes,
+        "node-attributes": render_tables.render_attributes,
+        "resources": render_tables.render_resources,
+        "members": render_tables.render_members,
+        "timing": render_tables.render_timing,
+        "events": render_tables.render_events,
+        "configuration": render_tables.render_configuration,
+        "change": render_tables.render_change,
+        "preview": render_tables.render_preview,
+        "verify": render_tables.render_verify,
+        "shadows": render_tables.render_shadows,
+        "graph": render_tables.render_text,
+        "schema": render_tables.render_schema,
+        "validate-all": render_tables.render_validations,
+        "properties": render_tables.render_properties,
+        "fence": render_tables.render_fence,
+        "leader": render_tables.render_fence,
+        "cleanup": render_tables.render_fence,
+        "setup": render_tables.render_setup,
+        "invitation": render_tables.render_invitation,
+        "membership": render_tables.render_fence,
+        "certificates": render_tables.render_certificates,
+        "verdict": render_tables.render_verdict,
+        "setting": render_tables.render_setting,
+        "tickets": render_tables.render_tickets,
+        "api_token": render_tables.render_token,
+        "api_tokens": render_tables.render_token_list,
+        "whoami": render_tables.render_whoami,
+    }
+
+
+def render_data(screen: Screen, data: Json) -> list[str]:
+    """Write an answer's data; what nobody knows is written as JSON."""
+    answer = fields(data)
+    if not answer:
+        return []
+    write = renderer(text(answer, "schema"))
+    return json.dumps(data, indent=2, ensure_ascii=False).splitlines() if write is None else write(screen, answer)
+
+
+_SEVERITY_COLOURS = {"error": Colour.BAD, "warning": Colour.WARN, "info": Colour.CYAN}
+
+
+def render_told(screen: Screen, told: Told) -> str:
+    """Write a report on one line."""
+    level = screen.paint(f"{told.severity.upper()}:", _SEVERITY_COLOURS.get(told.severity))
+    place = f"{told.place}: " if told.place else ""
+    remedy = f" ({told.remedy})" if told.remedy else ""
+    return f"{level} {printable(f'{place}{told.message}{remedy}')}"
+
+
+def told_as_json(told: Told) -> Mapping[str, Json]:
+    """Return a report for `-o json`."""
+    return {
+        "severity": told.severity, "code": told.code, "message": told.message, "remedy": told.remedy,
+        "place": told.place,
+    }  # fmt: skip
+
+
+def answer_as_json(response: Response) -> str:
+    """Write an answer for `-o json`: its data, with what was told beside it."""
+    data = fields(response.data) or {"schema": "haclusterd.reports/1"}
+    answer: Json = {**data, "reports": [told_as_json(each) for each in response.reports]}
+    return json.dumps(answer, indent=2, ensure_ascii=False)
+
+
+def error_as_json(response: Response) -> str:
+    """Write a refused request for `-o json`: the first error heads it, `details` has everything."""
+    first = next((each for each in response.reports if each.severity == "error"), Told("error", "FAILED", "failed"))
+    error: Json = {
+        "code": first.code, "exit": response.exit, "message": first.message, "hint": first.remedy,
+        "details": [told_as_json(each) for each in response.reports],
+    }  # fmt: skip
+    return json.dumps({"error": error}, indent=2, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""Verbs that read and change the configuration, and what they have in common."""

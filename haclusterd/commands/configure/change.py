@@ -1,0 +1,164 @@
+"""From a new configuration to a command: the one way in which a verb changes the configuration.
+
+Invariant: a change is proposed against the version that it was made from, whole or not at all, and never when
+verification finds an error that the change brought in.
+"""
+
+from collections.abc import Iterator
+
+from haclusterd.cib.commands import (
+    Arrange,
+    ChangeConfiguration,
+    Delete,
+    Edit,
+    PutConstraint,
+    PutFencingLevels,
+    PutNode,
+    PutResource,
+    PutSets,
+    PutTag,
+    PutTemplate,
+)
+from haclusterd.cib.edits import difference
+from haclusterd.commands.configure.settling import settle
+from haclusterd.commands.configure.view import revealed
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Condition, Outcome
+from haclusterd.commands.planning.planning import settled
+from haclusterd.commands.verify.configuration import verify
+from haclusterd.model.configuration import (
+    Colocation,
+    Configuration,
+    Constraint,
+    Location,
+    Ordering,
+    Resource,
+    TicketConstraint,
+)
+from haclusterd.model.json_value import Json
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, has_errors, report
+from haclusterd.reports.places import Places
+
+
+def change(
+    context: Context,
+    new: Configuration,
+    *,
+    done: str,
+    reports: tuple[ReportItem, ...] = (),
+    until: Condition | None = None,
+    until_plans: bool = False,
+    waiting_for: str = "",
+    waits_by_default: bool = False,
+    places: Places | None = None,
+) -> Outcome:
+    """Propose the new configuration; `done` says in a sentence what it did."""
+    new, secrets = revealed(new, context.cib.configuration, places or Places())
+    new, settled_on_the_way = settle(new, places or Places())
+    reports = (*reports, *secrets, *settled_on_the_way)
+    edits = difference(context.cib.configuration, new)
+    if not edits:
+        already = report(Code.NOTHING_TO_DO, state="the configuration is so already")
+        return Outcome((*reports, already), data=change_data(context, ()), until=until, waiting_for=waiting_for)
+    found = (*reports, *_brought_in(context, new, places))
+    if has_errors(found):
+        return Outcome(found)
+    version = context.cib.version
+    command = ChangeConfiguration(
+        version.epoch, edits, context.author, context.reason, version.request, _round_trip_ms(context)
+    )
+    return Outcome(
+        reports=(*found, report(Code.CONFIGURATION_CHANGED, what=done)),
+        commands=(command,),
+        data=change_data(context, edits),
+        until=until or settled(context.now),
+        until_plans=until is None or until_plans,
+        waiting_for=waiting_for or "the cluster to settle",
+        waits_by_default=waits_by_default,
+    )
+
+
+def _round_trip_ms(context: Context) -> int:
+    """Return what the network takes at least to the farthest voter that is heard, and back."""
+    heard = context.live.heard if context.live is not None else {}
+    return max((heard[voter].round_trip_ms or 0 for voter in context.cib.voters() if voter in heard), default=0)
+
+
+def _brought_in(context: Context, new: Configuration, places: Places | None) -> Iterator[ReportItem]:
+    """Yield what verification finds in the new configuration and did not find in the old one.
+
+    What was wrong before must not keep anybody from putting a node on standby; `verify` tells it all. That a move
+    overrules preferences is what it is for.
+    """
+    found = tuple(verify(new, members=context.cib.members, agents=context.agents, places=places))
+    if not found:
+        return
+    old = verify(context.cib.configuration, members=context.cib.members, agents=context.agents)
+    known = {(each.code, tuple(sorted(each.parameters.items()))) for each in old}
+    for each in found:
+        is_meant = each.code is Code.LOCATION_NO_EFFECT and each.parameters["other"].startswith("cli-")
+        if not is_meant and (each.code, tuple(sorted(each.parameters.items()))) not in known:
+            yield each
+
+
+def change_data(context: Context, edits: tuple[Edit, ...]) -> Json:
+    """Return what a change does, in lines (schema `haclusterd.change/1`)."""
+    epoch = context.cib.version.epoch
+    return {
+        "schema": "haclusterd.change/1",
+        "from_version": epoch,
+        "to_version": epoch + 1 if edits else epoch,
+        "edits": list(describe_edits(context.cib.configuration, edits)),
+    }
+
+
+def describe_edits(old: Configuration, edits: tuple[Edit, ...]) -> Iterator[str]:
+    """Yield a line for each edit: `+` added, `~` changed, `-` removed."""
+    for edit in edits:
+        match edit:
+            case PutFencingLevels(_):
+                yield "~ fencing topology"
+            case PutSets(section, _):
+                yield f"~ {section.replace('_', ' ')}"
+            case Delete(kind, key):
+                yield f"- {kind} {key}"
+            case Arrange(kind, _):
+                yield f"~ order of the {kind}s"
+            case _:
+                kind, name, is_known = _put(old, edit)
+                yield f"{'~' if is_known else '+'} {kind} {name}"
+
+
+_Put = PutNode | PutResource | PutConstraint | PutTemplate | PutTag
+
+
+def _put(old: Configuration, edit: _Put) -> tuple[str, str, bool]:
+    """Return the kind and name of an object that is put, and whether there was one before."""
+    match edit:
+        case PutNode(entry):
+            return "node", entry.name, entry.name in old.nodes
+        case PutResource(resource):
+            return _kind(resource), resource.id, resource.id in old.resources
+        case PutConstraint(constraint):
+            return _constraint(constraint), constraint.id, constraint.id in old.constraints
+        case PutTemplate(template):
+            return "template", template.id, template.id in old.templates
+        case PutTag(tag):
+            return "tag", tag.id, tag.id in old.tags
+
+
+def _kind(resource: Resource) -> str:
+    return type(resource).__name__.lower()
+
+
+def _constraint(constraint: Constraint) -> str:
+    match constraint:
+        case Location():
+            return "location"
+        case Colocation():
+            return "colocation"
+        case Ordering():
+            return "order"
+        case TicketConstraint():
+            return "ticket constraint"

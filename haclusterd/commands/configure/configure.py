@@ -1,0 +1,297 @@
+"""Verbs about the configuration: show, load, statements, delete, verify."""
+
+from collections.abc import Callable, Mapping
+
+from haclusterd.cib.wire import shape_of
+from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.configure.adoption import adopt
+from haclusterd.commands.configure.change import change
+from haclusterd.commands.configure.deletion import delete as without_objects
+from haclusterd.commands.configure.filters import chosen_ids, obscured
+from haclusterd.commands.configure.removal import removal
+from haclusterd.commands.configure.script import Reading, edit, every_error, read_file, read_script, read_words
+from haclusterd.commands.configure.settling import settle
+from haclusterd.commands.configure.view import ids_of, masked, part_of, revealed
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verify.configuration import verify as verify_configuration
+from haclusterd.formats.cib_xml.document import write_configuration
+from haclusterd.formats.crm.syntax import SECTIONS, Arrangement
+from haclusterd.formats.crm.syntax import show as show_crm
+from haclusterd.formats.policy.yaml import dump_policy
+from haclusterd.model.configuration import Configuration
+from haclusterd.model.json_value import Json
+from haclusterd.model.properties import CLUSTER_PROPERTIES, ClusterProperties, property_row
+from haclusterd.reports.codes import Code
+from haclusterd.reports.exit_codes import ExitStatus
+from haclusterd.reports.items import exit_status, has_errors, report
+from haclusterd.reports.rendering import to_json
+from haclusterd.reports.suggestions import did_you_mean
+
+_CONFIGURATION = shape_of(Configuration)
+
+TEXT = Argument("text", Kind.TEXT, "the text", is_required=True)
+SOURCE = Argument("source", Kind.WORD, "what to call the text in messages")
+_PENDING = Argument("pending", Kind.TEXT, "statements that are not committed, to be applied first")
+VARIABLES = Argument("variables", Kind.WORDS, "values for ${NAME} in a policy, as NAME=VALUE")
+FORMAT = Argument("format", Kind.WORD, "in which language", choices=("crm", "yaml", "xml"))
+
+
+def show_document(configuration: Configuration) -> str:
+    """Write crm text in the configuration's own order, in which it can be loaded again."""
+    return show_crm(configuration, arrangement=Arrangement.DOCUMENT)
+
+
+_WRITERS: Mapping[str, Callable[[Configuration], str]] = {
+    "crm": show_crm,
+    "yaml": dump_policy,
+    "xml": write_configuration,
+}
+
+
+def show(context: Context, arguments: Arguments) -> Outcome:
+    """Answer the configuration as text, or some objects of it (schema `haclusterd.configuration/1`)."""
+    configuration = context.cib.configuration
+    if arguments.word("pending"):
+        made = read_script(context, arguments.word("pending"), "uncommitted changes")
+        if has_errors(made.reports):
+            return Outcome(made.reports)
+        configuration = made.configuration
+    ids, format_ = arguments.words("ids"), arguments.word("format") or "crm"
+    known = ids_of(configuration)
+    if ids[:1] == ("xml",) and "xml" not in known:
+        ids, format_ = ids[1:], "xml"
+    chosen, objections = chosen_ids(configuration, ids, context.cib.configuration)
+    if objections:
+        return refusal(*objections)
+    patterns = obscured(ids)
+    shown = part_of(configuration, chosen) if len(ids) > len(patterns) else configuration
+    shown = shown if arguments.flag("secrets") else masked(shown, context.agents, patterns)
+    data: dict[str, Json] = {
+        "schema": "haclusterd.configuration/1",
+        "version": context.cib.version.epoch,
+        "author": context.cib.version.author,
+        "at": context.cib.version.at,
+        "format": format_,
+        "text": show_document(shown) if arguments.flag("document") else _WRITERS[format_](shown),
+    }
+    if arguments.flag("structured"):
+        data["configuration"] = _CONFIGURATION.write(shown)
+    return Outcome(data=data)
+
+
+def load(context: Context, arguments: Arguments) -> Outcome:
+    """Add and replace what a file names; with `replace`, remove everything else but nodes.
+
+    Removing a resource stops it, so a replacement that does it must be meant: it is refused unless forced. A preview
+    shows it all the same.
+    """
+    base, now = context.cib.configuration, context.cib.version
+    if arguments.integer("version", now.epoch) != now.epoch:
+        return refusal(report(Code.CONFLICT, author=now.author, version=now.epoch))
+    if arguments.word("mode") != "update":
+        base = Configuration(nodes=base.nodes)
+    made = read_text(context, arguments, base)
+    if has_errors(made.reports):
+        return Outcome(every_error(context, made))
+    done = f"loaded {arguments.word('source') or 'the text'}"
+    reports = (*made.reports, *removal(context, made.configuration))
+    return change(context, made.configuration, done=done, reports=reports, places=made.places)
+
+
+def read_text(context: Context, arguments: Arguments, base: Configuration) -> Reading:
+    """Read the argument `text`, in the language of `format` or of the name of `source`, over a base."""
+    source = arguments.word("source") or "text"
+    is_yaml = arguments.word("format") == "yaml" or (
+        not arguments.word("format") and source.endswith((".yaml", ".yml"))
+    )
+    pairs = [word.partition("=") for word in arguments.words("variables")]
+    wrong = [name for name, has_value, _ in pairs if not (name and has_value)]
+    if wrong:
+        problem = f"{wrong[0]!r} has no value: write NAME=VALUE"
+        return Reading(base, (report(Code.BAD_ARGUMENT, name="variables", problem=problem),))
+    variables = {name: value for name, _, value in pairs}
+    text = arguments.word("text")
+    if arguments.word("format") == "xml" or (not arguments.word("format") and source.endswith(".xml")):
+        return adopt(text, source, base)
+    return read_file(context, text, source, is_yaml=is_yaml, base=base, variables=variables)
+
+
+def statement(context: Context, arguments: Arguments) -> Outcome:
+    """Make one statement's change, as in `crm configure primitive ...`."""
+    words = arguments.words("words")
+    made = read_words(context, words)
+    if has_errors(made.reports):
+        return Outcome(every_error(context, made))
+    done = f"committed {' '.join(words if words[0].lower() in SECTIONS else words[:2])}"
+    return change(context, made.configuration, done=done, reports=made.reports, places=made.places)
+
+
+def script(context: Context, arguments: Arguments) -> Outcome:
+    """Make the changes of many statements at once, or none of them."""
+    made = read_script(context, arguments.word("text"), arguments.word("source") or "script")
+    if has_errors(made.reports):
+        return Outcome(every_error(context, made))
+    reports = (*made.reports, *(removal(context, made.configuration) if made.erases else ()))
+    return change(context, made.configuration, done="committed", reports=reports, places=made.places)
+
+
+def erase(context: Context, arguments: Arguments) -> Outcome:
+    """Remove everything but nodes, or nodes too."""
+    what = arguments.word("what")
+    made = edit(context, Reading(context.cib.configuration), ("erase", *([what] if what else [])))
+    return change(context, made.configuration, done="erased", reports=removal(context, made.configuration))
+
+
+def default_timeouts(context: Context, arguments: Arguments) -> Outcome:
+    """Give operations of primitives the timeouts that their agents advise."""
+    ids = arguments.words("ids")
+    return _edited(context, ("default-timeouts", *ids), f"{', '.join(ids)}: timeouts as the agents advise")
+
+
+def delete(context: Context, arguments: Arguments) -> Outcome:
+    """Delete objects that nothing else uses; with `cascade`, also what uses them."""
+    ids = arguments.words("ids")
+    new, reports = without_objects(
+        context.cib, ids, cascade=arguments.flag("cascade"), is_forced=context.is_forced
+    )
+    if has_errors(reports):
+        return Outcome(reports)
+    return change(context, new, done=f"deleted {', '.join(ids)}", reports=reports)
+
+
+def rename(context: Context, arguments: Arguments) -> Outcome:
+    """Give an object another id, everywhere."""
+    old, new = arguments.word("old"), arguments.word("new")
+    return _edited(context, ("rename", old, new), f"{old} is called {new} now")
+
+
+def modify_group(context: Context, arguments: Arguments) -> Outcome:
+    """Add a member to a group, or remove one."""
+    words = arguments.words("words")
+    return _edited(context, ("modgroup", *words), f"group {words[0]} changed")
+
+
+def set_one(context: Context, arguments: Arguments) -> Outcome:
+    """Change one value of what is configured."""
+    path, value = arguments.word("path"), arguments.word("value")
+    return _edited(context, ("set", path, value), f"{path} is {value} now")
+
+
+def _edited(context: Context, words: tuple[str, ...], done: str) -> Outcome:
+    made = edit(context, Reading(context.cib.configuration), words)
+    if has_errors(made.reports):
+        return Outcome(made.reports)
+    return change(context, made.configuration, done=done, reports=made.reports)
+
+
+def verify(context: Context, arguments: Arguments) -> Outcome:
+    """Judge the configuration, or a file as if it were loaded (schema `haclusterd.verify/1`)."""
+    made = Reading(context.cib.configuration)
+    if arguments.word("text"):
+        base = Configuration(nodes=context.cib.configuration.nodes)
+        made = read_text(context, arguments, base)
+    elif arguments.word("pending"):
+        made = read_script(context, arguments.word("pending"), "uncommitted changes")
+    found = made.reports
+    if has_errors(found):
+        found = every_error(context, made)
+    else:
+        whole, secrets = revealed(made.configuration, context.cib.configuration, made.places)
+        settled, on_the_way = settle(whole, made.places)
+        found = (*found, *secrets, *on_the_way)
+        judged = verify_configuration(
+            settled, members=context.cib.members, agents=context.agents, places=made.places
+        )
+        found = (*found, *judged)
+    status = exit_status(found, is_strict=arguments.flag("strict"))
+    data: Json = {
+        "schema": "haclusterd.verify/1",
+        "is_valid": not has_errors(found),
+        "reports": [_as_json(each) for each in map(to_json, found)],
+    }
+    is_fine = status is ExitStatus.OK
+    return Outcome(found, data=data, exit_status=None if is_fine else int(status))
+
+
+def _as_json(shown: dict[str, object]) -> Json:
+    return {name: value if isinstance(value, dict) else str(value) for name, value in shown.items()}
+
+
+def get_property(context: Context, arguments: Arguments) -> Outcome:
+    """Answer cluster properties with their values in force (schema `haclusterd.properties/1`)."""
+    names = arguments.words("names") or tuple(row.name for row in CLUSTER_PROPERTIES)
+    properties = ClusterProperties(context.cib.in_force)
+    rows: list[Json] = []
+    unknown = []
+    for name in names:
+        row = property_row(name)
+        if row is None:
+            known = [each.name for each in CLUSTER_PROPERTIES]
+            remedy = did_you_mean(name, known, "see: crm configure get_property")
+            unknown.append(report(Code.UNKNOWN_PROPERTY, name=name, remedy=remedy))
+            continue
+        value = properties.text(row.name)
+        rows.append({"name": row.name, "value": value, "is_default": value == row.default, "meaning": row.doc})
+    if unknown:
+        return refusal(*unknown)
+    return Outcome(data={"schema": "haclusterd.properties/1", "properties": rows})
+
+
+VERBS = (
+    Verb("configure.show", show, Permission.READ, "Show the configuration or some objects of it", (
+        Argument("ids", Kind.WORDS, "which objects, also type:KIND, tag:ID, related:ID, changed, obscure:GLOB; "
+                 "left out: all; the first may be `xml`, for that format"),
+        FORMAT,
+        _PENDING,
+        Argument("structured", Kind.FLAG, "add the configuration as data"),
+        Argument("document", Kind.FLAG, "in crm syntax, in the order on which plans depend"),
+        Argument("secrets", Kind.FLAG, "do not hide secrets"),
+    )),
+    Verb("configure.load", load, Permission.ADMINISTER, "Load a file", (
+        Argument("mode", Kind.WORD, "what to do with what the file does not name", is_required=True,
+                 choices=("update", "replace", "push")),
+        Argument("version", Kind.INTEGER, "only when the configuration is this version still"),
+        TEXT,
+        SOURCE,
+        FORMAT,
+        VARIABLES,
+    )),
+    Verb("configure.statement", statement, Permission.ADMINISTER, "Make one change", (
+        Argument("words", Kind.WORDS, "the statement, word by word", is_required=True),
+    )),
+    Verb("configure.script", script, Permission.ADMINISTER, "Make many changes at once", (TEXT, SOURCE)),
+    Verb("configure.delete", delete, Permission.ADMINISTER, "Delete objects", (
+        Argument("ids", Kind.WORDS, "which objects", is_required=True),
+        Argument("cascade", Kind.FLAG, "and what uses them"),
+    )),
+    Verb("configure.erase", erase, Permission.ADMINISTER, "Remove everything but nodes, or nodes too", (
+        Argument("what", Kind.WORD, "what else is removed", choices=("nodes",)),
+    )),
+    Verb("configure.default_timeouts", default_timeouts, Permission.ADMINISTER, "Set timeouts as the agents advise", (
+        Argument("ids", Kind.WORDS, "which primitives", is_required=True),
+    )),
+    Verb("configure.rename", rename, Permission.ADMINISTER, "Give an object another id, everywhere", (
+        Argument("old", Kind.WORD, "its id now", is_required=True),
+        Argument("new", Kind.WORD, "its new id", is_required=True),
+    )),
+    Verb("configure.modgroup", modify_group, Permission.ADMINISTER, "Add a member to a group, or remove one", (
+        Argument("words", Kind.WORDS, "GROUP add ID [after|before ID], or GROUP remove ID", is_required=True),
+    )),
+    Verb("configure.set", set_one, Permission.ADMINISTER, "Change one value", (
+        Argument("path", Kind.WORD, "ID.NAME or ID.OPERATION[.INTERVAL].NAME", is_required=True),
+        Argument("value", Kind.WORD, "its new value"),
+    )),
+    Verb("configure.verify", verify, Permission.READ, "Judge the configuration or a file", (
+        Argument("text", Kind.TEXT, "the text of a file; left out: what is configured"),
+        SOURCE,
+        FORMAT,
+        VARIABLES,
+        _PENDING,
+        Argument("strict", Kind.FLAG, "fail on warnings"),
+    )),
+    Verb("configure.get_property", get_property, Permission.READ, "Show cluster properties with their values", (
+        Argument("names", Kind.WORDS, "which; left out: all"),
+    ), cost=Cost.LIGHT),
+)  # fmt: skip

@@ -1,0 +1,84 @@
+"""A configuration declared as a text: whatever it says is made so, and with a tag, what it says no more is removed.
+
+Invariant: a text that is applied twice changes nothing the second time. Only what an earlier text with the same tag
+defined is ever removed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.configure.change import change
+from haclusterd.commands.configure.configure import FORMAT, SOURCE, TEXT, VARIABLES, read_text
+from haclusterd.commands.configure.removal import removal
+from haclusterd.commands.configure.script import Reading, every_error
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.verb import Permission, Verb
+from haclusterd.model.configuration import Configuration, Tag
+from haclusterd.model.ids import NCNAME
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import has_errors, report
+
+CHANGED = 10
+"""What `crm` ends with when something was changed."""
+_PRUNED = ("resources", "constraints", "templates", "tags")
+_KINDS = frozenset({"resource", "constraint", "template", "tag"})
+
+
+def apply(context: Context, arguments: Arguments) -> Outcome:
+    """Make what a text says so (schema `haclusterd.change/1`, with `changed`)."""
+    base, tag = context.cib.configuration, arguments.word("prune")
+    if tag and not NCNAME.match(tag):
+        return refusal(report(Code.BAD_ID, id=tag))
+    if tag in base.resources or tag in base.constraints or tag in base.templates:
+        return refusal(report(Code.EXISTS, kind="object", id=tag, remedy="choose another tag"))
+    kept = _without(base, base.tags[tag].references if tag in base.tags else ())
+    made = read_text(context, arguments, kept)
+    if has_errors(made.reports):
+        return Outcome(every_error(context, made))
+    declared = _tagged(made, tag) if tag else made.configuration
+    new = _arranged(base, declared)
+    reports = (*made.reports, *removal(context, new))
+    done = f"applied {arguments.word('source') or 'the text'}"
+    outcome = change(context, new, done=done, reports=reports, places=made.places)
+    if outcome.is_refused or not isinstance(outcome.data, Mapping):
+        return outcome
+    is_changed = bool(outcome.commands)
+    data = {**outcome.data, "changed": is_changed}
+    return replace(outcome, data=data, exit_status=CHANGED if is_changed else None)
+
+
+def _without(base: Configuration, ids: tuple[str, ...]) -> Configuration:
+    left: dict[str, Any] = {
+        section: {key: each for key, each in getattr(base, section).items() if key not in ids} for section in _PRUNED
+    }
+    return replace(base, **left)
+
+
+def _tagged(made: Reading, tag: str) -> Configuration:
+    """Give everything that the text defines the tag; a tag of nothing there cannot be."""
+    defined = tuple(dict.fromkeys(path[1] for path in made.places.known if len(path) == 2 and path[0] in _KINDS))
+    others = {key: each for key, each in made.configuration.tags.items() if key != tag}
+    references = tuple(each for each in defined if each != tag)
+    tags = {**others, tag: Tag(tag, references)} if references else others
+    return replace(made.configuration, tags=tags)
+
+
+def _arranged(base: Configuration, new: Configuration) -> Configuration:
+    """Leave what was there before at its place: plans depend on the order."""
+    sections: dict[str, Any] = {}
+    for section in ("nodes", *_PRUNED):
+        before, after = getattr(base, section), getattr(new, section)
+        names = (*(key for key in before if key in after), *(key for key in after if key not in before))
+        sections[section] = {key: after[key] for key in names}
+    return replace(new, **sections)
+
+
+VERBS = (
+    Verb("configure.apply", apply, Permission.ADMINISTER, "Make what a text says so; change nothing that is so", (
+        TEXT, SOURCE, FORMAT, VARIABLES,
+        Argument("prune", Kind.WORD, "a tag: what an earlier text with it defined, and this one does not, is removed"),
+    )),
+)  # fmt: skip

@@ -1,0 +1,42 @@
+"""Verbs about schemas of the configuration: what is read and written, and that nothing waits for an upgrade.
+
+Source: Pacemaker Explained, "Configuration Versioning"; Pacemaker Administration, "Upgrading".
+"""
+
+from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.formats.cib_xml.upgrade import NEWEST_NAME, is_known
+from haclusterd.formats.cib_xml.writer import WRITTEN
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import report
+
+
+def schema(_context: Context, arguments: Arguments) -> Outcome:
+    """Answer the schema of Pacemaker in which XML is written (schema `haclusterd.schema/1`)."""
+    name = arguments.word("name")
+    if name and not is_known(name):
+        problem = f"{name!r} is no schema of Pacemaker up to {NEWEST_NAME}"
+        return refusal(report(Code.BAD_ARGUMENT, name="NAME", problem=problem))
+    if name not in ("", WRITTEN):
+        problem = f"XML is written as {WRITTEN} alone; what is written as {name} can be read"
+        remedy = "crm configure load xml replace FILE"
+        return refusal(report(Code.REFUSED, problem=problem, remedy=remedy))
+    return Outcome(data={"schema": "haclusterd.schema/1", "written": WRITTEN, "read_up_to": NEWEST_NAME})
+
+
+def upgrade(_context: Context, _arguments: Arguments) -> Outcome:
+    """Say that the configuration is current: what is loaded is upgraded while it is read."""
+    state = "what is loaded is upgraded as it is read"
+    return Outcome((report(Code.NOTHING_TO_DO, state=state),))
+
+
+VERBS = (
+    Verb("configure.schema", schema, Permission.READ, "Show the schema in which XML is written", (
+        Argument("name", Kind.WORD, "a schema in which it is to be written"),
+    ), cost=Cost.LIGHT),
+    Verb("configure.upgrade", upgrade, Permission.READ, "Say whether the configuration waits for an upgrade", (
+        Argument("insist", Kind.WORD, "as in crmsh; nothing comes of it", choices=("force",)),
+    ), cost=Cost.LIGHT),
+)  # fmt: skip

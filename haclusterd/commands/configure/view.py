@@ -1,0 +1,145 @@
+"""What of a configuration is shown: some of its objects, with secrets hidden; and such a text read again."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import TypeVar
+
+from haclusterd.commands.configure.dependants import TOPOLOGY
+from haclusterd.model.agents import AgentFacts
+from haclusterd.model.configuration import AttributeSet, Configuration, Operation, Primitive, Resource, Template
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.words import HIDDEN
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+from haclusterd.reports.places import Places
+
+Blocks = tuple[AttributeSet, ...]
+OBSCURED = ("passw*", "*_passw*", "*secret*", "*_token", "community", "login_pass*")
+"""Parameters whose values are secrets, whatever the agent says of them."""
+
+
+def ids_of(configuration: Configuration) -> tuple[str, ...]:
+    """Return every id and name that can be asked for."""
+    sets = (*configuration.properties, *configuration.resource_defaults, *configuration.operation_defaults)
+    objects = (*configuration.nodes, *configuration.resources, *configuration.templates, *configuration.tags,
+               *configuration.constraints, *([TOPOLOGY] if configuration.fencing_levels else []))  # fmt: skip
+    return (*objects, *(block.id for block in sets))
+
+
+def part_of(configuration: Configuration, ids: Collection[str]) -> Configuration:
+    """Return the configuration with only these objects."""
+    return Configuration(
+        nodes={key: each for key, each in configuration.nodes.items() if key in ids},
+        resources={key: each for key, each in configuration.resources.items() if key in ids},
+        constraints={key: each for key, each in configuration.constraints.items() if key in ids},
+        properties=tuple(block for block in configuration.properties if block.id in ids),
+        resource_defaults=tuple(block for block in configuration.resource_defaults if block.id in ids),
+        operation_defaults=tuple(block for block in configuration.operation_defaults if block.id in ids),
+        templates={key: each for key, each in configuration.templates.items() if key in ids},
+        tags={key: each for key, each in configuration.tags.items() if key in ids},
+        fencing_levels=configuration.fencing_levels if TOPOLOGY in ids else (),
+    )
+
+
+def masked(
+    configuration: Configuration, agents: Mapping[str, AgentFacts] | None, patterns: tuple[str, ...] = ()
+) -> Configuration:
+    """Return the configuration with secrets hidden, and parameters that fit a pattern; it must not be loaded again."""
+    resources = {key: _masked(each, agents or {}, patterns) for key, each in configuration.resources.items()}
+    templates = {key: _masked_template(each, agents or {}, patterns) for key, each in configuration.templates.items()}
+    return replace(configuration, resources=resources, templates=templates)
+
+
+def revealed(
+    configuration: Configuration, before: Configuration, places: Places
+) -> tuple[Configuration, tuple[ReportItem, ...]]:
+    """Put the values that objects had before where asterisks stand for them; each is named.
+
+    So what `show` prints can be edited and loaded without a fence device losing its password. Asterisks without a value
+    before stay, and verification refuses them.
+    """
+    reports: list[ReportItem] = []
+    resources: dict[ResourceId, Resource] = {}
+    for id_, each in configuration.resources.items():
+        was = before.resources.get(id_)
+        resources[id_] = each
+        if isinstance(each, Primitive) and isinstance(was, Primitive) and each.agent == was.agent:
+            resources[id_] = _revealed(each, was, "resource", places, reports)
+    templates = {}
+    for id_, template in configuration.templates.items():
+        old = before.templates.get(id_)
+        is_same = old is not None and old.agent == template.agent
+        templates[id_] = _revealed(template, old, "template", places, reports) if old and is_same else template
+    return replace(configuration, resources=resources, templates=templates), tuple(reports)
+
+
+_Holder = TypeVar("_Holder", Primitive, Template)
+
+
+def _revealed(new: _Holder, old: _Holder, kind: str, places: Places, reports: list[ReportItem]) -> _Holder:
+    own: tuple[str, ...] = (kind, new.id)
+
+    def shown(blocks: Blocks, known: Blocks, where: str, path: tuple[str, ...]) -> Blocks:
+        values = {name: text for block in known for name, text in block.pairs}
+        values |= {f"{block.id} {name}": text for block in known for name, text in block.pairs}
+        made = []
+        for block in blocks:
+            pairs = dict(block.pairs)
+            for name in [name for name, text in block.pairs if text == HIDDEN]:
+                found = values.get(f"{block.id} {name}", values.get(name, HIDDEN))
+                if found != HIDDEN:
+                    pairs[name] = found
+                    place = places.find(*path, name)
+                    reports.append(report(Code.SECRET_KEPT, place=place, name=f"{where}: {name}"))
+            made.append(replace(block, pairs=tuple(pairs.items())))
+        return tuple(made)
+
+    by_id = {each.id: each for each in old.operations}
+    operations = tuple(
+        replace(each, parameters=shown(each.parameters, by_id[each.id].parameters, f"{new.id}: {each.name}",
+                                       (*own, "operation", str(index), "params")))
+        if each.id in by_id else each
+        for index, each in enumerate(new.operations)
+    )  # fmt: skip
+    parameters = shown(new.parameters, old.parameters, new.id, (*own, "params"))
+    return replace(new, parameters=parameters, operations=operations)
+
+
+def _masked_template(
+    template: Template, agents: Mapping[str, AgentFacts], patterns: tuple[str, ...]
+) -> Template:
+    facts = agents.get(str(template.agent), AgentFacts())
+    private = (*OBSCURED, *patterns, *(name.lower() for name, each in facts.parameters.items() if each.is_private))
+    return replace(
+        template,
+        parameters=_hidden(template.parameters, private),
+        operations=tuple(_hidden_operation(each, private) for each in template.operations),
+    )
+
+
+def _masked(resource: Resource, agents: Mapping[str, AgentFacts], patterns: tuple[str, ...]) -> Resource:
+    if not isinstance(resource, Primitive):
+        return resource
+    facts = agents.get(str(resource.agent), AgentFacts())
+    private = (*OBSCURED, *patterns, *(name.lower() for name, each in facts.parameters.items() if each.is_private))
+    return replace(
+        resource,
+        parameters=_hidden(resource.parameters, private),
+        operations=tuple(_hidden_operation(each, private) for each in resource.operations),
+    )
+
+
+def _hidden_operation(operation: Operation, private: tuple[str, ...]) -> Operation:
+    return replace(operation, parameters=_hidden(operation.parameters, private))
+
+
+def _hidden(sets: tuple[AttributeSet, ...], private: tuple[str, ...]) -> tuple[AttributeSet, ...]:
+    return tuple(
+        replace(block, pairs=tuple((name, HIDDEN if _is_secret(name, private) else text) for name, text in block.pairs))
+        for block in sets
+    )
+
+
+def _is_secret(name: str, private: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name.lower(), pattern) for pattern in private)

@@ -1,0 +1,189 @@
+"""Verbs about versions of the configuration: list them, compare them, go back to one.
+
+Invariant: going back is a change like any other, made against the present version and verified; nothing is ever taken
+out of the history.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from difflib import unified_diff
+
+from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.configure.change import change
+from haclusterd.commands.configure.removal import removal
+from haclusterd.commands.configure.view import masked
+from haclusterd.commands.context import Context, ListedVersion, Versions
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.formats.crm.syntax import Arrangement
+from haclusterd.formats.crm.syntax import show as show_crm
+from haclusterd.model.configuration import Configuration
+from haclusterd.model.json_value import Json
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+
+DEFAULT_LIMIT = 20
+MAX_LIMIT = 10_000
+LARGEST = 2**53
+
+
+def listed(context: Context, arguments: Arguments) -> Outcome:
+    """Answer the newest versions, oldest first, with what is missing (schema `haclusterd.versions/1`)."""
+    versions = context.versions
+    if versions is None:
+        return refusal(report(Code.NOT_OFFLINE, what="the list of versions"))
+    known = versions.listed()
+    author = arguments.word("author")
+    chosen = [each for each in known if not author or author in each.author]
+    newest = chosen[-arguments.integer("limit", DEFAULT_LIMIT) :]
+    now = context.cib.version.epoch
+    first = newest[0].number if newest and len(newest) < len(known) else 1
+    return Outcome(
+        reports=_incomplete(versions),
+        data={
+            "schema": "haclusterd.versions/1",
+            "now": context.now,
+            "version": now,
+            "left_out": len(chosen) - len(newest),
+            "gaps": _gaps([each.number for each in known], first, now),
+            "versions": [_as_data(each) for each in newest],
+        },
+    )
+
+
+def _as_data(each: ListedVersion) -> Json:
+    return {
+        "number": each.number, "at": each.at, "author": each.author, "reason": each.reason, "digest": each.digest,
+    }  # fmt: skip
+
+
+def _gaps(known: list[int], first: int, last: int) -> list[Json]:
+    """Return the ranges of numbers between `first` and `last` that are missing; numbers count up by one."""
+    gaps: list[Json] = []
+    expected = first
+    for number in (*(each for each in known if each >= first), last + 1):
+        if number > expected:
+            gaps.append({"first": expected, "last": number - 1})
+        expected = number + 1
+    return gaps
+
+
+def _incomplete(versions: Versions) -> tuple[ReportItem, ...]:
+    problem = versions.problem()
+    return (report(Code.HISTORY_INCOMPLETE, problem=problem),) if problem else ()
+
+
+def shown(context: Context, arguments: Arguments) -> Outcome:
+    """Answer a version's content as crm text (schema `haclusterd.configuration/1`)."""
+    number = arguments.integer("version", 0)
+    found = _version(context, number)
+    if isinstance(found, ReportItem):
+        return refusal(found)
+    visible = found if arguments.flag("secrets") else masked(found, context.agents)
+    about = _about(context, number)
+    return Outcome(
+        data={
+            "schema": "haclusterd.configuration/1",
+            "version": number,
+            "author": about.author,
+            "at": about.at,
+            "reason": about.reason,
+            "format": "crm",
+            "text": _text(visible),
+        }
+    )
+
+
+def compared(context: Context, arguments: Arguments) -> Outcome:
+    """Answer what differs between two versions, as crm statements (schema `haclusterd.difference/1`)."""
+    present = context.cib.version.epoch
+    numbers = (arguments.integer("old", 0), arguments.integer("new", present))
+    found = {number: _version(context, number) for number in numbers}
+    objections = [each for each in found.values() if isinstance(each, ReportItem)]
+    if objections:
+        return refusal(*objections)
+    contents = {number: each for number, each in found.items() if isinstance(each, Configuration)}
+    return Outcome(
+        data={
+            "schema": "haclusterd.difference/1",
+            "old": _heading(context, numbers[0]),
+            "new": _heading(context, numbers[1]),
+            "text": "\n".join(difference(context, contents, *numbers)),
+        }
+    )
+
+
+def difference(context: Context, contents: Mapping[int, Configuration], old: int, new: int) -> list[str]:
+    """Return the unified difference of two versions, with secrets hidden; a changed secret alone shows no line."""
+    texts = [_text(masked(contents[number], context.agents)).splitlines() for number in (old, new)]
+    return list(unified_diff(texts[0], texts[1], f"version {old}", f"version {new}", lineterm="", n=2))
+
+
+def _heading(context: Context, number: int) -> Json:
+    return _as_data(_about(context, number))
+
+
+def _about(context: Context, number: int) -> ListedVersion:
+    known = context.versions.listed() if context.versions is not None else ()
+    present = context.cib.version
+    if number == present.epoch:
+        return ListedVersion(number, present.at, present.author, present.reason, "")
+    return next((each for each in known if each.number == number), ListedVersion(number, context.now, "", "", ""))
+
+
+def _text(configuration: Configuration) -> str:
+    return show_crm(configuration, arrangement=Arrangement.DOCUMENT)
+
+
+def _version(context: Context, number: int) -> Configuration | ReportItem:
+    """Return a version's content; the present one is known without a history."""
+    present = context.cib.version.epoch
+    if number == present:
+        return context.cib.configuration
+    if number > present:
+        return report(Code.NO_SUCH_VERSION, number=number)
+    if context.versions is None:
+        return report(Code.NOT_OFFLINE, what="an earlier version")
+    found = context.versions.configuration(number)
+    if found is None:
+        node = "this node" if context.live is None else context.live.node
+        return report(Code.VERSION_NOT_KEPT, number=number, node=node)
+    return found
+
+
+def rollback(context: Context, arguments: Arguments) -> Outcome:
+    """Make the configuration what it was in a version (schema `haclusterd.change/1`, with the difference)."""
+    number = arguments.integer("version", 0)
+    found = _version(context, number)
+    if isinstance(found, ReportItem):
+        return refusal(found)
+    reason = f"rollback to version {number}" + (f": {context.reason}" if context.reason else "")
+    outcome = change(replace(context, reason=reason), found, done=reason, reports=removal(context, found))
+    present = context.cib.version.epoch
+    if outcome.is_refused or not isinstance(outcome.data, Mapping):
+        return outcome
+    lines = difference(context, {present: context.cib.configuration, number: found}, present, number)
+    return replace(outcome, data={**outcome.data, "difference": "\n".join(lines)})
+
+
+def _number(name: str, doc: str, *, is_required: bool = True) -> Argument:
+    return Argument(name, Kind.INTEGER, doc, is_required=is_required, minimum=1, maximum=LARGEST)
+
+
+VERBS = (
+    Verb("history.config", listed, Permission.READ, "List the versions of the configuration", (
+        Argument("author", Kind.WORD, "only by this author"),
+        Argument("limit", Kind.INTEGER, "how many, newest first", minimum=1, maximum=MAX_LIMIT),
+    ), cost=Cost.LONG),
+    Verb("history.show", shown, Permission.READ, "Show a version of the configuration", (
+        _number("version", "which version"),
+        Argument("secrets", Kind.FLAG, "do not hide secrets"),
+    ), cost=Cost.LONG),
+    Verb("history.diff", compared, Permission.READ, "Show what differs between two versions", (
+        _number("old", "the older version"),
+        _number("new", "the newer version; left out: the present one", is_required=False),
+    ), cost=Cost.LONG),
+    Verb("configure.rollback", rollback, Permission.ADMINISTER, "Make the configuration what it was in a version", (
+        _number("version", "which version"),
+    ), cost=Cost.LONG),
+)  # fmt: skip

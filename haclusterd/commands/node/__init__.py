@@ -1,0 +1,1 @@
+"""Verbs on nodes, members and the cluster as a whole."""

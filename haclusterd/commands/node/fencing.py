@@ -1,0 +1,272 @@
+"""Verbs about fencing: what can fence whom, how far that is proven, what happened, and a person's word for a node.
+
+A person's word (`confirm`) ends what fencing cannot: it is taken for a lost node only, and never while that is heard.
+"""
+
+from collections.abc import Iterator
+
+from haclusterd.cib.commands import Fenced, ForgetFencings
+from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.context import Context, LiveView
+from haclusterd.commands.names import find_node, node_names
+from haclusterd.commands.node import node
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.planning.injection import node_down
+from haclusterd.commands.planning.planning import describe_action, plan, real_actions, standing
+from haclusterd.commands.status import fencing_cover
+from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.machines.fence_choice import able_to_use
+from haclusterd.machines.fencer import delay_bounds_ms
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.configuration import Primitive, effective
+from haclusterd.model.fencing import FenceOrder, FenceOutcome, FencingRecord, ProofState
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.json_value import Json
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.templates import expanded
+from haclusterd.model.watchdog import WATCHDOG
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+from haclusterd.scheduler.unpack.fencing_capability import unfencing_devices
+
+_ANY_NODE = Argument("node", Kind.WORD, "which node; left out: all")
+_NODE = Argument("node", Kind.WORD, "which node", is_required=True)
+
+
+def show(context: Context, arguments: Arguments) -> Outcome:
+    """Answer for each node what can fence it, and how far that is proven (schema `haclusterd.fencing/1`)."""
+    nodes = _nodes(context, arguments)
+    if isinstance(nodes, ReportItem):
+        return refusal(nodes)
+    rows = [_cover(context.cib, name) for name in nodes]
+    is_enabled = fencing_cover.is_enabled(context.cib)
+    return Outcome(data={"schema": "haclusterd.fencing/1", "is_enabled": is_enabled, "nodes": rows, "now": context.now})
+
+
+def _nodes(context: Context, arguments: Arguments) -> tuple[NodeName, ...] | ReportItem:
+    if arguments.word("node"):
+        found = find_node(context, arguments.word("node"))
+        return found if isinstance(found, ReportItem) else (found,)
+    cib = context.cib
+    return tuple(name for name in node_names(cib) if name in cib.members and not cib.members[name].is_witness)
+
+
+def _cover(cib: Cib, name: NodeName) -> Json:
+    levels = fencing_cover.levels_of(cib, name)
+    return {
+        "node": name,
+        "is_covered": bool(levels),
+        "levels": [[_proof(cib, device, name) for device in level] for level in levels],
+        "unfencing": [_proof(cib, device, name) for device in unfencing_devices(cib.in_force, name)],
+        "is_unfenced": fencing_cover.is_unfenced(cib, name),
+    }
+
+
+def _proof(cib: Cib, device: ResourceId, name: NodeName) -> Json:
+    found = fencing_cover.proof(cib, device, name)
+    if device == WATCHDOG and found is None:
+        watchdog = cib.status.nodes[name].watchdog
+        assert watchdog is not None
+        weakness = f"; weak: {watchdog.weakness}" if watchdog.weakness else ""
+        detail = f"{watchdog.device}, {watchdog.timeout_ms} ms{weakness}"
+        return {"device": device, "proof": str(ProofState.UNTESTED), "at": None, "detail": detail}
+    return {
+        "device": device,
+        "proof": str(found.state if found is not None else ProofState.UNTESTED),
+        "at": found.at if found is not None else None,
+        "detail": found.detail if found is not None else "",
+    }
+
+
+def history(context: Context, arguments: Arguments) -> Outcome:
+    """Answer the remembered fencings, newest last, and those under way (schema `haclusterd.fencing_history/1`)."""
+    nodes = _nodes(context, arguments) if arguments.word("node") else ()
+    if isinstance(nodes, ReportItem):
+        return refusal(nodes)
+    status = context.cib.status
+    records = [_record(each) for each in status.fencing_history if not nodes or each.target in nodes]
+    open_orders = [
+        _under_way(order)
+        for _, order in sorted(status.fence_orders.items())
+        if not nodes or order.target in nodes
+    ]
+    return Outcome(data={"schema": "haclusterd.fencing_history/1", "now": context.now, "records": records,
+                         "under_way": open_orders})  # fmt: skip
+
+
+def _record(record: FencingRecord) -> Json:
+    return {
+        "target": record.target,
+        "action": str(record.action),
+        "devices": [each for each in (record.device, *record.others) if each is not None],
+        "executor": record.executor,
+        "outcome": str(record.outcome),
+        "detail": record.detail,
+        "reason": record.reason,
+        "began": record.issued_at,
+        "ended": record.ended_at,
+    }
+
+
+def _under_way(order: FenceOrder) -> Json:
+    return {
+        "target": order.target,
+        "action": str(order.action),
+        "devices": list(order.devices),
+        "executor": order.executor,
+        "state": str(order.state),
+        "since": order.issued_at,
+        "reason": order.reason,
+        "attempt": order.attempt,
+    }
+
+
+def topology(context: Context, arguments: Arguments) -> Outcome:
+    """Answer the configured levels, and what they make for each node (schema `haclusterd.fencing_topology/1`)."""
+    nodes = _nodes(context, arguments)
+    if isinstance(nodes, ReportItem):
+        return refusal(nodes)
+    configured: list[Json] = [
+        {"target": level.target or level.target_pattern or f"{level.target_attribute}={level.target_value}",
+         "index": level.index, "devices": list(level.devices)}
+        for level in context.cib.configuration.fencing_levels
+    ]  # fmt: skip
+    effective_levels: list[Json] = [
+        {"node": name, "levels": [list(level) for level in fencing_cover.levels_of(context.cib, name)]}
+        for name in nodes
+    ]
+    schema = "haclusterd.fencing_topology/1"
+    return Outcome(data={"schema": schema, "configured": configured, "nodes": effective_levels})
+
+
+def plan_fencing(context: Context, arguments: Arguments) -> Outcome:
+    """Answer what would happen if a node died now (schema `haclusterd.fencing_plan/1`)."""
+    name = find_node(context, arguments.word("node"))
+    if isinstance(name, ReportItem):
+        return refusal(name)
+    cib = context.cib
+    supposed = node_down(cib, name, context.now)
+    if isinstance(supposed, ReportItem):
+        return refusal(supposed)
+    stands = standing(context, supposed)
+    found = plan(supposed, context.now, options=stands.options)
+    if isinstance(found, ReportItem):
+        return refusal(found)
+    return Outcome(stands.reports, data={
+        "schema": "haclusterd.fencing_plan/1",
+        "node": name,
+        "has_quorum": stands.has_quorum,
+        "steps": list(_steps(cib, name)) if stands.has_quorum else [],
+        "actions": [describe_action(action) for action in real_actions(found)],
+        "warnings": list(found.warnings),
+    })  # fmt: skip
+
+
+def _steps(cib: Cib, name: NodeName) -> Iterator[Json]:
+    properties = ClusterProperties(cib.in_force)
+    for number, level in enumerate(fencing_cover.levels_of(cib, name), start=1):
+        executors = able_to_use(cib, name, level)
+        yield {
+            "level": number,
+            "devices": [{**_as_fields(_proof(cib, device, name)), **_delays(cib, device, name)} for device in level],
+            "action": properties.text("fencing-action"),
+            "executors": list(executors),
+        }
+
+
+def _as_fields(value: Json) -> dict[str, Json]:
+    assert isinstance(value, dict)
+    return value
+
+
+def _delays(cib: Cib, device: ResourceId, name: NodeName) -> dict[str, Json]:
+    found = cib.configuration.resources.get(device)
+    least = most = 0
+    if isinstance(found, Primitive):
+        least, most = delay_bounds_ms(effective(expanded(found, cib.in_force).parameters), name)
+    return {"delay_min_ms": least, "delay_max_ms": most}
+
+
+def confirm(context: Context, arguments: Arguments) -> Outcome:
+    """Take a person's word that a lost node is down: what ran there is recovered."""
+    name = find_node(context, arguments.word("node"))
+    if isinstance(name, ReportItem):
+        return refusal(name)
+    status = context.cib.status.nodes.get(name)
+    objections = tuple(_objections_to_confirming(context, name, status, has_checked=arguments.flag("has_checked")))
+    if objections or status is None:
+        return refusal(*objections)
+    detail = f"confirmed by {context.author}" + (f": {context.reason}" if context.reason else "")
+    command = Fenced(name, status.incarnation, None, FenceOutcome.CONFIRMED, detail)
+    told = report(Code.REQUESTED, what=f"{name} counts as fenced; what ran there is recovered")
+    return Outcome((told,), (command,), data={"schema": "haclusterd.fencing_confirmed/1", "node": name})
+
+
+def _objections_to_confirming(
+    context: Context, name: NodeName, status: NodeStatus | None, *, has_checked: bool
+) -> Iterator[ReportItem]:
+    if context.live is None:
+        yield report(Code.NOT_OFFLINE, what="a confirmation")
+    if status is None or status.state is not NodeState.LOST:
+        state = status.state if status is not None else "no member"
+        yield report(Code.REFUSED, problem=f"{name} is {state}, not lost", remedy="crm status")
+        return
+    if any(order.target == name for order in context.cib.status.fence_orders.values()):
+        problem = f"{name} is being fenced right now, and a fence agent could hit it after it came back"
+        yield report(Code.REFUSED, problem=problem, remedy="wait for it to end: crm fencing history")
+    if context.live is not None:
+        yield from _objections_of_voters(context.cib, context.live, name)
+    if not has_checked:
+        problem = f"if {name} still runs, its data will be destroyed: power it off, look that it is off"
+        yield report(Code.UNSAFE, problem=f"{problem}, then add --i-have-checked")
+
+
+def _objections_of_voters(cib: Cib, live: LiveView, name: NodeName) -> Iterator[ReportItem]:
+    """Ask every voter that is online whether it has heard a node lately: by what their heartbeats say to this one."""
+    ages_ms = {live.node: live.heard[name].age_ms if name in live.heard else None}
+    for voter in cib.voters():
+        if voter in (name, live.node) or cib.status.nodes[voter].state is not NodeState.ONLINE:
+            continue
+        known = live.heard.get(voter)
+        if known is None or known.age_ms is None or known.age_ms >= HEARD_LATELY_MS:
+            problem = f"{voter} is online and is not heard here: whether it hears {name} cannot be asked"
+            remedy = f"type it on another node, or find out why {voter} is silent"
+            yield report(Code.REFUSED, problem=problem, remedy=remedy)
+        else:
+            ages_ms[voter] = known.hears.get(name)
+    for voter, age_ms in sorted(ages_ms.items()):
+        if age_ms is not None and age_ms < HEARD_LATELY_MS:
+            problem = f"{voter} heard {name} {age_ms} ms ago: it is not down"
+            yield report(Code.REFUSED, problem=problem, remedy="power it off first")
+
+
+def cleanup(context: Context, arguments: Arguments) -> Outcome:
+    """Forget ended fencings: what failed counts no more, and what waits for that is tried again."""
+    nodes = _nodes(context, arguments) if arguments.word("node") else ()
+    if isinstance(nodes, ReportItem):
+        return refusal(nodes)
+    if context.live is None:
+        return refusal(report(Code.NOT_OFFLINE, what="a clean-up"))
+    name = nodes[0] if nodes else None
+    told = report(Code.REQUESTED, what=f"the fencing history of {name or 'all nodes'} is forgotten")
+    return Outcome((told,), (ForgetFencings(name, context.author, context.reason),))
+
+
+HEARD_LATELY_MS = 10_000
+
+VERBS = (
+    Verb("fencing.list", show, Permission.READ, "Show what can fence each node, and what is proven", (_ANY_NODE,)),
+    Verb("fencing.history", history, Permission.READ, "Show what was fenced, and what is being fenced", (_ANY_NODE,),
+         cost=Cost.LIGHT),
+    Verb("fencing.topology", topology, Permission.READ, "Show the levels of devices", (_ANY_NODE,)),
+    Verb("fencing.plan", plan_fencing, Permission.READ, "Show what would happen if a node died now",
+         (_NODE,), cost=Cost.LONG),
+    Verb("fencing.test", node.fence, Permission.ADMINISTER, "Fence a node for real, to prove its device",
+         (_NODE, node.TOLERANCE)),
+    Verb("fencing.cleanup", cleanup, Permission.OPERATE, "Forget ended fencings, so that failed ones are tried again",
+         (_ANY_NODE,), cost=Cost.LIGHT),
+    Verb("fencing.confirm", confirm, Permission.ADMINISTER, "Say that a lost node is down", (
+        _NODE,
+        Argument("has_checked", Kind.FLAG, "somebody has looked that it is powered off"),
+    ), cost=Cost.LIGHT),
+)  # fmt: skip

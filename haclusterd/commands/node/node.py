@@ -1,0 +1,264 @@
+"""Verbs about nodes: show, standby, online, fence."""
+
+from dataclasses import replace
+
+from haclusterd.cib.commands import Command, RequestFence, SetTransientAttribute
+from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.attribute_sets import with_value, without
+from haclusterd.commands.configure.change import change
+from haclusterd.commands.context import Context
+from haclusterd.commands.names import find_node, node_names
+from haclusterd.commands.outcome import Condition, Outcome, refusal
+from haclusterd.commands.planning.planning import settled
+from haclusterd.commands.status import fencing_cover
+from haclusterd.commands.status.resource_state import node_flag, primitives_on
+from haclusterd.commands.status.status import node_data
+from haclusterd.commands.verb import Permission, Verb
+from haclusterd.model import durations
+from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.configuration import Configuration, NodeEntry, effective
+from haclusterd.model.fencing import FenceAction, FenceOutcome
+from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.json_value import Json
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+
+STANDBY = "standby"
+
+_NODE = Argument("node", Kind.WORD, "which node; left out: the one that answers")
+
+
+def show(context: Context, arguments: Arguments) -> Outcome:
+    """Answer one node or all (schema `haclusterd.nodes/1`)."""
+    names = node_names(context.cib)
+    if arguments.word("node"):
+        found = find_node(context, arguments.word("node"))
+        if isinstance(found, ReportItem):
+            return refusal(found)
+        names = (found,)
+    shown = [_shown(context, name) for name in names]
+    return Outcome(data={"schema": "haclusterd.nodes/1", "now": context.now, "nodes": shown})
+
+
+def _shown(context: Context, name: NodeName) -> Json:
+    cib = context.cib
+    entry = cib.configuration.nodes.get(name)
+    known = cib.status.nodes.get(name)
+    member = cib.members.get(name)
+    return {
+        **node_data(context, name),
+        "addresses": [] if member is None else [f"{host}:{port}" for host, port in member.addresses],
+        "attributes": {} if entry is None else effective(entry.attributes),
+        "utilization": {} if entry is None else effective(entry.utilization),
+        "transient_attributes": {} if known is None else dict(sorted(known.attributes.items())),
+        "incarnation": None if known is None or known.incarnation is None else str(known.incarnation),
+        "resources": list(primitives_on(cib, name)),
+    }
+
+
+def standby(context: Context, arguments: Arguments) -> Outcome:
+    """Move everything away from a node and keep it away, until `online` or, with `reboot`, until its next boot."""
+    node = find_node(context, arguments.word("node"))
+    if isinstance(node, ReportItem):
+        return refusal(node)
+    alone = _alone(context, node)
+    if alone is not None and not context.is_forced:
+        return refusal(alone)
+    if arguments.word("lifetime") == "reboot":
+        command: Command = SetTransientAttribute(node, STANDBY, "on", context.author, context.reason)
+        told = report(Code.REQUESTED, what=f"{node} is on standby until it reboots")
+        return Outcome((told,), (command,), until=_emptied(context, node), until_plans=True,
+                       waiting_for=f"{node} to be empty")
+    entry = context.cib.configuration.nodes.get(node, NodeEntry(node))
+    sets = with_value(entry.attributes, owner=f"nodes-{node}", section="attributes", name=STANDBY, value="on")
+    new = _with_entry(context.cib.configuration, replace(entry, attributes=sets))
+    done = f"{node} is on standby; its resources move away"
+    return change(context, new, done=done, until=_emptied(context, node), until_plans=True,
+                       waiting_for=f"{node} to be empty")
+
+
+def _alone(context: Context, node: NodeName) -> ReportItem | None:
+    """Object when no other node could take over."""
+    cib = context.cib
+    others = [
+        name
+        for name, status in sorted(cib.status.nodes.items())
+        if name != node and status.state is NodeState.ONLINE and not node_flag(cib, name, STANDBY)
+        and name in cib.members and not cib.members[name].is_witness
+    ]  # fmt: skip
+    running = primitives_on(cib, node)
+    if others or not running:
+        return None
+    return report(Code.UNSAFE, problem=f"no other node can take over: {', '.join(running)} would stop")
+
+
+def _emptied(context: Context, node: NodeName) -> Condition:
+    """Wait until nothing runs on the node and what ran there has found its place."""
+    is_settled = settled(context.now)
+    return lambda cib, live: not primitives_on(cib, node) and is_settled(cib, live)
+
+
+def online(context: Context, arguments: Arguments) -> Outcome:
+    """Let a node run resources again."""
+    node = find_node(context, arguments.word("node"))
+    if isinstance(node, ReportItem):
+        return refusal(node)
+    commands: tuple[Command, ...] = ()
+    known = context.cib.status.nodes.get(node)
+    if known is not None and STANDBY in known.attributes:
+        commands = (SetTransientAttribute(node, STANDBY, None, context.author, context.reason),)
+    entry = context.cib.configuration.nodes.get(node)
+    if entry is None or STANDBY not in effective(entry.attributes):
+        if not commands:
+            return Outcome((report(Code.NOTHING_TO_DO, state=f"{node} is not on standby"),))
+        return Outcome((report(Code.REQUESTED, what=f"{node} may run resources again"),), commands)
+    new = _with_entry(context.cib.configuration, replace(entry, attributes=without(entry.attributes, STANDBY)))
+    outcome = change(context, new, done=f"{node} may run resources again")
+    return outcome if outcome.is_refused else replace(outcome, commands=(*commands, *outcome.commands))
+
+
+def maintenance(context: Context, arguments: Arguments) -> Outcome:
+    """Leave everything on a node wholly alone, monitors too, or no longer."""
+    node = find_node(context, arguments.word("node"))
+    if isinstance(node, ReportItem):
+        return refusal(node)
+    value = "false" if arguments.flag("ready") else "true"
+    entry = context.cib.configuration.nodes.get(node, NodeEntry(node))
+    sets = with_value(entry.attributes, owner=f"nodes-{node}", section="attributes", name="maintenance", value=value)
+    new = _with_entry(context.cib.configuration, replace(entry, attributes=sets))
+    words = "is managed again" if value == "false" else "is left alone: nothing on it is started, stopped or watched"
+    return change(context, new, done=f"{node} {words}")
+
+
+def _with_entry(configuration: Configuration, entry: NodeEntry) -> Configuration:
+    return replace(configuration, nodes={**configuration.nodes, entry.name: entry})
+
+
+def fence(context: Context, arguments: Arguments) -> Outcome:
+    """Declare a node lost and have it fenced, whatever it says."""
+    node = find_node(context, arguments.word("node"))
+    if isinstance(node, ReportItem):
+        return refusal(node)
+    tolerance_ms = _duration(arguments.word("tolerance") or "0")
+    if tolerance_ms is None:
+        return refusal(report(Code.BAD_VALUE, name="tolerance", problem=f"{arguments.word('tolerance')!r} is no time"))
+    lately = _fenced_lately(context, node, tolerance_ms)
+    if lately:
+        return Outcome((report(Code.NOTHING_TO_DO, state=lately),))
+    under_way = _under_way(context, node)
+    if under_way is not None:
+        return under_way
+    objections = _objections_to_fencing(context, node)
+    return refusal(*objections) if objections else _have_fenced(context, node, context.reason)
+
+
+def terminate(context: Context, node: NodeName, value: str) -> Outcome:
+    """Have a node fenced for whom the attribute `terminate` was set, as DLM does (Pacemaker Explained, "Fencing").
+
+    The attribute itself is not kept: it would be gone with the boot that it asks for.
+    """
+    under_way = _under_way(context, node)
+    objections = _objections_to_fencing(replace(context, is_forced=True), node)
+    if under_way is not None:
+        return under_way
+    return refusal(*objections) if objections else _have_fenced(context, node, f"terminate={value}")
+
+
+def _have_fenced(context: Context, node: NodeName, reason: str) -> Outcome:
+    known = context.cib.status.nodes[node]
+    device = fencing_cover.devices_for(context.cib, node)[0]
+    told = report(Code.REQUESTED, what=f"{node} is declared lost and will be fenced with {device}")
+    return Outcome(
+        reports=(told,),
+        commands=(RequestFence(node, known.incarnation, context.author, reason),),
+        data={"schema": "haclusterd.fence/1", "node": node, "device": device},
+        until=_fenced(node, known.incarnation),
+        waiting_for=f"{node} to be fenced",
+    )
+
+
+def _under_way(context: Context, node: NodeName) -> Outcome | None:
+    """Join a fencing of the node that is under way already, whoever asked for it; None: there is none."""
+    known = context.cib.status.nodes.get(node)
+    orders = [order for order in context.cib.status.fence_orders.values() if order.target == node]
+    if context.live is None or known is None or known.state is not NodeState.LOST or not orders:
+        return None
+    told = report(Code.REQUESTED, what=f"{node} is being fenced already, with {', '.join(orders[0].devices)}")
+    return Outcome(
+        reports=(told,),
+        data={"schema": "haclusterd.fence/1", "node": node, "device": orders[0].device},
+        until=_fenced(node, known.incarnation),
+        waiting_for=f"{node} to be fenced",
+    )
+
+
+def _duration(text: str) -> int | None:
+    """Read a time; None when it is none."""
+    try:
+        return durations.parse(text)
+    except ValueError:
+        return None
+
+
+def _fenced_lately(context: Context, node: NodeName, tolerance_ms: int) -> str:
+    """Say that the node was fenced within a time, or is being fenced: then there is nothing to do; else empty."""
+    status = context.cib.status
+    if tolerance_ms and any(order.target == node and order.action is not FenceAction.ON
+                            for order in status.fence_orders.values()):  # fmt: skip
+        return f"{node} is being fenced"
+    for record in reversed(status.fencing_history):
+        is_dead = record.outcome in (FenceOutcome.FENCED, FenceOutcome.CONFIRMED)
+        ago_ms = context.now - record.ended_at
+        if record.target == node and is_dead and ago_ms <= tolerance_ms:
+            return f"{node} was fenced {durations.render(ago_ms)} ago"
+    return ""
+
+
+def _objections_to_fencing(context: Context, node: NodeName) -> tuple[ReportItem, ...]:
+    cib = context.cib
+    known = cib.status.nodes.get(node)
+    found: list[ReportItem] = []
+    if context.live is None:
+        found.append(report(Code.NOT_OFFLINE, what="fencing"))
+    if known is None:
+        found.append(report(Code.NO_SUCH_NODE, node=f"{node} in the cluster", remedy="only members are fenced"))
+    elif known.state not in (NodeState.ONLINE, NodeState.UNSEEN):
+        found.append(report(Code.REFUSED, problem=f"{node} is {known.state} already", remedy="crm status"))
+    if not fencing_cover.is_enabled(cib):
+        found.append(report(Code.REFUSED, problem="fencing is disabled", remedy="set fencing-enabled=true"))
+    if not fencing_cover.devices_for(cib, node):
+        found.append(report(Code.NO_DEVICE, node=node))
+    if not found and not context.is_forced:
+        running = ", ".join(primitives_on(cib, node)) or "nothing"
+        found.append(report(Code.UNSAFE, problem=f"{node} would be powered off or reset at once; it runs {running}"))
+    return tuple(found)
+
+
+def _fenced(node: NodeName, incarnation: Incarnation | None) -> Condition:
+    def is_fenced(cib: Cib, _live: object) -> bool:
+        known = cib.status.nodes.get(node)
+        if known is None:
+            return True
+        return known.state is NodeState.FENCED or known.incarnation != incarnation
+
+    return is_fenced
+
+
+TOLERANCE = Argument("tolerance", Kind.WORD, "nothing is done when it was fenced within this time, or is being fenced")
+
+VERBS = (
+    Verb("node.show", show, Permission.READ, "Show nodes with their attributes and resources", (_NODE,)),
+    Verb("node.standby", standby, Permission.OPERATE, "Move everything away from a node", (
+        _NODE,
+        Argument("lifetime", Kind.WORD, "until when", choices=("reboot", "forever")),
+    )),
+    Verb("node.online", online, Permission.OPERATE, "Let a node on standby run resources again", (_NODE,)),
+    Verb("node.maintenance", maintenance, Permission.OPERATE, "Leave everything on a node alone, or no longer", (
+        _NODE,
+        Argument("ready", Kind.FLAG, "no longer"),
+    )),
+    Verb("node.fence", fence, Permission.ADMINISTER, "Power-cycle a node, whatever it says", (
+        Argument("node", Kind.WORD, "which node", is_required=True),
+        TOLERANCE,
+    )),
+)  # fmt: skip

@@ -1,0 +1,170 @@
+"""Verbs about node attributes: ask, set, delete; until the node's next boot, or for ever.
+
+Agents publish through these what they know of a node: promotion scores, reachability, health (Pacemaker Explained,
+"Node Attributes", "Tracking Node Health"). Invariant: a value that is so already costs no entry of the log, and a
+dampened one is answered at once. Of the two lifetimes, the one until reboot wins where both are set. A private one is
+shown to those who ask for it here, and to no rule.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from haclusterd.cib.commands import SetTransientAttribute
+from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.attribute_sets import with_value, without
+from haclusterd.commands.configure.change import change
+from haclusterd.commands.context import Context
+from haclusterd.commands.names import find_node, node_names
+from haclusterd.commands.node.node import terminate
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.model.configuration import NodeEntry, effective
+from haclusterd.model.ids import NodeName
+from haclusterd.model.json_value import Json
+from haclusterd.model.properties import read_boolean
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+
+SCHEMA = "haclusterd.node-attributes/1"
+FOREVER = "forever"
+REBOOT = "reboot"
+PRIVATE = "private"
+TERMINATE = "terminate"
+"""Set to true or to a time, it has the node fenced: only who may fence may set it (Pacemaker Explained, "Fencing")."""
+LONGEST_DAMPENING_MS = 3_600_000
+
+_NODE = Argument("node", Kind.WORD, "which node; left out: the one that answers")
+_LIFETIME = Argument("lifetime", Kind.WORD, "until when; left out: reboot", choices=(REBOOT, FOREVER))
+
+
+def show(context: Context, arguments: Arguments) -> Outcome:
+    """Answer attributes of one node or of all, by lifetime, what waits to be written included (schema SCHEMA)."""
+    names = node_names(context.cib)
+    if not arguments.flag("all"):
+        found = find_node(context, arguments.word("node"))
+        if isinstance(found, ReportItem):
+            return refusal(found)
+        names = (found,)
+    wanted, lifetime = arguments.word("name"), arguments.word("lifetime")
+    nodes = []
+    for name in names:
+        shown: dict[str, Json] = {"name": name}
+        for each, values in ((REBOOT, _until_reboot(context, name)), (FOREVER, _for_ever(context, name))):
+            if lifetime in ("", each):
+                shown[each] = {key: value for key, value in sorted(values.items()) if wanted in ("", key)}
+        private = _private(context, name) if lifetime in ("", REBOOT) else {}
+        kept = {key: value for key, value in sorted(private.items()) if wanted in ("", key)}
+        if kept:
+            shown[PRIVATE] = kept
+        nodes.append(shown)
+    return Outcome(data={"schema": SCHEMA, "nodes": nodes})
+
+
+def attribute(context: Context, arguments: Arguments) -> Outcome:
+    """Set an attribute (the empty value is a value), delete it (one that is not there is no error), or show it."""
+    match arguments.word("action"):
+        case "set":
+            return _put(context, arguments, arguments.word("value"))
+        case "delete":
+            return _put(context, arguments, None)
+        case _:
+            values = {name: arguments.values[name] for name in ("node", "name", "lifetime")}
+            return show(context, Arguments({**values, "all": False}))
+
+
+def _put(context: Context, arguments: Arguments, value: str | None) -> Outcome:
+    node = find_node(context, arguments.word("node"))
+    if isinstance(node, ReportItem):
+        return refusal(node)
+    name = arguments.word("name")
+    if name == TERMINATE and value is not None and _is_wanted(value):
+        if arguments.word("lifetime") == FOREVER:
+            problem = f"{name}={value} would have {node} fenced after each boot"
+            return refusal(report(Code.BAD_ARGUMENT, name="name", problem=problem, remedy=f"crm node fence {node}"))
+        return terminate(context, node, value)
+    done = f"{node}: {name} deleted" if value is None else f"{node}: {name}={value}"
+    if arguments.word("lifetime") == FOREVER:
+        return _put_for_ever(context, node, name, value, done)
+    if node not in context.cib.status.nodes:
+        return refusal(report(Code.NO_SUCH_NODE, node=f"{node} in the cluster"))
+    dampen_ms = arguments.integer("dampen_ms", 0)
+    is_private = arguments.flag("private")
+    command = SetTransientAttribute(node, name, value, context.author, context.reason, is_private=is_private)
+    if dampen_ms and context.live is not None:
+        return Outcome(commands=(command,), dampen_ms=dampen_ms)
+    is_pending = context.live is not None and (node, name) in context.live.pending_attributes
+    status = context.cib.status.nodes[node]
+    if not is_pending and status.attributes.get(name, status.private_attributes.get(name)) == value:
+        return Outcome((report(Code.NOTHING_TO_DO, state=done),))
+    return Outcome((report(Code.REQUESTED, what=done),), (command,))
+
+
+def _is_wanted(text: str) -> bool:
+    """Tell whether Pacemaker would read a word, or a time, as true."""
+    try:
+        return read_boolean(text)
+    except ValueError:
+        return text.strip().isdecimal()
+
+
+def _put_for_ever(context: Context, node: NodeName, name: str, value: str | None, done: str) -> Outcome:
+    entry = context.cib.configuration.nodes.get(node, NodeEntry(node))
+    if value is None:
+        sets = without(entry.attributes, name)
+    else:
+        sets = with_value(entry.attributes, owner=f"nodes-{node}", section="attributes", name=name, value=value)
+    if sets == entry.attributes:
+        return Outcome((report(Code.NOTHING_TO_DO, state=done),))
+    nodes = {**context.cib.configuration.nodes, node: replace(entry, attributes=sets)}
+    return change(context, replace(context.cib.configuration, nodes=nodes), done=done)
+
+
+def _until_reboot(context: Context, node: NodeName) -> dict[str, str]:
+    known = context.cib.status.nodes.get(node)
+    values = {} if known is None else dict(known.attributes)
+    if context.live is not None:
+        for (other, name), value in context.live.pending_attributes.items():
+            if other == node:
+                values.pop(name, None)
+                values.update({} if value is None else {name: value})
+    return values
+
+
+def _private(context: Context, node: NodeName) -> Mapping[str, str]:
+    known = context.cib.status.nodes.get(node)
+    return {} if known is None else known.private_attributes
+
+
+def _fences(arguments: Mapping[str, Json]) -> bool:
+    value = arguments.get("value")
+    return arguments.get("name") == TERMINATE and isinstance(value, str) and _is_wanted(value)
+
+
+def _for_ever(context: Context, node: NodeName) -> dict[str, str]:
+    entry = context.cib.configuration.nodes.get(node)
+    return {} if entry is None else dict(effective(entry.attributes))
+
+
+def _cost(arguments: Mapping[str, Json]) -> Cost:
+    """What lasts only until the node restarts is not part of the configuration, which is judged as a whole."""
+    return Cost.WHOLE if arguments.get("lifetime") == FOREVER else Cost.LIGHT
+
+
+VERBS = (
+    Verb("node.attributes", show, Permission.READ, "Show node attributes by lifetime", (
+        _NODE,
+        Argument("name", Kind.WORD, "only this attribute"),
+        Argument("lifetime", Kind.WORD, "only those", choices=(REBOOT, FOREVER)),
+        Argument("all", Kind.FLAG, "of all nodes"),
+    )),
+    Verb("node.attribute", attribute, Permission.OPERATE, "Set, delete or show an attribute of a node", (
+        _NODE,
+        Argument("action", Kind.WORD, "what to do", is_required=True, choices=("set", "delete", "show")),
+        Argument("name", Kind.WORD, "which attribute", is_required=True),
+        Argument("value", Kind.WORD, "its value"),
+        _LIFETIME,
+        Argument("dampen_ms", Kind.INTEGER, "write it once nothing newer came for so long",
+                 maximum=LONGEST_DAMPENING_MS),
+        Argument("private", Kind.FLAG, "for agents alone: no rule sees it"),
+    ), cost=_cost, fences=_fences),
+)  # fmt: skip

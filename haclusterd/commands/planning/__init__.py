@@ -1,0 +1,1 @@
+"""Plans for a state that is supposed: previews, simulations and their documents."""

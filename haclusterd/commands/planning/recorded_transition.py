@@ -1,0 +1,137 @@
+"""The status of a Pacemaker cluster after a transition, as `crm_simulate --simulate` records it and reads it back.
+
+crm_simulate writes one record for each action of an agent and judges the status from the records, so that what it
+prints follows from them: a monitor that is recorded after a stop says that the resource runs. What fencing ends is
+forgotten with the records of the node; of a guest node there is nothing to forget, since it ends with its launcher.
+
+Measured with crm_simulate 2.1.5 (`-S -O FILE` writes the status); Pacemaker Explained, "Status".
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
+
+from haclusterd.commands.planning.simulated_state import is_guest_fencing, is_node_fencing
+from haclusterd.formats.cib_xml.histories import with_records
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.graph import ActionKind, GraphAction, Plan
+from haclusterd.model.history import OperationRecord, PacemakerMark, ResourceHistory
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName, ExecutionStatus
+
+_RECORDED = frozenset({
+    ActionName.START, ActionName.STOP, ActionName.MONITOR, ActionName.PROMOTE, ActionName.DEMOTE,
+    ActionName.MIGRATE_TO, ActionName.MIGRATE_FROM,
+})  # fmt: skip
+_BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
+_MAGIC = "0:{code};{number}:-1:{code}:xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+"""As crm_simulate writes it: its own transition counts as newer than any that has a number."""
+
+
+def recorded(cib: Cib, plan: Plan, now: WallTime) -> Cib:
+    """Return a CIB of Pacemaker with the results of every action that comes to be executed."""
+    nodes = dict(cib.status.nodes)
+    histories: dict[NodeName, dict[ResourceId, ResourceHistory]] = {}
+    for action in executed(plan):
+        if action.node is None:
+            continue
+        if action.kind is ActionKind.FENCE and is_node_fencing(action):
+            known = nodes.get(action.node) or NodeStatus(action.node)
+            nodes[action.node] = NodeStatus(action.node, NodeState.LEFT, known.incarnation, now)
+            histories.pop(action.node, None)
+        elif action.kind is ActionKind.RESOURCE and action.name in _RECORDED:
+            if action.node not in histories:
+                histories[action.node] = dict(nodes.setdefault(action.node, NodeStatus(action.node)).histories)
+            _add_result(histories[action.node], action, action.node, now)
+    for name, changed in histories.items():
+        nodes[name] = replace(nodes[name], histories=changed)
+    return replace(cib, status=replace(cib.status, nodes=nodes))
+
+
+def executed(plan: Plan) -> Iterator[GraphAction]:
+    """Yield the actions that are executed, in an order in which that may be: not what is held back, or follows that.
+
+    What only asks comes as late as may be, so that its answer is newer than a stop which nothing puts after it.
+    """
+    actions = plan.graph.actions
+    missing = {number: len(action.inputs) for number, action in actions.items()}
+    followers: dict[int, list[int]] = {}
+    for number, action in actions.items():
+        for before in action.inputs:
+            followers.setdefault(before, []).append(number)
+    ready = [(action.is_probe, number) for number, action in actions.items() if not action.inputs]
+    heapify(ready)
+    while ready:
+        _, number = heappop(ready)
+        if number in plan.held_back:
+            continue
+        yield actions[number]
+        for follower in followers.get(number, ()):
+            missing[follower] -= 1
+            if not missing[follower]:
+                heappush(ready, (actions[follower].is_probe, follower))
+
+
+def ended_on_guests(plan: Plan) -> tuple[set[NodeName], set[tuple[str, NodeName]]]:
+    """Return the guest nodes that a transition is to end, and which primitives it is to start on them again."""
+    ended: set[NodeName] = set()
+    begun: set[tuple[str, NodeName]] = set()
+    for action in plan.graph.actions.values():
+        if action.node is not None and is_guest_fencing(action) and is_node_fencing(action):
+            ended.add(action.node)
+        elif action.node is not None and action.resource is not None and action.name in _BEGINNINGS:
+            begun.add((_base(action.resource), action.node))
+    return ended, begun
+
+
+def _add_result(
+    histories: dict[ResourceId, ResourceHistory], action: GraphAction, node: NodeName, now: WallTime
+) -> None:
+    assert action.resource is not None
+    assert action.agent is not None
+    history = _history(histories, action) or ResourceHistory(action.resource, action.agent)
+    suffix = _suffix(action.name, action.interval_ms)
+    base = _base(action.resource)
+    names = {f"{name}_{suffix}" for name in (base, action.resource, history.resource)}
+    call_id = max(0, *(each.call_id for each in history.records.values()), 0) + 1
+    code = action.target_exit_code
+    marks = [each.pacemaker for each in history.records.values() if each.pacemaker is not None]
+    made_on = marks[0].on_node if marks else node
+    record = OperationRecord(
+        action.name, action.interval_ms, call_id, code, ExecutionStatus.DONE, code, now, now,
+        digest=action.digest,
+        migrate_source=_other_node(action, "migrate_source"),
+        migrate_target=_other_node(action, "migrate_target"),
+        pacemaker=PacemakerMark(f"{base}_{suffix}", made_on, _MAGIC.format(code=int(code), number=call_id)),
+    )  # fmt: skip
+    known = [_marked(each, base, made_on) for each in history.records.values()]
+    others = [each for mark, each in known if mark.id not in names]
+    histories[history.resource] = with_records(history, [*reversed(others), record])
+
+
+def _suffix(name: str, interval_ms: int) -> str:
+    return f"{name}_{interval_ms}" if interval_ms else "last_0"
+
+
+def _marked(record: OperationRecord, base: str, node: str) -> tuple[PacemakerMark, OperationRecord]:
+    """Return a record with its mark: one that was only supposed (`--op-fail`) gets the id that Pacemaker gives it."""
+    mark = record.pacemaker or PacemakerMark(f"{base}_{_suffix(record.operation, record.interval_ms)}", node)
+    return mark, replace(record, pacemaker=mark)
+
+
+def _history(histories: Mapping[ResourceId, ResourceHistory], action: GraphAction) -> ResourceHistory | None:
+    """Return where a result is recorded: old releases of Pacemaker numbered the instances of anonymous clones there."""
+    for name in (action.resource, action.instance):
+        if name is not None and name in histories:
+            return histories[name]
+    return None
+
+
+def _base(name: str) -> str:
+    return name.partition(":")[0]
+
+
+def _other_node(action: GraphAction, end: str) -> NodeName | None:
+    found = action.meta.get(end)
+    return NodeName(found) if found else None

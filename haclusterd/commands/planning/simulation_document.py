@@ -1,0 +1,243 @@
+"""A plan as the document of `crm simulate`: what would change, in which order, and what would run where afterwards.
+
+The document is the one with which schedulers are compared (format `simulate/1`; docs/design/0006-cib-xml.md); what has
+no place there (why nothing is done, what runs now) stands beside it.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from haclusterd.commands.planning.recorded_transition import ended_on_guests
+from haclusterd.commands.planning.simulated_state import (
+    State,
+    is_guest_fencing,
+    is_node_fencing,
+    state_after,
+    state_before,
+)
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.configuration import Clone, Group, effective
+from haclusterd.model.graph import ActionKind, BundlePart, Change, GraphAction, Placement, Plan
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.instants import WallTime
+from haclusterd.model.json_value import Json
+from haclusterd.model.ocf import ActionName, Role
+from haclusterd.model.properties import read_boolean
+
+if TYPE_CHECKING:
+    from haclusterd.scheduler.graph.found_rows import FoundRow
+
+Fields = dict[str, Json]
+
+_CALLS_NO_AGENT = frozenset({ActionName.CANCEL.value, "delete"})
+_HIDDEN_PARTS = frozenset({BundlePart.ADDRESS, BundlePart.CONNECTION, BundlePart.CONTAINER})
+
+
+def iso_8601(at: WallTime) -> str:
+    """Write a moment as `2026-06-01T00:00:00Z`."""
+    return datetime.fromtimestamp(at // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class SimulationDocument:
+    """Reads a plan in the light of the CIB it was made for."""
+
+    def __init__(
+        self, cib: Cib, plan: Plan, now: WallTime, printed: "tuple[FoundRow, ...] | None" = None
+    ) -> None:
+        """`printed`: of a CIB of Pacemaker, what crm_simulate would print as active afterwards."""
+        self._cib = cib
+        self._plan = plan
+        self._now = now
+        self._printed = printed
+        self._actions = [action for _, action in sorted(plan.graph.actions.items())]
+        self._fences: list[GraphAction] = []
+        self._fenced: set[NodeName] = set()
+        self._stops: dict[ResourceId, dict[NodeName, GraphAction]] = {}
+        for action in self._actions:
+            if action.node is None:
+                continue
+            if action.kind is ActionKind.FENCE or is_guest_fencing(action):
+                self._fences.append(action)
+                if is_node_fencing(action):
+                    self._fenced.add(action.node)
+            elif action.name == ActionName.STOP and action.resource is not None:
+                self._stops.setdefault(action.instance or action.resource, {})[action.node] = action
+
+    def write(self) -> Fields:
+        """Return the document."""
+        before, after = state_before(self._plan.placements), state_after(self._plan)
+        rows = list(self._rows(after))
+        nodes = self._nodes(is_after=True)
+        return {
+            "schema": "haclusterd.simulate/1",
+            "format": "simulate/1",
+            "date": iso_8601(self._now),
+            "before": {"nodes": self._nodes(is_after=False), "resources": list(self._rows(before))},
+            "after": {"nodes": nodes, "resources": rows},
+            "status": {"nodes": nodes, "resources": rows if self._printed is None else list(self._printed_rows())},
+            "summary": [*self._fencing(), *map(_change, self._plan.changes)],
+            "actions": [*map(_action, self._actions), *self._beside()],
+            "warnings": list(self._plan.warnings),
+        }
+
+    # Nodes and what runs there
+
+    def _nodes(self, *, is_after: bool) -> Fields:
+        shown: Fields = {}
+        for name, member in sorted(self._cib.members.items()):
+            if not member.is_witness:
+                status = self._cib.status.nodes.get(name) or NodeStatus(name)
+                shown[name] = "offline" if is_after and name in self._fenced else self._node_words(status)
+        return shown
+
+    def _node_words(self, status: NodeStatus) -> str:
+        if status.state is NodeState.LOST or status.is_condemned:
+            return "unclean"
+        if status.state is not NodeState.ONLINE:
+            return "offline"
+        entry = self._cib.configuration.nodes.get(status.name)
+        attributes = {**(effective(entry.attributes) if entry is not None else {}), **status.attributes}
+        for name in ("standby", "maintenance"):
+            if _is_true(attributes.get(name, "")):
+                return name
+        return "leaving" if status.is_leaving else "online"
+
+    def _rows(self, state: State) -> Iterator[Fields]:
+        hosts = {
+            placement.replica: state[name]
+            for name, placement in self._plan.placements.items()
+            if placement.part is BundlePart.CONTAINER
+        }
+        for name, placement in self._plan.placements.items():
+            if placement.part in _HIDDEN_PARTS or (placement.guest_of is not None and placement.part is None):
+                continue
+            yield from _rows(placement, state[name], hosts)
+
+    def _printed_rows(self) -> Iterator[Fields]:
+        """Yield what crm_simulate prints, in the form in which the format compares it.
+
+        docs/design/0006-cib-xml.md, "The document". A row that only informs has `nodes` in the place of `node`.
+        """
+        ended, begun = ended_on_guests(self._plan)
+        for row in self._printed or ():
+            for name in row.members or (row.resource,):
+                if row.node in ended and (name.partition(":")[0], row.node) not in begun:
+                    continue
+                if row.is_held:
+                    yield {"resource": name, "role": str(row.role), "nodes": [row.node], "flags": ["target-role"]}
+                else:
+                    yield {"resource": name, "role": str(row.role), "node": row.node}
+            if row.node not in ended and not row.is_held:
+                for name in self._left_out(row):
+                    yield {"resource": name, "role": str(row.role), "node": row.node, "flags": ["left-out"]}
+
+    def _left_out(self, row: "FoundRow") -> Iterator[str]:
+        """Yield the members of a cloned group that do not run in it, since their class cannot be promoted."""
+        clone = self._cib.configuration.resources.get(ResourceId(row.resource)) if row.members else None
+        child = self._cib.configuration.resources.get(clone.child) if isinstance(clone, Clone) else None
+        if isinstance(child, Group):
+            yield from (name for name in child.members if name not in row.members)
+
+    # What an administrator would call the change
+
+    def _fencing(self) -> Iterator[Fields]:
+        for action in self._fences:
+            if action.reason:
+                yield {"action": "fence", "node": action.node, "op": action.name, "reason": action.reason}
+        for node, task, reason in self._plan.impossible_fencing:
+            yield {"action": "fence", "node": node, "op": task, "reason": reason, "impossible": True}
+
+    # What the cluster does beside the graph
+
+    def _beside(self) -> Iterator[Fields]:
+        """Failures are forgotten without an order, and a node that was emptied leaves by itself."""
+        shown = {(each.name, each.resource, each.node) for each in self._actions if each.kind is ActionKind.CLUSTER}
+        number = max(self._plan.graph.actions, default=0)
+        for node, resource in self._plan.expired_failures:
+            if ("clear_failcount", resource, node) not in shown:
+                number += 1
+                yield {
+                    "id": number, "kind": "cluster", "task": "clear_failcount", "resource": resource, "node": node,
+                    "after": [],
+                }  # fmt: skip
+        for name, status in sorted(self._cib.status.nodes.items()):
+            if status.is_leaving and status.state is NodeState.ONLINE and name not in self._fenced:
+                after = self._emptied(name)
+                if after is not None and ("do_shutdown", None, name) not in shown:
+                    number += 1
+                    yield {"id": number, "kind": "cluster", "task": "do_shutdown", "node": name, "after": after}
+
+    def _emptied(self, node: NodeName) -> list[int] | None:
+        """Return the stops after which a node is empty; None when something stays there."""
+        after: list[int] = []
+        for placement in self._plan.placements.values():
+            stop = self._stops.get(placement.resource, {}).get(node)
+            if stop is not None:
+                after.append(stop.id)
+            elif node in placement.now_on and (placement.is_managed or placement.is_blocked):
+                return None
+        return sorted(after)
+
+
+def _is_true(text: str) -> bool:
+    try:
+        return read_boolean(text)
+    except ValueError:
+        return False
+
+
+def _rows(
+    placement: Placement, nodes: Mapping[NodeName, Role], hosts: Mapping[str, Mapping[NodeName, Role]]
+) -> Iterator[Fields]:
+    """Yield a row for each node where it is active; what runs in a container counts where the container does."""
+    flags: list[Json] = [word for holds, word in ((placement.is_failed, "failed"),
+                                                  (not placement.is_managed, "unmanaged")) if holds]  # fmt: skip
+    name = str(placement.resource)
+    if placement.part is BundlePart.BARE_CONTAINER:
+        name = placement.replica
+    if placement.part is BundlePart.CHILD:
+        name = placement.replica
+        role = next(iter(nodes.values()), Role.STOPPED)
+        nodes = dict.fromkeys(hosts.get(name, {}), role) if nodes else {}
+    for node, role in nodes.items():
+        yield {"resource": name, "role": str(role), "node": node, "flags": flags}
+    if not nodes:
+        yield {"resource": name, "role": "Stopped", "flags": flags}
+
+
+def _change(change: Change) -> Fields:
+    """Write one change; Pacemaker calls blocked only what something else keeps from being done."""
+    entry: Fields = {"action": str(change.kind), "resource": change.resource}
+    if change.origin is not None:
+        entry["from"] = change.origin
+    if change.target is not None:
+        entry["to"] = change.target
+    if change.now_role.value > Role.STARTED.value or change.next_role.value > Role.UNPROMOTED.value:
+        entry["from_role"], entry["to_role"] = str(change.now_role), str(change.next_role)
+    if change.reason:
+        entry["reason"] = change.reason
+    if change.is_blocked:
+        entry["impossible"] = True
+        if change.has_cause:
+            entry["blocked"] = True
+    return entry
+
+
+def _action(action: GraphAction) -> Fields:
+    kind = ActionKind.FENCE if is_guest_fencing(action) else action.kind
+    shown: Fields = {"id": action.id, "kind": str(kind), "task": action.name}
+    if action.resource is not None:
+        shown["resource"] = action.resource
+    if action.node is not None and kind is not ActionKind.PSEUDO:
+        shown["node"] = action.node
+    if action.interval_ms:
+        shown["interval"] = action.interval_ms
+    if action.notification:
+        shown["notify"] = action.notification
+    if kind is ActionKind.RESOURCE and action.name not in _CALLS_NO_AGENT:
+        shown["timeout"] = action.timeout_ms
+        shown["params"] = dict(action.parameters)
+    shown["reason"] = action.reason
+    shown["after"] = list(action.inputs)
+    return shown

@@ -1,0 +1,162 @@
+"""`resource why` and `resource scores`: the scheduler's sums with their named parts, and what would change them."""
+
+from collections.abc import Iterator
+
+from haclusterd.commands.arguments import Arguments
+from haclusterd.commands.context import Context
+from haclusterd.commands.names import find_node, find_resource, find_resources, primitives_of
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.planning.planning import plan, standing
+from haclusterd.commands.status.overview import Overview
+from haclusterd.commands.status.resource_state import meta_flag
+from haclusterd.model.configuration import Group, Primitive
+from haclusterd.model.graph import NodeScore, Placement, Plan
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.json_value import Json
+from haclusterd.model.ocf import Role
+from haclusterd.model.scores import INFINITY
+from haclusterd.model.scores import render as render_score
+from haclusterd.reports.items import ReportItem
+
+
+def why(context: Context, arguments: Arguments) -> Outcome:
+    """Answer why a resource runs where it runs, or why not on a given node (schema `haclusterd.why/1`)."""
+    resource = find_resource(context, arguments.word("resource"))
+    node = find_node(context, arguments.word("node")) if arguments.word("node") else None
+    objections = tuple(each for each in (resource, node) if isinstance(each, ReportItem))
+    if objections or isinstance(resource, ReportItem) or isinstance(node, ReportItem):
+        return refusal(*objections)
+    return _explained(context, "haclusterd.why/1", (resource,), node)
+
+
+def scores(context: Context, arguments: Arguments) -> Outcome:
+    """Answer the scores of some resources or all (schema `haclusterd.scores/1`)."""
+    resources, unknown = find_resources(context, arguments.words("resources"))
+    if unknown:
+        return refusal(*unknown)
+    return _explained(context, "haclusterd.scores/1", resources or tuple(context.cib.configuration.resources), None)
+
+
+def _explained(
+    context: Context, schema: str, resources: tuple[ResourceId, ...], node: NodeName | None
+) -> Outcome:
+    stands = standing(context)
+    found = plan(context.cib, context.now, is_explaining=True, options=stands.options)
+    if isinstance(found, ReportItem):
+        return refusal(found)
+    configuration = context.cib.configuration
+    primitives = dict.fromkeys(each for resource in resources for each in primitives_of(configuration, resource))
+    overview = Overview(context.cib)
+    parents = configuration.parents()
+    explained: list[Json] = []
+    for primitive in primitives:
+        for placement in _placements(found, primitive, node):
+            explained.append(_explain(overview, found, placement, parents.get(primitive), node))
+    return Outcome(stands.reports, data={"schema": schema, "now": context.now, "node": node, "resources": explained})
+
+
+def _placements(found: Plan, primitive: ResourceId, node: NodeName | None) -> list[Placement]:
+    """Return what was decided for a primitive, or for its instances; of these, with a node, those that concern it."""
+    placements = [each for each in found.placements.values() if (each.base or each.resource) == primitive]
+    if not placements:
+        return [Placement(primitive, (), None, (), "the scheduler says nothing of it")]
+    if node is None or len(placements) == 1:
+        return placements
+    there = [each for each in placements if node == each.next_on or node in each.now_on]
+    nowhere = [each for each in placements if each.next_on is None]
+    return there or nowhere[:1] or placements[:1]
+
+
+def _explain(
+    overview: Overview,
+    found: Plan,
+    placement: Placement,
+    parent: ResourceId | None,
+    node: NodeName | None,
+) -> Json:
+    primitive_id = placement.base or placement.resource
+    primitive = overview.cib.configuration.resources[primitive_id]
+    assert isinstance(primitive, Primitive)
+    meta = overview.meta(primitive)
+    not_wanted = overview.not_wanted(primitive)
+    shown = [each for each in placement.scores if node in (None, each.node)]
+    container = overview.cib.configuration.resources.get(parent) if parent is not None else None
+    is_promotable = placement.promotion is not None or placement.next_role is Role.PROMOTED
+    return {
+        "resource": placement.resource,
+        "group": parent if isinstance(container, Group) else None,
+        "now_on": list(placement.now_on),
+        "next_on": placement.next_on,
+        "next_role": str(placement.next_role) if is_promotable and placement.next_on is not None else "",
+        "promotion": _promotion(placement),
+        "verdict": placement.verdict,
+        "not_wanted": not_wanted,
+        "instances": [
+            {"node": each.node, "state": str(each.state), "detail": each.detail}
+            for each in overview.instances(primitive_id)
+            if placement.base is None or each.node in placement.now_on
+        ],
+        "nodes": [_score(each, placement) for each in sorted(shown, key=lambda each: (-each.score, each.node))],
+        "actions": [
+            f"{action.name} on {action.node}" + (f": {action.reason}" if action.reason else "")
+            for _, action in sorted(found.graph.actions.items())
+            if placement.resource in (action.resource, action.instance) and action.interval_ms == 0
+        ],
+        "advice": list(_advice(overview, placement, not_wanted, node, is_managed=meta_flag(meta, "is-managed"))),
+    }
+
+
+def _promotion(placement: Placement) -> Json:
+    promotion = placement.promotion
+    if promotion is None:
+        return None
+    return {
+        "score": render_score(promotion.score),
+        "addends": [{"score": render_score(each.score), "source": each.source} for each in promotion.addends],
+        "to_be_promoted": list(promotion.to_be_promoted),
+    }
+
+
+def _score(score: NodeScore, placement: Placement) -> Json:
+    return {
+        "node": score.node,
+        "score": render_score(score.score),
+        "is_eligible": score.is_eligible,
+        "objection": score.objection,
+        "is_now": score.node in placement.now_on,
+        "is_next": score.node == placement.next_on,
+        "addends": [{"score": render_score(each.score), "source": each.source} for each in score.addends],
+        "to_win": list(score.to_win),
+    }
+
+
+def _advice(
+    overview: Overview, placement: Placement, not_wanted: str, node: NodeName | None, *, is_managed: bool
+) -> Iterator[str]:
+    """Say what would have to change for the answer to be another."""
+    resource = placement.base or placement.resource
+    if not_wanted == "target-role=Stopped":
+        yield f"crm resource start {resource}"
+    elif not_wanted.startswith("ticket "):
+        yield "crm ticket grant, if no other cluster holds it; crm ticket activate, if it is in standby"
+    elif not_wanted:
+        yield "crm configure property stop-all-resources=false"
+    if not is_managed:
+        yield f"{resource} is not managed: set is-managed=true"
+    for name in overview.failed_on(resource):
+        if node in (None, name):
+            yield f"it failed on {name}; when the cause is gone: crm resource cleanup {resource} {name}"
+    if node is not None and placement.next_on != node:
+        yield from _to_win(placement, node)
+
+
+def _to_win(placement: Placement, node: NodeName) -> Iterator[str]:
+    """Say what would have to change for a node to be chosen."""
+    score = next((each for each in placement.scores if each.node == node), None)
+    if score is None:
+        return
+    for each in score.to_win:
+        yield f"for {node}: {each}"
+    can_be_moved = score.is_eligible and score.score > -INFINITY and placement.base is None
+    if can_be_moved and placement.next_on is not None:
+        yield f"or once: crm resource move {placement.resource} {node}"

@@ -1,0 +1,327 @@
+"""Moves as transactions: a preference that lives only until the resource runs where it was asked to.
+
+A move puts the classic constraint (`cli-prefer-RSC`, or `cli-ban-RSC-on-NODE` without a target), waits, and takes it
+away again: when the resource runs there and is watched, or when it did not come to in time. It is kept, and said to be,
+only where taking it away would move the resource back. If the daemon that waits dies first, it stays and `status` shows
+it.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from haclusterd.commands.arguments import Arguments
+from haclusterd.commands.configure.change import change
+from haclusterd.commands.context import Context
+from haclusterd.commands.names import find_node, find_resource, primitives_of, whole
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.planning.planning import plan
+from haclusterd.commands.status.resource_state import (
+    active_nodes,
+    instances,
+    is_at_rest,
+    is_promotable,
+    is_running_only_on,
+    meta_of,
+    why_not_wanted,
+)
+from haclusterd.commands.status.status import moves
+from haclusterd.model.cluster import Cib
+from haclusterd.model.configuration import Bundle, Clone, Configuration, Location, Primitive
+from haclusterd.model.graph import Placement, Plan
+from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
+from haclusterd.model.ocf import Role
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.scores import INFINITY
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+
+
+def move(context: Context, arguments: Arguments) -> Outcome:
+    """Move a resource (and its group) to a node, or away from where it runs."""
+    found = find_resource(context, arguments.word("resource"))
+    node = find_node(context, arguments.word("node")) if arguments.word("node") else None
+    objections = tuple(each for each in (found, node) if isinstance(each, ReportItem))
+    if objections or isinstance(found, ReportItem) or isinstance(node, ReportItem):
+        return refusal(*objections)
+    target = whole(context.cib.configuration, found)
+    if isinstance(context.cib.configuration.resources[target], Clone | Bundle):
+        return _move_promoted(context, target, node, keep=arguments.flag("constraint"))
+    if node is None:
+        return _move_away(context, target, keep=arguments.flag("constraint"))
+    primitives = _wanted(context.cib.configuration, target)
+    if primitives and is_running_only_on(context.cib, primitives, node):
+        return Outcome((report(Code.NOTHING_TO_DO, state=f"{target} runs on {node}"),))
+    location = Location(ConstraintId(f"cli-prefer-{target}"), target, node, INFINITY)
+    new = _with_only(context.cib.configuration, target, location)
+    objection = _objection(context, new, target, node)
+    if objection is not None and not context.is_forced:
+        return refusal(objection)
+    outcome = change(
+        context,
+        new,
+        done=f"{target} moves to {node}",
+        until=lambda cib, _live: is_running_only_on(cib, primitives, node) and is_at_rest(cib, primitives),
+        waiting_for=f"{target} to run on {node}",
+        waits_by_default=True,
+    )
+    return _with_end(context, outcome, target, location, keep=arguments.flag("constraint"), where=f"on {node}")
+
+
+def _move_promoted(context: Context, target: ResourceId, node: NodeName | None, *, keep: bool) -> Outcome:
+    """Move the promoted role of a clone that has one; other clones run on several nodes, and do not move."""
+    configuration = context.cib.configuration
+    primitives = primitives_of(configuration, target)
+    if not any(is_promotable(configuration, primitive) for primitive in primitives):
+        remedy = f"keep it away from a node: crm resource ban {target} NODE"
+        return refusal(report(Code.BAD_ARGUMENT, name="resource", problem=f"{target} runs on several nodes",
+                              remedy=remedy))  # fmt: skip
+    if node is None:
+        remedy = f"name the node where {target} is to be promoted"
+        return refusal(report(Code.MISSING_ARGUMENT, verb="move", name="NODE", meaning="where to", remedy=remedy))
+    if _is_promoted_only_on(context.cib, primitives, node):
+        return Outcome((report(Code.NOTHING_TO_DO, state=f"{target} is promoted on {node}"),))
+    location = Location(ConstraintId(f"cli-prefer-{target}"), target, node, INFINITY, role="Promoted")
+    new = _with_only(configuration, target, location)
+    objection = _objection_to_promotion(context, new, target, node)
+    if objection is not None and not context.is_forced:
+        return refusal(objection)
+    outcome = change(
+        context,
+        new,
+        done=f"{target} is to be promoted on {node}",
+        until=lambda cib, _live: _is_promoted_only_on(cib, primitives, node) and is_at_rest(cib, primitives),
+        waiting_for=f"{target} to be promoted on {node}",
+        waits_by_default=True,
+    )
+    return _with_end(context, outcome, target, location, keep=keep, where=f"promoted on {node}")
+
+
+def _is_promoted_only_on(cib: Cib, primitives: tuple[ResourceId, ...], node: NodeName) -> bool:
+    promoted = [each.node for primitive in primitives for each in instances(cib, primitive) if each.is_promoted]
+    return bool(promoted) and set(promoted) == {node}
+
+
+def _objection_to_promotion(
+    context: Context, new: Configuration, target: ResourceId, node: NodeName
+) -> ReportItem | None:
+    """Say that no instance would be promoted on the node even with the preference."""
+    if _promoted_by_plan(replace(context.cib, configuration=new), context, target) in (None, (node,)):
+        return None
+    why = "no instance there is promoted by the scheduler"
+    return report(Code.MOVE_HAS_NO_EFFECT, resource=target, node=node, why=why, remedy=f"crm resource why {target}")
+
+
+def _promoted_by_plan(cib: Cib, context: Context, target: ResourceId) -> tuple[NodeName, ...] | None:
+    """Return where the next plan promotes; None: there is no plan."""
+    found = plan(cib, context.now)
+    if not isinstance(found, Plan):
+        return None
+    primitives = primitives_of(cib.configuration, target)
+    return tuple(
+        each.next_on
+        for each in found.placements.values()
+        if (each.base or each.resource) in primitives and each.next_role is Role.PROMOTED and each.next_on is not None
+    )
+
+
+def _move_away(context: Context, target: ResourceId, *, keep: bool) -> Outcome:
+    located = _runs_on(context.cib, target)
+    if located is None:
+        return refusal(report(Code.NOT_ACTIVE, resource=target, remedy="name the node to move it to"))
+    location = _ban(target, located)
+    new = _with_only(context.cib.configuration, target, location)
+    objection = _nowhere_else(context, new, target)
+    if objection is not None and not context.is_forced:
+        return refusal(objection)
+    outcome = change(
+        context,
+        new,
+        done=f"{target} moves away from {located}",
+        until=lambda cib, _live: _runs_elsewhere(cib, target, located),
+        waiting_for=f"{target} to run on another node than {located}",
+        waits_by_default=True,
+    )
+    return _with_end(context, outcome, target, location, keep=keep, where=f"on another node than {located}")
+
+
+def ban(context: Context, arguments: Arguments) -> Outcome:
+    """Keep a resource (and its group) away from a node until `clear`."""
+    found = find_resource(context, arguments.word("resource"))
+    node = find_node(context, arguments.word("node")) if arguments.word("node") else None
+    objections = tuple(each for each in (found, node) if isinstance(each, ReportItem))
+    if objections or isinstance(found, ReportItem) or isinstance(node, ReportItem):
+        return refusal(*objections)
+    target = whole(context.cib.configuration, found)
+    if node is None and isinstance(context.cib.configuration.resources[target], Clone | Bundle):
+        remedy = f"{target} runs on several nodes: name the one"
+        return refusal(report(Code.MISSING_ARGUMENT, verb="ban", name="NODE", meaning="which node", remedy=remedy))
+    banned = node or _runs_on(context.cib, target)
+    if banned is None:
+        return refusal(report(Code.NOT_ACTIVE, resource=target, remedy="name the node to ban it from"))
+    location = _ban(target, banned)
+    constraints = {**context.cib.configuration.constraints, location.id: location}
+    new = replace(context.cib.configuration, constraints=constraints)
+    return change(
+        context,
+        new,
+        done=f"{target} is banned from {banned} until: crm resource clear {target}",
+        until=lambda cib, _live: not any(
+            each.node == banned for primitive in primitives_of(new, target) for each in instances(cib, primitive)
+        ),
+        waiting_for=f"{target} to leave {banned}",
+    )
+
+
+def clear(context: Context, arguments: Arguments) -> Outcome:
+    """Take away what `move` and `ban` left for a resource."""
+    found = find_resource(context, arguments.word("resource"))
+    node = find_node(context, arguments.word("node")) if arguments.word("node") else None
+    objections = tuple(each for each in (found, node) if isinstance(each, ReportItem))
+    if objections or isinstance(found, ReportItem) or isinstance(node, ReportItem):
+        return refusal(*objections)
+    configuration = context.cib.configuration
+    named = {found, whole(configuration, found)}
+    gone = [each.id for each in moves(context.cib) if each.resource in named and node in (None, each.node)]
+    if not gone:
+        return Outcome((report(Code.NOTHING_TO_DO, state=f"{found} is neither moved nor banned"),))
+    return change(context, _without(configuration, gone), done=f"removed {', '.join(gone)}")
+
+
+def _ban(target: ResourceId, node: NodeName) -> Location:
+    return Location(ConstraintId(f"cli-ban-{target}-on-{node}"), target, node, -INFINITY)
+
+
+def _with_only(configuration: Configuration, target: ResourceId, location: Location) -> Configuration:
+    """Add the constraint, in place of what earlier moves left for the resource."""
+    constraints = {
+        key: each
+        for key, each in configuration.constraints.items()
+        if not (key.startswith(("cli-prefer-", "cli-ban-")) and isinstance(each, Location) and each.resource == target)
+    }
+    return replace(configuration, constraints={**constraints, location.id: location})
+
+
+def _without(configuration: Configuration, gone: list[ConstraintId]) -> Configuration:
+    constraints = {key: each for key, each in configuration.constraints.items() if key not in gone}
+    return replace(configuration, constraints=constraints)
+
+
+def _wanted(configuration: Configuration, target: ResourceId) -> tuple[ResourceId, ...]:
+    """Return the primitives of a resource that are to run."""
+    properties = ClusterProperties(configuration)
+    return tuple(
+        primitive.id
+        for primitive in (configuration.resources[each] for each in primitives_of(configuration, target))
+        if isinstance(primitive, Primitive)
+        and not why_not_wanted(properties, primitive, meta_of(configuration, primitive.id))
+    )
+
+
+def _runs_on(cib: Cib, target: ResourceId) -> NodeName | None:
+    for primitive in primitives_of(cib.configuration, target):
+        for node in active_nodes(cib, primitive):
+            return node
+    return None
+
+
+def _runs_elsewhere(cib: Cib, target: ResourceId, left: NodeName) -> bool:
+    located = _runs_on(cib, target)
+    if located in (None, left) or target not in cib.configuration.resources:
+        return False
+    wanted = _wanted(cib.configuration, target)
+    return is_running_only_on(cib, wanted, located) and is_at_rest(cib, wanted)
+
+
+def _placements(cib: Cib, context: Context, target: ResourceId) -> tuple[Placement, ...] | None:
+    found = plan(cib, context.now, is_explaining=True)
+    if not isinstance(found, Plan):
+        return None
+    wanted = _wanted(cib.configuration, target)
+    return tuple(found.placements[primitive] for primitive in wanted if primitive in found.placements)
+
+
+def _objection(context: Context, new: Configuration, target: ResourceId, node: NodeName) -> ReportItem | None:
+    """Say why the resource would not run on the node even with the preference."""
+    if not _wanted(new, target):
+        return _is_stopped(target, node)
+    placements = _placements(replace(context.cib, configuration=new), context, target) or ()
+    for placement in placements:
+        if placement.next_on == node:
+            continue
+        score = next((each for each in placement.scores if each.node == node), None)
+        objection = score.objection if score is not None else ""
+        why = objection or placement.verdict or "the scheduler places it on another node"
+        return report(
+            Code.MOVE_HAS_NO_EFFECT, resource=placement.resource, node=node, why=why,
+            remedy=f"crm resource why {placement.resource} {node}",
+        )  # fmt: skip
+    return None
+
+
+def _nowhere_else(context: Context, new: Configuration, target: ResourceId) -> ReportItem | None:
+    """Say why no other node would run the resource."""
+    if not _wanted(new, target):
+        return _is_stopped(target, "another node")
+    for placement in _placements(replace(context.cib, configuration=new), context, target) or ():
+        if placement.next_on is None:
+            why = placement.verdict or "no other node can run it"
+            return report(
+                Code.MOVE_HAS_NO_EFFECT, resource=placement.resource, node="another node", why=why,
+                remedy=f"crm resource why {placement.resource}",
+            )  # fmt: skip
+    return None
+
+
+def _is_stopped(target: ResourceId, node: str) -> ReportItem:
+    remedy = f"crm resource start {target}"
+    return report(Code.MOVE_HAS_NO_EFFECT, resource=target, node=node, why="it is to be stopped", remedy=remedy)
+
+
+def _with_end(
+    context: Context, outcome: Outcome, target: ResourceId, location: Location, *, keep: bool, where: str
+) -> Outcome:
+    """Say what becomes of the constraint once the resource has moved, or has not."""
+    if outcome.is_refused or not outcome.commands:
+        return outcome
+    if keep or context.live is None:
+        why = "it was asked for" if keep else "nothing moves in a file"
+        kept = report(Code.MOVE_KEPT, constraint=location.id, resource=target, why=why)
+        return replace(outcome, reports=(*outcome.reports, kept))
+    return replace(outcome, afterwards=_end(context, target, location, where))
+
+
+def _end(
+    context: Context, target: ResourceId, location: Location, where: str
+) -> Callable[[Cib, bool], Outcome]:
+    def end(cib: Cib, is_there: bool) -> Outcome:
+        if cib.configuration.constraints.get(location.id) != location:
+            return Outcome()
+        later = replace(context, cib=cib, reason=context.reason or f"end of the move of {target}")
+        new = _without(cib.configuration, [location.id])
+        if not is_there:
+            withdrawn = report(Code.MOVE_WITHDRAWN, resource=target, where=where, constraint=location.id)
+            outcome = change(later, new, done=f"removed {location.id}")
+            return replace(outcome, reports=(withdrawn,), until=None)
+        back = _goes_back_to(later, new, target, location)
+        if back is not None:
+            why = f"without it {target} would go back to {back}"
+            return Outcome((report(Code.MOVE_KEPT, constraint=location.id, resource=target, why=why),))
+        outcome = change(later, new, done="")
+        node = location.node if location.role is not None else _runs_on(cib, target) or location.node
+        moved = report(Code.MOVED, resource=target, node=node, constraint=location.id)
+        return replace(outcome, reports=(moved,), until=None)
+
+    return end
+
+
+def _goes_back_to(
+    context: Context, new: Configuration, target: ResourceId, location: Location
+) -> NodeName | None:
+    """Return where the resource would go if the constraint were taken away now; None: it stays."""
+    if location.role is not None:
+        promoted = _promoted_by_plan(replace(context.cib, configuration=new), context, target) or ()
+        return next((node for node in promoted if node != location.node), None)
+    for placement in _placements(replace(context.cib, configuration=new), context, target) or ():
+        if placement.next_on is not None and placement.next_on not in active_nodes(context.cib, placement.resource):
+            return placement.next_on
+    return None

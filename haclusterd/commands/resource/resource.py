@@ -1,0 +1,208 @@
+"""Verbs about resources: status, start, stop, restart, move, ban, clear, cleanup, why, scores."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from haclusterd.cib.commands import CleanUp, Command
+from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.attribute_sets import with_value, without
+from haclusterd.commands.configure.change import change
+from haclusterd.commands.context import Context
+from haclusterd.commands.names import find_node, find_resource, find_resources, parts_of, primitives_of
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.planning.planning import settled
+from haclusterd.commands.resource import explanation, moving
+from haclusterd.commands.resource.settings import TARGET_ROLE, with_meta
+from haclusterd.commands.status.overview import Overview
+from haclusterd.commands.status.resource_state import active_nodes, base_of, failures, is_stopped, recorded_names
+from haclusterd.commands.status.status import resource_data
+from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.model.cluster import Cib
+from haclusterd.model.configuration import Configuration, effective
+from haclusterd.model.ids import ResourceId
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, report
+
+_RESOURCE = Argument("resource", Kind.WORD, "which resource", is_required=True)
+_RESOURCES = Argument("resources", Kind.WORDS, "which resources", is_required=True)
+_SOME = Argument("resources", Kind.WORDS, "which resources; left out: all")
+_NODE = Argument("node", Kind.WORD, "which node")
+
+
+def status(context: Context, arguments: Arguments) -> Outcome:
+    """Answer how resources are (schema `haclusterd.resources/1`)."""
+    found, unknown = find_resources(context, arguments.words("resources"))
+    if unknown:
+        return refusal(*unknown)
+    configuration = context.cib.configuration
+    parents = configuration.parents()
+    chosen = found or tuple(each for each in configuration.resources if each not in parents)
+    overview = Overview(context.cib)
+    shown = [resource_data(overview, configuration.resources[each]) for each in chosen]
+    return Outcome(data={"schema": "haclusterd.resources/1", "now": context.now, "resources": shown})
+
+
+def start(context: Context, arguments: Arguments) -> Outcome:
+    """Let resources run."""
+    found, unknown = find_resources(context, arguments.words("resources"))
+    if unknown:
+        return refusal(*unknown)
+    new = with_meta(context.cib.configuration, found, TARGET_ROLE, "Started")
+    wanted = _primitives(new, found)
+    return change(
+        context,
+        new,
+        done=f"{', '.join(found)} may run",
+        until=lambda cib, _live: all(active_nodes(cib, each) for each in wanted),
+        waiting_for=f"{', '.join(found)} to run",
+    )
+
+
+def stop(context: Context, arguments: Arguments) -> Outcome:
+    """Stop resources and keep them stopped."""
+    found, unknown = find_resources(context, arguments.words("resources"))
+    if unknown:
+        return refusal(*unknown)
+    new = with_meta(context.cib.configuration, found, TARGET_ROLE, "Stopped")
+    primitives = _primitives(new, found)
+    return change(
+        context,
+        new,
+        done=f"{', '.join(found)} is to stop" if len(found) == 1 else f"{', '.join(found)} are to stop",
+        until=lambda cib, _live: is_stopped(cib, primitives),
+        waiting_for=f"{', '.join(found)} to be stopped",
+    )
+
+
+def restart(context: Context, arguments: Arguments) -> Outcome:
+    """Stop a resource and, once it is stopped, let it run again as before."""
+    found = find_resource(context, arguments.word("resource"))
+    if isinstance(found, ReportItem):
+        return refusal(found)
+    if context.live is None:
+        return refusal(report(Code.NOT_OFFLINE, what="restarting"))
+    before = context.cib.configuration
+    primitives = _primitives(before, (found,))
+    if is_stopped(context.cib, primitives):
+        return refusal(report(Code.NOT_ACTIVE, resource=found, remedy=f"crm resource start {found}"))
+
+    def run_again(cib: Cib, is_down: bool) -> Outcome:
+        later = replace(context, cib=cib, reason=context.reason or f"restart of {found}")
+        outcome = change(
+            later,
+            _with_roles_of(cib.configuration, before, parts_of(before, found)),
+            done=f"{found} may run again",
+            until=lambda cib, _live: all(active_nodes(cib, each) for each in primitives),
+            waiting_for=f"{found} to run again",
+            waits_by_default=True,
+        )
+        if is_down:
+            return outcome
+        late = report(Code.TIMEOUT, seconds="the time given", what=f"{found} to be stopped")
+        return replace(outcome, reports=(late,))
+
+    outcome = change(
+        context,
+        with_meta(before, (found,), TARGET_ROLE, "Stopped"),
+        done=f"{found} restarts",
+        until=lambda cib, _live: is_stopped(cib, primitives),
+        waiting_for=f"{found} to be stopped",
+        waits_by_default=True,
+    )
+    return outcome if outcome.is_refused else replace(outcome, afterwards=run_again)
+
+
+def _primitives(configuration: Configuration, resources: Iterable[ResourceId]) -> tuple[ResourceId, ...]:
+    return tuple(dict.fromkeys(each for resource in resources for each in primitives_of(configuration, resource)))
+
+
+def _with_roles_of(
+    configuration: Configuration, before: Configuration, resources: Iterable[ResourceId]
+) -> Configuration:
+    """Give resources the target roles that they had before."""
+    changed = dict(configuration.resources)
+    for resource in resources:
+        if resource not in changed:
+            continue
+        role = effective(before.resources[resource].meta).get(TARGET_ROLE)
+        meta = changed[resource].meta
+        if role is None:
+            meta = without(meta, TARGET_ROLE)
+        else:
+            meta = with_value(meta, owner=resource, section="meta", name=TARGET_ROLE, value=role)
+        changed[resource] = replace(changed[resource], meta=meta)
+    return replace(configuration, resources=changed)
+
+
+def cleanup(context: Context, arguments: Arguments) -> Outcome:
+    """Forget failures of one resource or all, on one node or all."""
+    resource = find_recorded(context, arguments.word("resource")) if arguments.word("resource") else None
+    node = find_node(context, arguments.word("node")) if arguments.word("node") else None
+    objections = tuple(each for each in (resource, node) if isinstance(each, ReportItem))
+    if objections or isinstance(resource, ReportItem) or isinstance(node, ReportItem):
+        return refusal(*objections)
+    reprobe = arguments.flag("reprobe")
+    configuration = context.cib.configuration
+    # What was deleted and is still recorded is no resource of the configuration.
+    named = None if resource is None else primitives_of(configuration, resource) or (resource,)
+    forgotten = [
+        each
+        for each in failures(context.cib)
+        if (named is None or base_of(each.resource) in named) and node in (None, each.node)
+    ]
+    if not forgotten and not reprobe:
+        return Outcome((report(Code.NOTHING_TO_DO, state="no failures are remembered"),))
+    commands: tuple[Command, ...] = (CleanUp(None, node, reprobe, context.author, context.reason),)
+    if named is not None:
+        recorded = (name for each in named for status in context.cib.status.nodes.values()
+                    for name in recorded_names(status, each))  # fmt: skip
+        commands = tuple(
+            CleanUp(each, node, reprobe, context.author, context.reason) for each in dict.fromkeys((*named, *recorded))
+        )
+    words = ", ".join(dict.fromkeys(f"{each.resource} on {each.node}" for each in forgotten))
+    what = f"forgot the failures of {words}" if forgotten else "forgot the history; everything is probed again"
+    return Outcome(
+        reports=(report(Code.REQUESTED, what=what),),
+        commands=commands,
+        data={"schema": "haclusterd.cleanup/1", "forgotten": len(forgotten)},
+        until=settled(context.now),
+        until_plans=True,
+        waiting_for="the cluster to settle",
+    )
+
+
+def find_recorded(context: Context, word: str) -> ResourceId | ReportItem:
+    """Look up a resource, or what was deleted and of which a node still has records."""
+    statuses = context.cib.status.nodes.values()
+    recorded = {base_of(name) for status in statuses for name in (*status.histories, *status.unverified)}
+    found = find_resource(context, word)
+    return ResourceId(word) if isinstance(found, ReportItem) and ResourceId(word) in recorded else found
+
+
+VERBS = (
+    Verb("resource.status", status, Permission.READ, "Show where resources run", (_SOME,)),
+    Verb("resource.start", start, Permission.OPERATE, "Let resources run", (_RESOURCES,)),
+    Verb("resource.stop", stop, Permission.OPERATE, "Stop resources and keep them stopped", (_RESOURCES,)),
+    Verb("resource.restart", restart, Permission.OPERATE, "Stop a resource and start it again", (_RESOURCE,)),
+    Verb("resource.move", moving.move, Permission.OPERATE, "Move a resource, with its group, to another node", (
+        _RESOURCE,
+        Argument("node", Kind.WORD, "where to; left out: away from where it runs"),
+        Argument("constraint", Kind.FLAG, "keep the constraint after the move"),
+    ), cost=Cost.LONG),
+    Verb("resource.ban", moving.ban, Permission.OPERATE, "Keep a resource away from a node until `clear`", (
+        _RESOURCE,
+        Argument("node", Kind.WORD, "which node; left out: where it runs"),
+    )),
+    Verb("resource.clear", moving.clear, Permission.OPERATE, "Take away what move and ban left", (_RESOURCE, _NODE)),
+    Verb("resource.cleanup", cleanup, Permission.OPERATE, "Forget failures", (
+        Argument("resource", Kind.WORD, "which resource; left out: all"),
+        _NODE,
+        Argument("reprobe", Kind.FLAG, "forget the whole history and look again"),
+    )),
+    Verb("resource.why", explanation.why, Permission.READ, "Say why a resource runs where it runs, or why not", (
+        _RESOURCE,
+        Argument("node", Kind.WORD, "why not on this node"),
+    ), cost=Cost.LONG),
+    Verb("resource.scores", explanation.scores, Permission.READ, "Show scores with all their parts",
+         (_SOME,), cost=Cost.LONG),
+)  # fmt: skip

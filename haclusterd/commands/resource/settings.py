@@ -1,0 +1,204 @@
+"""Verbs that change what is said of a resource: role, management, maintenance, meta-attributes, parameters, capacities.
+
+What is said of a group or clone holds for everything in it: a part that says otherwise no longer says it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.attribute_sets import with_value, without
+from haclusterd.commands.configure.change import change
+from haclusterd.commands.context import Context
+from haclusterd.commands.names import find_node, find_resource, find_resources, parts_of, primitives_of
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.status.resource_state import instances, is_promotable
+from haclusterd.commands.verb import Permission, Verb
+from haclusterd.model.cluster import Cib
+from haclusterd.model.configuration import AttributeSet, Configuration, NodeEntry, Primitive, Resource, effective
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.json_value import Json
+from haclusterd.reports.codes import Code, Severity
+from haclusterd.reports.items import ReportItem, report
+
+TARGET_ROLE = "target-role"
+SET, DELETE, SHOW = "set", "delete", "show"
+
+_SECTIONS = {"meta": "meta", "params": "parameters", "utilization": "utilization"}
+_RESOURCES = Argument("resources", Kind.WORDS, "which resources", is_required=True)
+
+
+def with_meta(configuration: Configuration, resources: Iterable[ResourceId], name: str, value: str) -> Configuration:
+    """Give resources a meta-attribute; what they contain and says otherwise no longer says it."""
+    changed = dict(configuration.resources)
+    for resource in resources:
+        found = changed[resource]
+        meta = with_value(found.meta, owner=resource, section="meta", name=name, value=value)
+        changed[resource] = replace(found, meta=meta)
+        for part in parts_of(configuration, resource)[1:]:
+            said = effective(changed[part].meta).get(name, value)
+            if said.lower() != value.lower():
+                changed[part] = replace(changed[part], meta=without(changed[part].meta, name))
+    return replace(configuration, resources=changed)
+
+
+def promote(context: Context, arguments: Arguments) -> Outcome:
+    """Let instances of a promotable clone be promoted."""
+    return _with_role(context, arguments, "Promoted", "may be promoted")
+
+
+def demote(context: Context, arguments: Arguments) -> Outcome:
+    """Demote all instances of a promotable clone and keep them so."""
+    return _with_role(context, arguments, "Unpromoted", "is demoted")
+
+
+def _with_role(context: Context, arguments: Arguments, role: str, words: str) -> Outcome:
+    found = find_resource(context, arguments.word("resource"))
+    if isinstance(found, ReportItem):
+        return refusal(found)
+    configuration = context.cib.configuration
+    primitives = primitives_of(configuration, found)
+    if not any(is_promotable(configuration, primitive) for primitive in primitives):
+        where = "promote" if role == "Promoted" else "demote"
+        return refusal(report(Code.NOT_PROMOTABLE, severity=Severity.ERROR, where=where, id=found, word=role))
+    top = configuration.top_of(found)
+    is_wanted = role == "Promoted"
+
+    def is_so(cib: Cib, _live: object) -> bool:
+        promoted = [each for primitive in primitives for each in instances(cib, primitive) if each.is_promoted]
+        return bool(promoted) is is_wanted
+
+    return change(
+        context,
+        with_meta(configuration, (top,), TARGET_ROLE, role),
+        done=f"{top} {words}",
+        until=is_so,
+        waiting_for=f"{top} to be {role.lower()}",
+    )
+
+
+def manage(context: Context, arguments: Arguments) -> Outcome:
+    """Let the cluster start and stop resources, or no longer."""
+    value = "false" if arguments.flag("unmanage") else "true"
+    done = "left alone by the cluster" if value == "false" else "managed by the cluster"
+    return flagged(context, arguments.words("resources"), "is-managed", value, done)
+
+
+def maintenance(context: Context, arguments: Arguments) -> Outcome:
+    """Leave a resource wholly alone, monitors too, or no longer."""
+    is_on = arguments.word("state") != "off"
+    done = "in maintenance: not even watched" if is_on else "out of maintenance"
+    return flagged(context, (arguments.word("resource"),), "maintenance", "true" if is_on else "false", done)
+
+
+def flagged(context: Context, words: tuple[str, ...], name: str, value: str, done: str) -> Outcome:
+    """Give resources a meta-attribute that is true or false; `done` says what they are then."""
+    found, unknown = find_resources(context, words)
+    if unknown:
+        return refusal(*unknown)
+    new = with_meta(context.cib.configuration, found, name, value)
+    return change(context, new, done=f"{', '.join(found)}: {done}")
+
+
+def setting(context: Context, arguments: Arguments) -> Outcome:
+    """Set, delete or show one meta-attribute, parameter or capacity of a resource (schema `haclusterd.setting/1`)."""
+    found = find_resource(context, arguments.word("resource"))
+    if isinstance(found, ReportItem):
+        return refusal(found)
+    section, name = arguments.word("section"), arguments.word("name")
+    resource = context.cib.configuration.resources[found]
+    if section == "utilization" and not isinstance(resource, Primitive):
+        return refusal(report(Code.BAD_ARGUMENT, name="resource", problem="only primitives use capacities"))
+    blocks: tuple[AttributeSet, ...] = getattr(resource, _SECTIONS[section])
+    if arguments.word("action") == SHOW:
+        return _shown(found, section, name, blocks)
+    new = _blocks(arguments, blocks, found, section)
+    if new == blocks:
+        return Outcome((report(Code.NOTHING_TO_DO, state="it is so already"),))
+    return change(context, _put(context.cib.configuration, resource, section, new), done=_said(arguments, found))
+
+
+def _shown(owner: str, section: str, name: str, blocks: tuple[AttributeSet, ...]) -> Outcome:
+    values = effective(blocks)
+    if name and name not in values:
+        return refusal(report(Code.UNKNOWN_OBJECT, id=f"{name} of {owner}"))
+    shown: dict[str, Json] = {key: value for key, value in values.items() if name in ("", key)}
+    data: Json = {"schema": "haclusterd.setting/1", "of": owner, "section": section, "values": shown}
+    return Outcome(data=data)
+
+
+def _blocks(
+    arguments: Arguments, blocks: tuple[AttributeSet, ...], owner: str, section: str
+) -> tuple[AttributeSet, ...]:
+    name = arguments.word("name")
+    if arguments.word("action") == DELETE:
+        return without(blocks, name)
+    return with_value(blocks, owner=owner, section=section, name=name, value=arguments.word("value"))
+
+
+def _said(arguments: Arguments, owner: str) -> str:
+    name = arguments.word("name")
+    is_deletion = arguments.word("action") == DELETE
+    return f"{owner}: {name} deleted" if is_deletion else f"{owner}: {name}={arguments.word('value')}"
+
+
+def _put(
+    configuration: Configuration, resource: Resource, section: str, blocks: tuple[AttributeSet, ...]
+) -> Configuration:
+    changed: Resource
+    if section == "meta":
+        changed = replace(resource, meta=blocks)
+    elif section == "params":
+        changed = replace(resource, parameters=blocks)
+    else:
+        assert isinstance(resource, Primitive)
+        changed = replace(resource, utilization=blocks)
+    return replace(configuration, resources={**configuration.resources, resource.id: changed})
+
+
+def node_utilization(context: Context, arguments: Arguments) -> Outcome:
+    """Set, delete or show one capacity of a node (schema `haclusterd.setting/1`)."""
+    node = find_node(context, arguments.word("node"))
+    if isinstance(node, ReportItem):
+        return refusal(node)
+    configuration = context.cib.configuration
+    entry = configuration.nodes.get(node, NodeEntry(node))
+    if arguments.word("action") == SHOW:
+        return _shown(node, "utilization", arguments.word("name"), entry.utilization)
+    new = _blocks(arguments, entry.utilization, f"nodes-{node}", "utilization")
+    if new == entry.utilization:
+        return Outcome((report(Code.NOTHING_TO_DO, state="it is so already"),))
+    nodes = {**configuration.nodes, node: replace(entry, utilization=new)}
+    return change(context, replace(configuration, nodes=nodes), done=_said(arguments, node))
+
+
+_ACTION = Argument("action", Kind.WORD, "what to do", is_required=True, choices=(SET, DELETE, SHOW))
+_NAME = Argument("name", Kind.WORD, "which one; left out: all are shown")
+_VALUE = Argument("value", Kind.WORD, "its value")
+_RESOURCE = Argument("resource", Kind.WORD, "which resource", is_required=True)
+
+VERBS = (
+    Verb("resource.promote", promote, Permission.OPERATE, "Let instances be promoted", (_RESOURCE,)),
+    Verb("resource.demote", demote, Permission.OPERATE, "Demote all instances and keep them so", (_RESOURCE,)),
+    Verb("resource.manage", manage, Permission.OPERATE, "Let the cluster manage resources, or no longer", (
+        _RESOURCES,
+        Argument("unmanage", Kind.FLAG, "no longer"),
+    )),
+    Verb("resource.maintenance", maintenance, Permission.OPERATE, "Leave a resource wholly alone, or no longer", (
+        _RESOURCE,
+        Argument("state", Kind.WORD, "on or off; left out: on", choices=("on", "off")),
+    )),
+    Verb("resource.setting", setting, Permission.ADMINISTER, "Set, delete or show one setting of a resource", (
+        _RESOURCE,
+        Argument("section", Kind.WORD, "of which kind", is_required=True, choices=tuple(_SECTIONS)),
+        _ACTION,
+        _NAME,
+        _VALUE,
+    )),
+    Verb("node.utilization", node_utilization, Permission.ADMINISTER, "Set, delete or show a capacity of a node", (
+        Argument("node", Kind.WORD, "which node", is_required=True),
+        _ACTION,
+        _NAME,
+        _VALUE,
+    )),
+)  # fmt: skip

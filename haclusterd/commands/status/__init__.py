@@ -1,0 +1,1 @@
+"""What the cluster is like now, in words: status, headlines, waits."""

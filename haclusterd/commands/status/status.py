@@ -1,0 +1,317 @@
+"""`crm status`: everything a person looks at first, as data."""
+
+from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.context import Context, HeardFrom, Hold
+from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.status import fencing_cover
+from haclusterd.commands.status.headlines import Headline, headlines, missing_voters, reaches_majority
+from haclusterd.commands.status.node_health import votes
+from haclusterd.commands.status.overview import Overview
+from haclusterd.commands.status.resource_state import Failure, Instance, meta_flag, node_flag
+from haclusterd.commands.verb import Permission, Verb
+from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, TicketState
+from haclusterd.model.configuration import Group, Location, Primitive, Resource, TicketConstraint, contained
+from haclusterd.model.fencing import FenceOrder, FencingRecord
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.json_value import Json
+from haclusterd.model.orders import Order
+from haclusterd.model.scores import render as render_score
+
+RECENT_FENCING = 5
+RECENT_FENCING_MS = 7 * 86_400_000
+
+
+def status(context: Context, arguments: Arguments) -> Outcome:
+    """Answer the state of the whole cluster; with `simple`, the verdict as a line and an exit status for monitoring."""
+    if arguments.word("form") != "simple":
+        return Outcome(data=status_data(context))
+    first = headlines(context, Overview(context.cib))[0]
+    data: Json = {"schema": "haclusterd.verdict/1", **_headline(first)}
+    return Outcome(data=data, exit_status=int(first.gravity))
+
+
+def status_data(context: Context) -> dict[str, Json]:
+    """Return the state of the whole cluster (schema `haclusterd.status/1`). Times are epoch ms."""
+    cib = context.cib
+    overview = Overview(cib)
+    found = headlines(context, overview)
+    live = context.live
+    return {
+        "schema": "haclusterd.status/1",
+        "cluster": cib.cluster_name,
+        "now": context.now,
+        "verdict": found[0].verdict,
+        "gravity": int(found[0].gravity),
+        "headlines": [_headline(each) for each in found],
+        "answered_by": None if live is None else live.node,
+        "started_at": None if live is None else live.started_at,
+        "stale_ms": 0 if live is None else live.stale_ms,
+        "index": cib.index,
+        "dc": acting_dc(context),
+        "leader": None if live is None else live.leader,
+        "term": _term(context),
+        "quorum": _quorum(context),
+        "configuration": {
+            "version": cib.version.epoch, "author": cib.version.author, "at": cib.version.at,
+            "reason": cib.version.reason,
+        },
+        "maintenance": overview.properties.boolean("maintenance-mode"),
+        "transition": _transition(context),
+        "nodes": [node_data(context, name) for name in sorted(cib.members)],
+        "resources": _resources(overview),
+        "tickets": _tickets(cib),
+        "orders": [
+            _order(order) for _, node in sorted(cib.status.nodes.items()) for _, order in sorted(node.orders.items())
+        ],
+        "moves": [_move(each) for each in moves(cib)],
+        "failures": [_failure(each) for each in overview.failures],
+        "fencing": _fencing(context),
+        "warnings": [] if live is None else list(live.warnings),
+        "holds": [] if live is None else [_hold(each) for each in live.holds],
+    }  # fmt: skip
+
+
+def acting_dc(context: Context) -> NodeName | None:
+    """Return who controls the cluster now: the leader, once it has taken office; offline, who last did."""
+    controller = context.cib.status.controller
+    if controller is None or (context.live is not None and context.live.leader != controller.node):
+        return None
+    return controller.node
+
+
+def _headline(headline: Headline) -> dict[str, Json]:
+    return {
+        "gravity": int(headline.gravity), "verdict": headline.verdict, "text": headline.text,
+        "remedy": headline.remedy,
+    }  # fmt: skip
+
+
+def _term(context: Context) -> int:
+    if context.live is not None:
+        return context.live.term
+    controller = context.cib.status.controller
+    return 0 if controller is None else controller.term
+
+
+def _quorum(context: Context) -> Json:
+    voters = context.cib.voters()
+    if context.live is None:
+        return {"known": False, "has": False, "connected": 0, "voters": len(voters), "missing": []}
+    missing = missing_voters(context.cib, context.live)
+    return {
+        "known": True,
+        "has": context.live.has_quorum or reaches_majority(context.cib, context.live),
+        "connected": len(voters) - len(missing),
+        "voters": len(voters),
+        "missing": list(missing),
+    }
+
+
+def _transition(context: Context) -> Json:
+    progress = None if context.live is None else context.live.transition
+    return None if progress is None else {"number": progress.number, "done": progress.done, "total": progress.total}
+
+
+def node_data(context: Context, name: NodeName) -> dict[str, Json]:
+    """Return how a node is, as the CIB and the answering daemon have it."""
+    cib, live = context.cib, context.live
+    member = cib.members.get(name, Member(name, (), is_voter=False))
+    known = cib.status.nodes.get(name, NodeStatus(name))
+    heard = HeardFrom(None) if live is None else live.heard.get(name, HeardFrom(None))
+    return {
+        "name": name,
+        "is_member": name in cib.members,
+        "state": str(known.state),
+        "since": known.since,
+        "detail": known.detail,
+        "is_local": live is not None and live.node == name,
+        "is_dc": acting_dc(context) == name,
+        "is_voter": member.is_voter,
+        "is_witness": member.is_witness,
+        "is_standby": node_flag(cib, name, "standby"),
+        "is_maintenance": node_flag(cib, name, "maintenance"),
+        "is_leaving": known.is_leaving,
+        "is_being_fenced": any(order.target == name for order in cib.status.fence_orders.values()),
+        "held_join": "" if live is None else live.held_joins.get(name, ""),
+        "heard_age_ms": heard.age_ms,
+        "brain": heard.brain,
+        "brain_since_ms": heard.brain_since_ms,
+        "unverified": len(known.unverified) if known.state is NodeState.ONLINE else 0,
+        "unhealthy": list(votes(cib, name, "yellow", "red")),
+    }
+
+
+def _tickets(cib: Cib) -> list[Json]:
+    """Return the tickets that are known or needed."""
+    needed = {each.ticket for each in cib.configuration.constraints.values() if isinstance(each, TicketConstraint)}
+    found = {name: cib.status.tickets.get(name, TicketState(name)) for name in sorted({*needed, *cib.status.tickets})}
+    return [
+        {"ticket": name, "is_granted": state.is_granted, "is_standby": state.is_standby, "is_needed": name in needed}
+        for name, state in found.items()
+    ]
+
+
+def _resources(overview: Overview) -> list[Json]:
+    configuration = overview.cib.configuration
+    parents = configuration.parents()
+    shown = [resource for resource in configuration.resources.values() if resource.id not in parents]
+    return [resource_data(overview, resource) for resource in shown]
+
+
+def resource_data(overview: Overview, resource: Resource) -> dict[str, Json]:
+    """Return how a resource is, what contains others with those."""
+    if isinstance(resource, Primitive):
+        return {**_primitive(overview, resource), "members": []}
+    known = overview.cib.configuration.resources
+    return {
+        "id": resource.id,
+        "kind": type(resource).__name__.lower(),
+        "agent": "",
+        "is_promotable": not isinstance(resource, Group) and overview.is_promotable(resource.id),
+        "members": [resource_data(overview, known[child]) for child in contained(resource) if child in known],
+    }
+
+
+def _primitive(overview: Overview, primitive: Primitive) -> dict[str, Json]:
+    meta = overview.meta(primitive)
+    found = overview.instances(primitive.id)
+    has_roles = overview.is_promotable(primitive.id)
+    return {
+        "id": primitive.id,
+        "kind": "fence device" if primitive.agent.standard == "stonith" else "primitive",
+        "agent": str(primitive.agent),
+        "is_cloned": overview.most_copies(primitive.id) != 1,
+        "has_roles": has_roles,
+        "stopped_on": _stopped_on(overview, primitive, [each.node for each in found]),
+        "instances": [_shown_instance(each, has_roles=has_roles) for each in found],
+        "is_managed": meta_flag(meta, "is-managed"),
+        "is_maintenance": meta_flag(meta, "maintenance"),
+        "not_wanted": overview.not_wanted(primitive),
+        "why_stopped": "" if found else why_stopped(overview, primitive.id),
+    }
+
+
+def _stopped_on(overview: Overview, primitive: Primitive, running: list[NodeName]) -> list[Json]:
+    """Return the nodes where an instance of a clone is missing; none when as many run as may."""
+    if len(running) >= overview.most_copies(primitive.id) or not running:
+        return []
+    return [name for name in overview.online if name not in running and not overview.is_witness(name)]
+
+
+def _shown_instance(instance: Instance, *, has_roles: bool) -> Json:
+    role = "Promoted" if instance.is_promoted else "Unpromoted" if has_roles else "Started"
+    return {"node": instance.node, "state": str(instance.state), "role": role, "detail": instance.detail}
+
+
+def why_stopped(overview: Overview, resource: ResourceId) -> str:
+    """Say in short what is known of a primitive that runs nowhere; `resource why` says it in full."""
+    if not overview.online:
+        return "no node is online"
+    if all(node_flag(overview.cib, name, "standby") for name in overview.online):
+        return "every node is on standby"
+    failed = overview.failed_on(resource)
+    return f"failed on {', '.join(failed)}" if failed else ""
+
+
+def _order(order: Order) -> Json:
+    return {
+        "node": order.node, "resource": order.resource, "action": str(order.action),
+        "interval_ms": order.interval_ms, "reason": order.reason, "issued_at": order.issued_at,
+        "is_voided": order.is_voided, "is_probe": order.is_probe,
+    }  # fmt: skip
+
+
+def moves(cib: Cib) -> tuple[Location, ...]:
+    """Return the constraints that `resource move` and `resource ban` made."""
+    constraints = cib.configuration.constraints.values()
+    return tuple(
+        each for each in constraints if isinstance(each, Location) and each.id.startswith(("cli-prefer-", "cli-ban-"))
+    )
+
+
+def _hold(hold: Hold) -> dict[str, Json]:
+    return {
+        "loop": hold.loop,
+        "longest_ms": hold.longest_ms,
+        "recent_ms": hold.recent_ms,
+        "longest_work_ms": hold.longest_work_ms,
+    }
+
+
+def _move(location: Location) -> Json:
+    return {
+        "id": location.id, "resource": location.resource, "node": location.node,
+        "score": render_score(location.score), "is_ban": location.id.startswith("cli-ban-"),
+    }  # fmt: skip
+
+
+def _failure(failure: Failure) -> Json:
+    record, count = failure.record, failure.count
+    operation, interval_ms = ("", 0)
+    if record is not None:
+        operation, interval_ms = record.operation, record.interval_ms
+    elif count is not None:
+        operation, interval_ms = count.operation, count.interval_ms
+    return {
+        "node": failure.node,
+        "resource": failure.resource,
+        "operation": operation,
+        "interval_ms": interval_ms,
+        "count": None if count is None else render_score(count.count),
+        "failed_at": failure.failed_at,
+        "exit_code": None if record is None else int(record.exit_code),
+        "status": None if record is None else str(record.status),
+        "exit_reason": "" if record is None else record.exit_reason,
+    }
+
+
+def _fencing(context: Context) -> Json:
+    cib = context.cib
+    recent = [
+        record for record in cib.status.fencing_history if context.now - record.ended_at <= RECENT_FENCING_MS
+    ]
+    return {
+        "enabled": fencing_cover.is_enabled(cib),
+        "open": [_fence_order(order) for _, order in sorted(cib.status.fence_orders.items())],
+        "recent": [_fencing_record(record) for record in recent[-RECENT_FENCING:]],
+        "devices": _devices(cib),
+    }
+
+
+def _fence_order(order: FenceOrder) -> Json:
+    return {
+        "target": order.target, "action": str(order.action), "device": order.device, "executor": order.executor,
+        "state": str(order.state), "attempt": order.attempt, "issued_at": order.issued_at, "reason": order.reason,
+    }  # fmt: skip
+
+
+def _fencing_record(record: FencingRecord) -> Json:
+    return {
+        "target": record.target, "action": str(record.action), "device": record.device, "executor": record.executor,
+        "outcome": str(record.outcome), "detail": record.detail, "ended_at": record.ended_at,
+        "reason": record.reason,
+    }  # fmt: skip
+
+
+def _devices(cib: Cib) -> list[Json]:
+    rows: list[Json] = []
+    for name, member in sorted(cib.members.items()):
+        if member.is_witness:
+            continue
+        for device in fencing_cover.devices_for(cib, name):
+            evidence = fencing_cover.proof(cib, device, name)
+            rows.append({
+                "target": name,
+                "device": device,
+                "state": "untested" if evidence is None else str(evidence.state),
+                "at": None if evidence is None else evidence.at,
+                "detail": "" if evidence is None else evidence.detail,
+            })
+    return rows
+
+
+VERBS = (
+    Verb("status", status, Permission.READ, "Show the state of the cluster", (
+        Argument("form", Kind.WORD, "`simple`: one line, and 0, 1 or 2 for monitoring", choices=("simple",)),
+    )),
+)  # fmt: skip

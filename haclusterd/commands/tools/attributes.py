@@ -1,0 +1,352 @@
+"""The tools of node attributes and of single settings: crm_attribute, crm_master, attrd_updater, crm_standby,
+crm_failcount.
+
+Options, output and exit statuses are those of crm_attribute(8), attrd_updater(8), crm_master(8), crm_standby(8) and
+crm_failcount(8) of Pacemaker 2.1.5, tried on the same state.
+"""
+
+from dataclasses import replace
+
+from haclusterd.commands.arguments import Arguments
+from haclusterd.commands.attribute_sets import with_value, without
+from haclusterd.commands.configure.change import change
+from haclusterd.commands.context import Context
+from haclusterd.commands.names import node_names
+from haclusterd.commands.node import node, node_attributes
+from haclusterd.commands.node.node_attributes import FOREVER, REBOOT
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.resource import resource
+from haclusterd.commands.resource import settings as resource_settings
+from haclusterd.commands.status.resource_state import base_of
+from haclusterd.commands.tools.call import (
+    Given,
+    Tool,
+    ToolCall,
+    ToolUsage,
+    carry_out,
+    may_administer,
+    not_found,
+    printed,
+)
+from haclusterd.formats.cib_xml.elements import quoted
+from haclusterd.formats.cib_xml.status_writer import node_numbers
+from haclusterd.model import durations, scores
+from haclusterd.model.configuration import AttributeSet, Configuration, NodeEntry, effective
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.json_value import Json
+from haclusterd.model.properties import BOOTSTRAP_OPTIONS, property_row
+from haclusterd.model.scores import INFINITY
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import report
+
+_VERBS = {each.name: each for each in (*node_attributes.VERBS, *resource_settings.VERBS, *node.VERBS, *resource.VERBS)}
+_WRITE = _VERBS["node.attribute"]
+_CLUSTER_SECTIONS = {
+    "crm_config": BOOTSTRAP_OPTIONS,
+    "rsc_defaults": "rsc-options",
+    "op_defaults": "op-options",
+}
+_LIFETIMES = {"reboot": REBOOT, "status": REBOOT, "forever": FOREVER, "nodes": FOREVER}
+_CHANGES = frozenset({"set", "both", "delete"})
+
+
+class _Target:
+    """Which attribute a call of crm_attribute is about."""
+
+    def __init__(self, context: Context, call: ToolCall, given: Given) -> None:
+        self.name = given.text("name")
+        self.is_promotion = call.tool == "crm_master" or "promotion" in given
+        self.lifetime = given.text("lifetime")
+        self.type = given.text("type")
+        if self.is_promotion:
+            instance = given.text("promotion") or given.text("resource") or call.instance
+            if not instance:
+                raise ToolUsage("OCF_RESOURCE_INSTANCE is not set: whose promotion score?")
+            self.name = f"master-{instance.split(':')[0]}"
+            self.lifetime = self.lifetime or "reboot"
+        self.section = self.type if self.type in _CLUSTER_SECTIONS else ""
+        if not (given.text("node") or self.lifetime or self.type):
+            self.section = "crm_config"
+        if not self.name:
+            raise ToolUsage("the name of the attribute is missing (-n)")
+        known = (*_CLUSTER_SECTIONS, *_LIFETIMES, "")
+        unknown = next((each for each in (self.type, self.lifetime) if each not in known), None)
+        if unknown is not None:
+            raise ToolUsage(f"there is no section {unknown} here: {', '.join(filter(None, known))}")
+        self.until = _LIFETIMES.get(self.lifetime or self.type, FOREVER)
+        self.scope = self.section or ("status" if self.until == REBOOT else "nodes")
+        self.node = "" if self.section else node_of(context, call, given)
+
+
+def node_of(context: Context, call: ToolCall, given: Given) -> str:
+    """Return the node that is meant; empty: the one that answers."""
+    wanted = given.text("node") or call.node
+    numbers = {number: name for name, number in node_numbers(context.cib).items()}
+    if wanted in ("", *node_names(context.cib)):
+        return wanted or (context.live.node if context.live is not None else "")
+    return numbers.get(wanted, NodeName(wanted))
+
+
+def is_unknown_node(context: Context, name: str) -> bool:
+    """Tell whether a name is no node's."""
+    return name not in node_names(context.cib)
+
+
+def attribute(context: Context, call: ToolCall, given: Given) -> Outcome:
+    """crm_attribute and crm_master: query, set or delete one attribute of a node, or one setting of the cluster."""
+    target = _Target(context, call, given)
+    action = given.any_of("query", "set", "delete") or "query"
+    if not target.section and is_unknown_node(context, target.node):
+        return not_found(call, f"Could not map name={target.node} to a UUID")
+    if target.section:
+        return _section(context, call, given, target, action)
+    if "utilization" in given:
+        return _utilization(context, call, given, target, action)
+    if action == "query":
+        return _told(call, given, target, _value(context, target))
+    arguments: dict[str, Json] = {
+        "node": target.node, "action": action, "name": target.name, "lifetime": target.until,
+        **({"value": given.text("set")} if action == "set" else {}),
+    }  # fmt: skip
+    was_there = _value(context, target) is not None
+    number = node_numbers(context.cib)[NodeName(target.node)]
+    block = f"{target.scope}-{number}"
+    out = f"Deleted {target.scope} attribute: id={block}-{target.name} name={target.name}\n"
+    return carry_out(context, _WRITE, arguments, out if action == "delete" and was_there else "")
+
+
+def _value(context: Context, target: _Target) -> str | None:
+    return values(context, target.node, target.until).get(target.name)
+
+
+def values(context: Context, node_name: str, until: str) -> dict[str, str]:
+    """Return the attributes of a node with one lifetime, what waits to be written and private ones included."""
+    asked = Arguments({"node": node_name, "name": None, "lifetime": until, "all": False})
+    data = node_attributes.show(context, asked).data
+    assert isinstance(data, dict)
+    listed = data["nodes"]
+    assert isinstance(listed, list)
+    shown = listed[0]
+    assert isinstance(shown, dict)
+    found: dict[str, str] = {}
+    for scope in (node_attributes.PRIVATE, until):
+        part = shown.get(scope, {})
+        assert isinstance(part, dict)
+        found.update({name: str(value) for name, value in part.items()})
+    return found
+
+
+def _told(call: ToolCall, given: Given, target: _Target, value: str | None) -> Outcome:
+    if value is None:
+        value = given.text("default") if "default" in given else None
+    if value is None:
+        return not_found(call)
+    if given.text("output") == "xml":
+        return printed(xml_result(call, [
+            f"  <attribute name={quoted(target.name)} value={quoted(value)} scope={quoted(target.scope)}/>"
+        ]))  # fmt: skip
+    if "quiet" in given:
+        return printed(f"{value}\n")
+    return printed(f"scope={target.scope}  name={target.name} value={value}\n")
+
+
+def xml_result(call: ToolCall, lines: list[str]) -> str:
+    """Return lines as the XML of Pacemaker's tools."""
+    request = quoted(" ".join((call.tool, *call.words)))
+    return "\n".join([
+        f'<pacemaker-result api-version="2.25" request={request}>', *lines, '  <status code="0" message="OK"/>',
+        "</pacemaker-result>", "",
+    ])  # fmt: skip
+
+
+def _section(context: Context, call: ToolCall, given: Given, target: _Target, action: str) -> Outcome:
+    """Query, set or delete a cluster property or a default; of an agent's own, in the block that it names (-s)."""
+    usual = _CLUSTER_SECTIONS[target.section]
+    configuration = context.cib.in_force if action == "query" else context.cib.configuration
+    blocks = _blocks(configuration, target.section)
+    wanted = given.text("block")
+    seen = tuple(block for block in blocks if wanted in ("", block.id))
+    name = _as_written(seen, target.name)
+    if action == "query":
+        return _told(call, given, target, effective(seen).get(name))
+    if action == "delete":
+        holding = next((block.id for block in seen if block.get(name) is not None), None)
+        if holding is None:
+            return printed()
+        new = tuple(each for block in blocks for each in (without((block,), name) if block in seen else (block,)))
+        out = f"Deleted {target.section} attribute: id={holding}-{name} name={name}\n"
+    else:
+        new = _put(blocks, wanted or next((b.id for b in seen if b.get(name) is not None), usual), name, given)
+        out = ""
+    if not may_administer(context):
+        told = "be root; a member of haclient may be allowed to by control-group-permission=administer"
+        return refusal(report(Code.NOT_PERMITTED, verb=call.tool, permission="administer", remedy=told))
+    changed = _with_blocks(configuration, target.section, new)
+    made = change(context, changed, done=f"{target.section}: {name}")
+    return made if made.is_refused else replace(made, data=printed(out).data)
+
+
+def _blocks(configuration: Configuration, section: str) -> tuple[AttributeSet, ...]:
+    if section == "crm_config":
+        return configuration.properties
+    return configuration.resource_defaults if section == "rsc_defaults" else configuration.operation_defaults
+
+
+def _with_blocks(configuration: Configuration, section: str, blocks: tuple[AttributeSet, ...]) -> Configuration:
+    if section == "crm_config":
+        return replace(configuration, properties=blocks)
+    if section == "rsc_defaults":
+        return replace(configuration, resource_defaults=blocks)
+    return replace(configuration, operation_defaults=blocks)
+
+
+def _put(blocks: tuple[AttributeSet, ...], wanted: str, name: str, given: Given) -> tuple[AttributeSet, ...]:
+    if all(block.id != wanted for block in blocks):
+        blocks = (*blocks, AttributeSet(wanted))
+    value = given.text("set")
+    return tuple(
+        with_value((block,), owner=wanted, section="meta", name=name, value=value)[0] if block.id == wanted else block
+        for block in blocks
+    )
+
+
+def _as_written(blocks: tuple[AttributeSet, ...], name: str) -> str:
+    """Return the name under which a property is written, where it is written by another of its names."""
+    row = property_row(name)
+    written = [key for block in blocks for key, _ in block.pairs]
+    if name in written or row is None:
+        return name
+    return next((each for each in written if property_row(each) is row), name)
+
+
+def _utilization(context: Context, call: ToolCall, given: Given, target: _Target, action: str) -> Outcome:
+    if target.until == REBOOT and action != "query":
+        raise ToolUsage("capacities until reboot are not written here: leave out the lifetime, or use -l forever")
+    name = NodeName(target.node)
+    entry = context.cib.in_force.nodes.get(name, NodeEntry(name))
+    known = effective(entry.utilization)
+    if action == "query":
+        return _told(call, given, target, known.get(target.name))
+    arguments: dict[str, Json] = {"node": target.node, "action": action, "name": target.name}
+    if action == "set":
+        arguments["value"] = given.text("set")
+    block = f"nodes-{node_numbers(context.cib)[name]}-utilization"
+    out = f"Deleted nodes attribute: id={block}-{target.name} name={target.name}\n"
+    return carry_out(
+        context, _VERBS["node.utilization"], arguments, out if action == "delete" and target.name in known else ""
+    )
+
+
+# attrd_updater
+
+
+def update(context: Context, call: ToolCall, given: Given) -> Outcome:
+    """attrd_updater: publish an attribute until the node's next boot, at once or dampened; query it."""
+    action = "delete" if "delete" in given else "set" if given.any_of("set", "both") else "query"
+    if action == "query" and "query" not in given and given.any_of("refresh", "delay_only"):
+        return printed()
+    name = given.text("name")
+    if not name:
+        raise ToolUsage("the name of the attribute is missing (-n)")
+    if action == "query" and "query" not in given:
+        raise ToolUsage("nothing to do: give a value (-U), -D or -Q")
+    node_name = node_of(context, call, given)
+    if action == "query":
+        return _updater_query(context, call, given, name, node_name)
+    if is_unknown_node(context, node_name):
+        return not_found(call, f"Could not update {name}: no node {node_name}")
+    arguments: dict[str, Json] = {"node": node_name, "action": action, "name": name, "lifetime": REBOOT}
+    if action == "set":
+        arguments["value"] = given.text(given.any_of("set", "both"))
+    if "delay" in given:
+        arguments["dampen_ms"] = _milliseconds(given.text("delay"))
+    if "private" in given:
+        arguments["private"] = True
+    return carry_out(context, _WRITE, arguments)
+
+
+def _updater_query(context: Context, call: ToolCall, given: Given, name: str, node_name: str) -> Outcome:
+    names = node_names(context.cib) if "all" in given else (NodeName(node_name),)
+    known = [each for each in names if each in node_names(context.cib)]
+    found = [(each, values(context, each, REBOOT)) for each in known]
+    lines = [f'name="{name}" host="{each}" value="{own[name]}"\n' for each, own in found if name in own]
+    if not lines:
+        return not_found(call, f"Could not query value of {name}: attribute does not exist")
+    return printed("".join(lines))
+
+
+def _milliseconds(text: str) -> int:
+    try:
+        return int(text) * 1000 if text.strip().isdecimal() else durations.parse(text.strip())
+    except ValueError:
+        raise ToolUsage(f"not a duration: {text!r}") from None
+
+
+# crm_standby, crm_failcount
+
+
+def standby(context: Context, call: ToolCall, given: Given) -> Outcome:
+    """crm_standby: ask, set or delete whether a node runs nothing."""
+    node_name = node_of(context, call, given)
+    if is_unknown_node(context, node_name):
+        return not_found(call, f"Could not map name={node_name} to a UUID")
+    action = given.any_of("query", "set", "delete") or "query"
+    if action == "query":
+        for until, scope in ((FOREVER, "nodes"), (REBOOT, "status")):
+            value = values(context, node_name, until).get("standby")
+            if value is not None and until in (given.text("lifetime") or until):
+                return printed(f"{value}\n" if "quiet" in given else f"scope={scope}  name=standby value={value}\n")
+        return printed("off\n" if "quiet" in given else "scope=status  name=standby value=off\n")
+    is_on = action == "set" and given.text("set").lower() in ("on", "true", "yes", "1", "y")
+    arguments: dict[str, Json] = {"node": node_name}
+    if is_on:
+        arguments["lifetime"] = REBOOT if given.text("lifetime") == "reboot" else FOREVER
+    return carry_out(context, _VERBS["node.standby" if is_on else "node.online"], arguments)
+
+
+def failcount(context: Context, call: ToolCall, given: Given) -> Outcome:
+    """crm_failcount: how often a resource failed on a node; or forget it, as `crm resource cleanup` does."""
+    name = given.text("resource")
+    action = given.any_of("query", "delete")
+    if not name or not action:
+        raise ToolUsage("say which resource (-r), and what to do: --query or --delete")
+    node_name = node_of(context, call, given)
+    if is_unknown_node(context, node_name):
+        return not_found(call, f"Could not map name={node_name} to a UUID")
+    if action == "delete":
+        forgotten: dict[str, Json] = {"resource": base_of(ResourceId(name)), "node": node_name}
+        return carry_out(context, _VERBS["resource.cleanup"], forgotten)
+    status = context.cib.status.nodes.get(NodeName(node_name))
+    history = None if status is None else status.histories.get(ResourceId(name))
+    wanted, interval_ms = given.text("operation"), _milliseconds(given.text("interval", "0"))
+    shown = f"fail-count-{name}" + (f"#{wanted}_{interval_ms}" if wanted else "")
+    counts = () if history is None else tuple(
+        each for each in history.fail_counts.values()
+        if not wanted or (each.operation, each.interval_ms) == (wanted, interval_ms)
+    )  # fmt: skip
+    value = scores.render(min(INFINITY, sum(each.count for each in counts)))
+    return printed(f"{value}\n" if "quiet" in given else f"scope=status  name={shown} value={value}\n")
+
+
+_SHARED = {
+    "query": "G query get-value", "set": "v: update: attr-value:", "delete": "D delete", "quiet": "q Q quiet",
+    "node": "N: U: node: uname:", "lifetime": "l: lifetime:", "output": "output-as:", "id": "i: id:",
+}  # fmt: skip
+TOOLS = {
+    "crm_attribute": Tool(attribute, {
+        **_SHARED, "name": "n: name: attr-name:", "type": "t: type:", "block": "s: set-name:", "default": "d: default:",
+        "promotion": "p promotion?", "utilization": "z utilization",
+    }, _CHANGES, ),
+    "crm_master": Tool(attribute, {**_SHARED, "resource": "r: resource:", "default": "d: default:"}, _CHANGES),
+    "attrd_updater": Tool(update, {
+        "query": "Q query", "name": "n: name:", "set": "v: U: update:", "both": "B: update-both:", "delete": "D delete",
+        "delay": "d: delay:", "node": "N: node:", "private": "p private", "lifetime": "l: lifetime:", "all": "A all",
+        "refresh": "R refresh", "delay_only": "Y update-delay", "quiet": "q quiet", "block": "S: s: set:",
+        "wait": "wait:",
+    }, _CHANGES),
+    "crm_standby": Tool(standby, _SHARED, _CHANGES),
+    "crm_failcount": Tool(failcount, {
+        "query": "G query", "delete": "D delete", "resource": "r: resource: resource-id:", "node": "N: U: node: uname:",
+        "operation": "n: operation:", "interval": "I: interval:", "quiet": "q Q quiet",
+    }, _CHANGES),
+}  # fmt: skip

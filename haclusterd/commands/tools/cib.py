@@ -1,0 +1,329 @@
+"""cibadmin, crm_verify, crm_simulate: the CIB as XML for those who read it, and changes of it that are judged.
+
+`cibadmin --query` answers a text made of this cluster's CIB; secrets are asterisks, as everywhere. A change is carried
+out on that text and loaded as `crm configure load xml replace` would: nothing is stored that verification refuses, and
+asterisks keep the secrets that they stand for. XPath is what `xml.etree` knows of it (steps, `//`, predicates on
+attributes, also joined by `and`); more is refused by name.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+from haclusterd.commands import simulate
+from haclusterd.commands.configure import configure
+from haclusterd.commands.configure.view import masked
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.tools.call import (
+    NO_SUCH_OBJECT,
+    Given,
+    Tool,
+    ToolCall,
+    ToolUsage,
+    ask,
+    carry_out,
+    printed,
+)
+from haclusterd.commands.tools.monitor import cluster_lines
+from haclusterd.commands.verb import Cost
+from haclusterd.formats.cib_xml.writer import write_cib, write_configuration
+from haclusterd.model.cluster import NodeState
+from haclusterd.model.json_value import Json
+from haclusterd.reports.items import has_errors
+
+_VERBS = {each.name: each for each in (*configure.VERBS, *simulate.VERBS)}
+_Element = ET.Element
+_SECTIONS = {
+    "all": ".", "configuration": "configuration", "crm_config": "configuration/crm_config",
+    "nodes": "configuration/nodes", "resources": "configuration/resources",
+    "constraints": "configuration/constraints", "rsc_defaults": "configuration/rsc_defaults",
+    "op_defaults": "configuration/op_defaults", "fencing-topology": "configuration/fencing-topology",
+    "tags": "configuration/tags", "status": "status",
+}  # fmt: skip
+_CHANGES = frozenset({"create", "modify", "replace", "delete"})
+_LONGEST_XPATH = 1000
+_DEEPEST = 64
+_AND = re.compile(r"\s+and\s+(?=(?:[^'\"]|'[^']*'|\"[^\"]*\")*$)")
+_UNKNOWN = re.compile(r"[a-z-]+\(|\bor\b|::|\|")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+CONFIGURATION_ERROR = 78
+
+
+def administer(context: Context, call: ToolCall, given: Given) -> Outcome:
+    """cibadmin: query the CIB or a part of it, or change the configuration."""
+    action = given.any_of("query", "md5", *sorted(_CHANGES), "upgrade", "bump", "erase", "empty")
+    if action in ("", "md5", "bump", "erase", "empty"):
+        raise ToolUsage("say what to do: --query, --create, --modify, --replace or --delete; others are not done here")
+    if action == "upgrade":
+        return printed()
+    if action == "query":
+        return _queried(context, given)
+    return _changed(context, call, given, action)
+
+
+# Questions
+
+
+def _queried(context: Context, given: Given) -> Outcome:
+    text = _text(context)
+    wanted = given.text("section")
+    if wanted in ("", "all") and "xpath" not in given and "shallow" not in given:
+        return printed(text)
+    root = _parsed(text)
+    found = list(_found(root, given))
+    if not found:
+        return printed(err="Call cib_query failed (-6): No such device or address\n", status=NO_SUCH_OBJECT)
+    if "node_path" in given:
+        return printed("".join(f"{_path(root, each)}\n" for each in found))
+    if "shallow" in given:
+        found = [_Element(each.tag, each.attrib) for each in found]
+    shown = "".join(_written(each) for each in found)
+    if len(found) > 1:
+        lines = "".join(f"  {line}\n" for line in shown.splitlines())
+        shown = f"<xpath-query>\n{lines}</xpath-query>\n"
+    return printed(shown)
+
+
+def _text(context: Context) -> str:
+    cib = replace(context.cib, configuration=masked(context.cib.configuration, context.agents))
+    controller = cib.status.controller
+    acting = None if controller is None else controller.node
+    if acting is not None and acting in cib.status.nodes and cib.status.nodes[acting].state is not NodeState.ONLINE:
+        acting = None
+    has_quorum = context.live is not None and context.live.has_quorum
+    return write_cib(cib, has_quorum=has_quorum, controller=acting)
+
+
+def _found(root: _Element, given: Given) -> Iterator[_Element]:
+    if "xpath" in given:
+        yield from _select(root, given.text("xpath"))
+        return
+    section = given.text("section") or "all"
+    path = _SECTIONS.get(section)
+    if path is None:
+        raise ToolUsage(f"there is no section {section}: {', '.join(_SECTIONS)}")
+    yield from (root,) if path == "." else root.findall(path)
+
+
+def _select(root: _Element, xpath: str) -> list[_Element]:
+    """Return what an absolute XPath names. Raises ToolUsage for one that is not understood."""
+    plain = _QUOTED.sub("''", xpath)
+    if len(xpath) > _LONGEST_XPATH or _UNKNOWN.search(plain) or plain.rpartition("/")[2].startswith("@"):
+        raise ToolUsage(f"this XPath is not understood here: {xpath[:200]}")
+    path = re.sub(r"\[([^\]]*)\]", lambda match: "".join(f"[{part}]" for part in _AND.split(match[1])), xpath)
+    document = _Element("document")
+    document.append(root)
+    try:
+        found = document.findall(f".{path}" if path.startswith("/") else f".//{path}")
+    except (SyntaxError, KeyError, TypeError, IndexError) as error:  # As xml.etree calls what it cannot read.
+        raise ToolUsage(f"this XPath is not understood here: {xpath[:200]} ({error})") from None
+    return list(dict.fromkeys(found))
+
+
+def _path(root: _Element, wanted: _Element) -> str:
+    parents = {child: parent for parent in root.iter() for child in parent}
+    steps = []
+    step: _Element | None = wanted
+    while step is not None:
+        identity = f"[@id='{step.get('id')}']" if step.get("id") else ""
+        steps.append(f"/{step.tag}{identity}")
+        step = parents.get(step)
+    return "".join(reversed(steps))
+
+
+def _parsed(text: str) -> _Element:
+    """Read XML that a user gave. Raises ToolUsage; a document type, which could grow without bound, is refused."""
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise ToolUsage("XML with a document type is not read")
+    try:
+        root = ET.fromstring(text)
+    except ET.ParseError as error:
+        raise ToolUsage(f"this is no XML: {error}") from None
+    pending = [(root, 1)]
+    while pending:
+        element, depth = pending.pop()
+        if depth > _DEEPEST:
+            raise ToolUsage(f"XML is nested deeper than {_DEEPEST}")
+        pending += ((child, depth + 1) for child in element)
+    return root
+
+
+def _written(element: _Element) -> str:
+    element.tail = None
+    ET.indent(element)
+    return ET.tostring(element, encoding="unicode", short_empty_elements=True).replace(" />", "/>") + "\n"
+
+
+# Changes
+
+
+def _changed(context: Context, call: ToolCall, given: Given, action: str) -> Outcome:
+    root = _parsed(write_configuration(masked(context.cib.configuration, context.agents)))
+    given_text = given.text("text") or call.text
+    wanted = _parsed(given_text) if given_text.strip() else None
+    if action == "delete" and "xpath" in given:
+        _delete(root, _select(root, given.text("xpath")))
+    elif wanted is None:
+        raise ToolUsage("the XML is missing: -X TEXT, -x FILE or -p")
+    elif given.text("section") == "status" or wanted.tag == "status":
+        raise ToolUsage("the status is not written from outside: crm_attribute, crm_resource --cleanup")
+    else:
+        place = _place(root, given, wanted)
+        if action == "delete":
+            same = [each for each in root.iter(wanted.tag) if _fits(each, wanted)]
+            if not same:
+                return printed()
+            _delete(root, same)
+        else:
+            _put(root, place, wanted, action)
+    text = ET.tostring(root, encoding="unicode")
+    arguments: dict[str, Json] = {"mode": "replace", "text": text, "format": "xml", "source": call.tool}
+    return carry_out(context, _VERBS["configure.load"], arguments)
+
+
+def _place(root: _Element, given: Given, wanted: _Element) -> _Element:
+    """Return the section that a change is made in."""
+    if "xpath" in given:
+        found = _select(root, given.text("xpath"))
+        if len(found) != 1:
+            raise ToolUsage(f"{given.text('xpath')} names {len(found)} elements")
+        return found[0]
+    section = given.text("section")
+    if wanted.tag in ("cib", "configuration"):
+        return root
+    path = _SECTIONS.get(section or wanted.tag, "configuration")
+    found = root.findall(path)
+    if found:
+        return found[0]
+    made = _Element(path.rpartition("/")[2])
+    root.findall("configuration")[0].append(made)
+    return made
+
+
+def _put(root: _Element, place: _Element, wanted: _Element, action: str) -> None:
+    if wanted.tag in ("cib", "configuration"):
+        own = wanted if wanted.tag == "configuration" else wanted.find("configuration")
+        if own is None or action != "replace":
+            raise ToolUsage("a whole configuration is only replaced: --replace")
+        root.remove(root.findall("configuration")[0])
+        root.insert(0, own)
+        return
+    if wanted.tag == place.tag and place.get("id") == wanted.get("id"):
+        same: _Element | None = place
+    else:
+        same = next((each for each in place.iter(wanted.tag) if _is_same(each, wanted)), None)
+    if action == "create" and same is not None and same is not place:
+        raise ToolUsage(f"{wanted.tag} {wanted.get('id', '')} exists already")
+    if same is None:
+        if action != "create" and "id" in wanted.attrib and not _is_new_allowed(action):
+            raise ToolUsage(f"there is no {wanted.tag} {wanted.get('id')}")
+        place.append(wanted)
+    elif action == "replace":
+        same.attrib.clear()
+        same.attrib.update(wanted.attrib)
+        same[:] = list(wanted)
+    else:
+        _merge(same, wanted)
+
+
+def _is_new_allowed(action: str) -> bool:
+    """Tell whether an element that is not there may be added: with --modify, as with --allow-create."""
+    return action in ("modify", "replace")
+
+
+def _merge(old: _Element, new: _Element) -> None:
+    """Give an element the attributes and children of another one; children are the same by their id."""
+    old.attrib.update(new.attrib)
+    for child in new:
+        same = next((each for each in old if _is_same(each, child)), None)
+        if same is None:
+            old.append(child)
+        else:
+            _merge(same, child)
+
+
+def _is_same(old: _Element, new: _Element) -> bool:
+    return old.tag == new.tag and old.get("id") == new.get("id") and (new.get("id") is not None or len(new.attrib) == 0)
+
+
+def _fits(old: _Element, wanted: _Element) -> bool:
+    """Tell whether an element has the attributes of one that is to be deleted; one without any fits nothing."""
+    return bool(wanted.attrib) and all(old.get(name) == value for name, value in wanted.attrib.items())
+
+
+def _delete(root: _Element, gone: list[_Element]) -> None:
+    parents = {child: parent for parent in root.iter() for child in parent}
+    for each in gone:
+        if each in parents:
+            parents[each].remove(each)
+
+
+# crm_verify, crm_simulate
+
+
+def verify(context: Context, call: ToolCall, given: Given) -> Outcome:
+    """crm_verify: judge the configuration that runs, or a file."""
+    if given.any_of("live", "file", "text", "pipe") == "":
+        raise ToolUsage("say what: -L, -x FILE, -X TEXT or -p")
+    text = given.text("text") or call.text
+    arguments: dict[str, Json] = {"strict": True}
+    if "live" not in given:
+        arguments.update(text=text, format="xml", source=given.text("file") or "text")
+    outcome = ask(context, _VERBS["configure.verify"], arguments)
+    if not outcome.reports:
+        return printed()
+    lines = [f"{each.severity}: {each.message}\n" for each in outcome.reports if str(each.severity) != "info"]
+    is_wrong = has_errors(outcome.reports)
+    if lines and "verbose" not in given:
+        lines = [lines[0], "crm_verify: -V shows all\n"] if len(lines) > 1 else lines
+    return printed(err="".join(lines), status=CONFIGURATION_ERROR if is_wrong else 0)
+
+
+def simulated(context: Context, call: ToolCall, given: Given) -> Outcome:
+    """crm_simulate: the state now, and what would be done."""
+    if given.any_of("live", "file", "pipe") == "":
+        raise ToolUsage("say what: -L, -x FILE or -p")
+    arguments: dict[str, Json] = {} if "live" in given else {"text": call.text, "source": given.text("file") or "text"}
+    outcome = ask(context, _VERBS["simulate"], arguments)
+    if outcome.is_refused:
+        return outcome
+    assert isinstance(outcome.data, dict)
+    changes = outcome.data["summary"]
+    assert isinstance(changes, list)
+    lines = ["Current cluster status:", *(f"  {line}" if line else "" for line in cluster_lines(context)), ""]
+    return printed("\n".join([*lines, "Transition Summary:", *map(_planned, changes)]) + "\n")
+
+
+def _planned(change: Json) -> str:
+    """Write one change of a plan: `  * Move       web     ( n1 -> n2 )`."""
+    assert isinstance(change, dict)
+    words = {name: value for name, value in change.items() if isinstance(value, str)}
+    action, reason = words.get("action", ""), words.get("reason", "")
+    because = f"  due to {reason}" if reason else ""
+    if action == "fence":
+        return f"  * Fence ({words.get('op', 'reboot')}) {words.get('node', '')}" + (f" '{reason}'" if reason else "")
+    here, there = (" ".join(filter(None, (words.get(f"{end}_role"), words.get(end)))) for end in ("from", "to"))
+    where = here if here == there else " -> ".join(filter(None, (here, there)))
+    return f"  * {action.capitalize():<10} {words.get('resource', ''):<16} ( {where} ){because}"
+
+
+TOOLS = {
+    "cibadmin": Tool(administer, {
+        "query": "Q query", "create": "C create", "modify": "M modify", "replace": "R replace", "delete": "D delete",
+        "upgrade": "u upgrade", "bump": "B bump", "erase": "E erase", "empty": "a empty", "md5": "5 6 md5-sum",
+        "section": "o: scope:", "xpath": "A: xpath:", "text": "X: xml-text:", "file": "x: xml-file:",
+        "pipe": "p xml-pipe", "local": "l local", "shallow": "n no-children", "node_path": "e node-path",
+        "force": "f force", "timeout": "t: timeout:", "sync": "s sync-call", "create_too": "c allow-create",
+        "node": "N: node:", "delete_all": "d delete-all", "score": "S score", "user": "U: user:",
+    }, _CHANGES, Cost.LONG),
+    "crm_verify": Tool(verify, {
+        "live": "L live-check", "file": "x: xml-file:", "text": "X: xml-text:", "pipe": "p xml-pipe",
+        "output": "output-as:", "save": "S: save-xml:",
+    }, cost=Cost.LONG),
+    "crm_simulate": Tool(simulated, {
+        "live": "L live-check", "file": "x: xml-file:", "pipe": "p xml-pipe", "scores": "s show-scores",
+        "run": "S simulate R run", "quiet": "Q quiet", "utilization": "U show-utilization", "output": "output-as:",
+    }, cost=Cost.LONG),
+}  # fmt: skip

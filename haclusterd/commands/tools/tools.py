@@ -1,0 +1,87 @@
+"""The tools of Pacemaker that agents, exporters and people call (crm_attribute, crm_mon, cibadmin ...), as one verb.
+
+Each tool is a small program that passes its words on; here is the table of those that there are, and what each call
+costs and needs. A call that only asks needs the permission to read; any other the permission to operate, and what it
+carries out its own.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from haclusterd.commands.arguments import Argument, Arguments, Kind
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.tools import attributes as tool_attributes
+from haclusterd.commands.tools import cib as tool_cib
+from haclusterd.commands.tools import membership as tool_membership
+from haclusterd.commands.tools import monitor as tool_monitor
+from haclusterd.commands.tools import resources as tool_resources
+from haclusterd.commands.tools.call import USAGE, VERSION, Given, Tool, ToolCall, ToolUsage, printed, usage
+from haclusterd.commands.tools.membership import ABOUT
+from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.model.json_value import Json
+
+TOOLS: Mapping[str, Tool] = {
+    **tool_attributes.TOOLS, **tool_membership.TOOLS, **tool_monitor.TOOLS, **tool_resources.TOOLS, **tool_cib.TOOLS,
+}  # fmt: skip
+_LIGHT = frozenset({"attrd_updater", "crm_master"})
+"""Tools that may write only what is light: attributes until reboot."""
+
+
+def run(context: Context, arguments: Arguments) -> Outcome:
+    """Answer a tool's call with what to print and its exit status (schema `haclusterd.tool/1`)."""
+    word = arguments.word
+    call = ToolCall(word("tool"), arguments.words("words"), word("instance"), word("node"), word("text"))
+    tool = TOOLS[call.tool]
+    try:
+        given = tool.read(call.words)
+        if "version" in given:
+            return printed(f"{VERSION}\n{ABOUT}\n")
+        if "help" in given:
+            return printed(usage(tool, call))
+        outcome = tool.function(context, call, given)
+    except ToolUsage as error:
+        return printed(err=f"{call.tool}: {error}\n", status=USAGE)
+    assert not (outcome.commands and tool.only_asks(given)), call.tool
+    return outcome
+
+
+def _read(arguments: Mapping[str, Json]) -> tuple[Tool, Given] | None:
+    """Read arguments that nobody has checked yet; None when they make no sense."""
+    name, words = arguments.get("tool"), arguments.get("words", ())
+    tool = TOOLS.get(name) if isinstance(name, str) else None
+    if tool is None or isinstance(words, str) or not isinstance(words, Sequence):
+        return None
+    try:
+        return tool, tool.read([each for each in words if isinstance(each, str)])
+    except ToolUsage:
+        return None
+
+
+def _only_asks(arguments: Mapping[str, Json]) -> bool:
+    """What is not understood counts as a change, for which more is needed."""
+    found = _read(arguments)
+    return found is not None and found[0].only_asks(found[1])
+
+
+def _cost(arguments: Mapping[str, Json]) -> Cost:
+    found = _read(arguments)
+    if found is None:
+        return Cost.LIGHT
+    tool, given = found
+    if tool.only_asks(given):
+        return tool.cost
+    is_transient = arguments.get("tool") in _LIGHT or given.text("lifetime") in ("reboot", "status")
+    return Cost.LIGHT if is_transient and "utilization" not in given and given.text("lifetime") != "forever" else (
+        Cost.LONG if given.any_of("move", "restart") or tool.cost is Cost.LONG else Cost.WHOLE
+    )
+
+
+VERBS = (
+    Verb("tool.run", run, Permission.OPERATE, "Answer a call of one of Pacemaker's tools", (
+        Argument("tool", Kind.WORD, "which tool", is_required=True, choices=tuple(sorted(TOOLS))),
+        Argument("words", Kind.WORDS, "its options, word by word"),
+        Argument("instance", Kind.WORD, "the resource of the agent that calls (OCF_RESOURCE_INSTANCE)"),
+        Argument("node", Kind.WORD, "the node that the agent acts for; left out: the one that answers"),
+        Argument("text", Kind.TEXT, "what was given as a file or on standard input"),
+    ), cost=_cost, only_asks=_only_asks),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""The judgement on a configuration: one file for each kind of finding."""

@@ -1,0 +1,135 @@
+"""Agents and their parameters, judged by what the installed agents say of themselves."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from haclusterd.commands.verify.judgement import Judgement, pairs
+from haclusterd.model import durations
+from haclusterd.model.agents import AgentFacts, ParameterFacts
+from haclusterd.model.configuration import Primitive, effective
+from haclusterd.model.ids import AgentReference
+from haclusterd.model.properties import meta_values
+from haclusterd.model.templates import expanded
+from haclusterd.reports.codes import Code
+from haclusterd.reports.suggestions import did_you_mean
+
+TRACE_PARAMETERS = frozenset({"trace_ra", "trace_file"})
+"""Every OCF agent has these (resource-agents: ocf-shellfuncs)."""
+GIVEN_BY_FENCER = frozenset({"action", "plug", "port", "nodename", "delay"})
+"""What a fence agent gets with each call, so that it need not be configured (fence-agents' stdin protocol)."""
+
+
+def check_agents(judgement: Judgement) -> None:
+    """Judge every primitive's agent and parameters; nothing when the installed agents are not known."""
+    if judgement.agents is None:
+        return
+    for primitive in judgement.configuration.primitives():
+        facts = judgement.agents.get(str(primitive.agent))
+        if facts is None:
+            guess = judgement.nearest(str(primitive.agent), _may_be_meant(primitive.agent, judgement.agents))
+            remedy = f"install it, or did you mean {guess}?" if guess else None
+            path = ("resource", primitive.id, "agent")
+            judgement.note(Code.UNKNOWN_AGENT, path, remedy=remedy, where=primitive.id, agent=primitive.agent)
+            continue
+        _check_tools(judgement, primitive, facts)
+        _check_parameters(judgement, primitive, facts)
+        _check_advice(judgement, primitive, facts)
+        _check_unfencing(judgement, primitive, facts)
+
+
+def _may_be_meant(agent: AgentReference, known: Iterable[str]) -> Iterable[str]:
+    """Return the agents of which one may be guessed to be meant.
+
+    Of services only those whose names differ by one character or two: most are something else altogether, and to start
+    `rescue` or `reboot` ends all that runs on the node.
+    """
+    if agent.standard in ("ocf", "stonith"):
+        return known
+    beginning = f"{agent.standard}:"
+    there = {name.removeprefix(beginning): name for name in known if name.startswith(beginning)}
+    alike = get_close_matches(agent.type, there, n=1, cutoff=_ALIKE)
+    return [there[name] for name in alike if name.partition(".")[0] not in _ENDING_ALL]
+
+
+_ALIKE = 0.8
+_ENDING_ALL = frozenset({
+    "ctrl-alt-del", "default", "emergency", "exit", "factory-reset", "graphical", "halt", "hibernate", "kexec",
+    "multi-user", "poweroff", "reboot", "rescue", "shutdown", "single", "sleep", "soft-reboot", "suspend",
+})  # fmt: skip
+"""Units and init scripts that stop others, or the machine (systemd.special(7))."""
+_WITH_PARAMETERS = ("ocf", "stonith")
+NEEDS_MORE = {
+    "ocf:heartbeat:ClusterMon": "crm_mon as a daemon (--daemonize)",
+    "ocf:pacemaker:ClusterMon": "crm_mon as a daemon (--daemonize)",
+    "ocf:pacemaker:controld": "dlm_controld with corosync",
+    "ocf:heartbeat:lvmlockd": "dlm_controld with corosync",
+    "ocf:pacemaker:o2cb": "dlm_controld with corosync",
+}
+"""Agents that cannot work here although each tool that they name is here (resource-agents 4.12, Pacemaker 2.1.5)."""
+
+
+def _check_tools(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:
+    """Refuse an agent that would ask tools which are not here, and act on no answer."""
+    agent = str(primitive.agent)
+    tools = ", ".join(facts.missing_tools) or NEEDS_MORE.get(agent, "")
+    if tools:
+        path = ("resource", primitive.id, "agent")
+        judgement.note(Code.TOOLS_MISSING, path, where=primitive.id, agent=agent, tools=tools)
+
+
+def _check_parameters(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:
+    is_device = primitive.agent.standard == "stonith"
+    parameters = effective(expanded(primitive, judgement.configuration).parameters)
+    given = {name for name, value in parameters.items() if value}
+    newer = {parameter.obsoletes: name for name, parameter in facts.parameters.items() if parameter.obsoletes}
+    missing = [
+        newer.get(name, name)
+        for name, parameter in facts.parameters.items()
+        # Agents write default="" where there is none (resource-agents: IPaddr2, Filesystem and many more).
+        if parameter.is_required and not parameter.default
+        and given.isdisjoint({name, newer.get(name, name), parameter.obsoletes})
+        and not (is_device and name in GIVEN_BY_FENCER)
+    ]  # fmt: skip
+    for name in dict.fromkeys(missing):
+        own = ("resource", primitive.id)
+        judgement.note(Code.MISSING_PARAMETER, own, where=primitive.id, agent=primitive.agent, name=name)
+    for name, value in pairs(primitive.parameters):
+        path = ("resource", primitive.id, "params", name)
+        known = facts.parameters.get(name)
+        if known is not None:
+            _check_option(judgement, known, value, f"{primitive.id}: {name}", path)
+        elif not _is_special(name, is_device=is_device) and primitive.agent.standard in _WITH_PARAMETERS:
+            remedy = did_you_mean(name, facts.parameters)
+            agent = primitive.agent
+            judgement.note(Code.UNKNOWN_PARAMETER, path, remedy=remedy, where=primitive.id, agent=agent, name=name)
+
+
+def _check_unfencing(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:
+    own = effective(expanded(primitive, judgement.configuration).meta)
+    if facts.unfences and meta_values(judgement.configuration, own=own, parent={}).get("provides") != "unfencing":
+        path = ("resource", primitive.id)
+        judgement.note(Code.UNFENCING_NOT_SAID, path, where=primitive.id, agent=primitive.agent)
+
+
+def _is_special(name: str, *, is_device: bool) -> bool:
+    """Tell whether a parameter is not the agent's but the cluster's (`pcmk_*` of fence devices), or every agent's."""
+    return name.startswith("pcmk_") or name == "provides" if is_device else name in TRACE_PARAMETERS
+
+
+def _check_option(judgement: Judgement, known: ParameterFacts, value: str, name: str, path: tuple[str, ...]) -> None:
+    if known.options and value not in known.options:
+        problem = f"{value!r} is not one of: {', '.join(known.options)}"
+        judgement.note(Code.BAD_VALUE, path, name=name, problem=problem)
+
+
+def _check_advice(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:
+    for index, operation in enumerate(primitive.operations):
+        advice = facts.action_timeouts_ms.get(operation.name)
+        if advice is not None and operation.timeout_ms is not None and operation.timeout_ms < advice:
+            judgement.note(
+                Code.TIMEOUT_BELOW_ADVICE,
+                ("resource", primitive.id, "operation", str(index), "timeout"),
+                where=f"{primitive.id}: {operation.name}",
+                timeout=durations.render(operation.timeout_ms),
+                advice=durations.render(advice),
+            )

@@ -1,0 +1,51 @@
+"""Whether every node can be fenced: without that, its resources are not recovered (safety.md §5).
+
+And whether what devices are told for the cluster is known and obeyed.
+"""
+
+from haclusterd.cib.apply_watchdog import objection
+from haclusterd.commands.verify.judgement import Judgement, pairs
+from haclusterd.model.fence_parameters import PREFIX, device_parameter_row
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.reports.codes import Code
+from haclusterd.scheduler.unpack.fence_executors import is_named_by_location
+from haclusterd.scheduler.unpack.fencing_capability import usable_devices_by_node
+
+
+def check_fencing(judgement: Judgement) -> None:
+    """Warn of disabled fencing, or of each node that no enabled device covers."""
+    problem = objection(judgement.configuration)
+    if problem:
+        judgement.note(Code.POLICY_DEFEATS_WATCHDOG, ("properties", "no-quorum-policy"), problem=problem)
+    properties = ClusterProperties(judgement.configuration)
+    if properties.text("no-quorum-policy") == "ignore":
+        judgement.note(Code.QUORUM_IGNORED, ("properties", "no-quorum-policy"))
+    if properties.text("fence-reaction") == "panic":
+        why = "on a node without a watchdog it only stops what runs there"
+        judgement.note(Code.WITHOUT_EFFECT, ("properties", "fence-reaction"), what="fence-reaction=panic", why=why)
+    if not properties.boolean("fencing-enabled"):
+        path = ("properties", "fencing-enabled")
+        judgement.note(Code.FENCING_DISABLED, path)
+        return
+    if properties.boolean("watchdog-fencing"):
+        # Whether a node has a watchdog is known once it has joined: status tells.
+        return
+    for node, devices in usable_devices_by_node(judgement.configuration, judgement.nodes()).items():
+        if not devices:
+            judgement.note(Code.NODE_NOT_COVERED, ("node", node), node=node)
+
+
+def check_fence_devices(judgement: Judgement) -> None:
+    """Judge where fence devices may be used, and their parameters that are for the cluster, whatever the agents."""
+    configuration = judgement.configuration
+    is_symmetric = ClusterProperties(configuration).boolean("symmetric-cluster")
+    for device in configuration.fence_devices():
+        if not is_symmetric and not is_named_by_location(configuration, device.id):
+            judgement.note(Code.DEVICE_NOT_USABLE, ("resource", device.id), device=device.id)
+        for name, value in pairs(device.parameters):
+            path = ("resource", device.id, "params", name)
+            row = device_parameter_row(name)
+            if row is not None:
+                judgement.check_value(row, value, f"{device.id}: {name}", path)
+            elif name.startswith(PREFIX):
+                judgement.note(Code.NOT_YET, path, construct=f"{device.id}: {name}")

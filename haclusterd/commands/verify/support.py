@@ -1,0 +1,53 @@
+"""What a configuration can say but a running cluster does not do yet: refused by name, never ignored.
+
+The scheduler plans all of it, for `simulate`; what is missing are hands. When one of these is built, its lines here go
+away.
+"""
+
+from haclusterd.commands.verify.judgement import Judgement
+from haclusterd.model.configuration import Bundle, Primitive, effective
+from haclusterd.model.templates import expanded
+from haclusterd.reports.codes import Code
+
+_WITHOUT_PARAMETERS = ("lsb", "systemd", "service")
+_STANDARDS = ("ocf", "stonith", *_WITHOUT_PARAMETERS)
+
+
+def check_support(judgement: Judgement) -> None:
+    """Judge what the executor cannot carry out."""
+    for node in judgement.configuration.nodes.values():
+        if node.is_remote:
+            judgement.note(Code.NOT_YET, ("node", node.name), construct="a Pacemaker Remote node")
+    for resource in judgement.configuration.resources.values():
+        path = ("resource", resource.id)
+        if isinstance(resource, Bundle):
+            judgement.note(Code.NOT_YET, path, construct="a bundle")
+        elif isinstance(resource, Primitive):
+            _check_primitive(judgement, resource)
+        _check_meta(judgement, resource.id, effective(resource.meta))
+
+
+def _check_primitive(judgement: Judgement, primitive: Primitive) -> None:
+    path, agent = ("resource", primitive.id), primitive.agent
+    if agent.standard not in _STANDARDS:
+        judgement.note(Code.NOT_YET, (*path, "agent"), construct=f"an agent of class {agent.standard}")
+    if agent.standard in _WITHOUT_PARAMETERS:
+        for name in effective(expanded(primitive, judgement.configuration).parameters):
+            place = (*path, "params", name)
+            judgement.note(Code.TAKES_NO_PARAMETERS, place, where=primitive.id, standard=agent.standard, name=name)
+    if (agent.standard, agent.type) == ("stonith", "fence_watchdog"):
+        construct = f"{agent} in a level, a constraint, a tag or a group"
+        remedy = "remove it, and set watchdog-fencing=true: a node's watchdog comes after its devices"
+        judgement.note(Code.NOT_YET, (*path, "agent"), remedy=remedy, construct=construct)
+    if (agent.standard, agent.provider, agent.type) == ("ocf", "pacemaker", "remote"):
+        judgement.note(Code.NOT_YET, (*path, "agent"), construct="a connection to a Pacemaker Remote node")
+    for index, operation in enumerate(primitive.operations):
+        if operation.requires is not None:
+            own = (*path, "operation", str(index), "requires")
+            judgement.note(Code.NOT_YET, own, construct="requires of an operation (it is a meta-attribute)")
+
+
+def _check_meta(judgement: Judgement, resource: str, meta: dict[str, str]) -> None:
+    path = ("resource", resource, "meta")
+    if "remote-node" in meta:
+        judgement.note(Code.NOT_YET, (*path, "remote-node"), construct="a guest node")

@@ -1,0 +1,137 @@
+"""Cluster properties, meta-attributes and defaults: known names, and values that fit them.
+
+The tables of names and types are `model/properties.py` and `model/operations.py`; nothing is listed here.
+"""
+
+from collections.abc import Iterator
+
+from haclusterd.commands.verify.judgement import Judgement, pairs
+from haclusterd.model.configuration import AttributeSet, Primitive, Resource, Template
+from haclusterd.model.operations import DEFAULTABLE, operation_row
+from haclusterd.model.properties import (
+    CLUSTER_PROPERTIES,
+    META_ATTRIBUTES,
+    is_of_others,
+    is_own_meta,
+    meta_row,
+    property_row,
+)
+from haclusterd.model.words import HIDDEN, bad_character
+from haclusterd.reports.codes import Code
+from haclusterd.reports.suggestions import did_you_mean
+
+_PROPERTY_NAMES = tuple(name for row in CLUSTER_PROPERTIES for name in (row.name, *row.aliases))
+_META_NAMES = tuple(name for row in META_ATTRIBUTES for name in (row.name, *row.aliases))
+
+
+def check_values(judgement: Judgement) -> None:
+    """Judge every name and value that the cluster itself reads."""
+    configuration = judgement.configuration
+    for block in configuration.properties:
+        _check_aliases(judgement, block)
+        for name, value in block.pairs:
+            _check_property(judgement, block.id, name, value)
+    for name, value in pairs(configuration.resource_defaults):
+        _check_meta(judgement, name, value, "resource defaults", ("resource_defaults", name))
+    for name, value in pairs(configuration.operation_defaults):
+        _check_operation_default(judgement, name, value)
+    for resource in configuration.resources.values():
+        _check_blocks(judgement, resource, "resource")
+    for template in configuration.templates.values():
+        _check_blocks(judgement, template, "template")
+    _check_nodes(judgement)
+
+
+def _check_nodes(judgement: Judgement) -> None:
+    for node in judgement.configuration.nodes.values():
+        for name, value in pairs(node.attributes):
+            own = ("node", node.name, "attributes", name)
+            _check_characters(judgement, value, f"{node.name}: {name}", own)
+            if name == "terminate":
+                why = f"set until reboot it has the node fenced, as does: crm node fence {node.name}"
+                judgement.note(Code.WITHOUT_EFFECT, own, what=f"{node.name}: the attribute {name}", why=why)
+    for where, blocks, path in _utilizations(judgement):
+        for name, value in pairs(blocks):
+            _check_capacity(judgement, value, f"{where}: {name}", (*path, name))
+
+
+def _check_blocks(judgement: Judgement, owner: Resource | Template, kind: str) -> None:
+    for name, value in pairs(owner.meta):
+        _check_meta(judgement, name, value, owner.id, (kind, owner.id, "meta", name))
+    for name, value in pairs(owner.parameters):
+        _check_characters(judgement, value, f"{owner.id}: {name}", (kind, owner.id, "params", name))
+    for index, operation in enumerate(owner.operations if isinstance(owner, Primitive | Template) else ()):
+        for name, value in pairs(operation.parameters):
+            own = (kind, owner.id, "operation", str(index), "params", name)
+            _check_characters(judgement, value, f"{owner.id}: {operation.name}: {name}", own)
+
+
+def _utilizations(judgement: Judgement) -> Iterator[tuple[str, tuple[AttributeSet, ...], tuple[str, ...]]]:
+    configuration = judgement.configuration
+    for node in configuration.nodes.values():
+        yield node.name, node.utilization, ("node", node.name, "utilization")
+    for template in configuration.templates.values():
+        yield template.id, template.utilization, ("template", template.id, "utilization")
+    for primitive in configuration.primitives():
+        yield primitive.id, primitive.utilization, ("resource", primitive.id, "utilization")
+
+
+def _check_capacity(judgement: Judgement, value: str, name: str, path: tuple[str, ...]) -> None:
+    """Capacities are whole numbers (Pacemaker Explained, "Utilization and Placement Strategy")."""
+    try:
+        int(value)
+    except ValueError:
+        judgement.note(Code.BAD_VALUE, path, name=name, problem=f"{value!r} is not a whole number")
+
+
+def _check_aliases(judgement: Judgement, block: AttributeSet) -> None:
+    """Two names of one property in one block: only one of them could count."""
+    seen: dict[str, str] = {}
+    for name, _ in block.pairs:
+        row = property_row(name)
+        if row is not None and seen.setdefault(row.name, name) != name:
+            remedy = f"remove {seen[row.name]}: it is the same property"
+            judgement.note(Code.DUPLICATE_NAME, ("properties", name), remedy=remedy, name=row.name)
+
+
+def _check_property(judgement: Judgement, block: str, name: str, value: str) -> None:
+    row, path = property_row(name), ("properties", name)
+    if row is None and is_of_others(block, name):
+        why = "the cluster does not read it, agents may"
+        judgement.note(Code.KEPT, path, what=f"the property {name}", why=why)
+        return
+    if row is None:
+        remedy = did_you_mean(name, _PROPERTY_NAMES, "leave it out; all are shown by: crm configure get_property")
+        judgement.note(Code.UNKNOWN_PROPERTY, path, remedy=remedy, name=name)
+        return
+    judgement.check_value(row, value, name, path)
+
+
+def _check_meta(judgement: Judgement, name: str, value: str, where: str, path: tuple[str, ...]) -> None:
+    row = meta_row(name)
+    if row is None and is_own_meta(name):
+        why = f"agents get it as OCF_RESKEY_CRM_meta_{name.replace('-', '_')}"
+        judgement.note(Code.KEPT, path, what=f"{where}: the meta-attribute {name}", why=why)
+        return
+    if row is None:
+        judgement.note(Code.UNKNOWN_META, path, remedy=did_you_mean(name, _META_NAMES), where=where, name=name)
+        return
+    judgement.check_value(row, value, f"{where}: {name}", path)
+
+
+def _check_operation_default(judgement: Judgement, name: str, value: str) -> None:
+    path, where = ("operation_defaults", name), "operation defaults"
+    row = operation_row(name) if name in DEFAULTABLE else None
+    if row is None:
+        remedy = did_you_mean(name, DEFAULTABLE)
+        judgement.note(Code.UNKNOWN_OPERATION_ATTRIBUTE, path, remedy=remedy, where=where, name=name)
+        return
+    judgement.check_value(row, value, f"{where}: {name}", path)
+
+
+def _check_characters(judgement: Judgement, value: str, name: str, path: tuple[str, ...]) -> None:
+    if value == HIDDEN:
+        judgement.note(Code.SECRET_HIDDEN, path, name=name)
+    character = bad_character(value)
+    if character:
+        judgement.note(Code.BAD_CHARACTER, path, name=name, character=character)

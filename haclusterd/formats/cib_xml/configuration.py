@@ -1,0 +1,102 @@
+"""The section `configuration` of CIB XML, with what older releases wrote upgraded on reading."""
+
+from collections import Counter
+
+from haclusterd.formats.cib_xml.constraints import ConstraintReader
+from haclusterd.formats.cib_xml.nodes import NodeNames, NodeReader
+from haclusterd.formats.cib_xml.notes import Notes
+from haclusterd.formats.cib_xml.resources import ResourceReader
+from haclusterd.formats.cib_xml.sets import SetReader
+from haclusterd.formats.cib_xml.topology import read_fencing_levels, read_tags
+from haclusterd.formats.cib_xml.tree import Element
+from haclusterd.formats.cib_xml.upgrade import schema_of, upgraded
+from haclusterd.model.configuration import AttributeSet, Bundle, Configuration, FencingLevel, Tag
+
+_SECTIONS = (
+    "crm_config", "nodes", "resources", "constraints", "rsc_defaults", "op_defaults", "tags", "fencing-topology",
+)  # fmt: skip
+_NOT_OBEYED = {
+    "acls": (
+        "<acls>, the access control lists: they keep nobody from anything here",
+        "take users who may not operate the cluster out of the group haclient; only root administers it",
+    ),
+    "alerts": (
+        "<alerts>: their agents are not called, so that nobody is notified by them",
+        "watch the cluster with crm history events, or the journal of haclusterd",
+    ),
+}
+"""Sections that the model cannot hold and that no plan depends on: what does not happen, and what to do instead."""
+
+
+class ConfigurationReader:
+    """Reads the whole section."""
+
+    def __init__(self, root: Element, notes: Notes) -> None:
+        self._notes = notes
+        self._schema = schema_of(root, notes)
+        self._sets = SetReader(root, notes)
+        self._section = root.first("configuration") or Element("configuration", {}, root.line)
+
+    def read(self) -> tuple[Configuration, NodeNames]:
+        """Read it; what is not in the configuration is in the notes."""
+        for section in self._section.children:
+            if section.tag in _NOT_OBEYED and section.children:
+                problem, remedy = _NOT_OBEYED[section.tag]
+                self._notes.dropped(section, problem, remedy)
+            elif section.tag not in _SECTIONS and section.children:
+                self._notes.not_yet(section, f"<{section.tag}>")
+        nodes = NodeReader(self._sets, self._notes)
+        for section in self._section.all("nodes"):
+            nodes.read(section)
+        resources = ResourceReader(self._sets, self._notes)
+        for section in self._section.all("resources"):
+            resources.read(section)
+        tags = self._tags()
+        known = resources.not_held.union(resources.resources, resources.templates, tags, implicit(resources))
+        sizes = Counter(str(each.template) for each in resources.primitives() if each.template is not None)
+        sizes.update({name: len(tag.references) for name, tag in tags.items()})
+        constraints = ConstraintReader(self._sets, known, sizes, self._notes)
+        for section in self._section.all("constraints"):
+            constraints.read(section)
+        made = Configuration(
+            nodes=nodes.nodes,
+            resources=resources.resources,
+            constraints=constraints.constraints,
+            properties=self._blocks("crm_config", "cluster_property_set"),
+            resource_defaults=self._blocks("rsc_defaults", "meta_attributes"),
+            operation_defaults=self._blocks("op_defaults", "meta_attributes"),
+            templates=resources.templates,
+            tags=tags,
+            fencing_levels=self._fencing_levels(),
+        )
+        return upgraded(made, self._schema), nodes.names()
+
+    def _tags(self) -> dict[str, Tag]:
+        found: dict[str, Tag] = {}
+        for section in self._section.all("tags"):
+            found.update(read_tags(section, self._notes))
+        return found
+
+    def _fencing_levels(self) -> tuple[FencingLevel, ...]:
+        sections = self._section.all("fencing-topology")
+        return tuple(level for section in sections for level in read_fencing_levels(section, self._notes))
+
+    def _blocks(self, section: str, tag: str) -> tuple[AttributeSet, ...]:
+        found: list[AttributeSet] = []
+        for element in self._section.all(section):
+            self._notes.expect_only(element, (), (tag,))
+            found += self._sets.read(element, tag)
+        return tuple(found)
+
+
+def implicit(read: ResourceReader) -> set[str]:
+    """Return names of resources that exist because others do: connections to guest nodes, parts of bundles."""
+    found: set[str] = set()
+    for resource in read.resources.values():
+        found.update(value for block in resource.meta for name, value in block.pairs if name == "remote-node")
+        if isinstance(resource, Bundle):
+            replicas = range(max(resource.replicas or 1, resource.promoted_max or 1))
+            kinds = (resource.engine, "ip")
+            found.update(f"{resource.id}-{number}" for number in replicas)
+            found.update(f"{resource.id}-{kind}-{number}" for kind in kinds for number in replicas)
+    return found

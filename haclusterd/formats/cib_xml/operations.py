@@ -1,0 +1,86 @@
+"""Operations of resources in CIB XML (Pacemaker Explained, "Resource Operations")."""
+
+from dataclasses import replace
+
+from haclusterd.formats.cib_xml.notes import Notes
+from haclusterd.formats.cib_xml.sets import SetReader
+from haclusterd.formats.cib_xml.tree import Element
+from haclusterd.model import durations
+from haclusterd.model.configuration import AttributeSet, Operation, effective
+from haclusterd.model.operations import OPERATION_ATTRIBUTES
+
+_KEYS = tuple(dict.fromkeys((*(row.name for row in OPERATION_ATTRIBUTES), "record-pending", "interval-origin")))
+_DEFAULT_TIMEOUT_MS = next(durations.parse(row.default) for row in OPERATION_ATTRIBUTES if row.name == "timeout")
+_WITHOUT_EFFECT = ("can_fail", "role_after_failure")
+"""Attributes that Pacemaker's newest schema drops."""
+_KNOWN = ("id", "name", "description", *_KEYS, *_WITHOUT_EFFECT)
+
+
+class OperationReader:
+    """Reads `operations` and what is in it."""
+
+    def __init__(self, sets: SetReader, notes: Notes) -> None:
+        self._sets = sets
+        self._notes = notes
+
+    def read(self, resource: Element) -> tuple[Operation, ...]:
+        """Return the operations of a resource or template, in document order."""
+        found = []
+        for written in resource.all("operations"):
+            block = self._sets.references.resolve(written)
+            if block is None:
+                continue
+            self._notes.expect_only(block, ("id", "description"), ("op",))
+            self._notes.left_out(block, "description", "descriptions stand at resources here")
+            found += [self._operation(each) for each in block.all("op")]
+        return tuple(operation for operation in found if operation is not None)
+
+    def _operation(self, written: Element) -> Operation | None:
+        notes = self._notes
+        element = self._sets.references.resolve(written)
+        name = None if element is None else notes.required(element, "name")
+        if element is None or name is None:
+            return None
+        notes.expect_only(element, _KNOWN, ("meta_attributes", "instance_attributes"))
+        for obsolete in _WITHOUT_EFFECT:
+            if element.get(obsolete) is not None:
+                notes.not_yet(element, f"<op {obsolete}>", has_effect=False)
+        notes.left_out(element, "description", "descriptions stand at resources here")
+        element, meta = self._with_own_meta(element)
+        interval_ms = notes.duration_ms(element, "interval") or 0
+        has_pending = element.get("record-pending") is not None
+        return Operation(
+            element.get("id") or f"{name}-{durations.render(interval_ms)}",
+            name,
+            interval_ms,
+            self._timeout_ms(element),
+            notes.role(element, "role"),
+            element.get("on-fail"),
+            notes.duration_ms(element, "start-delay") or 0,
+            notes.boolean(element, "enabled", default=True),
+            element.get("requires"),
+            self._sets.read(element, "instance_attributes"),
+            meta,
+            element.get("interval-origin"),
+            notes.boolean(element, "record-pending", default=True) if has_pending else None,
+        )
+
+    def _timeout_ms(self, element: Element) -> int | None:
+        """Read the timeout; one that cannot be read is the default, whatever the operation defaults say."""
+        read = self._notes.duration_ms(element, "timeout")
+        return _DEFAULT_TIMEOUT_MS if read is None and element.get("timeout") is not None else read
+
+    def _with_own_meta(self, element: Element) -> tuple[Element, tuple[AttributeSet, ...]]:
+        """Give what an operation's meta block says to the operation itself, whose own attributes win.
+
+        Not when a rule decides which of them count.
+        """
+        blocks = self._sets.read(element, "meta_attributes")
+        if any(block.rule is not None for block in blocks):
+            return element, blocks
+        said = {name: value for name, value in effective(blocks).items() if name in _KEYS}
+        if said.pop("enabled", None) is not None:
+            self._notes.not_yet(element, "enabled in the meta-attributes of <op>", has_effect=False)
+        kept = (replace(block, pairs=tuple(each for each in block.pairs if each[0] not in said)) for block in blocks)
+        merged = Element(element.tag, {**said, **element.attributes}, element.line, element.children)
+        return merged, tuple(block for block in kept if block.pairs)

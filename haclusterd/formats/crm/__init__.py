@@ -1,0 +1,1 @@
+"""The crm language: tokens, statements, reading and writing."""

@@ -1,0 +1,1 @@
+"""Policies in YAML: reading with places, writing."""

@@ -1,0 +1,1 @@
+"""What has to be done: starts, stops, probes, monitors, promotions, migrations, notifications, fencing."""

@@ -1,0 +1,121 @@
+"""Phase: unfencing: a node whose fence devices say so is let in by them (`on`) before anything starts there.
+
+Source: Pacemaker Explained, "Unfencing". What needs it, and each fence device, starts after it, also when it runs
+already; what needs it stops before it as well. A node is let in that does not carry the mark of an unfencing, or that
+carries a list of devices in which one that lets nodes in is missing or has other parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from haclusterd.scheduler.actions.actions import ActionTable
+from haclusterd.scheduler.actions.ordering import Template
+from haclusterd.scheduler.model.digests import pacemaker_digest
+from haclusterd.scheduler.model.entities import MONITOR, START, STOP, Action, Inventory, Node, Resource
+from haclusterd.scheduler.model.operation_settings import resource_parameters
+from haclusterd.scheduler.model.relation_flags import (
+    FIRST_IMPLIES_SAME_NODE_THEN,
+    FIRST_IMPLIES_THEN,
+    IF_ON_SAME_NODE,
+    ORDERED,
+)
+from haclusterd.scheduler.model.settings import Settings
+
+UNFENCE = "on"
+_MARK = "#node-unfenced"
+_LET_IN_BY = "#digests-all"
+"""What Pacemaker writes with the mark: each device that let the node in, as `device:agent:digest,`."""
+_LET_IN_BY_PUBLIC = "#digests-secure"
+"""The same with digests of all parameters but passwords: a CIB that was saved has asterisks in their place."""
+_PASSWORDS = frozenset({"passwd", "password"})
+
+
+def create_unfencing(
+    inventory: Inventory, demanded: Iterable[tuple[Node, str]], table: ActionTable, settings: Settings
+) -> None:
+    """Create the unfencing that starts, probes and changed devices demand, and put it before those."""
+    if not settings.is_unfencing_used:
+        return
+    for node, why in demanded:
+        if node.is_online and not node.is_unclean:
+            _require(_unfencing_of(node, table), node, why, settings)
+    for leaf in inventory.primitives():
+        if not leaf.is_fence_device and not leaf.needs_unfencing:
+            continue
+        for action in (*leaf.actions.get((MONITOR, 0), ()), *leaf.actions.get((START, 0), ())):
+            if action.node is not None:
+                _unfence_before(action, leaf, action.node, table, settings)
+        for name in leaf.allowed if leaf.needs_unfencing and leaf.is_managed else ():
+            _unfencing_of(inventory.nodes_by_name[name], table)
+    _unfence_after_changes(inventory, table, settings)
+
+
+def _unfence_after_changes(inventory: Inventory, table: ActionTable, settings: Settings) -> None:
+    """Let in again what other devices have let in, or these ones with other parameters."""
+    devices = [leaf for leaf in inventory.primitives() if leaf.meta.get("provides") == "unfencing"]
+    for node in inventory.nodes:
+        unfence = table.fences.get((node.name, UNFENCE))
+        changed = _changed_device(node, devices, settings) if unfence is not None else None
+        if unfence is not None and changed is not None and _may_unfence(node, settings):
+            unfence.is_optional = False
+            inventory.warnings.append(f"{node.name} is unfenced: {changed.id} was added or changed since it last was")
+
+
+def _unfence_before(action: Action, leaf: Resource, node: Node, table: ActionTable, settings: Settings) -> None:
+    unfence = _unfencing_of(node, table)
+    if node.attributes.get(_MARK, "0") in ("", "0"):
+        _require(unfence, node, f"required by {leaf.id} {action.task}", settings)
+    table.relate(unfence, action, ORDERED if action.is_probe else ORDERED | FIRST_IMPLIES_THEN)
+
+
+def _require(unfence: Action, node: Node, why: str, settings: Settings) -> None:
+    if _may_unfence(node, settings):
+        unfence.is_optional = False
+        unfence.reason = unfence.why = unfence.reason or why
+
+
+def _may_unfence(node: Node, settings: Settings) -> bool:
+    """Tell whether a node may be let in: not while it is to be fenced, or it could write to the disks once more.
+
+    Pacemaker lets in what it could fence; here also what no device can fence waits for those that let it in.
+    """
+    if node.is_unclean:
+        return False
+    return node.can_be_fenced if settings.options.is_pacemaker_compatible else settings.is_fencing_enabled
+
+
+def _changed_device(node: Node, devices: Iterable[Resource], settings: Settings) -> Resource | None:
+    """Return a device that lets nodes in and is missing in the node's list, or is listed with other parameters."""
+    listed = node.attributes.get(_LET_IN_BY)
+    if listed is None:
+        return None
+    public = node.attributes.get(_LET_IN_BY_PUBLIC, "")
+    for device in devices:
+        name = f"{device.id}:{device.agent.type if device.agent else ''}"
+        parameters = resource_parameters(device, node, settings)
+        shown = {key: value for key, value in parameters.items() if key not in _PASSWORDS}
+        if (
+            f"{name}:{pacemaker_digest(parameters)}," not in listed
+            and f"{name}:{pacemaker_digest(shown)}," not in public
+        ):
+            return device
+    return None
+
+
+def _unfencing_of(node: Node, table: ActionTable) -> Action:
+    return table.make_fence(node, UNFENCE, required=False)
+
+
+def unfencing_templates(inventory: Inventory, table: ActionTable, settings: Settings) -> Iterator[Template]:
+    """Yield the restarts that unfencing means: what needs it stops before and starts after."""
+    if not settings.is_unfencing_used:
+        return
+    for leaf in inventory.primitives():
+        if not leaf.needs_unfencing or not leaf.is_managed:
+            continue
+        for name in sorted(leaf.allowed):
+            unfence = _unfencing_of(inventory.nodes_by_name[name], table)
+            yield Template(leaf, STOP, None, "", ORDERED | IF_ON_SAME_NODE, then_action=unfence)
+            flags = FIRST_IMPLIES_SAME_NODE_THEN | IF_ON_SAME_NODE
+            yield Template(None, "", leaf, START, flags, first_action=unfence)

@@ -1,0 +1,1 @@
+"""Where each instance goes, and in which role."""

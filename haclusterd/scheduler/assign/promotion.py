@@ -1,0 +1,177 @@
+"""Which instances of a promotable clone are promoted.
+
+Source: Pacemaker Explained, "Promotable clones". The instances that have a node are put into the order of their
+promotion scores, with what location constraints, colocations and tickets say of the promoted role; the first ones that
+qualify are promoted, `promoted-max` in all and `promoted-node-max` on a node.
+"""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+
+from haclusterd.model.activity import possibly_promoted
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ocf import Role
+from haclusterd.model.scores import INFINITY, add
+from haclusterd.scheduler.assign.colocation_effects import ColocationEffects, add_to_promotion
+from haclusterd.scheduler.assign.instance_order import InstanceOrder
+from haclusterd.scheduler.assign.neighbour_scores import pull_by_dependents
+from haclusterd.scheduler.assign.placing import Placing
+from haclusterd.scheduler.assign.promotion_scores import PROMOTION_SCORE, promotion_score
+from haclusterd.scheduler.model.entities import Node, Resource
+from haclusterd.scheduler.model.settings import NoQuorumPolicy
+from haclusterd.scheduler.scores.colocation_lists import this_with, with_this
+
+
+def choose_roles(clone: Resource, placing: Placing, effects: ColocationEffects) -> None:
+    """Give every instance its next role."""
+    clone.is_choosing_roles = True
+    clone.counts = {}
+    for instance in clone.children:
+        _weigh(clone, instance, effects)
+    _sort(clone, placing)
+    out_of_hand = _promoted_out_of_hand(clone)
+    promoted = len(out_of_hand)
+    for instance in clone.children:
+        is_counted = instance.assigned is not None and (instance.id, instance.assigned.name) in out_of_hand
+        is_wanted = is_counted or promoted < clone.promoted_max or not clone.is_managed
+        if is_wanted and _can_be_promoted(clone, instance, placing):
+            assert instance.assigned is not None
+            name = instance.assigned.name
+            clone.counts[name] = clone.counts.get(name, 0) + 1
+            _promote(instance)
+            promoted += not is_counted
+        else:
+            _leave(instance)
+
+
+def _promoted_out_of_hand(clone: Resource) -> set[tuple[ResourceId, NodeName]]:
+    """Return the instances that may go on promoted on a lost node which this graph does not fence, and these nodes.
+
+    Nothing can fence it, or its daemon left while the instance was unmanaged (safety.md §4, §5).
+    """
+    return {
+        (instance.id, node.name)
+        for instance in clone.children
+        for leaf in instance.leaves()
+        for node in leaf.active_nodes
+        if _is_out_of_hand(node) and possibly_promoted(node.status, leaf.recorded_as)
+    }
+
+
+def _is_out_of_hand(node: Node) -> bool:
+    return node.is_beyond_reach or (node.status.has_detached and not node.is_unclean)
+
+
+def _weigh(clone: Resource, instance: Resource, effects: ColocationEffects) -> None:
+    """Work out an instance's priority for promotion."""
+    if instance.present_role is Role.STARTED:
+        _take_as_unpromoted(instance)
+    node = instance.assigned
+    instance.promotion_addends = []
+    if node is not None:
+        _begin(instance, node)
+        for location in (*instance.locations, *clone.locations):
+            if location.role is Role.PROMOTED and node.name in location.scores:
+                add_to_promotion(instance, location.scores[node.name], location.id)
+        for together in this_with(instance):
+            effects.apply(instance, together.primary, together)
+    instance.promotion_priority = INFINITY if instance.next_role is Role.PROMOTED else instance.priority
+
+
+def _begin(instance: Resource, node: Node) -> None:
+    if instance.next_role in (Role.STARTED, Role.UNKNOWN):
+        score = promotion_score(instance, node)
+        instance.priority = 0
+        add_to_promotion(instance, -1 if score is None else score, _score_words(score, node))
+    elif instance.next_role is not Role.PROMOTED:
+        instance.priority = 0
+        add_to_promotion(instance, -INFINITY, f"target-role={instance.next_role}")
+
+
+def _score_words(score: int | None, node: Node) -> str:
+    return f"no {PROMOTION_SCORE}{node.name}" if score is None else f"{PROMOTION_SCORE}{node.name}"
+
+
+def _take_as_unpromoted(instance: Resource) -> None:
+    for leaf in instance.leaves():
+        if leaf.original_role is Role.STARTED:
+            leaf.original_role = Role.UNPROMOTED
+
+
+def _sort(clone: Resource, placing: Placing) -> None:
+    for instance in clone.children:
+        if instance.assigned is not None and instance.promotion_priority >= 0:
+            name = instance.assigned.name
+            clone.allowed[name] = add(clone.allowed.get(name, 0), instance.promotion_priority)
+    promoted = [item for item in with_this(clone) if item.primary_role is Role.PROMOTED]
+    pull_by_dependents(clone, promoted, placing, is_nonnegative=True)
+    for use in clone.ticket_uses:
+        if use.role is Role.PROMOTED and not use.is_held:
+            clone.ban_everywhere(f"{use.id}: ticket {use.ticket} is not granted, or in standby")
+    for instance in clone.children:
+        instance.promotion_priority = _final_priority(clone, instance)
+        if clone.addends is not None and instance.assigned is not None and instance.promotion_priority >= 0:
+            instance.promotion_addends += clone.addends.get(instance.assigned.name, [])
+    order = InstanceOrder(placing)
+
+    def compare(left: Resource, right: Resource) -> int:
+        if left.promotion_priority != right.promotion_priority:
+            return -1 if left.promotion_priority > right.promotion_priority else 1
+        return right.present_role.value - left.present_role.value or order.compare(left, right)
+
+    clone.children.sort(key=cmp_to_key(compare))
+
+
+def _final_priority(clone: Resource, instance: Resource) -> int:
+    if not instance.is_managed and instance.next_role is Role.PROMOTED:
+        return INFINITY
+    if instance.assigned is None:
+        return -INFINITY
+    if instance.promotion_priority >= 0:
+        return clone.allowed.get(instance.assigned.name, 0)
+    return instance.promotion_priority
+
+
+def _can_be_promoted(clone: Resource, instance: Resource, placing: Placing) -> bool:
+    if instance.promotion_priority < 0 or not _qualifies(clone, instance, placing):
+        return False
+    if placing.settings.no_quorum_policy is NoQuorumPolicy.FREEZE and not placing.settings.options.has_quorum:
+        return instance.original_role is Role.PROMOTED
+    return True
+
+
+def _qualifies(clone: Resource, instance: Resource, placing: Placing) -> bool:
+    node = instance.assigned
+    if instance.children and not all(_qualifies(clone, member, placing) for member in instance.children):
+        return False
+    if node is None:
+        return False
+    if not instance.is_managed:
+        return instance.original_role is Role.PROMOTED
+    if instance.priority < 0 or not _is_usable(node, placing):
+        return False
+    if node.name not in clone.allowed:
+        return False
+    return clone.counts.get(node.name, 0) < clone.promoted_node_max or not clone.is_managed
+
+
+def _is_usable(node: Node, placing: Placing) -> bool:
+    """Whether a node can run resources; of a guest node: whether its launcher will run."""
+    if node.name not in placing.available:
+        return False
+    launcher = node.connection.launcher if node.is_guest and node.connection is not None else None
+    return launcher is None or launcher.assigned is not None
+
+
+def _promote(instance: Resource) -> None:
+    if instance.next_role is Role.UNKNOWN:
+        instance.next_role = Role.PROMOTED
+    for child in instance.children:
+        _promote(child)
+
+
+def _leave(instance: Resource) -> None:
+    instance.next_role = Role.STOPPED if instance.assigned is None else Role.UNPROMOTED
+    for child in instance.children:
+        _leave(child)

@@ -1,0 +1,61 @@
+"""How much the instances of a promotable clone want to be promoted, as their agents say in node attributes.
+
+Source: Pacemaker Explained, "Promotable clones": `crm_attribute --promotion` sets `master-NAME` on the node. A score is
+an instance's if that instance is, or could be, the one on the node: an anonymous instance takes it where it is active,
+or where no instance is and one was looked for.
+"""
+
+from haclusterd.model.scores import add
+from haclusterd.scheduler.assign.placing import Placing
+from haclusterd.scheduler.model.entities import Node, Resource, Variant
+from haclusterd.scheduler.model.node_values import attributes_of_place
+from haclusterd.scheduler.model.readings import score as read_score
+
+PROMOTION_SCORE = "promotion score on "
+"""How the words for a promotion score begin."""
+
+
+def add_promotion_scores(clone: Resource, placing: Placing) -> None:
+    """Let each instance prefer nodes where it would be promoted, and be as important as its best score."""
+    for instance in clone.children:
+        for name in list(instance.allowed):
+            if name not in placing.available:
+                continue
+            found = promotion_score(instance, placing.nodes[name])
+            if found is not None and found > 0:
+                instance.add_score(name, found, f"{PROMOTION_SCORE}{name}")
+                instance.priority = max(instance.priority, found)
+
+
+def promotion_score(instance: Resource, node: Node) -> int | None:
+    """Return an instance's promotion score on a node, of a group the sum of its members'; None: there is none."""
+    if instance.variant is Variant.GROUP:
+        scores = [found for member in instance.children if (found := promotion_score(member, node)) is not None]
+        total = 0
+        for each in scores:
+            total = add(total, each)
+        return total if scores else None
+    if not _is_its_own(instance, node):
+        return None
+    attributes = attributes_of_place(node, instance)
+    text = attributes.get(f"master-{instance.history_id or instance.id}")
+    if text is None and not instance.is_unique:
+        text = attributes.get(f"master-{instance.base_id}")
+    return read_score(text, 0) if text is not None else None
+
+
+def _is_its_own(instance: Resource, node: Node) -> bool:
+    """Whether the score that a node has counts for this instance."""
+    if instance.allowed.get(node.name, -1) < 0:
+        return False
+    clone = instance.top
+    if clone.is_anonymous_clone:
+        twins = [leaf for leaf in clone.leaves() if leaf.base_id == instance.base_id]
+        active = [twin for twin in twins if node in twin.active_nodes]
+        if instance in active:
+            return True
+        if not active and any(node.name in twin.known_on for twin in twins):
+            return True
+    if not instance.active_nodes and not instance.known_on:
+        return True
+    return node.name in instance.known_on or node in instance.active_nodes

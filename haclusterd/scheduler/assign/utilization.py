@@ -1,0 +1,136 @@
+"""Capacities of nodes, and what resources take of them (Pacemaker Explained, "Utilization and Placement Strategy").
+
+Only nodes that can hold a resource together with everything that must run beside it are used; when none can, the one
+that can hold it alone and has most left is preferred. An attribute that a node does not have is a capacity of 0.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from haclusterd.model.ids import NodeName
+from haclusterd.model.ocf import Role
+from haclusterd.model.scores import INFINITY
+from haclusterd.scheduler.model.entities import Node, Resource, Together, Variant
+from haclusterd.scheduler.scores.colocation_lists import this_with, with_this
+
+Amounts = Mapping[str, int]
+
+
+def compare_capacities(first: Node, second: Node) -> int:
+    """Compare what is left of two nodes: negative when the first is ahead in more attributes."""
+    ahead = 0
+    for name in {**first.utilization, **second.utilization}:
+        left, right = first.utilization.get(name, 0), second.utilization.get(name, 0)
+        ahead += (left > right) - (left < right)
+    return (ahead < 0) - (ahead > 0)
+
+
+def consume(node: Node, resource: Resource) -> None:
+    """Take what a resource needs from a node; what the node does not say is not counted."""
+    for name, amount in resource.utilization.items():
+        if name in node.utilization:
+            node.utilization[name] -= amount
+
+
+def give_back(node: Node, resource: Resource) -> None:
+    """Return what a resource needed."""
+    for name, amount in resource.utilization.items():
+        if name in node.utilization:
+            node.utilization[name] += amount
+
+
+def make_room(resource: Resource, nodes: Mapping[NodeName, Node], available: set[NodeName]) -> Node | None:
+    """Forbid the nodes that cannot hold a resource with its company; return the node to prefer when none can."""
+    company = company_of(resource)
+    if not any(each.utilization for each in _parts(company)):
+        return None
+    wanted = _needed(company)
+    usable = [name for name, score in resource.allowed.items() if score >= 0 and name in available]
+    holding = {name for name in usable if _fits(nodes[name], wanted)}
+    if holding:
+        _forbid(resource, nodes, [name for name in usable if name not in holding], wanted, "with its company ")
+        return None
+    most_free: Node | None = None
+    for name in usable:
+        if most_free is None or compare_capacities(nodes[name], most_free) < 0:
+            most_free = nodes[name]
+    too_small = [name for name in usable if not _fits(nodes[name], resource.utilization)]
+    _forbid(resource, nodes, too_small, resource.utilization, "")
+    return most_free
+
+
+def _forbid(
+    resource: Resource, nodes: Mapping[NodeName, Node], names: list[NodeName], wanted: Mapping[str, int], company: str
+) -> None:
+    for name in names:
+        left = nodes[name].utilization
+        short = [
+            f"{amount} {each}, {left.get(each, 0)} left"
+            for each, amount in sorted(wanted.items())
+            if left.get(each, 0) < amount
+        ]
+        resource.add_score(name, -INFINITY, f"utilization: {company}it takes {'; '.join(short)}")
+
+
+def _fits(node: Node, wanted: Amounts) -> bool:
+    return all(amount <= node.utilization.get(name, 0) for name, amount in wanted.items())
+
+
+def company_of(resource: Resource) -> list[Resource]:
+    """Return a resource and everything that must run where it does, directly or along chains."""
+    found: dict[int, Resource] = {id(resource): resource}
+    waiting = [resource]
+    while waiting:
+        here = waiting.pop()
+        for other in _neighbours(here):
+            if id(other) not in found:
+                found[id(other)] = other
+                waiting.append(other)
+    return list(found.values())
+
+
+def _neighbours(resource: Resource) -> Iterator[Resource]:
+    if resource.variant is Variant.GROUP and resource.is_collocated:
+        yield from resource.children
+    for item in this_with(resource):
+        if _binds(item):
+            yield item.primary
+    for item in with_this(resource):
+        is_of_clone = resource.variant is Variant.CLONE and item.dependent.variant is not Variant.CLONE
+        if _binds(item) and not is_of_clone:
+            yield item.dependent
+
+
+def _binds(item: Together) -> bool:
+    """Whether a colocation ties places, rather than roles."""
+    if item.score < INFINITY:
+        return False
+    dependent, primary = item.dependent, item.primary
+    if item.dependent_role not in (Role.UNKNOWN, dependent.next_role):
+        return False
+    return item.primary_role in (Role.UNKNOWN, primary.next_role)
+
+
+def _parts(company: list[Resource]) -> Iterator[Resource]:
+    """The primitives that a company is made of: of a clone one instance, of a bundle the first container."""
+    known = {id(each) for each in company}
+    for resource in company:
+        if resource.is_assigned:
+            continue
+        if resource.variant is Variant.PRIMITIVE:
+            yield resource
+        elif resource.variant is Variant.GROUP:
+            if not any(id(member) in known for member in resource.children):
+                yield from resource.children
+        elif resource.variant is Variant.CLONE:
+            if resource.children and not any(id(child) in known for child in resource.children):
+                yield from resource.children[0].leaves()
+        elif resource.replicas:
+            yield resource.replicas[0].container
+
+
+def _needed(company: list[Resource]) -> Amounts:
+    total: dict[str, int] = {}
+    for part in _parts(company):
+        for name, amount in part.utilization.items():
+            total[name] = total.get(name, 0) + amount
+    return total

@@ -1,0 +1,266 @@
+"""Phase: which actions enter the graph, and which of them wait for which.
+
+Only what must be done, can be done and is not being done already is selected. Whatever comes after an action that is in
+flight (an open order, an open fence order) is left for the next plan, which follows its result; so nothing is ordered
+twice and nothing overtakes (safety.md §1). Actions that wait for each other in a circle are left out and named, and
+what could not start again because of that goes on.
+"""
+
+from collections.abc import Mapping
+
+from haclusterd.model.fencing import FenceOrder
+from haclusterd.model.ids import FenceKey, NodeName
+from haclusterd.scheduler.actions.actions import ActionTable
+from haclusterd.scheduler.model.entities import (
+    CANCEL,
+    DO_SHUTDOWN,
+    LRM_DELETE,
+    MIGRATE_TO,
+    MONITOR,
+    PROMOTE,
+    START,
+    STOP,
+    Action,
+    Relation,
+    Resource,
+    Variant,
+)
+from haclusterd.scheduler.model.relation_flags import (
+    FIRST_IMPLIES_THEN_GRAPHED,
+    GUEST_ALLOWED,
+    IF_FIRST_UNMIGRATABLE,
+    IF_ON_SAME_NODE_OR_TARGET,
+    IF_REQUIRED_ON_SAME_NODE,
+    MIN_RUNNABLE,
+    ORDERED,
+    THEN_IMPLIES_FIRST_GRAPHED,
+    UNMIGRATABLE_THEN_BLOCKS,
+)
+from haclusterd.scheduler.order.load_ordering import LOAD_MARK
+
+_SEQUENCE_ONLY = ORDERED | FIRST_IMPLIES_THEN_GRAPHED | THEN_IMPLIES_FIRST_GRAPHED | GUEST_ALLOWED
+_COUNTED = MIN_RUNNABLE | UNMIGRATABLE_THEN_BLOCKS
+"""Where a first that cannot be done is made up for."""
+_BUSY_EXEMPT = frozenset({CANCEL, MONITOR})
+
+
+class Selected:
+    """The chosen actions in an order in which each comes after its inputs."""
+
+    __slots__ = ("actions", "held_back", "inputs", "warnings")
+
+    def __init__(
+        self, actions: list[Action], inputs: dict[int, list[int]], warnings: list[str], held_back: frozenset[int]
+    ) -> None:
+        self.actions = actions
+        self.inputs = inputs
+        self.warnings = warnings
+        self.held_back = held_back
+        """The numbers, from 1, of actions that wait for something which has to be done and cannot be."""
+
+
+def select_actions(table: ActionTable, fence_orders: Mapping[FenceKey, FenceOrder]) -> Selected:
+    """Choose the actions of the graph and what each waits for."""
+    being_fenced = {order.target for order in fence_orders.values()}
+    candidates = [action for action in table.actions if _is_addable(action)]
+    for action in candidates:
+        action.is_graphed = True
+    inputs = {action.id: _inputs(action) for action in candidates}
+    _break_load_loops(candidates, inputs)
+    in_order, in_circles = _sort(candidates, inputs)
+    held = {stop.id for start in in_circles for stop in _restarting_stops(start)}
+    chosen: list[Action] = []
+    for action in in_order:
+        is_behind = any(before.id in held for before in inputs[action.id])
+        if action.id in held or is_behind or _is_in_flight(action, being_fenced):
+            held.add(action.id)
+        else:
+            chosen.append(action)
+    chosen = _without_idle_pseudo(chosen, inputs)
+    present = {action.id for action in chosen}
+    numbers = {
+        action.id: sorted({before.id for before in inputs[action.id] if before.id in present}) for action in chosen
+    }
+    held_back = frozenset(at for at, action in enumerate(chosen, 1) if any(map(_holds_back, action.before)))
+    return Selected(chosen, numbers, _circle_warnings(in_circles), held_back)
+
+
+def _restarting_stops(start: Action) -> list[Action]:
+    """Return the stops after which nothing would start again where it runs; they are not done either."""
+    resource = start.resource
+    if resource is None or start.task != START or resource.variant is not Variant.PRIMITIVE:
+        return []
+    stops = resource.actions.get((STOP, 0), ())
+    return [stop for stop in stops if stop.node is start.node and not stop.is_pseudo]
+
+
+def _without_idle_pseudo(chosen: list[Action], inputs: dict[int, list[Action]]) -> list[Action]:
+    """Leave out pseudo-actions that no real action comes before or after: nothing would happen."""
+    present = {action.id for action in chosen}
+    is_led = {action.id: action.is_fence or not action.is_pseudo for action in chosen}
+    leads = dict(is_led)
+    for action in chosen:
+        if any(is_led.get(before.id) for before in inputs[action.id]):
+            is_led[action.id] = True
+    for action in reversed(chosen):
+        if leads[action.id]:
+            leads.update((before.id, True) for before in inputs[action.id] if before.id in present)
+    return [action for action in chosen if is_led[action.id] or leads[action.id]]
+
+
+def _is_addable(action: Action) -> bool:
+    if not action.is_runnable or (action.is_optional and not action.is_always):
+        return False
+    resource = action.resource
+    is_observing = action.task == MONITOR or action.is_cancel or action.interval_ms
+    if resource is not None and not resource.is_managed and not is_observing and not action.is_pseudo:
+        return False
+    if action.is_pseudo or action.is_fence or action.task == DO_SHUTDOWN:
+        return True
+    node = action.node
+    if node is None:
+        return False
+    return (
+        action.task == LRM_DELETE
+        or (node.is_online and not node.is_unclean)
+        or (node.is_guest and not node.must_be_reset)
+    )
+
+
+def _inputs(action: Action) -> list[Action]:
+    """Return what an action waits for; relations to the same action count as one."""
+    merged: dict[int, Relation] = {}
+    flags: dict[int, int] = {}
+    for relation in action.before:
+        if relation.flags and relation.first.is_graphed and not _is_guest_against_launcher(relation):
+            merged[relation.first.id] = relation
+            flags[relation.first.id] = flags.get(relation.first.id, 0) | _lasting(relation)
+    return [relation.first for number, relation in merged.items() if _is_input(relation.first, action, flags[number])]
+
+
+def _break_load_loops(candidates: list[Action], inputs: dict[int, list[Action]]) -> None:
+    """Do not let migrations wait for each other's room in a circle: there is none to wait for."""
+    for action in reversed(candidates):
+        if action.task == MIGRATE_TO:
+            marks = [before for before in inputs[action.id] if _is_load_mark(before)]
+            looping = {mark.id for mark in marks if _leads_to(mark, action, inputs)}
+            if looping:
+                inputs[action.id] = [before for before in inputs[action.id] if before.id not in looping]
+
+
+def _is_load_mark(action: Action) -> bool:
+    return action.is_pseudo and action.resource is None and action.task.startswith(LOAD_MARK)
+
+
+def _leads_to(mark: Action, action: Action, inputs: dict[int, list[Action]]) -> bool:
+    """Tell whether a mark waits, by whatever chain, for an action."""
+    waiting, seen = [mark], {mark.id}
+    while waiting:
+        for before in inputs.get(waiting.pop().id, ()):
+            if before is action:
+                return True
+            if before.id not in seen:
+                seen.add(before.id)
+                waiting.append(before)
+    return False
+
+
+def _is_guest_against_launcher(relation: Relation) -> bool:
+    """What runs on a guest cannot come before what its launcher does, whatever users say: it would have to."""
+    node = relation.first.node
+    if node is None or not node.is_guest or relation.flags & GUEST_ALLOWED or node.connection is None:
+        return False
+    if relation.first.resource is None:
+        return False
+    return relation.then.resource is not None and relation.then.resource is node.connection.launcher
+
+
+def _holds_back(relation: Relation) -> bool:
+    """Tell whether an action waits in vain: the first is required, cannot be done, and more than a sequence is meant.
+
+    Pacemaker lists such a first as an input of the action all the same (crm_simulate: "Transition failed: terminated").
+    """
+    first = relation.first
+    is_mark = first.is_pseudo and not first.is_fence
+    if first.is_graphed or first.is_optional or first.is_runnable or is_mark or _is_guest_against_launcher(relation):
+        return False
+    flags = _lasting(relation)
+    return bool(flags & ~_SEQUENCE_ONLY) and not flags & _COUNTED and _is_input(first, relation.then, flags)
+
+
+def _lasting(relation: Relation) -> int:
+    """Return a relation's flags, none where those of load and of being apart do not hold as things are."""
+    first, then, flags = relation.first, relation.then, relation.flags
+    if flags & IF_ON_SAME_NODE_OR_TARGET:
+        owner = then.resource
+        node = owner.assigned if then.task == MIGRATE_TO and owner is not None else then.node
+        return flags if first.is_required and first.node is node else 0
+    if flags & IF_REQUIRED_ON_SAME_NODE:
+        is_elsewhere = first.node is not None and then.node is not None and first.node is not then.node
+        return flags if first.is_required and not is_elsewhere else 0
+    return flags
+
+
+def _is_input(first: Action, then: Action, flags: int) -> bool:
+    if not flags or (flags & IF_FIRST_UNMIGRATABLE and first.is_migratable):
+        return False
+    if flags == ORDERED and first.task == STOP and first.is_migratable:
+        return False
+    owner, other = then.resource, first.resource
+    is_abandoned = other is not None and other is not owner and other.is_failed and not other.is_managed
+    return not (is_abandoned and first.task == STOP and owner is not None and owner.variant is Variant.CLONE)
+
+
+def _is_in_flight(action: Action, being_fenced: set[NodeName]) -> bool:
+    """Tell whether it is ordered already, or its resource is busy with another order.
+
+    What a migration may still bring, or bring back, to a node is asked for there when the migration has ended.
+    """
+    if action.is_fence:
+        return action.node is not None and action.node.name in being_fenced
+    resource = action.resource
+    if action.is_pseudo or resource is None or action.node is None:
+        return False
+    if action.is_probe and action.node.name in resource.migrating_at:
+        return True
+    if action.task == PROMOTE and _is_promoting(resource.top):
+        return True
+    if not resource.orders_in_flight:
+        return False
+    if (action.node.name, action.task, action.interval_ms) in resource.orders_in_flight:
+        return True
+    return not action.is_probe and _is_busy(resource)
+
+
+def _is_promoting(clone: Resource) -> bool:
+    """Tell whether an instance is being promoted: until that has ended, nobody knows how many are."""
+    return any(task == PROMOTE for leaf in clone.leaves() for _, task, _ in leaf.orders_in_flight)
+
+
+def _is_busy(resource: Resource) -> bool:
+    return any(task not in _BUSY_EXEMPT for _, task, _ in resource.orders_in_flight)
+
+
+def _sort(candidates: list[Action], inputs: dict[int, list[Action]]) -> tuple[list[Action], list[Action]]:
+    """Return the actions so that inputs come first, and those that cannot be brought into such an order."""
+    missing = {action.id: len(inputs[action.id]) for action in candidates}
+    followers: dict[int, list[Action]] = {}
+    for action in candidates:
+        for before in inputs[action.id]:
+            followers.setdefault(before.id, []).append(action)
+    ready = [action for action in candidates if not missing[action.id]]
+    in_order: list[Action] = []
+    for action in ready:
+        in_order.append(action)
+        for follower in followers.get(action.id, ()):
+            missing[follower.id] -= 1
+            if not missing[follower.id]:
+                ready.append(follower)
+    return in_order, [action for action in candidates if missing[action.id]]
+
+
+def _circle_warnings(stuck: list[Action]) -> list[str]:
+    if not stuck:
+        return []
+    names = sorted({f"{action.task} of {action.resource.id}" for action in stuck if action.resource is not None})
+    return [f"these wait for each other and are not done: {', '.join(names)}; look for orderings that form a circle"]

@@ -1,0 +1,1 @@
+"""The terms of the scheduler: entities, settings, options, rules and dates."""

@@ -1,0 +1,169 @@
+"""Digests of parameters: an action that ran with others than it would run with now has to be run again.
+
+Records of our own carry our digest; those that Pacemaker made carry Pacemaker's, which is computed here as well, so
+that a cluster that is taken over does not restart what has not changed. Source: Pacemaker Explained, "Reloading an
+Agent After a Definition Change"; docs/design/0006-cib-xml.md.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from enum import Enum
+from xml.sax.saxutils import escape
+
+from haclusterd.model.history import OperationRecord
+from haclusterd.scheduler.model.entities import UNAME, Node, Resource
+from haclusterd.scheduler.model.operation_settings import (
+    find_operation,
+    parameters_for,
+    resource_parameters,
+    timeout_ms,
+)
+from haclusterd.scheduler.model.settings import Settings
+
+_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
+
+_NOT_COUNTED = frozenset({"id", "crm_feature_set", "op-digest", "pcmk_external_ip"})
+_NOT_SECURED = ("CRM_meta_", "pcmk_")
+_QUOTES = {'"': "&quot;"}
+_TIMEOUT = "CRM_meta_timeout"
+
+
+class Verdict(Enum):
+    """What a changed configuration means for an action that ran before."""
+
+    UNCHANGED = "unchanged"
+    RESCHEDULE = "reschedule"
+    """A recurring action is to be ordered again."""
+    RELOAD = "reload"
+    RESTART = "restart"
+
+
+def depends_on_placement(resource: Resource) -> bool:
+    """Tell whether it is a connection whose address is the node that its container is placed on."""
+    return resource.is_remote_connection and resource.parameters.get("addr") == UNAME
+
+
+def digest_of(parameters: Mapping[str, str], timeout: int | None = None) -> str:
+    """Return our digest of parameters; for a recurring action its timeout counts too."""
+    named: dict[str, str] = dict(parameters)
+    if timeout is not None:
+        named[_TIMEOUT] = str(timeout)
+    return hashlib.sha256(_encoder.encode(named).encode()).hexdigest()[:32]
+
+
+def restart_digest_of(parameters: Mapping[str, str], names: tuple[str, ...] | None) -> str:
+    """Return our digest of those parameters that cannot change without a restart; without `names` of all."""
+    return digest_of(_among(parameters, names))
+
+
+def _among(parameters: Mapping[str, str], names: tuple[str, ...] | None) -> dict[str, str]:
+    return {name: value for name, value in parameters.items() if names is None or name in names}
+
+
+def pacemaker_digest(parameters: Mapping[str, str]) -> str:
+    """Return Pacemaker's digest of parameters: the MD5 of an XML element with them, in the order of their names."""
+    counted = (
+        (name, value)
+        for name, value in sorted(parameters.items())
+        if name not in _NOT_COUNTED
+        and not name.startswith("on_node")
+        and (name == _TIMEOUT or not name.startswith("CRM_meta_"))
+    )
+    words = "".join(f' {name}="{escape(value, _QUOTES)}"' for name, value in counted)
+    return hashlib.md5(f" <parameters{words}/>\n".encode(), usedforsecurity=False).hexdigest()
+
+
+class Digests:
+    """Digests of a plan's actions, each computed once."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._known = settings.cache.digests
+        self._foreign = settings.cache.foreign_digests
+
+    def of(self, resource: Resource, name: str, interval_ms: int, node: Node) -> str:
+        """Return the digest that this action would be recorded with now."""
+        if resource.parameter_sets:
+            return self._made(resource, name, interval_ms, node)
+        key = (resource.id, name if interval_ms else "", interval_ms)
+        found = self._known.get(key)
+        if found is None or resource.is_removed:
+            found = self._known[key] = self._made(resource, name, interval_ms, node)
+        return found
+
+    def _made(self, resource: Resource, name: str, interval_ms: int, node: Node) -> str:
+        if not interval_ms:
+            return digest_of(resource_parameters(resource, node, self._settings))
+        timeout = timeout_ms(resource, name, interval_ms, self._settings)
+        return digest_of(parameters_for(resource, name, interval_ms, self._settings, node), timeout)
+
+    def ran_with_others(self, resource: Resource, node: Node, record: OperationRecord) -> bool:
+        """Tell whether that action ran with other parameters than those of now, secret ones included."""
+        if not record.digest:
+            return False
+        if record.pacemaker is None:
+            return record.digest != self.of(resource, record.operation, record.interval_ms, node)
+        now = self._foreign_parameters(resource, node, record)
+        restart_digest = record.restart_digest
+        if restart_digest and restart_digest != _foreign_restart_digest(record, now):
+            return True
+        return record.digest != pacemaker_digest(now)
+
+    def judge(self, resource: Resource, node: Node, record: OperationRecord) -> Verdict:
+        """Tell what has to be done because of what has changed since that record."""
+        if record.pacemaker is not None:
+            return self._judge_foreign(resource, node, record)
+        if not record.digest or record.digest == self.of(resource, record.operation, record.interval_ms, node):
+            return Verdict.UNCHANGED
+        if record.interval_ms:
+            return Verdict.RESCHEDULE
+        if not record.restart_digest:
+            return Verdict.RESTART
+        parameters = resource_parameters(resource, node, self._settings)
+        now = restart_digest_of(parameters, record.restart_parameters)
+        return Verdict.RELOAD if record.restart_digest == now else Verdict.RESTART
+
+    def _judge_foreign(self, resource: Resource, node: Node, record: OperationRecord) -> Verdict:
+        key = (resource.id, record.operation, record.interval_ms)
+        expected = self._foreign.get(key)
+        if expected is None or resource.is_removed or resource.parameter_sets:
+            parameters = self._foreign_parameters(resource, node, record)
+            expected = self._foreign[key] = pacemaker_digest(parameters)
+        is_same = record.digest == expected
+        if is_same and not record.restart_digest:
+            return Verdict.UNCHANGED
+        now = self._foreign_parameters(resource, node, record)
+        if not is_same and _is_private_only(record, now):
+            return Verdict.UNCHANGED
+        if record.restart_digest and record.restart_digest != _foreign_restart_digest(record, now):
+            return Verdict.RESTART
+        if is_same:
+            return Verdict.UNCHANGED
+        if record.interval_ms:
+            return Verdict.RESCHEDULE
+        operation = find_operation(resource, record.operation, record.interval_ms)
+        has_own_parameters = operation is not None and bool(operation.parameters)
+        return Verdict.RELOAD if record.restart_digest and not has_own_parameters else Verdict.RESTART
+
+    def _foreign_parameters(self, resource: Resource, node: Node, record: OperationRecord) -> dict[str, str]:
+        named = dict(parameters_for(resource, record.operation, record.interval_ms, self._settings, node))
+        named.pop(_TIMEOUT, None)
+        if record.interval_ms:
+            timeout = timeout_ms(resource, record.operation, record.interval_ms, self._settings)
+            named[_TIMEOUT] = str(timeout)
+        return named
+
+
+def _foreign_restart_digest(record: OperationRecord, now: Mapping[str, str]) -> str:
+    return pacemaker_digest(_among(now, record.restart_parameters))
+
+
+def _is_private_only(record: OperationRecord, now: Mapping[str, str]) -> bool:
+    """A saved CIB has asterisks in the place of secrets: the digest without them is the one to believe."""
+    mark = record.pacemaker
+    if mark is None or not mark.secure_digest:
+        return False
+    names = mark.private_parameters
+    known = {name: value for name, value in now.items() if name not in names and not name.startswith(_NOT_SECURED)}
+    return mark.secure_digest == pacemaker_digest(known)

@@ -1,0 +1,706 @@
+"""The scheduler's own nouns: resources, colocations, actions and relations, as one plan sees them.
+
+They are mutable, live for one plan and never leave this room. Nothing here decides anything; the phases do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+
+from haclusterd.model.cluster import NodeState, NodeStatus
+from haclusterd.model.configuration import AttributeSet, Operation, Primitive
+from haclusterd.model.fencing import FailedOperation
+from haclusterd.model.history import ResourceHistory
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName, ExitCode, Role
+from haclusterd.model.scores import INFINITY, add
+from haclusterd.scheduler.model.name_order import name_order
+from haclusterd.scheduler.model.readings import boolean
+
+UNAME = "#uname"
+START = ActionName.START.value
+STOP = ActionName.STOP.value
+PROMOTE = ActionName.PROMOTE.value
+DEMOTE = ActionName.DEMOTE.value
+MONITOR = ActionName.MONITOR.value
+CANCEL = ActionName.CANCEL.value
+NOTIFY = ActionName.NOTIFY.value
+MIGRATE_TO = ActionName.MIGRATE_TO.value
+MIGRATE_FROM = ActionName.MIGRATE_FROM.value
+RELOAD_AGENT = ActionName.RELOAD_AGENT.value
+DELETE = "delete"
+RUNNING = "running"
+STOPPED = "stopped"
+PROMOTED = "promoted"
+DEMOTED = "demoted"
+CLEAR_FAILCOUNT = "clear_failcount"
+LRM_DELETE = "lrm_delete"
+DO_SHUTDOWN = "do_shutdown"
+_ACTIVATING = frozenset({START, PROMOTE})
+
+
+class Variant(IntEnum):
+    """What kind of thing it is; larger ones contain smaller ones."""
+
+    PRIMITIVE = 0
+    GROUP = 1
+    CLONE = 2
+    BUNDLE = 3
+
+
+class Discovery(IntEnum):
+    """Where a resource is probed; of several the greatest counts."""
+
+    ALWAYS = 0
+    NEVER = 1
+    EXCLUSIVE = 2
+
+
+class Needs(Enum):
+    """What must be before a resource may start."""
+
+    NOTHING = "nothing"
+    QUORUM = "quorum"
+    FENCING = "fencing"
+
+
+class MultipleActive(Enum):
+    """What to do when it is found active on several nodes."""
+
+    STOP_START = "stop_start"
+    STOP_ONLY = "stop_only"
+    BLOCK = "block"
+    STOP_UNEXPECTED = "stop_unexpected"
+
+
+class NodeKind(Enum):
+    """How a node belongs to the cluster."""
+
+    MEMBER = "cluster"
+    REMOTE = "remote"
+    GUEST = "container"
+
+
+@dataclass(frozen=True, slots=True)
+class FencingPower:
+    """What decides for all nodes alike whether they can be fenced."""
+
+    is_enabled: bool = False
+    has_any_device: bool | None = None
+    """Whether one device is taken for all nodes, as Pacemaker does; None: each node needs one of its own."""
+    has_quorum: bool = True
+    """Or acts as if it had one."""
+    reaches_remote_without_quorum: bool = False
+    members: Mapping[NodeName, Node] = field(default_factory=dict)
+
+
+NO_POWER = FencingPower()
+
+
+class Node:
+    """One node that can run resources, and what the plan makes of it."""
+
+    __slots__ = (
+        "are_probes_allowed", "assigned", "attributes", "base_score", "connection", "devices",
+        "fence_causes", "fence_reason", "health", "incarnation", "is_bundle_node", "is_controller", "is_fail_standby",
+        "is_fence_delayed", "is_maintenance", "is_never_seen", "is_online", "is_pending", "is_remote_fenced",
+        "is_seen", "is_shutting_down", "is_standby", "is_unclean", "kind", "must_be_reset", "name", "power", "priority",
+        "resources_assigned", "running", "status", "utilization",
+    )  # fmt: skip
+
+    def __init__(
+        self, name: NodeName, status: NodeStatus, attributes: dict[str, str], kind: NodeKind = NodeKind.MEMBER
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.connection: Resource | None = None
+        """Of a remote or guest node: the resource that connects to it; a guest's has a launcher."""
+        self.base_score = 0
+        self.priority = 0
+        """The sum of the priorities of what runs there."""
+        self.health = 0
+        self.utilization: dict[str, int] = {}
+        """What is left of its capacity."""
+        self.running: list[Resource] = []
+        self.assigned: list[Resource] = []
+        self.are_probes_allowed = True
+        self.is_seen = kind is NodeKind.MEMBER and status.state is not NodeState.UNSEEN
+        self.is_fence_delayed = False
+        """Its fencing may wait for `priority-fencing-delay`: it was lost, not condemned."""
+        self.must_be_reset = False
+        """A remote or guest node that has to be fenced (of a guest: its launcher restarted)."""
+        self.is_remote_fenced = status.is_remote_fenced
+        self.status = status
+        self.attributes = attributes
+        self.incarnation: Incarnation | None = status.incarnation
+        self.is_online = kind is NodeKind.MEMBER and status.state is NodeState.ONLINE
+        """Whether it can act; of a remote or guest node that is known once its connection is."""
+        self.is_pending = kind is NodeKind.MEMBER and (status.state is NodeState.UNSEEN or status.is_joining)
+        self.is_shutting_down = self.is_online and status.is_leaving
+        is_known = kind is NodeKind.MEMBER
+        self.is_standby = is_known and (status.is_joining or boolean(attributes.get("standby"), default=False))
+        self.is_maintenance = is_known and boolean(attributes.get("maintenance"), default=False)
+        self.is_fail_standby = False
+        self.is_unclean = False
+        self.is_never_seen = False
+        self.is_bundle_node = False
+        """A container of a bundle: nothing but what is in the bundle may run there."""
+        self.is_controller = False
+        self.fence_reason = ""
+        self.fence_causes: list[FailedOperation] = []
+        """The failures for which it is to be fenced though it is heard."""
+        self.devices: tuple[ResourceId, ...] = ()
+        self.power = NO_POWER
+        self.resources_assigned = 0
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is a remote or guest node."""
+        return self.kind is not NodeKind.MEMBER
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether it is a guest node."""
+        return self.kind is NodeKind.GUEST
+
+    @property
+    def is_available(self) -> bool:
+        """Whether a resource may be placed here, scores aside."""
+        return not (
+            not self.is_online
+            or self.is_shutting_down
+            or self.is_unclean
+            or self.is_standby
+            or self.is_maintenance
+            or self.is_pending
+        )
+
+    def objection(self) -> str:
+        """Say why nothing may be placed here; empty when it may."""
+        reasons = (
+            (self.is_unclean, f"{self.name} is lost" if not self.is_online else f"{self.name} must be fenced"),
+            (self.is_pending, f"{self.name} has not been seen yet"),
+            (not self.is_online, f"{self.name} is offline"),
+            (self.is_shutting_down, f"{self.name} is leaving"),
+            (self.is_fail_standby, f"{self.name} is in standby after a failure"),
+            (self.is_standby, f"{self.name} is in standby"),
+            (self.is_maintenance, f"{self.name} is in maintenance"),
+        )
+        return next((text for holds, text in reasons if holds), "")
+
+    @property
+    def can_be_fenced(self) -> bool:
+        """Whether there is a way to fence it: of a guest node, to stop its launcher wherever that may run."""
+        return self._can_be_fenced(frozenset())
+
+    def _can_be_fenced(self, inside: frozenset[NodeName]) -> bool:
+        """`inside`: the guest nodes whose launchers are asked for; one that claims to run inside itself has no end."""
+        connection = self.connection
+        if self.is_guest and connection is not None and connection.launcher is not None:
+            hosts = connection.launcher.active_nodes
+            outer = inside | {self.name}
+            return all(host.is_online or (host.name not in outer and host._can_be_fenced(outer)) for host in hosts)
+        power = self.power
+        if not power.is_enabled:
+            return False
+        if power.has_any_device is None:
+            return bool(self.devices) and power.has_quorum
+        return power.has_any_device and (power.has_quorum or self._is_fenceable_without_quorum())
+
+    @property
+    def is_beyond_reach(self) -> bool:
+        """Whether it is to be fenced and nothing can do that: what it holds stays. Pacemaker knows no such node."""
+        power = self.power
+        return self.is_unclean and power.is_enabled and power.has_any_device is None and not self.can_be_fenced
+
+    def _is_fenceable_without_quorum(self) -> bool:
+        """A node that takes part here cannot be in another partition; a remote one may be connected to another."""
+        if not self.is_online:
+            return False
+        if self.connection is None or self.power.reaches_remote_without_quorum:
+            return True
+        members = self.power.members
+        return all(members[name].is_online for name in self.connection.allowed if name in members)
+
+    def demand_fencing(self, reason: str, *, is_delayed: bool = False) -> None:
+        """Require that this node is fenced; the first reason stays.
+
+        A guest node is fenced by restarting its launcher: the node itself stays clean.
+        """
+        connection = self.connection
+        if connection is not None and self.is_guest:
+            self._reset_guest(connection)
+            return
+        if connection is not None and connection.is_managed:
+            self.must_be_reset = True
+        if not self.is_unclean or (self.is_remote and not self.fence_reason):
+            self.is_unclean = True
+            self.is_fence_delayed = is_delayed
+            self.fence_reason = reason
+
+    def _reset_guest(self, connection: Resource) -> None:
+        launcher = connection.launcher
+        if launcher is None or connection.is_removed_launched:
+            connection.is_failed = connection.must_stop_when_failed = True
+        elif launcher.is_managed and not launcher.is_failed:
+            self.must_be_reset = True
+            launcher.is_failed = launcher.must_stop_when_failed = True
+
+
+class Replica:
+    """One container of a bundle and what belongs to it."""
+
+    __slots__ = ("address", "child", "connection", "container", "ip", "node", "number")
+
+    def __init__(self, number: int, container: Resource) -> None:
+        self.number = number
+        self.container = container
+        self.ip: Resource | None = None
+        self.connection: Resource | None = None
+        self.child: Resource | None = None
+        """The bundled primitive's instance inside this container."""
+        self.node: Node | None = None
+        """The guest node that the container is."""
+        self.address = ""
+
+
+class Resource:
+    """One primitive, group, clone or bundle (or an instance of a clone), and what the plan makes of it."""
+
+    __slots__ = (
+        "actions", "active_nodes", "addends", "agent", "allowed", "allows_unhealthy_nodes", "assigned",
+        "banned_by", "base_id", "changed_recurring", "children", "clone_max", "clone_min", "clone_node_max",
+        "considered", "counts", "dangling_sources", "definition_changed", "discovery", "failed_because",
+        "fails_off_on", "failure_timeout_ms", "has_exclusive_discovery", "histories", "history_id", "id",
+        "ignores_failure", "is_assigned", "is_assigning", "is_blocked", "is_choosing_roles", "is_collocated",
+        "is_critical", "is_failed", "is_fence_device", "is_interleaved", "is_maintenance", "is_managed",
+        "is_migratable", "is_nesting_allowed", "is_ordered", "is_promotable", "is_reloading",
+        "is_remote_connection", "is_removed", "is_removed_launched", "is_replica_container", "is_restarting",
+        "is_start_pending", "is_unique", "known_on", "launched", "launcher", "locations", "lock_node",
+        "lock_time", "members_this_with", "members_with_this", "meta", "migrating_at", "migration_threshold",
+        "multiple_active",
+        "must_stop_when_failed", "needs", "needs_unfencing", "next_role", "notifies", "number", "operations",
+        "optional_stops", "orders_in_flight", "original_role", "parameter_sets", "parameters", "parent",
+        "partial_source", "partial_target", "pending_action", "pending_node", "pending_stops", "priority",
+        "promoted_max", "promoted_node_max", "promotion_addends", "promotion_priority", "reconnect_interval_ms",
+        "registered", "reload_on", "remote_node", "replicas", "required_demotes", "required_stops",
+        "stickiness", "stops_unexpected_only", "target_role", "target_role_stopped",
+        "this_with", "ticket_uses", "timings", "unverified_on", "updating_scores", "uses_host_attributes",
+        "utilization", "variant", "winning_scores", "with_this",
+    )  # fmt: skip
+
+    def __init__(self, identifier: ResourceId, variant: Variant, number: int | None = None) -> None:
+        self.id = identifier
+        self.base_id = identifier
+        """Of an instance of a clone: without its number."""
+        self.history_id: ResourceId | None = None
+        """The name under which it is recorded, where that is not its id."""
+        self.number = number
+        """Which instance of a clone it is, or belongs to."""
+        self.variant = variant
+        self.parent: Resource | None = None
+        self.children: list[Resource] = []
+        self.agent: AgentReference | None = None
+        self.operations: tuple[Operation, ...] = ()
+        self.timings: dict[tuple[str, int], tuple[int, int]] = {}
+        """How long its actions take and wait, as far as that was asked for (`operation_settings`)."""
+        self.parameters: Mapping[str, str] = {}
+        """Instance parameters whatever the node: with blocks that have rules, those that are true without one."""
+        self.parameter_sets: tuple[AttributeSet, ...] = ()
+        """Own blocks and then the parents', when one of them has a rule that may depend on the node; else empty."""
+        self.meta: Mapping[str, str] = {}
+        """All meta-attributes, resolved."""
+        self.utilization: dict[str, int] = {}
+        self.is_fence_device = False
+        self.is_removed = False
+        self.is_removed_launched = False
+        self.histories: dict[NodeName, ResourceHistory] = {}
+        self._begin_configuration()
+        self._begin_history()
+        self._begin_scores()
+        self._begin_actions()
+
+    def _begin_configuration(self) -> None:
+        self.priority = 0
+        self.stickiness = 0
+        self.migration_threshold = INFINITY
+        self.failure_timeout_ms = 0
+        self.multiple_active = MultipleActive.STOP_START
+        self.needs = Needs.FENCING
+        self.needs_unfencing = False
+        self.is_critical = True
+        self.is_managed = True
+        self.is_maintenance = False
+        self.target_role = Role.UNKNOWN
+        self.target_role_stopped = False
+        self.is_migratable = False
+        self.allows_unhealthy_nodes = False
+        self.uses_host_attributes = False
+        """`container-attribute-target=host`."""
+        # groups and clones
+        self.is_ordered = True
+        self.is_collocated = True
+        self.is_unique = False
+        self.is_promotable = False
+        self.is_interleaved = False
+        self.notifies = False
+        self.clone_max = 1
+        self.clone_node_max = 1
+        self.clone_min = 0
+        self.promoted_max = 1
+        self.promoted_node_max = 1
+        # bundles, remote and guest nodes
+        self.replicas: list[Replica] = []
+        self.is_replica_container = False
+        self.launcher: Resource | None = None
+        self.launched: list[Resource] = []
+        self.is_remote_connection = False
+        self.remote_node: Node | None = None
+        """The node that this connection leads to."""
+        self.is_nesting_allowed = False
+        """The connection of a bundle's container: it may run apart from the container, and on remote nodes not."""
+        self.reconnect_interval_ms = 0
+
+    def _begin_history(self) -> None:
+        self.original_role = Role.UNKNOWN
+        self.next_role = Role.UNKNOWN
+        self.active_nodes: list[Node] = []
+        self.known_on: set[NodeName] = set()
+        self.unverified_on: set[NodeName] = set()
+        self.migrating_at: set[NodeName] = set()
+        """Nodes to or from which an order on another node migrates it: no answer of theirs is the last word."""
+        self.is_blocked = False
+        self.is_failed = False
+        self.must_stop_when_failed = False
+        self.ignores_failure = False
+        self.is_start_pending = False
+        self.fails_off_on: dict[NodeName, str] = {}
+        self.failed_because = ""
+        self.registered: set[tuple[NodeName, int]] = set()
+        """Recurring monitors that run: node, interval."""
+        self.changed_recurring: set[tuple[NodeName, int]] = set()
+        self.definition_changed = False
+        self.is_reloading = False
+        self.reload_on: list[Node] = []
+        """Where it is to take its changed parameters without a restart."""
+        self.required_stops: set[NodeName] = set()
+        self.optional_stops: set[NodeName] = set()
+        """Stops that were demanded before it was known that nothing runs there: they may become necessary again."""
+        self.required_demotes: set[NodeName] = set()
+        self.pending_stops: set[NodeName] = set()
+        self.orders_in_flight: list[tuple[NodeName, str, int]] = []
+        self.partial_source: Node | None = None
+        self.partial_target: Node | None = None
+        self.dangling_sources: list[Node] = []
+        self.pending_action = ""
+        self.pending_node: Node | None = None
+        self.lock_node: Node | None = None
+        self.lock_time = WallTime(0)
+
+    def _begin_scores(self) -> None:
+        self.allowed: dict[NodeName, int] = {}
+        self.counts: dict[NodeName, int] = {}
+        """Of a clone: how many of its instances were assigned to a node."""
+        self.discovery: dict[NodeName, Discovery] = {}
+        """Where it is not ALWAYS."""
+        self.has_exclusive_discovery = False
+        self.banned_by: dict[NodeName, str] = {}
+        """What forbids a node, for a person."""
+        self.addends: dict[NodeName, list[tuple[int, str]]] | None = None
+        self.locations: list[RoleLocation] = []
+        """Location constraints of this very resource, with a role or without."""
+        self.considered: dict[NodeName, int] | None = None
+        """The scores as they were when its node was chosen; kept for the person who asks."""
+        self.winning_scores: dict[NodeName, int] = {}
+        """With which score each other node would have been chosen; kept for the person who asks."""
+        self.promotion_addends: list[tuple[int, str]] = []
+        """What `promotion_priority` is the sum of; kept for the person who asks."""
+        self.ticket_uses: list[TicketUse] = []
+        self.this_with: list[Together] = []
+        self.with_this: list[Together] = []
+        self.members_this_with: list[Together] = []
+        """Of a group: the constraints of its members, which count for its first member."""
+        self.members_with_this: list[Together] = []
+        """Of a group: the constraints of others with its members, which count for its last member."""
+        self.is_choosing_roles = False
+        """A promotable clone whose instances have nodes: from now on its bundle's colocations are its own."""
+        self.assigned: Node | None = None
+        self.is_assigned = self.is_assigning = self.updating_scores = False
+        self.promotion_priority = 0
+
+    def _begin_actions(self) -> None:
+        self.actions: dict[tuple[str, int], list[Action]] = {}
+        """By task and interval, oldest first; of several that fit, the newest counts."""
+        self.is_restarting = False
+        self.stops_unexpected_only = False
+
+    def __repr__(self) -> str:
+        return f"Resource({self.id})"
+
+    @property
+    def top(self) -> Resource:
+        """The outermost resource that contains this one, not looking beyond a bundle."""
+        found = self
+        while found.parent is not None and found.parent.variant is not Variant.BUNDLE:
+            found = found.parent
+        return found
+
+    @property
+    def outermost(self) -> Resource:
+        """The outermost resource that contains this one, bundles too."""
+        found = self
+        while found.parent is not None:
+            found = found.parent
+        return found
+
+    @property
+    def is_anonymous_clone(self) -> bool:
+        """Whether its instances are interchangeable."""
+        return self.variant is Variant.CLONE and not self.is_unique
+
+    @property
+    def recorded_as(self) -> ResourceId:
+        """The name under which it is recorded on nodes."""
+        return self.history_id or (self.id if self.is_unique else self.base_id)
+
+    @property
+    def present_role(self) -> Role:
+        """The role now; of what contains others the highest of theirs."""
+        if not self.children:
+            return self.original_role
+        return max((child.present_role for child in self.children), key=lambda role: role.value)
+
+    def leaves(self) -> Iterator[Resource]:
+        """Yield the primitives inside it, itself if it is one."""
+        if self.variant is Variant.PRIMITIVE:
+            yield self
+            return
+        for child in self.children:
+            yield from child.leaves()
+
+    def is_inside(self, other: Resource) -> bool:
+        """Tell whether `other` contains this resource, or is it."""
+        return self is other or (self.parent is not None and self.parent.is_inside(other))
+
+    def current_node(self) -> Node | None:
+        """Return where it runs; of several nodes a healthy one, when it need not wait for fencing.
+
+        While it migrates, it runs at the source still.
+        """
+        if self.partial_source is not None and self.partial_source in self.active_nodes:
+            return self.partial_source
+        if not self.active_nodes:
+            return None
+        if self.needs is not Needs.FENCING:
+            healthy = (node for node in self.active_nodes if node.is_online and not node.is_unclean)
+            return next(healthy, self.active_nodes[0])
+        return self.active_nodes[0]
+
+    def add_score(self, node: NodeName, value: int, source: str) -> None:
+        """Add to a node's score; a node that had none gets exactly this one."""
+        known = self.allowed.get(node)
+        self.allowed[node] = value if known is None else add(known, value)
+        if value <= -INFINITY:
+            self.banned_by.setdefault(node, source)
+        if self.addends is not None:
+            self.addends.setdefault(node, []).append((value, source))
+
+    def ban_everywhere(self, source: str, nodes: Iterable[NodeName] = ()) -> None:
+        """Give all nodes -INFINITY; also those that have no score yet, as far as they are given."""
+        for node in {**self.allowed, **dict.fromkeys(nodes)}:
+            self.add_score(node, -INFINITY, source)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoleLocation:
+    """Scores for nodes that count while a resource has, or is to have, a role."""
+
+    id: str
+    role: Role
+    scores: Mapping[NodeName, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TicketUse:
+    """A ticket that a resource needs, for a role or at all."""
+
+    id: str
+    ticket: str
+    role: Role
+    loss_policy: str
+    is_held: bool
+    """Granted and not in standby."""
+
+
+class Inventory:
+    """All resources of one plan: those at the top in the order in which they are decided upon, and by id.
+
+    `by_id` also holds the instances of clones (`web:0`), and those only: a primitive that is cloned is not in it by its
+    bare id.
+    """
+
+    __slots__ = (
+        "_leaves", "by_history_id", "by_id", "expired_locks", "make_instance", "make_primitive", "nodes",
+        "nodes_by_name", "template_users", "tops", "warnings",
+    )  # fmt: skip
+
+    def __init__(self, nodes: tuple[Node, ...]) -> None:
+        self.nodes = nodes
+        self.nodes_by_name: dict[NodeName, Node] = {node.name: node for node in nodes}
+        self.tops: list[Resource] = []
+        self.by_id: dict[ResourceId, Resource] = {}
+        self.template_users: dict[ResourceId, list[ResourceId]] = {}
+        """The resources made from each template, in document order."""
+        self.by_history_id: dict[ResourceId, Resource] = {}
+        """The first resource that is recorded under a name that is not its id."""
+        self.make_instance: Callable[[Resource], Resource] | None = None
+        """Makes one more instance of a clone than it should have."""
+        self.make_primitive: Callable[[Primitive], Resource | None] | None = None
+        """Makes a resource at the top of something that is not configured any more."""
+        self.expired_locks: list[tuple[Resource, Node]] = []
+        """Records of shutdown locks that hold no longer."""
+        self.warnings: list[str] = []
+        """What was left out because it makes no sense."""
+        self._leaves: list[Resource] = []
+
+    def add_top(self, resource: Resource) -> None:
+        """Add a resource that no other one contains, last."""
+        self.by_id[resource.id] = resource
+        self.tops.append(resource)
+        self._leaves = []
+
+    def add_node(self, node: Node) -> None:
+        """Add a remote or guest node."""
+        self.nodes = tuple(sorted((*self.nodes, node), key=lambda each: name_order(each.name)))
+        self.nodes_by_name[node.name] = node
+
+    def forget_leaves(self) -> None:
+        """Make `primitives` look again, after something was added inside a resource."""
+        self._leaves = []
+
+    def sort(self) -> None:
+        """Bring the resources into the order of decision: higher priority first, else as they are."""
+        self.tops.sort(key=lambda resource: -resource.priority)
+        self._leaves = []
+
+    def find(self, name: str) -> Resource | None:
+        """Return what a constraint means by a name: a resource, or the clone whose instances are recorded under it.
+
+        A primitive that is cloned is known by its bare id only once a node has a record of it.
+        """
+        found = self.by_id.get(ResourceId(name))
+        if found is not None:
+            return found
+        recorded = self.by_history_id.get(ResourceId(name))
+        return recorded.top if recorded is not None and recorded.history_id == name else None
+
+    def primitives(self) -> list[Resource]:
+        """Return all primitives in the order of decision."""
+        if not self._leaves:
+            for top in self.tops:
+                self._leaves.extend(top.leaves())
+        return self._leaves
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """One colocation between two resources of this plan."""
+
+    id: str
+    score: int
+    dependent: Resource
+    primary: Resource
+    dependent_role: Role = Role.UNKNOWN
+    primary_role: Role = Role.UNKNOWN
+    attribute: str = UNAME
+    has_own_influence: bool = True
+    is_configured: bool = True
+    """False for what a group implies between its members."""
+
+    @property
+    def is_mandatory(self) -> bool:
+        """Whether it is a rule rather than a weight."""
+        return abs(self.score) >= INFINITY
+
+
+class Action:
+    """One action that may be done."""
+
+    __slots__ = (
+        "after", "before", "expected", "id", "interval_ms", "is_always", "is_cancel", "is_cluster", "is_fence",
+        "is_graphed", "is_migratable", "is_migration_abort", "is_optional", "is_probe", "is_pseudo",
+        "is_rescheduled", "is_runnable", "linked", "meta", "needs", "node", "notification", "priority", "reason",
+        "required_runnable_before", "resource", "router_node", "runnable_before", "task", "why",
+    )  # fmt: skip
+
+    def __init__(
+        self, identifier: int, resource: Resource | None, task: str, interval_ms: int, node: Node | None
+    ) -> None:
+        self.id = identifier
+        self.resource = resource
+        self.task = task
+        self.interval_ms = interval_ms
+        self.node = node
+        self.is_optional = True
+        self.is_runnable = True
+        self.is_pseudo = False
+        self.is_always = False
+        """Part of the graph even when optional."""
+        self.is_probe = False
+        self.is_cancel = False
+        self.is_fence = False
+        self.is_cluster = False
+        """The cluster's own bookkeeping: `do_shutdown`, `clear_failcount`, `lrm_delete`."""
+        self.is_graphed = False
+        self.is_migratable = False
+        self.is_migration_abort = False
+        """The stop of a copy that a live migration left behind."""
+        self.is_rescheduled = False
+        self.needs = resource.needs if resource is not None and task in _ACTIVATING else Needs.NOTHING
+        """What must be before it may be done."""
+        self.router_node: Node | None = None
+        """Of what is done on a remote or guest node: the member that carries it out."""
+        self.expected = ExitCode.OK
+        self.priority = 0
+        self.required_runnable_before = 0
+        """How many of the actions before it must be possible (MIN_RUNNABLE)."""
+        self.runnable_before = 0
+        self.notification = ""
+        """For `notify` and its marks: the occasion, as `pre-stop`."""
+        self.meta: dict[str, str] = {}
+        """What the agent is told beside the ordinary, without the prefix CRM_meta_."""
+        self.reason = ""
+        """Why it became required or impossible, in Pacemaker's words."""
+        self.why = ""
+        """Why it is done, for a person."""
+        self.before: list[Relation] = []
+        """Relations to what comes before."""
+        self.after: list[Relation] = []
+        """Relations to what comes after."""
+        self.linked: dict[int, list[Relation]] | None = None
+        """Of an action with many followers: the relations to each of them, by the follower's id."""
+
+    def __repr__(self) -> str:
+        owner = self.resource.id if self.resource is not None else "-"
+        return f"Action({owner}_{self.task}_{self.interval_ms} on {self.node.name if self.node else '-'})"
+
+    @property
+    def is_required(self) -> bool:
+        """Whether it has to be done."""
+        return not self.is_optional
+
+
+class Relation:
+    """`first` comes before `then`; the flags say what else it means, 0 that it no longer counts."""
+
+    __slots__ = ("first", "flags", "is_waiting", "then")
+
+    def __init__(self, first: Action, then: Action, flags: int) -> None:
+        self.first = first
+        self.then = then
+        self.flags = flags
+        self.is_waiting = False
+        """Whether it is to be looked at again."""

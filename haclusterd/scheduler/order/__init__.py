@@ -1,0 +1,1 @@
+"""What comes before what, and what becomes impossible with it."""

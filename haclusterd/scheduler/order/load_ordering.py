@@ -1,0 +1,31 @@
+"""Phase: where nodes have limits, what comes to a node waits until what leaves it is gone.
+
+Source: Pacemaker Explained, "Utilization and Placement Strategy".
+"""
+
+from collections.abc import Iterator
+
+from haclusterd.scheduler.actions.actions import ActionTable
+from haclusterd.scheduler.actions.ordering import Template
+from haclusterd.scheduler.model.entities import MIGRATE_TO, START, STOP, Action, Inventory, Node, Resource
+from haclusterd.scheduler.model.relation_flags import IF_ON_SAME_NODE_OR_TARGET
+
+LOAD_MARK = "load_stopped_"
+
+
+def load_templates(resource: Resource, inventory: Inventory, table: ActionTable) -> Iterator[Template]:
+    """Yield how a primitive that uses something of its node waits, and lets others wait."""
+    for node in resource.active_nodes:
+        mark = _mark(node, table)
+        yield Template(resource, STOP, None, "", IF_ON_SAME_NODE_OR_TARGET, then_action=mark)
+    for name in sorted(resource.allowed):
+        mark = _mark(inventory.nodes_by_name[name], table)
+        for task in (START, MIGRATE_TO):
+            yield Template(None, "", resource, task, IF_ON_SAME_NODE_OR_TARGET, first_action=mark)
+
+
+def _mark(node: Node, table: ActionTable) -> Action:
+    mark = table.make_mark(f"{LOAD_MARK}{node.name}", node)
+    mark.is_optional = False
+    mark.why = f"what leaves {node.name} has left"
+    return mark

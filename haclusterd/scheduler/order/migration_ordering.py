@@ -1,0 +1,42 @@
+"""Phase: what an ordering means for resources that migrate live: the migration stands for start and stop.
+
+Source: Pacemaker Explained, "Migrating Resources". What must start before it must have started, or have arrived,
+before the migration begins.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from haclusterd.scheduler.actions.ordering import Template
+from haclusterd.scheduler.model.entities import DEMOTE, MIGRATE_FROM, MIGRATE_TO, PROMOTE, START, STOP, Resource
+from haclusterd.scheduler.model.relation_flags import IF_FIRST_UNMIGRATABLE, ORDERED
+
+
+def with_migrations(templates: Iterable[Template]) -> Iterator[Template]:
+    """Yield each template, and behind it what it means for migrations."""
+    for template in templates:
+        yield template
+        first, then = template.first, template.then
+        if first is None or then is None or template.first_action is not None or template.then_action is not None:
+            continue
+        if then.is_migratable and first is not then and not first.is_inside(then) and not then.is_inside(first):
+            yield from _equivalents(template, first, then)
+
+
+def _equivalents(template: Template, first: Resource, then: Resource) -> Iterator[Template]:
+    tasks = template.first_task, template.then_task
+    waits = ORDERED | (IF_FIRST_UNMIGRATABLE if first.is_migratable else 0)
+    is_partial = then.partial_target is not None
+    if tasks == (START, START):
+        if first.is_migratable:
+            yield Template(first, MIGRATE_FROM, then, MIGRATE_TO, ORDERED, template.id)
+        yield Template(first, START, then, MIGRATE_TO, waits, template.id)
+    elif tasks == (STOP, STOP):
+        yield Template(first, STOP, then, MIGRATE_TO, waits, template.id)
+        if is_partial:
+            yield Template(first, STOP, then, MIGRATE_FROM, waits, template.id)
+    elif tasks == (PROMOTE, START):
+        yield Template(first, PROMOTE, then, MIGRATE_TO, ORDERED, template.id)
+    elif tasks == (DEMOTE, STOP):
+        yield Template(first, DEMOTE, then, MIGRATE_TO, ORDERED, template.id)
+        if is_partial:
+            yield Template(first, DEMOTE, then, MIGRATE_FROM, ORDERED, template.id)

@@ -1,0 +1,226 @@
+"""Phase: the colocations of this plan, those that users wrote and those that the scheduler implies.
+
+Source: Pacemaker Explained, "Placing Resources Relative to other Resources", "Resource Sets". Implied are: each member
+of a group with the one before, what a launcher launches with the launcher, a bundle's addresses with its containers.
+Which of them count for a resource is in `colocation_lists`; what they do in `colocation_effects` and
+`neighbour_scores`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from haclusterd.model.configuration import Colocation, Configuration, ResourceSet
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.ocf import Role
+from haclusterd.model.scores import INFINITY
+from haclusterd.scheduler.model.entities import UNAME, Inventory, Resource, Together, Variant
+from haclusterd.scheduler.model.references import expanded_set, named_group
+from haclusterd.scheduler.scores.location import runs_on_node_of
+
+NESTED = 10_000
+"""How much the connection of a bundle's container wants to be where that is: it may have to be elsewhere."""
+_ROLES = {
+    "stopped": Role.STOPPED,
+    "unpromoted": Role.UNPROMOTED,
+    "slave": Role.UNPROMOTED,
+    "promoted": Role.PROMOTED,
+    "master": Role.PROMOTED,
+}
+
+
+def unpack_colocations(
+    inventory: Inventory, configuration: Configuration, *, binds_to_itself: bool = False
+) -> list[Together]:
+    """Make all colocations and hang them on the resources, most important first; return them as they were made.
+
+    What relates a resource to itself, or to what is in it, means nothing. Pacemaker lets it pull on itself, so that it
+    leaves its node in every transition (`binds_to_itself`).
+    """
+    found: list[Together] = []
+    for item in configuration.constraints.values():
+        if isinstance(item, Colocation):
+            found.extend(_Reader(item, inventory, configuration, binds_to_itself).read())
+    for top in inventory.tops:
+        found.extend(_implied(top))
+    attach(found)
+    ends = (each for item in found for each in (item.dependent, item.primary))
+    groups = {id(each.parent): each.parent for each in ends if each.parent is not None}
+    for group in groups.values():
+        if group.variant is Variant.GROUP:
+            group.members_this_with = [item for each in group.children for item in _configured(each.this_with)]
+            group.members_with_this = [item for each in group.children for item in _configured(each.with_this)]
+    return found
+
+
+def attach(found: Iterable[Together]) -> None:
+    """Hang colocations on their two resources: more important neighbours first, of equal ones the newest."""
+    ends: dict[int, Resource] = {}
+    for together in found:
+        together.dependent.this_with.insert(0, together)
+        together.primary.with_this.insert(0, together)
+        ends[id(together.dependent)] = together.dependent
+        ends[id(together.primary)] = together.primary
+    for resource in ends.values():
+        resource.this_with.sort(key=lambda item: importance(item.primary))
+        resource.with_this.sort(key=lambda item: importance(item.dependent))
+
+
+def importance(resource: Resource) -> tuple[int, int, bool, str]:
+    """Sort more important resources first."""
+    return (-resource.priority, -resource.variant, not resource.is_promotable, resource.id)
+
+
+def _configured(items: Iterable[Together]) -> Iterator[Together]:
+    return (item for item in items if item.is_configured)
+
+
+def _implied(top: Resource) -> Iterator[Together]:
+    waiting = [top]
+    while waiting:
+        resource = waiting.pop()
+        waiting.extend(reversed(resource.children))
+        if resource.variant is Variant.GROUP:
+            yield from _of_group(resource)
+        elif resource.variant is Variant.BUNDLE:
+            for replica in resource.replicas:
+                if replica.ip is not None and replica.ip.is_managed:
+                    yield _implied_one(f"bundle {resource.id}", replica.ip, replica.container, INFINITY)
+        elif resource.launcher is not None and resource.is_managed:
+            yield from _of_launched(resource, resource.launcher)
+
+
+def _of_launched(resource: Resource, launcher: Resource) -> Iterator[Together]:
+    if runs_on_node_of(resource, launcher) is None:
+        score = NESTED if resource.is_nesting_allowed else INFINITY
+        yield _implied_one(f"launched by {launcher.id}", resource, launcher, score)
+
+
+def _of_group(group: Resource) -> Iterator[Together]:
+    if group.is_collocated:
+        for before, member in zip(group.children, group.children[1:], strict=False):
+            yield _implied_one(f"group {group.id}", member, before, INFINITY, has_own_influence=member.is_critical)
+
+
+def _implied_one(
+    source: str, dependent: Resource, primary: Resource, score: int, *, has_own_influence: bool = True
+) -> Together:
+    return Together(source, score, dependent, primary, has_own_influence=has_own_influence, is_configured=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Resources on one side of a colocation, or one set."""
+
+    id: str
+    resources: tuple[Resource, ...]
+    role: Role
+    score: int
+    is_sequential: bool
+    is_listed: bool = False
+    """Of old configurations: each with the next one instead of the one before."""
+
+
+class _Reader:
+    """Reads one colocation constraint."""
+
+    def __init__(
+        self, item: Colocation, inventory: Inventory, configuration: Configuration, binds_to_itself: bool
+    ) -> None:
+        self._item = item
+        self._binds_to_itself = binds_to_itself
+        self._inventory = inventory
+        self._configuration = configuration
+
+    def read(self) -> Iterator[Together]:
+        """Yield what the constraint means; what names something unknown means nothing."""
+        if self._item.sets:
+            yield from self._read_sets()
+            return
+        if self._item.score == 0:
+            return
+        dependents = self._side(self._item.dependent, self._item.dependent_role)
+        primaries = self._side(self._item.primary, self._item.primary_role)
+        if dependents is None or primaries is None:
+            return
+        if len(dependents.resources) > 1 and len(primaries.resources) > 1:
+            return
+        for dependent in dependents.resources:
+            for primary in primaries.resources:
+                yield from self._one(dependents, dependent, primaries, primary)
+
+    def _side(self, name: ResourceId, role: str | None) -> _Side | None:
+        group = named_group(name, self._inventory, self._configuration)
+        found = [self._inventory.find(each) for each in ((name,) if group is None else group)]
+        resources = tuple(each for each in found if each is not None)
+        if not resources or len(resources) < len(found):
+            return None
+        return _Side(self._item.id, resources, _role(role), self._item.score, is_sequential=False)
+
+    def _read_sets(self) -> Iterator[Together]:
+        sides = [self._set(each) for each in self._item.sets]
+        before: _Side | None = None
+        for side in sides:
+            if side is None:
+                return
+            yield from self._within(side)
+            if before is not None and self._item.score != 0:
+                yield from self._between(before, side)
+            before = side
+
+    def _set(self, given: ResourceSet) -> _Side | None:
+        members = expanded_set(given, self._inventory, self._configuration).members
+        resources = [self._inventory.find(each) for each in members]
+        known = tuple(each for each in resources if each is not None)
+        if len(known) < len(resources):
+            return None
+        return _Side(
+            given.id,
+            known,
+            _role(given.role),
+            self._item.score if given.score is None else given.score,
+            is_sequential=given.is_sequential is not False,
+            is_listed=given.ordering is not None and given.ordering != "group",
+        )
+
+    def _within(self, side: _Side) -> Iterator[Together]:
+        """Members of a set that follow each other: each with the one before; apart from all before, if so."""
+        if not side.is_sequential or side.score == 0:
+            return
+        for index, member in enumerate(side.resources[1:], start=1):
+            if side.score < 0:
+                for other in side.resources[:index]:
+                    yield from self._one(side, member, side, other)
+            else:
+                pair = (side.resources[index - 1], member)
+                dependent, primary = pair if side.is_listed else pair[::-1]
+                yield from self._one(side, dependent, side, primary)
+
+    def _between(self, first: _Side, second: _Side) -> Iterator[Together]:
+        """The earlier set depends on the later one."""
+        dependents = first.resources[:1] if first.is_sequential else first.resources
+        primaries = second.resources[-1:] if second.is_sequential else second.resources
+        for dependent in dependents:
+            for primary in primaries:
+                yield from self._one(first, dependent, second, primary)
+
+    def _one(self, first: _Side, dependent: Resource, second: _Side, primary: Resource) -> Iterator[Together]:
+        if not self._binds_to_itself and (dependent.is_inside(primary) or primary.is_inside(dependent)):
+            return
+        influence = self._item.influence
+        is_within = first is second
+        yield Together(
+            first.id if is_within else self._item.id,
+            first.score if is_within else self._item.score,
+            dependent,
+            primary,
+            first.role,
+            second.role,
+            self._item.node_attribute or UNAME,
+            dependent.is_critical if influence is None else influence,
+        )
+
+
+def _role(text: str | None) -> Role:
+    return _ROLES.get((text or "").lower(), Role.UNKNOWN)

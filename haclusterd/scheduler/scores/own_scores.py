@@ -1,0 +1,48 @@
+"""Phase: what resources think of nodes by themselves, before any of them has a place.
+
+Here the phases stand in Pacemaker's order: tickets and locks, then constraints and health (the newest first), then
+stickiness, then what forbids nodes whatever was said.
+"""
+
+from dataclasses import dataclass
+
+from haclusterd.model.cluster import Cib
+from haclusterd.scheduler.model.entities import Inventory, Node, Resource, Together
+from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.scores.colocation import unpack_colocations
+from haclusterd.scheduler.scores.location import (
+    apply_exclusive_discovery,
+    apply_locations,
+    apply_stickiness,
+    ban_by_kind,
+    unpack_health,
+)
+from haclusterd.scheduler.scores.location_constraints import unpack_locations
+from haclusterd.scheduler.scores.shutdown_locks import apply_shutdown_locks
+from haclusterd.scheduler.scores.tickets import apply_tickets
+from haclusterd.scheduler.unpack.failures import Failures, ban_after_failures
+
+
+@dataclass(frozen=True, slots=True)
+class OwnScores:
+    """What was found on the way."""
+
+    colocations: list[Together]
+    void_locks: list[tuple[Resource, Node]]
+    """Shutdown locks that no longer hold: the resource's record on that node is to be deleted."""
+
+
+def apply_own_scores(cib: Cib, inventory: Inventory, failures: Failures, settings: Settings) -> OwnScores:
+    """Give every resource its own scores for nodes, and hang the colocations on the resources."""
+    configuration = cib.configuration
+    compatible = settings.options.is_pacemaker_compatible
+    colocations = unpack_colocations(inventory, configuration, binds_to_itself=compatible)
+    locks = apply_shutdown_locks(inventory, settings)
+    apply_tickets(inventory, configuration, cib.status.tickets, settings)
+    health = unpack_health(inventory, configuration)
+    apply_locations([*health, *unpack_locations(inventory, configuration, settings), *locks.preferences])
+    apply_stickiness(inventory, settings)
+    ban_after_failures(inventory, failures)
+    apply_exclusive_discovery(inventory)
+    ban_by_kind(inventory)
+    return OwnScores(colocations, locks.void)

@@ -1,0 +1,98 @@
+"""Phase: what tickets forbid: a site without a ticket does not run what needs it.
+
+Source: Pacemaker Explained, "Multi-Site Clusters and Tickets". What happens to what already runs when the ticket is
+lost is the constraint's `loss-policy`; a ticket in standby lets nothing new come. That a resource may not be promoted
+without a ticket for its promoted role is enforced when roles are chosen (`promotion`).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from haclusterd.model.cluster import TicketState
+from haclusterd.model.configuration import Configuration, TicketConstraint
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ocf import Role
+from haclusterd.scheduler.model.entities import Inventory, Resource, TicketUse, Variant
+from haclusterd.scheduler.model.references import expanded_set, named_group
+from haclusterd.scheduler.model.settings import Settings
+
+_ROLES = {
+    "started": Role.STARTED,
+    "stopped": Role.STOPPED,
+    "unpromoted": Role.UNPROMOTED,
+    "slave": Role.UNPROMOTED,
+    "promoted": Role.PROMOTED,
+    "master": Role.PROMOTED,
+}
+
+
+def apply_tickets(
+    inventory: Inventory, configuration: Configuration, tickets: Mapping[str, TicketState], settings: Settings
+) -> None:
+    """Obey all ticket constraints: forbid, block, or demand that nodes are fenced."""
+    for constraint in configuration.constraints.values():
+        if isinstance(constraint, TicketConstraint):
+            state = tickets.get(constraint.ticket) or TicketState(constraint.ticket)
+            for name, role in _bound(constraint, inventory, configuration):
+                resource = inventory.find(name)
+                if resource is not None:
+                    use = _use(constraint, role, state, settings)
+                    resource.ticket_uses.append(use)
+                    if not use.is_held:
+                        for leaf in list(resource.leaves()):
+                            _obey(leaf, use, state, inventory.nodes_by_name)
+
+
+def _bound(
+    constraint: TicketConstraint, inventory: Inventory, configuration: Configuration
+) -> Iterator[tuple[ResourceId, str | None]]:
+    for each in constraint.sets:
+        for name in expanded_set(each, inventory, configuration).members:
+            yield name, each.role or constraint.role
+    if not constraint.sets:
+        group = named_group(constraint.resource, inventory, configuration)
+        for name in (constraint.resource,) if group is None else group:
+            yield name, constraint.role
+
+
+def _use(constraint: TicketConstraint, role: str | None, state: TicketState, settings: Settings) -> TicketUse:
+    found = _ROLES.get((role or "").lower(), Role.UNKNOWN)
+    policy = constraint.loss_policy or ("demote" if found is Role.PROMOTED else "stop")
+    if policy == "fence" and not settings.is_fencing_enabled:
+        policy = "stop"
+    return TicketUse(constraint.id, state.id, found, policy, state.is_granted and not state.is_standby)
+
+
+def _obey(resource: Resource, use: TicketUse, state: TicketState, nodes: Iterable[NodeName]) -> None:
+    if state.is_granted:
+        _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is in standby", nodes)
+    elif not resource.active_nodes:
+        if not _is_bundled(resource):
+            _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is not granted", nodes)
+    else:
+        _lose(resource, use, nodes)
+
+
+def _is_bundled(resource: Resource) -> bool:
+    """Tell whether it runs inside a container: that is kept away, and what is in it has no other place."""
+    return resource.top.variant is Variant.CLONE and resource.top.parent is not None
+
+
+def _keep_away(resource: Resource, use: TicketUse, source: str, nodes: Iterable[NodeName]) -> None:
+    if use.role is not Role.PROMOTED or use.loss_policy == "stop":
+        resource.ban_everywhere(source, nodes)
+
+
+def _lose(resource: Resource, use: TicketUse, nodes: Iterable[NodeName]) -> None:
+    """A resource is active and its ticket is not granted (any more)."""
+    source = f"{use.id}: ticket {use.ticket} is not granted"
+    is_its_role = use.role in (Role.UNKNOWN, resource.original_role)
+    if use.loss_policy == "stop" or (use.loss_policy == "demote" and use.role is not Role.PROMOTED):
+        resource.ban_everywhere(source, nodes)
+    elif use.loss_policy == "fence" and is_its_role:
+        resource.ban_everywhere(source, nodes)
+        for node in resource.active_nodes:
+            node.demand_fencing("deadman ticket was lost")
+    elif use.loss_policy == "freeze" and is_its_role:
+        resource.is_managed = False
+        resource.is_blocked = True
+        resource.failed_because = source

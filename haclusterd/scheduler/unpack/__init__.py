@@ -1,0 +1,1 @@
+"""From the CIB to entities: nodes, resources, and the state that their histories show."""

@@ -1,0 +1,201 @@
+"""Phase: what was started under an older configuration and must be restarted, reloaded, monitored anew, or monitored no
+more.
+
+Source: Pacemaker Explained, "Reloading an Agent After a Definition Change"; a record of our own without a digest proves
+nothing and leads to nothing, one of Pacemaker's counts as changed.
+"""
+
+from dataclasses import dataclass, field
+
+from haclusterd.model.history import OperationRecord, ResourceHistory
+from haclusterd.scheduler.model.digests import Digests, Verdict, depends_on_placement
+from haclusterd.scheduler.model.entities import MIGRATE_FROM, MONITOR, PROMOTE, START, Inventory, Node, Resource
+from haclusterd.scheduler.model.operation_settings import configured_recurring
+from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.unpack.failures import Failures
+from haclusterd.scheduler.unpack.replay import records_in_order
+from haclusterd.scheduler.unpack.unpack_history import active_window
+
+_DEVICE_CHANGES = {
+    Verdict.RESTART: "Device parameters changed",
+    Verdict.RELOAD: "Device parameters changed (reload)",
+    Verdict.RESCHEDULE: "Device parameters changed (reschedule)",
+}
+_STARTING = frozenset({MONITOR, START, PROMOTE, MIGRATE_FROM})
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    """A recurring action that runs and should not."""
+
+    resource: Resource
+    node: Node
+    interval_ms: int
+    why: str
+
+
+@dataclass(slots=True)
+class ConfigurationChanges:
+    """What has to be put right; restarts and reloads are marked on the resources."""
+
+    cancellations: list[Cancellation] = field(default_factory=list)
+    deletions: list[tuple[Resource, Node]] = field(default_factory=list)
+    """Histories that say nothing any more and are to be deleted; of this cluster's own CIB there are none."""
+    unfencings: list[tuple[Node, str]] = field(default_factory=list)
+    """Nodes on which a fence device has changed, so that it may have to let them in anew, and why."""
+
+
+def find_configuration_changes(
+    inventory: Inventory, failures: Failures, digests: Digests, settings: Settings
+) -> ConfigurationChanges:
+    """Mark what has changed, and return what is to be cancelled and to be deleted."""
+    finder = _Finder(inventory, failures, digests, settings)
+    for resource in inventory.primitives():
+        if not depends_on_placement(resource):
+            finder.look_at(resource)
+    if settings.options.is_pacemaker_compatible:
+        finder.look_at_numbered()
+    return finder.changes
+
+
+def find_late_changes(
+    inventory: Inventory, changes: ConfigurationChanges, failures: Failures, digests: Digests, settings: Settings
+) -> None:
+    """Do the same for connections whose address is the node that their container is placed on, once that is known.
+
+    What was found before and has no place now is stopped, and its monitors end with it: they need no cancellation.
+    """
+    changes.cancellations = [item for item in changes.cancellations if item.resource.assigned is not None]
+    failures.judge_late()
+    finder = _Finder(inventory, failures, digests, settings, changes)
+    for resource in inventory.primitives():
+        if depends_on_placement(resource):
+            finder.look_at(resource)
+
+
+class _Finder:
+    """Compares histories with the configuration."""
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        failures: Failures,
+        digests: Digests,
+        settings: Settings,
+        changes: ConfigurationChanges | None = None,
+    ) -> None:
+        self._inventory = inventory
+        self._failures = failures
+        self._digests = digests
+        self._settings = settings
+        self._is_compatible = settings.options.is_pacemaker_compatible
+        self.changes = changes if changes is not None else ConfigurationChanges()
+
+    def look_at(self, resource: Resource) -> None:
+        """Compare one primitive's histories on all nodes."""
+        wanted: set[tuple[str, int]] | None = None
+        for name, history in resource.histories.items():
+            node = self._inventory.nodes_by_name[name]
+            if not (node.is_maintenance or node.is_available) or not history.records:
+                continue
+            if resource.is_removed:
+                self._delete_removed(resource, node)
+            elif node not in resource.active_nodes:
+                if history.agent != resource.agent:
+                    self._delete(resource, node)
+            else:
+                if wanted is None:
+                    wanted = configured_recurring(resource)
+                self._look_at_active(resource, node, history, wanted)
+
+    def look_at_numbered(self) -> None:
+        """Look at records under the number of an instance that another instance was taken for."""
+        for node in self._inventory.nodes:
+            if not (node.is_maintenance or node.is_available):
+                continue
+            for name, history in node.status.histories.items():
+                resource = self._inventory.by_id.get(name) if ":" in name and history.records else None
+                if resource is None or resource.is_removed or node.name in resource.histories:
+                    continue
+                if node not in resource.active_nodes and history.agent != resource.agent:
+                    self._delete(resource, node)
+
+    def _delete_removed(self, resource: Resource, node: Node) -> None:
+        """What is removed leaves no history; an instance that an anonymous clone has too many shares another's."""
+        if self._is_compatible and resource.is_managed and not resource.top.is_anonymous_clone:
+            self.changes.deletions.append((resource, node))
+
+    def _delete(self, resource: Resource, node: Node) -> None:
+        """What another agent said of it says nothing."""
+        if not self._is_compatible:
+            resource.known_on.discard(node.name)
+        elif resource.is_managed:
+            self.changes.deletions.append((resource, node))
+
+    def _look_at_active(
+        self, resource: Resource, node: Node, history: ResourceHistory, wanted: set[tuple[str, int]]
+    ) -> None:
+        if history.agent != resource.agent:
+            resource.required_stops.add(node.name)
+            if self._is_compatible:
+                resource.is_start_pending = True
+            else:
+                resource.definition_changed = True
+            self._unfence(resource, node, "Device definition changed")
+            if self._is_compatible:
+                self._delete(resource, node)
+            # Otherwise nobody asks the new agent before the old one has stopped what it started: it would find nothing.
+            return
+        records = records_in_order(history)
+        begin, stop = active_window(records)
+        if begin < stop:
+            return
+        is_changed = False
+        for record in records[max(begin, 0) :]:
+            if record.interval_ms and (resource.is_maintenance or node.is_maintenance):
+                self._cancel(resource, node, record, "maintenance")
+            elif record.interval_ms or record.operation in _STARTING:
+                is_changed |= self._has_changed(resource, node, record, wanted)
+        if is_changed and self._failures.effective_count(resource, node):
+            self._failures.forget(node, resource, "action definition changed", waits_for_fencing=False)
+
+    def _cancel(self, resource: Resource, node: Node, record: OperationRecord, why: str) -> None:
+        if node.is_online or (node.is_guest and not node.must_be_reset):
+            self.changes.cancellations.append(Cancellation(resource, node, record.interval_ms, why))
+
+    def _has_changed(
+        self, resource: Resource, node: Node, record: OperationRecord, wanted: set[tuple[str, int]]
+    ) -> bool:
+        """Compare one record with what would be recorded now, and see to what follows."""
+        if record.interval_ms and (record.operation, record.interval_ms) not in wanted:
+            if self._settings.cancels_removed:
+                self._cancel(resource, node, record, "this monitor is no longer configured")
+            return True
+        verdict = self._digests.judge(resource, node, record)
+        if verdict in _DEVICE_CHANGES:
+            self._unfence(resource, node, _DEVICE_CHANGES[verdict])
+        if verdict is Verdict.RESCHEDULE:
+            resource.changed_recurring.add((node.name, record.interval_ms))
+        elif self._is_compatible or _is_conclusive(record):
+            if verdict is Verdict.RELOAD:
+                self._reload(resource, node)
+            elif verdict is Verdict.RESTART:
+                resource.definition_changed = True
+        return verdict is not Verdict.UNCHANGED
+
+    def _unfence(self, resource: Resource, node: Node, why: str) -> None:
+        if resource.is_fence_device:
+            self.changes.unfencings.append((node, why))
+
+    def _reload(self, resource: Resource, node: Node) -> None:
+        if not resource.is_managed or resource.is_failed:
+            return
+        if resource.is_start_pending:
+            resource.required_stops.add(node.name)
+        elif node not in resource.reload_on:
+            resource.reload_on.append(node)
+
+
+def _is_conclusive(record: OperationRecord) -> bool:
+    """Only what succeeded says with which parameters a resource runs."""
+    return record.exit_code is record.target_exit_code or record.is_probe

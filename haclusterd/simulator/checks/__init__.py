@@ -1,0 +1,1 @@
+"""What must hold, judged by the hosts' truth, and what a run has exercised."""

@@ -1,0 +1,113 @@
+"""What runs of the swarm have exercised, counted; and the table of it, in which a zero says that nobody looked there.
+
+A count is a pair of words: what kind of thing (`command`, `effect`, ...), and which. The tables know from the code what
+there is, so that a new command or effect stands in them, with a zero, before anybody thinks of drawing it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+from haclusterd.cib.changes import Applied
+from haclusterd.cib.commands import ChangeConfiguration, Command, Edit
+from haclusterd.machines.effects import Effect
+from haclusterd.model.ids import NodeName
+from haclusterd.ports.agents import AgentCall
+from haclusterd.simulator.checks.activities import AGENTS, Activity, activity_of
+from haclusterd.simulator.checks.checkers import Checker, Log, Scene
+
+Counts = Counter[tuple[str, str]]
+
+
+class Coverage(Checker):
+    """Counts what one run exercises."""
+
+    def __init__(self, scene: Scene, log: Log) -> None:
+        super().__init__(scene, log)
+        self.counts: Counts = Counter()
+
+    def count(self, section: str, name: str) -> None:
+        """Count one thing."""
+        self.counts[section, name] += 1
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:  # noqa: ARG002 (where it is makes no difference)
+        """See `Checker`."""
+        activity = activity_of(call, self.log)
+        if activity is not None:
+            self.counts["activity", activity.value] += 1
+
+    def first_applied(self, applied: Applied) -> None:
+        """See `Checker`."""
+        counts, envelope = self.counts, applied.envelope
+        if envelope is None or applied.is_repetition:
+            return
+        command = envelope.command
+        if applied.refusal is not None:
+            counts["refusal", applied.refusal.code.value] += 1
+            return
+        counts["command", type(command).__name__] += 1
+        if isinstance(command, ChangeConfiguration):
+            for edit in command.edits:
+                counts["edit", type(edit).__name__] += 1
+        for change in applied.changes:
+            counts["change", change.kind.value] += 1
+
+    def struck(self, fault: str, activities: Iterable[Activity]) -> None:
+        """A fault strikes while something is under way."""
+        for activity in activities:
+            self.counts["pair", f"{fault} × {activity.value}"] += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of the table: what there is, and what is not drawn, with its reason."""
+
+    title: str
+    names: tuple[str, ...]
+    exempt: Mapping[str, str]
+
+
+_COMMANDS = {
+    "RequestCertificate": "certificates are of the adapters: tests/processes renew them",
+    "RecordProof": "nothing proposes it (safety.md §10)",
+    "Forget": "a run is shorter than the shortest memory",
+}
+
+
+def sections(faults: Iterable[str], pairs: Iterable[str]) -> tuple[Section, ...]:
+    """Return everything that a whole campaign should have exercised."""
+    return (
+        Section("command", tuple(kind.__name__ for kind in get_args(Command)), _COMMANDS),
+        Section("edit", tuple(kind.__name__ for kind in get_args(Edit)), {}),
+        Section("effect", tuple(kind.__name__ for kind in get_args(Effect)), {}),
+        Section("activity", tuple(activity.value for activity in Activity if activity in AGENTS), {}),
+        Section("fault", tuple(dict.fromkeys(faults)), {}),
+        Section("pair", tuple(dict.fromkeys(pairs)), {}),
+    )
+
+
+def zeros(counts: Counts, wanted: Iterable[Section]) -> tuple[str, ...]:
+    """Return what was never exercised, and is not exempt."""
+    return tuple(
+        f"{section.title} {name}"
+        for section in wanted
+        for name in section.names
+        if not counts[section.title, name] and name not in section.exempt
+    )
+
+
+def table(counts: Counts, wanted: Iterable[Section]) -> str:
+    """Return the table, for people."""
+    lines: list[str] = []
+    known = {section.title: section for section in wanted}
+    titles = dict.fromkeys([*known, *sorted({title for title, _ in counts})])
+    for title in titles:
+        section = known.get(title, Section(title, (), {}))
+        others = sorted(name for kind, name in counts if kind == title and name not in section.names)
+        lines.append(f"{title}:")
+        for name in (*section.names, *others):
+            why = f"  ({section.exempt[name]})" if name in section.exempt else ""
+            lines.append(f"  {counts[title, name]:>9}  {name}{why}")
+    return "\n".join(lines)
+

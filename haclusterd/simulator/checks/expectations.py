@@ -1,0 +1,388 @@
+"""What should run where, by a simple reading of the configuration and the hosts' facts, apart from the scheduler.
+
+This is the judge of liveness: some time after the last fault has ended, everything that could run does, and what may
+not run does not. It is simpler than the scheduler on purpose, and says nothing where a configuration is beyond it
+(rules, patterns, sets, strategies): there the scheduler's own empty plan must do.
+
+Source: Pacemaker Explained, "Resource Meta-Attributes", "Deciding Which Nodes a Resource Can Run On", "Colocation",
+"Ordering", "Tickets".
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.configuration import (
+    Clone,
+    Colocation,
+    Constraint,
+    Group,
+    Location,
+    Ordering,
+    OrderingKind,
+    Primitive,
+    TicketConstraint,
+    effective,
+)
+from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.history import ResourceHistory
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.rows import read_boolean
+from haclusterd.model.scores import INFINITY
+from haclusterd.simulator.hosts.truth import Truth, promoted
+
+MINUTE_MS = 60_000
+
+
+def objection(cib: Cib, truth: Truth) -> str:
+    """Say what runs and may not, or does not run and could; empty when everything is as it should be."""
+    reading = _Reading(cib, truth)
+    return next((text for text in reading.objections() if text), "")
+
+
+def fencing_pause_ms(cib: Cib) -> int:
+    """Return the longest pause that a fencing may have to wait for, by the fencings that are recorded now.
+
+    The rule, as `fencing-loop-limit` says it: a node that was fenced so often waits a minute before it is fenced once
+    more, twice as long with each further fencing, ten minutes at most. All remembered fencings count, since people may
+    have set clocks; and one more, since a node may be about to be fenced.
+    """
+    limit = ClusterProperties(cib.in_force).integer("fencing-loop-limit")
+    if not limit:
+        return 0
+    fenced = Counter(record.target for record in cib.status.fencing_history if record.outcome is FenceOutcome.FENCED)
+    return max((_pause_ms(count + 1 - limit) for count in fenced.values()), default=0)
+
+
+def _pause_ms(excess: int) -> int:
+    return 0 if excess < 0 else min(10 * MINUTE_MS, MINUTE_MS << min(excess, 4))
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One configuration, and what is the case."""
+
+    cib: Cib
+    truth: Truth
+
+    def objections(self) -> Iterator[str]:
+        configured = self.cib.in_force.resources
+        for primitive in self.cib.in_force.primitives():
+            if primitive.agent.standard != "stonith":
+                yield self._of_primitive(primitive)
+        if self._properties.boolean("maintenance-mode"):
+            return
+        for name, status in self.cib.status.nodes.items():
+            for resource in self.truth.services_on(name):
+                is_known = _base(resource) in configured
+                if not is_known and status.state is NodeState.ONLINE and not self._is_maintained(status):
+                    yield f"{resource} is not configured, and runs on {name}"
+
+    def _of_primitive(self, primitive: Primitive) -> str:
+        resource = primitive.id
+        if not self._is_managed(resource):
+            return ""
+        holders = self.truth.active_nodes(resource)
+        if any(self._is_maintained(self.cib.status.nodes[name]) for name in holders if name in self.cib.status.nodes):
+            return ""
+        if self._is_kept_stopped(resource):
+            return f"{resource} runs on {', '.join(holders)}, and is to be stopped" if holders else ""
+        if self._is_beyond(resource):
+            return ""
+        allowed = self._allowed(resource)
+        if self._clone_of(resource) is not None:
+            return self._of_clone(resource, holders, allowed)
+        if not holders and allowed:
+            return f"{resource} runs nowhere, and could on {', '.join(sorted(allowed))}"
+        return ""
+
+    def _of_clone(self, resource: ResourceId, holders: tuple[NodeName, ...], allowed: frozenset[NodeName]) -> str:
+        clone = self._clone_of(resource)
+        assert clone is not None
+        meta = self._meta(resource)
+        most = min(int(meta.get("clone-max", "1000")), len(allowed))
+        if len(holders) < most:
+            return f"{resource} runs on {', '.join(holders) or 'no node'}, and could on {', '.join(sorted(allowed))}"
+        if not read_boolean(meta.get("promotable", "false")) or meta.get("target-role", "").lower() == "unpromoted":
+            return ""
+        if self._is_promotion_beyond(resource):
+            return ""
+        candidates = [name for name in holders if name in allowed and self._promotion_score(name, resource) >= 0]
+        if candidates and not self.truth.active_nodes(promoted(resource)):
+            return f"{resource} is promoted nowhere, and could be on {', '.join(candidates)}"
+        return ""
+
+    # -- what the configuration says --------------------------------------------------------------------------------
+
+    @cached_property
+    def _properties(self) -> ClusterProperties:
+        return ClusterProperties(self.cib.in_force)
+
+    @cached_property
+    def _parents(self) -> Mapping[ResourceId, ResourceId]:
+        return self.cib.in_force.parents()
+
+    def _chain(self, resource: ResourceId) -> tuple[ResourceId, ...]:
+        """Return a resource and what it is in, from the inside out."""
+        chain = [resource]
+        while chain[-1] in self._parents:
+            chain.append(self._parents[chain[-1]])
+        return tuple(chain)
+
+    def _clone_of(self, resource: ResourceId) -> Clone | None:
+        each = self.cib.in_force.resources[self._chain(resource)[-1]]
+        return each if isinstance(each, Clone) else None
+
+    def _meta(self, resource: ResourceId) -> dict[str, str]:
+        """Return meta-attributes in force: the inner one's own come first, then what it is in, then the defaults."""
+        configuration = self.cib.in_force
+        merged = effective(configuration.resource_defaults)
+        for name in reversed(self._chain(resource)):
+            each = configuration.resources[name]
+            if isinstance(each, Primitive) and each.template is not None and each.template in configuration.templates:
+                merged.update(effective(configuration.templates[each.template].meta))
+            merged.update(effective(each.meta))
+        return merged
+
+    def _is_managed(self, resource: ResourceId) -> bool:
+        meta = self._meta(resource)
+        is_left_alone = _is_true(meta.get("maintenance")) or self._properties.boolean("maintenance-mode")
+        return not is_left_alone and read_boolean(meta.get("is-managed", "true"))
+
+    def _is_kept_stopped(self, resource: ResourceId) -> bool:
+        """Tell whether it must not run anywhere, whatever else is so."""
+        if self._properties.boolean("stop-all-resources"):
+            return True
+        return self._wants_stopped(resource)
+
+    def _wants_stopped(self, name: ResourceId) -> bool:
+        return self._meta(name).get("target-role", "").lower() == "stopped"
+
+    def _is_beyond(self, resource: ResourceId) -> bool:
+        """Tell whether something more than this judge understands has a say about a resource."""
+        configuration, chain = self.cib.in_force, self._chain(resource)
+        is_default = self._properties.text("placement-strategy") == "default"
+        has_health = self._properties.text("node-health-strategy") != "none"
+        if not is_default or has_health or not self._properties.boolean("symmetric-cluster"):
+            return True
+        if any(name in self._put_aside for name in chain):
+            return True
+        if any(name in status.locks for status in self.cib.status.nodes.values() for name in chain):
+            return True
+        if any(self._wants_stopped(name) for name in chain):
+            # A member of what is stopped has a target-role of its own, which wins.
+            return True
+        groups: set[str] = {tag.id for tag in configuration.tags.values() if set(tag.references) & set(chain)}
+        groups |= {each.template for each in configuration.primitives() if each.id in chain and each.template}
+        if any(_named(constraint) & groups for constraint in configuration.constraints.values()):
+            return True
+        if chain[-1] in self._in_circles:
+            return True
+        return any(self._is_intricate(constraint, chain) for constraint in configuration.constraints.values())
+
+    @cached_property
+    def _put_aside(self) -> frozenset[ResourceId]:
+        """Return what failed and is then not simply started again (`on-fail`), with what it is in."""
+        found: set[ResourceId] = set()
+        for primitive in self.cib.in_force.primitives():
+            policies = {operation.on_fail for operation in primitive.operations} - {None, "restart", "fence"}
+            if policies and any(self._failures(status, primitive.id) for status in self.cib.status.nodes.values()):
+                found.update(self._chain(primitive.id))
+        return frozenset(found)
+
+    def _failures(self, status: NodeStatus, resource: ResourceId) -> bool:
+        history = status.histories.get(resource)
+        return history is not None and _has_failed(history)
+
+    def _is_on_standby_for_failure(self, status: NodeStatus) -> bool:
+        """Tell whether something failed on a node that is to be on standby then."""
+        return any(
+            self._failures(status, primitive.id)
+            for primitive in self.cib.in_force.primitives()
+            if any(operation.on_fail == "standby" for operation in primitive.operations)
+        )
+
+    @cached_property
+    def _in_circles(self) -> frozenset[ResourceId]:
+        """Return the outermost resources that come, by their orderings, before themselves, and what follows those."""
+        then: dict[ResourceId, set[ResourceId]] = {}
+        for constraint in self.cib.in_force.constraints.values():
+            if isinstance(constraint, Ordering) and not constraint.sets:
+                ends = [self._chain(name)[-1] for name in (constraint.first, constraint.then)]
+                then.setdefault(ends[0], set()).add(ends[1])
+        circles = {name for name in then if name in _reached(name, then)}
+        return frozenset(circles.union(*(_reached(name, then) for name in circles)))
+
+    def _is_intricate(self, constraint: Constraint, chain: tuple[ResourceId, ...]) -> bool:
+        match constraint:
+            case Location(sets=sets) | Colocation(sets=sets) | Ordering(sets=sets) if sets:
+                return True
+            case Location(resource=resource, rules=rules, pattern=pattern, role=role):
+                return bool(pattern) or (resource in chain and bool(rules or role))
+            case TicketConstraint(resource=resource, sets=sets):
+                return bool(sets) or resource in chain
+            case Colocation(dependent=dependent, dependent_role=role, node_attribute=attribute):
+                return dependent in chain and bool(role or attribute)
+            case _:
+                return False
+
+    def _is_promotion_beyond(self, resource: ResourceId) -> bool:
+        chain = self._chain(resource)
+        for constraint in self.cib.in_force.constraints.values():
+            match constraint:
+                case Location(resource=named, role=role) if named in chain and role:
+                    return True
+                case Colocation(dependent=named) | TicketConstraint(resource=named) if named in chain:
+                    return True
+                case Ordering(then=named) if named in chain:
+                    return True
+                case _:
+                    pass
+        return False
+
+    # -- where it may run -------------------------------------------------------------------------------------------
+
+    def _allowed(self, resource: ResourceId) -> frozenset[NodeName]:
+        """Return the nodes on which a resource could run, given where the others are."""
+        found = frozenset(
+            name for name, status in self.cib.status.nodes.items() if self._may_run_on(status, resource)
+        )
+        for name in self._chain(resource):
+            found &= self._beside_others(name, found)
+            if not self._is_its_turn(name):
+                return frozenset()
+        return found & self._beside_fellows(resource, found)
+
+    def _may_run_on(self, status: NodeStatus, resource: ResourceId) -> bool:
+        name = status.name
+        member = self.cib.members.get(name)
+        if status.state is not NodeState.ONLINE or member is None or member.is_witness:
+            return False
+        if self._is_maintained(status) or _is_true(self._attribute(status, "standby")) or status.is_leaving:
+            return False
+        if self._has_failed_on(status, resource) or self._is_on_standby_for_failure(status):
+            return False
+        chain = self._chain(resource)
+        score = sum(
+            max(-INFINITY, constraint.score)
+            for constraint in self.cib.in_force.constraints.values()
+            if isinstance(constraint, Location) and constraint.node == name and constraint.resource in chain
+        )
+        return score >= 0
+
+    def _has_failed_on(self, status: NodeStatus, resource: ResourceId) -> bool:
+        """Tell whether failures keep it away: that is judged by the scheduler alone."""
+        chain = self._chain(resource)
+        fellows = {resource}
+        for name in chain:
+            each = self.cib.in_force.resources[name]
+            if isinstance(each, Group):
+                fellows |= set(each.members)
+        return any(
+            history.fail_counts
+            for fellow in fellows
+            if (history := status.histories.get(fellow)) is not None
+        )
+
+    def _beside_others(self, resource: ResourceId, allowed: frozenset[NodeName]) -> frozenset[NodeName]:
+        """Return where colocations that are mandatory let it run."""
+        for constraint in self.cib.in_force.constraints.values():
+            if not isinstance(constraint, Colocation) or constraint.dependent != resource:
+                continue
+            is_promoted = (constraint.primary_role or "").lower() in ("promoted", "master")
+            places = self._places(constraint.primary, is_promoted=is_promoted)
+            if constraint.score >= INFINITY:
+                allowed &= places
+            elif constraint.score <= -INFINITY:
+                allowed -= places
+        return allowed
+
+    def _places(self, resource: ResourceId, *, is_promoted: bool = False) -> frozenset[NodeName]:
+        """Return where all of a resource runs."""
+        each = self.cib.in_force.resources.get(resource)
+        if isinstance(each, Group):
+            places = [self._places(member) for member in each.members]
+            return frozenset.intersection(*places) if places else frozenset()
+        if isinstance(each, Clone):
+            return self._places(each.child, is_promoted=is_promoted)
+        return frozenset(self.truth.active_nodes(promoted(resource) if is_promoted else resource))
+
+    def _is_its_turn(self, resource: ResourceId) -> bool:
+        """Tell whether everything runs that must run before it."""
+        for constraint in self.cib.in_force.constraints.values():
+            if not isinstance(constraint, Ordering) or constraint.then != resource:
+                continue
+            if constraint.kind is not OrderingKind.MANDATORY:
+                continue
+            is_start = (constraint.then_action or constraint.first_action) in ("start", "promote")
+            if is_start and not self._places(constraint.first, is_promoted=constraint.first_action == "promote"):
+                return False
+            if not is_start:
+                return False
+        return True
+
+    def _beside_fellows(self, resource: ResourceId, allowed: frozenset[NodeName]) -> frozenset[NodeName]:
+        """Return where the members before it in its group let it run."""
+        group = next(
+            (each for name in self._chain(resource)
+             if isinstance(each := self.cib.in_force.resources[name], Group)), None
+        )  # fmt: skip
+        if group is None:
+            return allowed
+        for member in group.members[: group.members.index(resource)]:
+            allowed &= self._places(member)
+        return allowed
+
+    # -- nodes ------------------------------------------------------------------------------------------------------
+
+    def _is_maintained(self, status: NodeStatus) -> bool:
+        return _is_true(self._attribute(status, "maintenance"))
+
+    def _attribute(self, status: NodeStatus, name: str) -> str | None:
+        if name in status.attributes:
+            return status.attributes[name]
+        entry = self.cib.in_force.nodes.get(status.name)
+        return None if entry is None else effective(entry.attributes).get(name)
+
+    def _promotion_score(self, node: NodeName, resource: ResourceId) -> int:
+        status = self.cib.status.nodes[node]
+        text = self._attribute(status, f"master-{resource}")
+        return int(text) if text is not None and text.lstrip("-").isdigit() else -1
+
+
+def _reached(start: ResourceId, then: Mapping[ResourceId, set[ResourceId]]) -> set[ResourceId]:
+    """Return everything that comes after something."""
+    found: set[ResourceId] = set()
+    new = set(then[start])
+    while new:
+        found |= new
+        new = {after for name in new for after in then.get(name, ())} - found
+    return found
+
+
+def _named(constraint: Constraint) -> set[str]:
+    """Return whom a constraint is about, but not what that depends on."""
+    match constraint:
+        case Location(resource=name) | TicketConstraint(resource=name):
+            return {name}
+        case Colocation(dependent=name) | Ordering(then=name):
+            return {name}
+
+
+def _has_failed(history: ResourceHistory) -> bool:
+    return bool(history.fail_counts) or any(record.is_failure for record in history.records.values())
+
+
+def _is_true(text: str | None) -> bool:
+    try:
+        return text is not None and read_boolean(text)
+    except ValueError:
+        return False
+
+
+def _base(resource: ResourceId) -> ResourceId:
+    """Return the resource that a holding is of: a promoted role is of its primitive."""
+    return ResourceId(resource.partition("^")[0])

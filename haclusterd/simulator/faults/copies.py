@@ -1,0 +1,73 @@
+"""Copies of machines: disks that are cloned, and started in another machine beside the first one or in its place."""
+
+import random
+from collections.abc import Sequence
+
+from haclusterd.model.ids import NodeName
+from haclusterd.simulator.copies import Copies
+from haclusterd.simulator.faults.base import Drawn, End, Kind
+from haclusterd.simulator.hosts.world import MS
+from haclusterd.simulator.scenario import Cluster
+
+Nodes = Sequence[NodeName]
+Chance = random.Random
+Fault = Drawn[Cluster]
+
+
+def copied_machine(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+    """A machine is copied, and the copy is started beside it."""
+    place = chance.random()
+    age_ms = chance.choice((0, 0, chance.randint(0, 15_000)))
+    lasts_ms = chance.randint(1_000, 25_000)
+
+    def begin(cluster: Cluster) -> End | None:
+        copies = Copies.of(cluster)
+        copy = copies.make(place)
+        if copy is None:
+            return None
+        is_over: list[bool] = []
+
+        def start() -> None:
+            if not is_over:
+                copies.begin(copy)
+
+        def end() -> None:
+            is_over.append(True)
+            copies.end(copy)
+
+        cluster.world.after(age_ms * MS, start)
+        return end
+
+    return Drawn(f"a copy of a machine, {age_ms} ms old, is started beside it", begin, age_ms + lasts_ms)
+
+
+def copy_in_its_place(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+    """A machine is copied and switched off; the copy is started, and then the first one again."""
+    place = chance.random()
+    alone_ms, lasts_ms = chance.choice((200, 2_000, chance.randint(1_000, 15_000))), chance.randint(1_000, 20_000)
+
+    def begin(cluster: Cluster) -> End | None:
+        copies = Copies.of(cluster)
+        copy = copies.make(place)
+        if copy is None:
+            return None
+        first = cluster.hosts[copy.node]
+        first.power_off()
+        copies.begin(copy)
+        cluster.world.after(alone_ms * MS, first.power_on)
+        return lambda: copies.end(copy)
+
+    return Drawn(f"a copy takes a machine's place, for {alone_ms} ms alone", begin, alone_ms + lasts_ms)
+
+
+OF_COPIES: tuple[Kind[Cluster], ...] = (
+    Kind("copied machine", 14, copied_machine),
+    Kind("copy in its place", 6, copy_in_its_place),
+)
+OUTCOMES = (
+    "began",
+    "recognised",
+    "came in the place of a machine that was off",
+    "the first one is refused",
+)
+"""What comes of it; see `Copies`."""

@@ -1,0 +1,175 @@
+"""What services, agents, power switches and administrators do to a cluster."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+from haclusterd.cib.commands import CleanUp, RequestFence
+from haclusterd.model.cluster import Cib
+from haclusterd.model.ids import NodeName
+from haclusterd.simulator.faults.base import Drawn, End, Kind
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import Manners
+from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.planner import PlannerManners
+from haclusterd.simulator.members import MemberChanges
+from haclusterd.simulator.scenario import Cluster
+
+Nodes = Sequence[NodeName]
+Chance = random.Random
+Fault = Drawn[Cluster]
+
+
+def kill_service(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+    """A service dies where it runs."""
+    resource = chance.choice(configurations.SERVICES)
+    return Drawn(f"the service {resource} dies", lambda cluster: cluster.kill_service(resource))
+
+
+def bad_manners(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+    """Agents are slow, fail and hang."""
+    manners = Manners(
+        start_ms=(20, chance.choice((200, 3000))),
+        stop_ms=(10, chance.choice((150, 2000))),
+        failure=chance.choice((0.0, 0.05, 0.3)),
+        hang=chance.choice((0.0, 0.02)),
+    )
+
+    def begin(cluster: Cluster) -> End:
+        cluster.fates.manners = replace(manners, units=cluster.usual_manners.units)
+
+        def end() -> None:
+            cluster.fates.manners = cluster.usual_manners
+
+        return end
+
+    return Drawn(f"bad agents ({manners})", begin, chance.randint(500, 15_000))
+
+
+def bad_planners(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+    """Planning workers are slow, and die."""
+    manners = PlannerManners((20, chance.choice((300, 3000))), chance.choice((0.0, 0.5)))
+
+    def begin(cluster: Cluster) -> End:
+        def behave(how: PlannerManners) -> None:
+            cluster.planners.delay_ms, cluster.planners.failure = how.delay_ms, how.failure
+
+        behave(manners)
+        return lambda: behave(PlannerManners())
+
+    return Drawn(f"bad planners: {manners}", begin, chance.randint(500, 15_000))
+
+
+def bad_switch(chance: Chance, nodes: Nodes) -> Fault:
+    """The power switch refuses, is dead, or acts late, or its agent takes long before it asks."""
+    node, mood = chance.choice(nodes), chance.choice((Mood.REFUSES, Mood.DEAD, Mood.LATE, Mood.DAWDLES))
+    latency_ms = chance.randint(20, 4000)
+
+    def begin(cluster: Cluster) -> End:
+        cluster.switch.set(node, mood, latency_ms=latency_ms)
+        return cluster.switch.mend
+
+    return Drawn(f"the switch {mood.value} for {node} ({latency_ms} ms)", begin, chance.randint(500, 10_000))
+
+
+def device_away(chance: Chance, nodes: Nodes) -> Fault:
+    """The power switch answers nobody for minutes, as one does whose own network or power is away."""
+
+    def begin(cluster: Cluster) -> End:
+        for node in nodes:
+            cluster.switch.set(node, Mood.DEAD)
+        return cluster.switch.mend
+
+    return Drawn("the switch is away", begin, chance.randint(60_000, 200_000))
+
+
+def change_configuration(chance: Chance, nodes: Nodes) -> Fault:
+    """An administrator prefers another place for a service."""
+    resource, node = chance.choice(configurations.SERVICES), chance.choice(nodes)
+    score = chance.choice((100, 200, 500))
+    edit = configurations.prefers(resource, node, score)
+    return Drawn(f"{resource} prefers {node} by {score}", lambda cluster: cluster.edit((edit,)))
+
+
+def clean_up(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+    """An administrator has all failures forgotten, or everything probed."""
+    command = CleanUp(None, None, reprobe=chance.random() < 0.5)
+    return Drawn("everything is cleaned up", lambda cluster: cluster.administer(command))
+
+
+def request_fence(chance: Chance, nodes: Nodes) -> Fault:
+    """An administrator has a node fenced."""
+    node = chance.choice(nodes)
+
+    def begin(cluster: Cluster) -> None:
+        status = cluster.cib.status.nodes.get(node)
+        if status is not None:
+            cluster.administer(RequestFence(node, status.incarnation, "swarm", "a whim"))
+
+    return Drawn(f"{node} is fenced by hand", begin)
+
+
+def lying_switch(chance: Chance, nodes: Nodes) -> Fault:
+    """The power switch says ok and does nothing, mostly just when somebody wants the node fenced."""
+    node, latency_ms = chance.choice(nodes), chance.randint(20, 2000)
+    is_asked = chance.random() < 0.7
+
+    def begin(cluster: Cluster) -> End:
+        cluster.switch.set(node, Mood.LIES, latency_ms=latency_ms)
+        status = cluster.cib.status.nodes.get(node)
+        if is_asked and status is not None:
+            cluster.administer(RequestFence(node, status.incarnation, "swarm", "a lie"))
+        return cluster.switch.mend
+
+    return Drawn(f"the switch lies about {node} ({latency_ms} ms)", begin, chance.randint(500, 10_000))
+
+
+MEMBERS_MAX = 6
+VOTERS_MIN = 2
+"""Of so few none is dropped: it is switched off first, and the others could not agree to its removal."""
+MEMBERS_MIN = 3
+
+
+def add_member(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+    """A machine joins the cluster, with a vote or without."""
+    wants_vote = chance.random() < 0.8
+
+    def begin(cluster: Cluster) -> None:
+        if len(cluster.names) < MEMBERS_MAX:
+            MemberChanges(cluster).add(wants_vote=wants_vote)
+
+    return Drawn(f"a node joins {'with' if wants_vote else 'without'} a vote", begin)
+
+
+def drop_member(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+    """A machine is given away for good; never the first, which clients write about."""
+    place = chance.random()
+
+    def begin(cluster: Cluster) -> None:
+        others = [name for name in cluster.names[1:] if _may_be_dropped(name, cluster.cib)]
+        # Whoever gives away one machine before the last one is out of the members gives away a majority in the end.
+        is_last_one_out = set(cluster.cib.members) <= set(cluster.names)
+        if others and len(cluster.names) > MEMBERS_MIN and is_last_one_out:
+            MemberChanges(cluster).drop(others[int(place * len(others))])
+
+    return Drawn("a node is dropped", begin)
+
+
+def _may_be_dropped(name: NodeName, cib: Cib) -> bool:
+    """Tell who is a member, and one too many: who is still being added would be added after all."""
+    voters = cib.voters()
+    return name in cib.members and (name not in voters or len(voters) > VOTERS_MIN)
+
+
+OF_SERVICES: tuple[Kind[Cluster], ...] = (
+    Kind("kill a service", 5, kill_service),
+    Kind("bad agents", 4, bad_manners),
+    Kind("bad planners", 2, bad_planners),
+    Kind("change the configuration", 3, change_configuration),
+    Kind("clean up", 1, clean_up),
+)
+OF_SWITCHES: tuple[Kind[Cluster], ...] = (Kind("bad switch", 3, bad_switch), Kind("fence by hand", 1, request_fence))
+OF_LIARS: tuple[Kind[Cluster], ...] = (Kind("lying switch", 8, lying_switch), Kind("fence by hand", 8, request_fence))
+OF_MEMBERS: tuple[Kind[Cluster], ...] = (Kind("add a member", 8, add_member), Kind("drop a member", 8, drop_member))
+OF_LONG_SEEDS: tuple[Kind[Cluster], ...] = (Kind("device away", 3, device_away),)
+"""What lasts for minutes."""

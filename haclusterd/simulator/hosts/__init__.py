@@ -1,0 +1,1 @@
+"""The simulated world as it truly is: hosts, clocks, disks, networks, watchdogs, devices and what runs."""

@@ -1,0 +1,441 @@
+"""Simulated resource agents: they take time, fail, hang and lie, and act on the facts of their host.
+
+One that migrates live acts on the facts of two hosts: its service is on the source until the instant of its effect, and
+on the target from then on, if the target's boot has not ended meanwhile.
+
+An agent is a child of its host, not of the daemon's memory: it goes on when the brain is killed or stopped, and ends
+with the boot. How it will fare is drawn at its beginning; a scenario may write it down beforehand.
+
+Services may be units of the host's systemd instead (`Manners.units`). Then a start or stop is a job that no kill ends:
+it goes on after its time limit too. A stop takes the place of a job that is not done, a start waits for a stop that is
+not, and a monitor says nothing while there is either (safety.md §8).
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from haclusterd.model.agents import Validation, ValidationQuestion
+from haclusterd.model.ids import AgentReference, NodeName, ResourceId
+from haclusterd.model.instants import Instant, after
+from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.ports.agents import ActionMetadata, AdoptedAction, AgentCall, AgentMetadata, AgentResult
+from haclusterd.simulator.hosts.hosts import Boot
+from haclusterd.simulator.hosts.truth import Holding, Truth, promoted
+from haclusterd.simulator.hosts.world import MS, Event, Life, World
+
+MAKING = ("start", "promote")
+"""Actions that make one more copy, or one more promoted one; a migration moves the one there is."""
+SERVICE = AgentReference("ocf", "simulated", "service")
+OTHER = AgentReference("ocf", "simulated", "other")
+"""Another program under the same name: it neither finds nor ends what the first has started."""
+ACTIONS = ("start", "stop", "monitor", "promote", "demote", "migrate_to", "migrate_from", "notify", "meta-data")
+"""What `SERVICE` can do."""
+EXIT_NOTICE_US = 300
+JOBS = ("start", "stop")
+"""Actions of units that outlive the process that asked for them."""
+UNIT_LOOK_US = 20 * MS
+"""Between two looks at a unit that is not at rest."""
+"""From a process's exit to the daemon's event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """How one run of an agent goes."""
+
+    duration_ms: int
+    exit_code: int | None = None
+    """None: what the facts say (0, or 7 of a monitor that finds nothing)."""
+    has_effect: bool = True
+    """Whether a start, stop or migration does what it is for."""
+    effect_at_percent: int = 60
+    """When in its run it does it."""
+    hangs: bool = False
+    """Never ends by itself; its effect, if any, still comes."""
+    is_arrival_seen: bool = False
+    """Of a migration: whether a monitor on the target takes for the service what has arrived before the hand-over."""
+
+
+@dataclass(slots=True)
+class Manners:
+    """How agents behave when no scenario has said otherwise; durations in ms."""
+
+    start_ms: tuple[int, int] = (40, 200)
+    stop_ms: tuple[int, int] = (20, 120)
+    monitor_ms: tuple[int, int] = (5, 30)
+    """Also of whatever is not named here."""
+    promote_ms: tuple[int, int] = (5, 30)
+    demote_ms: tuple[int, int] = (5, 30)
+    migrate_to_ms: tuple[int, int] = (50, 800)
+    migrate_from_ms: tuple[int, int] = (5, 100)
+    failure: float = 0.0
+    """Share of actions that fail."""
+    hang: float = 0.0
+    units: bool = False
+    """Services are units of the host's systemd."""
+    hasty_units: bool = False
+    """Monitors say what they see, though systemd has a job for the unit."""
+
+    def span_ms(self, action: str) -> tuple[int, int]:
+        """Return how long an action takes, at least and at most."""
+        return {
+            "start": self.start_ms,
+            "stop": self.stop_ms,
+            "promote": self.promote_ms,
+            "demote": self.demote_ms,
+            "migrate_to": self.migrate_to_ms,
+            "migrate_from": self.migrate_from_ms,
+        }.get(action, self.monitor_ms)
+
+
+@dataclass(slots=True)
+class _Written:
+    """A fate that a scenario has written down."""
+
+    resource: ResourceId
+    action: str
+    node: NodeName | None
+    fate: Fate
+    times: int
+
+
+class AgentFates:
+    """Decides how each run goes."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.manners = Manners()
+        self._chance = chance
+        self._written: list[_Written] = []
+
+    def write(self, resource: str, action: str, fate: Fate, *, node: str | None = None, times: int = 1_000_000) -> None:
+        """Say how the next `times` runs of an action go, on one node or on all."""
+        where = None if node is None else NodeName(node)
+        self._written.insert(0, _Written(ResourceId(resource), action, where, fate, times))
+
+    def forget(self) -> None:
+        """Drop everything that was written down."""
+        self._written.clear()
+
+    def draw(self, node: NodeName, call: AgentCall) -> Fate:
+        """Return how a run goes."""
+        for written in self._written:
+            is_meant = written.resource == call.resource and written.action == call.action
+            if is_meant and written.times > 0 and written.node in (None, node):
+                written.times -= 1
+                return written.fate
+        return self._usual(call.action)
+
+    def _usual(self, action: str) -> Fate:
+        manners, chance = self.manners, self._chance
+        duration_ms = chance.randint(*manners.span_ms(action))
+        percent = chance.randint(5, 95)
+        fate = Fate(duration_ms, effect_at_percent=percent)
+        if action == "migrate_to":
+            fate = replace(fate, is_arrival_seen=chance.random() < 0.5)
+        if manners.hang and chance.random() < manners.hang:
+            return replace(fate, hangs=True, has_effect=chance.random() < 0.5)
+        if manners.failure and chance.random() < manners.failure:
+            return replace(fate, exit_code=ExitCode.ERROR, has_effect=chance.random() < 0.5)
+        return fate
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    """One agent at work, or the record of one that has ended and whose end nobody has taken note of."""
+
+    call: AgentCall
+    deadline: Instant
+    is_ended: bool = False
+    target_boot: int | None = None
+    """Of a migration: the boot of the target in which it began."""
+    has_moved: bool = False
+    """Of a migration: the service has left this host."""
+    events: list[Event] = field(default_factory=list)
+    at_end: Callable[[ExecutionStatus, int], None] | None = None
+    is_job: bool = False
+    """Of a unit: it has become a job of the host's systemd."""
+    is_making: bool = False
+    """It may make something active."""
+    is_let_go: bool = False
+    """Nobody waits for its result any more, and it goes on."""
+
+
+class HostAgents:
+    """All agents at work in one boot of a host."""
+
+    def __init__(self, world: World, truth: Truth, fates: AgentFates, node: NodeName, boot: Boot) -> None:
+        self._world = world
+        self._truth = truth
+        self._fates = fates
+        self.node = node
+        self._boot = boot
+
+    def begin(self, call: AgentCall, at_end: Callable[[ExecutionStatus, int], None]) -> None:
+        """Execute an agent; `at_end(status, exit code)` is called in the host's boot when it ends."""
+        fate = self._fates.draw(self.node, call)
+        deadline = after(self._boot.clock.now(), call.timeout_ms)
+        running = _Running(call, deadline, at_end=at_end)
+        self._boot.runtime[call.key] = running
+        self._truth.agent_begins(self.node, call)
+        if self._fates.manners.units and call.action in (*JOBS, "monitor"):
+            self._begin_unit(running, fate)
+        else:
+            self._set_going(running, fate)
+
+    def _begin_unit(self, running: _Running, fate: Fate) -> None:
+        """Do what an action does with a unit, when what is to be done before has been done."""
+        call = running.call
+        records = [each for each in self.records() if each.call.resource == call.resource]
+        jobs = [each for each in records if each.is_job and not each.is_ended]
+        if jobs and call.action != "stop" and not (call.action == "monitor" and self._fates.manners.hasty_units):
+            again = self._boot.life.after(UNIT_LOOK_US, lambda: self._begin_unit(running, fate))
+            running.events.append(again)
+            return
+        for job in jobs if call.action == "stop" else ():
+            self._end(job, ExecutionStatus.ERROR, ExitCode.ERROR)
+        running.is_job = call.action in JOBS
+        self._set_going(running, fate)
+
+    def _set_going(self, running: _Running, fate: Fate) -> None:
+        call = running.call
+        if call.action in MAKING:
+            running.is_making = True
+            self._truth.start_begins(self.node, _made(call))
+        if call.action == "migrate_to":
+            self._set_out(running, fate)
+        life = self._boot.life
+        if fate.has_effect:
+            effect_us = fate.duration_ms * MS * fate.effect_at_percent // 100
+            running.events.append(life.after(effect_us, lambda: self._take_effect(running)))
+        if not fate.hangs:
+            end_us = fate.duration_ms * MS
+            running.events.append(life.after(end_us, lambda: self._finish(running, fate)))
+
+    def kill(self, key: str, status: ExecutionStatus) -> None:
+        """SIGKILL to its process group; a job goes on, and is waited for no more."""
+        running = self._boot.runtime.get(key)
+        if not isinstance(running, _Running) or running.is_ended:
+            return
+        if not running.is_job:
+            self._end(running, status, ExitCode.ERROR)
+        elif running.at_end is not None:
+            self._world.record(f"{self.node} job {running.call.resource} {running.call.action} goes on ({key})")
+            running.is_let_go, at_end, running.at_end = True, running.at_end, None
+            at_end(status, ExitCode.ERROR)
+
+    def wait_for(self, key: str, at_end: Callable[[ExecutionStatus, int], None]) -> bool:
+        """Wait for what an earlier life began; return whether it is a job, which nothing ends before its time."""
+        running = cast("_Running", self._boot.runtime[key])
+        running.at_end = at_end
+        running.is_let_go |= running.is_job
+        return running.is_job
+
+    def _set_out(self, running: _Running, fate: Fate) -> None:
+        """Begin to bring a service to another host, where that is up."""
+        call = running.call
+        target = _target(call)
+        running.target_boot = self._truth.boot_of(target)
+        if running.target_boot is not None and self._truth.is_active(self.node, call.resource):
+            self._truth.arrival_begins(target, call.resource, is_seen=fate.is_arrival_seen)
+
+    def _hand_over(self, running: _Running) -> None:
+        """Let the service go on on the other host, in the boot in which it has been brought there."""
+        resource, target = running.call.resource, _target(running.call)
+        is_same_boot = running.target_boot is not None and running.target_boot == self._truth.boot_of(target)
+        if is_same_boot and self._truth.is_active(self.node, resource):
+            running.has_moved = True
+            self._truth.service_moves(self.node, target, resource)
+
+    def at_work(self, resource: ResourceId) -> tuple[AgentCall, ...]:
+        """Return the calls of a resource that have not ended."""
+        return tuple(
+            running.call
+            for running in self.records()
+            if not running.is_ended and not running.is_let_go and running.call.resource == resource
+        )
+
+    def records(self) -> list[_Running]:
+        """Return what the runtime directory shows."""
+        return [cast("_Running", record) for _, record in sorted(self._boot.runtime.items())]
+
+    def forget(self, key: str) -> None:
+        """Remove an action's record; that of a job that goes on stays until it is done."""
+        running = self._boot.runtime.get(key)
+        if isinstance(running, _Running) and running.is_let_go and not running.is_ended:
+            return
+        self._boot.runtime.pop(key, None)
+
+    def _take_effect(self, running: _Running) -> None:
+        call = running.call
+        if call.action == "migrate_to":
+            self._hand_over(running)
+        elif call.action in MAKING:
+            self._truth.service_begins(self.node, _made(call), call.agent)
+        elif not self._truth.is_known_to(call.agent, self.node, call.resource):
+            return
+        elif call.action == "demote":
+            self._truth.service_ends(self.node, promoted(call.resource))
+        elif call.action == "stop":
+            self._truth.service_ends(self.node, call.resource)
+
+    def _finish(self, running: _Running, fate: Fate) -> None:
+        if running.call.action == "migrate_to" and not running.has_moved:
+            self._truth.arrival_ends(_target(running.call), running.call.resource)
+        code = fate.exit_code if fate.exit_code is not None else self._natural_code(running)
+        self._end(running, ExecutionStatus.DONE, code)
+
+    def _natural_code(self, running: _Running) -> int:
+        call = running.call
+        if call.action == "migrate_to":
+            return ExitCode.OK if running.has_moved else ExitCode.ERROR
+        if call.action == "migrate_from":
+            return ExitCode.OK if self._truth.is_active(self.node, call.resource) else ExitCode.ERROR
+        if call.action != "monitor":
+            return ExitCode.OK
+        is_known = self._truth.is_known_to(call.agent, self.node, call.resource)
+        if not is_known or not self._truth.seems_active(self.node, call.resource):
+            return ExitCode.NOT_RUNNING
+        return ExitCode.PROMOTED if self._truth.is_active(self.node, promoted(call.resource)) else ExitCode.OK
+
+    def _end(self, running: _Running, status: ExecutionStatus, code: int) -> None:
+        running.is_ended = True
+        for event in running.events:
+            event.cancel()
+        call = running.call
+        line = f"{self.node} agent {call.resource} {call.action} ends {status} {code} ({call.key})"
+        is_dull = call.action == "monitor" and code == ExitCode.OK
+        (self._world.mark if is_dull else self._world.record)(line)
+        if running.is_making:
+            self._truth.start_ends(self.node, _made(call))
+        if running.at_end is not None:
+            running.at_end(status, code)
+        elif running.is_let_go:
+            self.forget(call.key)
+
+
+def _made(call: AgentCall) -> ResourceId:
+    """Return what an activating action makes active: the service, or its promoted role."""
+    return promoted(call.resource) if call.action == "promote" else call.resource
+
+
+def _target(call: AgentCall) -> NodeName:
+    """Return where a live migration leads."""
+    return NodeName(call.meta["migrate_target"])
+
+
+class SimulatedAgents:
+    """The `AgentRunner` of one brain."""
+
+    def __init__(self, hosted: HostAgents, boot: Boot, life: Life, truth: Truth) -> None:
+        self._hosted = hosted
+        self._boot = boot
+        self._life = life
+        self._devices: set[ResourceId] = set()
+        self._watched: dict[ResourceId, Callable[[ResourceId], None]] = {}
+        truth.when_service_ends.append(self._service_ended)
+        life.at_end(lambda: truth.when_service_ends.remove(self._service_ended))
+
+    def run(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
+        """See `AgentRunner.run`; a fence device is registered in the brain's memory, and nowhere else."""
+        if call.agent.standard == "stonith":
+            self._register(call, done)
+            return
+        began = self._boot.clock.now()
+
+        def ended(status: ExecutionStatus, code: int) -> None:
+            self._life.after(EXIT_NOTICE_US, lambda: deliver(status, code))
+
+        def deliver(status: ExecutionStatus, code: int) -> None:
+            timer.cancel()
+            self._hosted.forget(call.key)
+            executed_ms = self._boot.clock.now() - began
+            reason = "simulated failure" if code == ExitCode.ERROR else ""
+            done(AgentResult(call.key, code, status, reason, "", "", queued_ms=0, executed_ms=executed_ms))
+
+        self._hosted.begin(call, ended)
+        deadline_us = self._boot.clock.virtual_us(after(began, call.timeout_ms))
+        timer = self._life.at(deadline_us, lambda: self._hosted.kill(call.key, ExecutionStatus.TIMEOUT))
+
+    def _register(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
+        if call.action == "start":
+            self._devices.add(call.resource)
+        elif call.action == "stop":
+            self._devices.discard(call.resource)
+        is_missing = call.action == "monitor" and call.resource not in self._devices
+        code = ExitCode.NOT_RUNNING if is_missing else ExitCode.OK
+        result = AgentResult(call.key, code, ExecutionStatus.DONE, "", "", "", queued_ms=0, executed_ms=20)
+        self._life.after(20 * MS, lambda: done(result))
+
+    def kill(self, key: str) -> None:
+        """See `AgentRunner.kill`."""
+        self._hosted.kill(key, ExecutionStatus.CANCELLED)
+
+    def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:
+        """See `AgentRunner.adopt`."""
+        return tuple(self._adopt(running, ended) for running in self._hosted.records())
+
+    def _adopt(self, running: _Running, ended: Callable[[str], None]) -> AdoptedAction:
+        key = running.call.key
+
+        def notice() -> None:
+            self._hosted.forget(key)
+            ended(key)
+
+        if running.is_ended:
+            self._hosted.forget(key)
+        else:
+            is_job = self._hosted.wait_for(key, lambda _status, _code: self._notice_later(notice))
+            if not is_job:
+                deadline_us = self._boot.clock.virtual_us(running.deadline)
+                self._life.at(deadline_us, lambda: self._hosted.kill(key, ExecutionStatus.TIMEOUT))
+        return AdoptedAction(
+            key=key,
+            resource=running.call.resource,
+            action=running.call.action,
+            deadline=running.deadline,
+            is_running=not running.is_ended,
+        )
+
+    def _notice_later(self, notice: Callable[[], None]) -> None:
+        self._life.after(EXIT_NOTICE_US, notice)
+
+    def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:  # noqa: ARG002
+        """See `AgentRunner.watch`."""
+        self._watched[resource] = died
+
+    def waits(self) -> tuple[str, ...]:
+        """Nothing is waited for here."""
+        return ()
+
+    def unwatch(self, resource: ResourceId) -> None:
+        """See `AgentRunner.unwatch`."""
+        self._watched.pop(resource, None)
+
+    def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
+        """See `AgentRunner.metadata`."""
+        actions = {name: ActionMetadata(name) for name in ACTIONS}
+        answer = AgentMetadata(agent, "1.1", str(agent), "", {}, actions) if self.exists(agent) else None
+        self._life.after(EXIT_NOTICE_US, lambda: done(answer))
+
+    def validate(self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]) -> None:  # noqa: ARG002
+        """See `AgentRunner.validate`; simulated agents object to nothing."""
+        self._life.after(EXIT_NOTICE_US, lambda: done(Validation(0, "")))
+
+    def installed(self) -> tuple[AgentReference, ...]:
+        """See `AgentRunner.installed`."""
+        return (SERVICE, OTHER)
+
+    def exists(self, agent: AgentReference) -> bool:
+        """See `AgentRunner.exists`."""
+        return agent.type != "missing"
+
+    def _service_ended(self, holding: Holding) -> None:
+        died = self._watched.get(holding.resource)
+        if died is not None and holding.node == self._hosted.node:
+            self._life.after(EXIT_NOTICE_US, lambda: self._tell(holding.resource))
+
+    def _tell(self, resource: ResourceId) -> None:
+        died = self._watched.get(resource)
+        if died is not None:
+            died(resource)

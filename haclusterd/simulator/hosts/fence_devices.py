@@ -1,0 +1,181 @@
+"""Power switches and the fence agents that ask them.
+
+A switch does what it is asked after a while; or not; or says so without doing it; or does it after the agent has given
+up. The agent is a process of the host that runs it: it goes on when the brain there is killed, until `timeout` or the
+brain's next life kills it. A request that has left the host is carried out whatever becomes of the host.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from haclusterd.model.ids import NodeName
+from haclusterd.ports.fencing import FenceCall, FenceCallResult, FenceMetadata
+from haclusterd.simulator.hosts.hosts import Boot, Host
+from haclusterd.simulator.hosts.world import MS, Life, World
+
+TARGET_PARAMETERS = ("nodename", "plug", "port")
+AGENT = "fence_switch"
+
+
+class Mood(Enum):
+    """How a switch treats what it is asked."""
+
+    WORKS = "works"
+    REFUSES = "refuses"
+    """Answers that it failed, at once, and does nothing."""
+    LIES = "lies"
+    """Answers ok and does nothing."""
+    DEAD = "dead"
+    """Never answers."""
+    LATE = "late"
+    """Does it, but long after the agent was killed at its timeout."""
+    DAWDLES = "dawdles"
+    """Does it at once, but the agent takes all its time before it asks."""
+
+
+@dataclass(slots=True)
+class Habits:
+    """How the switch behaves for one target."""
+
+    mood: Mood = Mood.WORKS
+    latency_ms: int = 150
+    lateness_ms: int = 3000
+    """With LATE: how long after the agent's timeout it acts."""
+
+
+class PowerSwitch:
+    """The switch that holds every host's power."""
+
+    def __init__(self, world: World, hosts: Mapping[NodeName, Host]) -> None:
+        self._world = world
+        self._hosts = hosts
+        self._habits: dict[NodeName, Habits] = {}
+        self.usual = Habits()
+        self.boot_after_ms = 3000
+        self.reboot_brings_back = True
+        """Whether `reboot` gives the power back; scenarios that want the node away for good say False."""
+        self.acted: list[tuple[int, NodeName, str]] = []
+        self.when_asked: list[Callable[[FenceCall, NodeName], None]] = []
+        """Called when a request arrives whose agent is at work."""
+        self.lies = 0
+        """How often it said ok and did nothing."""
+
+    def set(self, node: str, mood: Mood, *, latency_ms: int = 150, lateness_ms: int = 3000) -> None:
+        """Decide how requests for a node fare from now on."""
+        self._habits[NodeName(node)] = Habits(mood, latency_ms, lateness_ms)
+
+    def mend(self) -> None:
+        """Let everything work again."""
+        self._habits.clear()
+
+    def habits(self, target: NodeName) -> Habits:
+        """Return how requests for a node fare."""
+        return self._habits.get(target, self.usual)
+
+    def act(self, target: NodeName, action: str) -> None:
+        """Do it."""
+        host = self._hosts[target]
+        self._world.record(f"switch {action} {target}")
+        self.acted.append((self._world.now_us, target, action))
+        if action == "off":
+            host.power_off()
+        elif action == "on":
+            host.power_on()
+        elif action == "reboot":
+            host.power_off()
+            if self.reboot_brings_back:
+                self._world.after(self.boot_after_ms * MS, host.power_on)
+
+    def is_on(self, target: NodeName) -> bool:
+        """Tell whether a host has power."""
+        return self._hosts[target].is_powered
+
+
+class SimulatedFenceAgents:
+    """The `FenceAgents` of one brain."""
+
+    def __init__(self, world: World, switch: PowerSwitch, boot: Boot, life: Life, node: NodeName) -> None:
+        self._world = world
+        self._switch = switch
+        self._boot = boot
+        self._life = life
+        self._node = node
+        for left_over in boot.fence_agents:
+            left_over.end()
+        boot.fence_agents.clear()
+
+    def call(self, call: FenceCall, done: Callable[[FenceCallResult], None]) -> None:
+        """See `FenceAgents.call`."""
+        target = self._target(call)
+        self._world.record(f"{self._node} fence agent {call.action} {target} begins ({call.key})")
+        if call.action not in ("off", "on", "reboot"):
+            code = self._ask(call, target)
+            self._answer_after(20 * MS, FenceCallResult(call.key, code, timed_out=False, reason="", output=""), done)
+            return
+        habits = self._switch.habits(target)
+        ok = FenceCallResult(call.key, 0, timed_out=False, reason="", output="")
+        latency_us, timeout_us = habits.latency_ms * MS, call.timeout_ms * MS
+        agent = Life(self._world, f"fence agent {call.key}", self._boot.life)
+        self._boot.fence_agents.append(agent)
+        self._boot.life.after(timeout_us, agent.end)
+        if habits.mood in (Mood.DEAD, Mood.LATE) or latency_us >= timeout_us:
+            late = FenceCallResult(call.key, 1, timed_out=True, reason="timed out", output="")
+            self._answer_after(timeout_us, late, done)
+        elif habits.mood is Mood.REFUSES:
+            refused = FenceCallResult(call.key, 1, timed_out=False, reason="simulated refusal", output="")
+            self._answer_after(latency_us, refused, done)
+        else:
+            self._switch.lies += habits.mood is Mood.LIES
+            self._answer_after(latency_us, ok, done)
+        act_us = {
+            Mood.WORKS: latency_us * 3 // 4,
+            Mood.LATE: timeout_us + habits.lateness_ms * MS,
+        }.get(habits.mood)
+
+        def ask() -> None:
+            if agent.is_alive:
+                for look in self._switch.when_asked:
+                    look(call, target)
+            self._switch.act(target, call.action)
+
+        if habits.mood is Mood.DAWDLES:
+            agent.after(latency_us, ask)
+        elif act_us is not None:
+            # The request has left the host: nothing that happens to the host can call it back.
+            self._world.after(act_us, ask)
+
+    def exists(self, agent: str) -> bool:
+        """See `FenceAgents.exists`."""
+        return agent == AGENT
+
+    def metadata(self, agent: str, done: Callable[[FenceMetadata | None], None]) -> None:
+        """See `FenceAgents.metadata`."""
+        actions = frozenset({"off", "on", "reboot", "status", "monitor", "list", "metadata"})
+        metadata = FenceMetadata(
+            agent=agent,
+            actions=actions,
+            parameters=frozenset({"plug", "nodename"}),
+            automatic_on=False,
+            on_target=False,
+            host_argument="plug",
+        )
+        answer = metadata if self.exists(agent) else None
+        self._life.after(MS, lambda: done(answer))
+
+    def _ask(self, call: FenceCall, target: NodeName) -> int:
+        if call.action == "status":
+            return 0 if self._switch.is_on(target) else 2
+        return 0
+
+    def _answer_after(self, span_us: int, result: FenceCallResult, done: Callable[[FenceCallResult], None]) -> None:
+        def answer() -> None:
+            self._life.after(0, lambda: done(result))
+
+        self._boot.life.after(span_us, answer)
+
+    def _target(self, call: FenceCall) -> NodeName:
+        for name in TARGET_PARAMETERS:
+            if name in call.parameters:
+                return NodeName(call.parameters[name])
+        return NodeName("")

@@ -1,0 +1,200 @@
+"""What is really the case on the hosts, whatever any daemon believes: services that run, agents at work.
+
+A service is a fact of a host's boot. It survives the daemon that started it and ends with the boot. An agent that
+starts or promotes, and has begun and not ended, counts as a possible holder, since nobody can tell from outside how far
+it has come.
+
+A live migration makes no second copy. The one copy is on the source until an instant, the hand-over, and on the target
+from then on. What has arrived on the target before the hand-over runs nothing, but a monitor there may take it for the
+service; it stays behind when the migration ends in the middle.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from haclusterd.model.ids import AgentReference, NodeName, ResourceId
+from haclusterd.ports.agents import AgentCall
+from haclusterd.simulator.hosts.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One copy of a resource that is, or may be, active."""
+
+    resource: ResourceId
+    node: NodeName
+
+
+class Witness(Protocol):
+    """Somebody who looks on; every call comes at the moment itself."""
+
+    def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
+        """Other nodes than before hold, or may hold, a resource."""
+        ...
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """An agent is being executed."""
+        ...
+
+
+PROMOTED_MARK = "^promoted"
+
+
+def promoted(resource: ResourceId) -> ResourceId:
+    """Name the promoted role of a resource, which is held like a service of its own."""
+    return ResourceId(f"{resource}{PROMOTED_MARK}")
+
+
+class Truth:
+    """The facts of all hosts."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._services: set[Holding] = set()
+        self._starting: Counter[Holding] = Counter()
+        self._agents: dict[Holding, AgentReference] = {}
+        """Which agent has started what runs: no other one finds or ends it."""
+        self._witnesses: list[Witness] = []
+        self._arriving: dict[Holding, bool] = {}
+        """What a live migration has brought so far, and whether a monitor takes it for the service."""
+        self._boots: Counter[NodeName] = Counter()
+        self._powered: set[NodeName] = set()
+        self.when_service_ends: list[Callable[[Holding], None]] = []
+        self.when_host_dies: list[Callable[[NodeName, frozenset[ResourceId]], None]] = []
+        """Told what ran there, or may have, right before it ends."""
+
+    def show_to(self, witness: Witness) -> None:
+        """Let somebody look on."""
+        self._witnesses.append(witness)
+
+    def is_active(self, node: NodeName, resource: ResourceId) -> bool:
+        """Tell whether the service runs there."""
+        return Holding(resource, node) in self._services
+
+    def active_nodes(self, resource: ResourceId) -> tuple[NodeName, ...]:
+        """Return where the service runs."""
+        return tuple(sorted(holding.node for holding in self._services if holding.resource == resource))
+
+    def holders(self, resource: ResourceId) -> tuple[NodeName, ...]:
+        """Return where it runs or may be about to run."""
+        held = {holding.node for holding in self._services if holding.resource == resource}
+        held |= {holding.node for holding, count in self._starting.items() if holding.resource == resource and count}
+        return tuple(sorted(held))
+
+    def seems_active(self, node: NodeName, resource: ResourceId) -> bool:
+        """Tell what a monitor sees there: the service, or something that looks like it."""
+        holding = Holding(resource, node)
+        return holding in self._services or self._arriving.get(holding, False)
+
+    def is_known_to(self, agent: AgentReference, node: NodeName, resource: ResourceId) -> bool:
+        """Tell whether an agent would find what runs there: not what another one has started."""
+        return self._agents.get(Holding(resource, node), agent) == agent
+
+    def boot_of(self, node: NodeName) -> int | None:
+        """Return which boot of a host goes on; None when it has no power."""
+        return self._boots[node] if node in self._powered else None
+
+    def starting_on(self, node: NodeName) -> frozenset[ResourceId]:
+        """Return what agents that have not ended may have made active there."""
+        held = [holding for holding, count in self._starting.items() if count]
+        return frozenset(holding.resource for holding in held if holding.node == node)
+
+    def may_run_on(self, node: NodeName) -> frozenset[ResourceId]:
+        """Return what runs on a node, or may."""
+        return frozenset(self.services_on(node)) | self.starting_on(node)
+
+    def services_on(self, node: NodeName) -> tuple[ResourceId, ...]:
+        """Return what runs on a node."""
+        return tuple(sorted(holding.resource for holding in self._services if holding.node == node))
+
+    def service_begins(self, node: NodeName, resource: ResourceId, agent: AgentReference | None = None) -> None:
+        """A service runs from now on, started by an agent."""
+        holding = Holding(resource, node)
+        self._arriving.pop(holding, None)
+        if holding not in self._services:
+            if agent is not None:
+                self._agents[holding] = agent
+            self._services.add(holding)
+            self._world.record(f"{node} service {resource} runs")
+            self._tell(resource)
+
+    def service_ends(self, node: NodeName, resource: ResourceId) -> None:
+        """A service runs no more, and what was promoted with it is not."""
+        if not resource.endswith(PROMOTED_MARK):
+            self.service_ends(node, promoted(resource))
+        holding = Holding(resource, node)
+        self._arriving.pop(holding, None)
+        if holding in self._services:
+            self._services.remove(holding)
+            self._agents.pop(holding, None)
+            self._world.record(f"{node} service {resource} ended")
+            for call in self.when_service_ends:
+                call(holding)
+            self._tell(resource)
+
+    def arrival_begins(self, node: NodeName, resource: ResourceId, *, is_seen: bool) -> None:
+        """A live migration to a node begins; `is_seen`: a monitor there takes what arrives for the service."""
+        self._arriving[Holding(resource, node)] = is_seen
+
+    def arrival_ends(self, node: NodeName, resource: ResourceId) -> None:
+        """What had arrived is taken away."""
+        self._arriving.pop(Holding(resource, node), None)
+
+    def service_moves(self, source: NodeName, target: NodeName, resource: ResourceId) -> None:
+        """The hand-over of a live migration: one copy, in another place from this instant."""
+        left = Holding(resource, source)
+        self._services.remove(left)
+        self._services.add(Holding(resource, target))
+        if left in self._agents:
+            self._agents[Holding(resource, target)] = self._agents.pop(left)
+        self._arriving.pop(Holding(resource, target), None)
+        self._world.record(f"{source} service {resource} moves to {target}")
+        for call in self.when_service_ends:
+            call(left)
+        self._tell(resource)
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        """An agent is executed."""
+        line = f"{node} agent {call.resource} {call.action} begins ({call.key})"
+        (self._world.mark if call.action == "monitor" else self._world.record)(line)
+        for witness in self._witnesses:
+            witness.agent_begins(node, call)
+
+    def start_begins(self, node: NodeName, resource: ResourceId) -> None:
+        """An agent that may make a resource active is at work."""
+        self._starting[Holding(resource, node)] += 1
+        self._tell(resource)
+
+    def start_ends(self, node: NodeName, resource: ResourceId) -> None:
+        """That agent has ended."""
+        self._starting[Holding(resource, node)] -= 1
+
+    def host_boots(self, node: NodeName) -> None:
+        """A host gets power: nothing runs on it yet."""
+        self._boots[node] += 1
+        self._powered.add(node)
+
+    def host_dies(self, node: NodeName) -> None:
+        """Everything on a host ends at once."""
+        held = self.may_run_on(node)
+        for call in self.when_host_dies:
+            call(node, held)
+        self._powered.discard(node)
+        for holding in sorted(self._services, key=lambda holding: holding.resource):
+            if holding.node == node:
+                self._services.discard(holding)
+                self._agents.pop(holding, None)
+                self._world.record(f"{node} service {holding.resource} died with its host")
+        for holding in list(self._starting):
+            if holding.node == node:
+                del self._starting[holding]
+        for holding in list(self._arriving):
+            if holding.node == node:
+                del self._arriving[holding]
+
+    def _tell(self, resource: ResourceId) -> None:
+        holders = self.holders(resource)
+        for witness in self._witnesses:
+            witness.holders_changed(resource, holders)

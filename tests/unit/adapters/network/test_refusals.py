@@ -1,0 +1,40 @@
+"""Refusals are told once for each source and reason, again after a time, and never more than a bounded number."""
+
+import pytest
+
+from haclusterd.adapters.network.refusals import FORGET_AFTER_S, SOURCES_MAX, Refusals, source_of
+
+
+def test_a_refusal_is_told_once_for_each_source_and_reason() -> None:
+    refusals = Refusals()
+    told = [refusals.line(source, reason, f"{source}{reason}", 1.0) for source in "abab" for reason in "xyx"]
+    assert [line for line in told if line] == ["ax", "ay", "bx", "by"]
+
+
+def test_what_still_happens_is_told_again_after_a_time() -> None:
+    refusals = Refusals()
+    told = [refusals.line("a", "x", str(second), float(second)) for second in range(1, int(2.5 * FORGET_AFTER_S))]
+    assert [line for line in told if line] == [str(int(1 + number * FORGET_AFTER_S)) for number in range(3)]
+
+
+def test_a_flood_of_sources_tells_a_bounded_number_and_then_that_it_does() -> None:
+    refusals = Refusals()
+    told = [refusals.line(str(number), "x", str(number), number / 1000) for number in range(50_000)]
+    lines = [line for line in told if line]
+    assert len(lines) == SOURCES_MAX + 1
+    assert "no more are told" in lines[-1]
+    assert refusals.line("late", "x", "told", 50 + FORGET_AFTER_S) == "told"
+
+
+@pytest.mark.parametrize(
+    ("host", "source"),
+    [
+        ("10.1.2.3", "10.1.2.3"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::ffff:10.1.2.3", "10.1.2.3"),
+        ("no address", "no address"),
+    ],
+)
+def test_a_host_counts_as_one_source(host: str, source: str) -> None:
+    assert source_of(host) == source

@@ -1,0 +1,190 @@
+"""Work in another image of this process: its result, its bounds, its end; and nothing of the daemon in it."""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from haclusterd.adapters.processes.forked_work import ForkedWork
+from haclusterd.ports.background import WorkFailed
+
+PATIENCE_S = 20.0
+OTHERS: set[int] = set()
+"""Children of this process that were there before a test, such as the resource tracker of `multiprocessing`."""
+
+
+@pytest.fixture(autouse=True)
+def know_others() -> None:
+    OTHERS.clear()
+    OTHERS.update(children())  # All of them, since none is known yet.
+
+
+@pytest.fixture
+async def forked() -> AsyncIterator[Callable[..., ForkedWork]]:
+    made: list[ForkedWork] = []
+
+    def make(**bounds: float) -> ForkedWork:
+        made.append(ForkedWork(asyncio.get_running_loop(), **bounds))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.stop()
+
+
+async def result_of(forked: ForkedWork, work: Callable[[], bytes], whose: str = "") -> bytes | WorkFailed:
+    found: asyncio.Future[bytes | WorkFailed] = asyncio.get_running_loop().create_future()
+    forked.do(work, found.set_result, whose)
+    return await asyncio.wait_for(found, PATIENCE_S)
+
+
+def for_ever() -> bytes:
+    while True:
+        pass
+
+
+def greedy() -> bytes:
+    return b"".join(bytes(1 << 20) for _ in range(1024))
+
+
+def wrong() -> bytes:
+    raise ValueError("a mistake in a verb")
+
+
+def killed() -> bytes:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return b""
+
+
+async def test_work_sees_what_is_here_and_its_result_comes_back_whole(forked: Callable[..., ForkedWork]) -> None:
+    seen = [b"x" * 3_000_000]
+    result = await result_of(forked(), lambda: seen[0] + str(os.getppid()).encode())
+    assert result == seen[0] + str(os.getpid()).encode()
+
+
+@pytest.mark.parametrize(
+    ("work", "bounds", "problem"),
+    [
+        (for_ever, {"limit_s": 0.2}, "it takes more than 0.2 s"),
+        (greedy, {"memory_bytes": 64 << 20}, "it needs more than 64 MiB of memory"),
+        (wrong, {}, "an error of the program; its log has it"),
+        (killed, {}, "its process was ended by signal 9"),
+        (lambda: bytes(17 << 20), {}, "the answer has more than 16 MiB"),
+    ],
+)
+async def test_work_that_goes_too_far_costs_only_its_result(
+    forked: Callable[..., ForkedWork], work: Callable[[], bytes], bounds: dict[str, float], problem: str
+) -> None:
+    result = await result_of(forked(**bounds), work)
+    assert isinstance(result, WorkFailed)
+    assert result.problem == problem
+    assert result.is_too_long is (work is for_ever)
+    await until_none_is_left()
+
+
+async def test_cancelled_work_is_gone_at_once_and_makes_room(forked: Callable[..., ForkedWork]) -> None:
+    work = forked(at_once=1)
+    cancel = work.do(for_ever, lambda _: pytest.fail("cancelled"))
+    begun: asyncio.Future[bytes | WorkFailed] = asyncio.get_running_loop().create_future()
+    never = work.do(lambda: b"never", lambda _: pytest.fail("cancelled"))
+    work.do(lambda: b"next", begun.set_result)
+    assert len(children()) == 1
+    never()
+    cancel()
+    assert await asyncio.wait_for(begun, PATIENCE_S) == b"next"
+    await until_none_is_left()
+
+
+async def test_no_user_keeps_root_or_another_user_waiting(forked: Callable[..., ForkedWork]) -> None:
+    """One user asks for as much as they can: root and another user are answered all the same."""
+    work = forked()
+    for _ in range(20):
+        work.do(for_ever, lambda _: pytest.fail("it never ends"), "greedy@n1")
+    assert len(children()) == 2
+    assert await result_of(work, lambda: b"root") == b"root"
+    assert await result_of(work, lambda: b"other", "other@n1") == b"other"
+    for _ in range(20):
+        work.do(for_ever, lambda _: pytest.fail("it never ends"), "second@n1")
+    assert len(children()) == 3
+    assert await result_of(work, lambda: b"root") == b"root"
+
+
+async def test_users_get_their_turns(forked: Callable[..., ForkedWork]) -> None:
+    work, begun = forked(at_once=2, of_others=1), list[bytes]()
+    waiting = asyncio.Event()
+
+    def note(result: bytes | WorkFailed) -> None:
+        assert isinstance(result, bytes)
+        begun.append(result)
+        if len(begun) == 6:
+            waiting.set()
+
+    for whose in ("a", "a", "a", "b", "b", "c"):
+        work.do(whose.encode, note, whose)
+    await asyncio.wait_for(waiting.wait(), PATIENCE_S)
+    assert b"".join(begun) == b"abcaba"
+
+
+async def test_nobody_waits_for_an_image_that_does_not_get_a_turn(
+    forked: Callable[..., ForkedWork], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine a process that was killed lives on for as long as nobody lets it die."""
+    waits: list[int] = []
+    original = os.waitid
+    monkeypatch.setattr(os, "waitid", lambda kind, fd, how: waits.append(how) or original(kind, fd, how))
+    forked().do(for_ever, lambda _: pytest.fail("cancelled"))()
+    await until_none_is_left()
+    assert waits
+    assert all(how & os.WNOHANG for how in waits)
+
+
+async def test_an_image_holds_nothing_of_the_daemon_and_has_no_privilege(forked: Callable[..., ForkedWork]) -> None:
+    """A daemon that is started again finds its sockets and locks free."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
+        listening.listen()
+
+        def look() -> bytes:
+            shown = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
+            # The descriptor by which the directory is listed is gone by now.
+            held = [os.readlink(path) for path in shown if os.path.lexists(path)]
+            is_held = f"socket:[{os.stat(f'/proc/{os.getppid()}/fd/{listening.fileno()}').st_ino}]" in held
+            return repr((is_held, os.sched_getscheduler(0) == os.SCHED_OTHER)).encode()
+
+        assert await result_of(forked(), look) == b"(False, True)"
+
+
+async def test_images_end_with_the_daemon(tmp_path: Path) -> None:
+    """A daemon that is killed leaves no work behind."""
+    pid = os.fork()
+    if pid == 0:
+        loop = asyncio.new_event_loop()
+        ForkedWork(loop).do(for_ever, lambda _: None)
+        (tmp_path / "image").write_text(Path(f"/proc/self/task/{os.getpid()}/children").read_text())
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+    image = int((tmp_path / "image").read_text())
+    async with asyncio.timeout(PATIENCE_S):
+        while _is_running(image):
+            await asyncio.sleep(0.01)
+
+
+async def until_none_is_left() -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while children():
+            await asyncio.sleep(0.01)
+
+
+def children() -> set[int]:
+    found = {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+    return found - OTHERS
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False

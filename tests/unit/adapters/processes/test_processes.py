@@ -1,0 +1,449 @@
+"""Programs start, end and are killed as agents-and-fencing.md §1.1-1.3 says."""
+
+import asyncio
+import json
+import os
+import signal
+import statistics
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing, nullcontext
+from pathlib import Path
+
+import pytest
+
+from haclusterd.adapters.machine.clock_boottime import BoottimeClock
+from haclusterd.adapters.processes import running as processes
+from haclusterd.adapters.processes.running import (
+    BEGINNING_MAX,
+    Ended,
+    Ending,
+    Hooks,
+    Processes,
+    Program,
+)
+from haclusterd.adapters.processes.spawner_link import Spawner
+from haclusterd.agents.process_table import is_running, list_pids, read_marks, read_stat
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+class Starter:
+    """Starts programs and collects what becomes of them."""
+
+    def __init__(self, clock: BoottimeClock, mark: str, spawner: Spawner | None = None) -> None:
+        self.processes = Processes(clock, asyncio.get_running_loop(), spawner)
+        # Not a control group, and so not entered; but whoever wants one is cloned.
+        self.hooks = {} if spawner is None else {"group": lambda: Path("/proc")}
+        self.environment = {"PATH": PATH, "TEST_MARK": mark}
+
+    def begin(
+        self, *arguments: object, timeout_ms: int = 20_000, stdin: bytes = b"", is_patient: bool = False, **hooks
+    ):
+        ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+        program = Program(tuple(map(str, arguments)), self.environment, timeout_ms, stdin, is_patient=is_patient)
+        running = self.processes.start(program, Hooks(ended.set_result, **{**self.hooks, **hooks}))
+        return running, ended
+
+    async def run(self, *arguments: object, **options) -> Ended:
+        return await self.begin(*arguments, **options)[1]
+
+
+@pytest.fixture(params=["spawned", "forked"])
+async def starter(request: pytest.FixtureRequest, clock: BoottimeClock, mark: str) -> AsyncIterator[Starter]:
+    spawner = Spawner() if request.param == "spawned" else None
+    yield Starter(clock, mark, spawner)
+    if spawner is not None:
+        spawner.close()
+
+
+async def test_exit_code_and_output(starter: Starter) -> None:
+    result = await starter.run("/bin/sh", "-c", "echo out; echo err >&2; exit 7")
+    assert (result.ending, result.number, result.stdout, result.stderr) == (Ending.EXITED, 7, "out\n", "err\n")
+
+
+async def test_a_signal_is_told_apart_from_an_exit(starter: Starter) -> None:
+    result = await starter.run("/bin/sh", "-c", "kill -SEGV $$")
+    assert (result.ending, result.number) == (Ending.SIGNALLED, signal.SIGSEGV)
+
+
+@pytest.mark.parametrize("arguments", [["/no/such/agent"], ["/etc/passwd/agent"]])
+async def test_what_is_not_there_is_told_by_errno(starter: Starter, arguments: list[str]) -> None:
+    result = await starter.run(*arguments)
+    assert result.ending is Ending.NOT_STARTED
+    assert result.number in {2, 20}
+
+
+async def test_stdin_is_given_and_ends(starter: Starter) -> None:
+    result = await starter.run("/bin/cat", stdin=b"action=off\npassword=s3cret\n")
+    assert result.stdout == "action=off\npassword=s3cret\n"
+
+
+async def test_stdin_is_empty_otherwise(starter: Starter) -> None:
+    assert (await starter.run("/bin/cat")).stdout == ""
+
+
+async def test_a_grandchild_that_holds_stdout_does_not_delay_completion(starter: Starter) -> None:
+    begun = time.monotonic()
+    result = await starter.run("/bin/sh", "-c", "sleep 30 & echo started")
+    assert result.stdout == "started\n"
+    assert time.monotonic() - begun < 25
+
+
+async def test_a_service_that_goes_on_writing_lives_and_costs_no_memory(
+    starter: Starter, tmp_path: Path, until
+) -> None:
+    code = tmp_path / "errno"
+    writer = f"""python3 -S -c '
+import os, time
+while True:
+    try: os.write(1, b"x" * 4096)
+    except OSError as error:
+        open("{code}", "w").write(str(error.errno)); time.sleep(30)
+' & echo started"""
+    result = await starter.run("/bin/sh", "-c", writer)
+    assert result.ending is Ending.EXITED
+    await until(lambda: code.exists() and code.read_text() == "1")
+
+
+async def test_the_timeout_kills_the_whole_group_and_not_a_daemon(starter: Starter, tmp_path: Path, until) -> None:
+    pids = tmp_path / "pids"
+    text = f"sleep 61 & echo $! >>{pids}; setsid sleep 62 & echo $! >>{pids}; sleep 63"
+    gone = asyncio.Event()
+    running, ended = starter.begin("/bin/sh", "-c", text, timeout_ms=3000, gone=gone.set)
+    begun = time.monotonic()
+    assert (await ended).ending is Ending.TIMED_OUT
+    assert 2.9 <= time.monotonic() - begun < 55
+    await asyncio.wait_for(gone.wait(), 10)
+    assert running.pid is not None
+    assert read_stat(running.pid) is None
+    helper, daemon = map(int, pids.read_text().split())
+    await until(lambda: (read_stat(helper) is None or read_stat(helper).is_dead))
+    assert read_stat(daemon) is not None
+
+
+async def test_an_agent_that_ignores_signals_is_killed_all_the_same(starter: Starter) -> None:
+    result = await starter.run("/bin/sh", "-c", "trap '' TERM INT HUP; while :; do sleep 1; done", timeout_ms=500)
+    assert result.ending is Ending.TIMED_OUT
+
+
+async def test_kill_ends_it_now(starter: Starter, until) -> None:
+    running, ended = starter.begin("/bin/sleep", "60")
+    await until(lambda: running.is_executing)
+    starter.processes.kill(running)
+    assert (await ended).ending is Ending.KILLED
+
+
+async def test_killed_before_it_forks_it_never_runs(starter: Starter, tmp_path: Path) -> None:
+    touched = tmp_path / "touched"
+    gone = asyncio.Event()
+    may_fork = threading.Event()
+    running, ended = starter.begin("/usr/bin/touch", touched, before=may_fork.wait, gone=gone.set)
+    starter.processes.kill(running)
+    result = await ended
+    assert (result.ending, result.still_alive) == (Ending.KILLED, True)
+    may_fork.set()
+    await asyncio.wait_for(gone.wait(), 10)
+    assert running.pid is None
+    assert not touched.exists()
+
+
+async def test_killed_while_it_forks_it_leaves_nothing(starter: Starter, until) -> None:
+    for _ in range(20):
+        gone = asyncio.Event()
+        running, ended = starter.begin("/bin/sleep", "60", gone=gone.set)
+        starter.processes.kill(running)
+        assert (await ended).ending is Ending.KILLED
+        await asyncio.wait_for(gone.wait(), 10)
+
+
+async def test_huge_output_is_cut_in_the_middle(starter: Starter) -> None:
+    result = await starter.run("/bin/sh", "-c", "echo begin; yes | head -c 20000000; echo end")
+    assert result.stdout.startswith("begin\n")
+    assert result.stdout.endswith("end\n")
+    assert "bytes left out]" in result.stdout
+    assert len(result.stdout) < 64 * 1024 + 100
+
+
+async def test_endless_output_is_dropped_while_the_program_runs(starter: Starter, tmp_path: Path, until) -> None:
+    written = tmp_path / "written"
+    text = f"echo begin; head -c 3000000 /dev/zero; : >{written}; sleep 60"
+    running, ended = starter.begin("/bin/sh", "-c", text)
+    await until(written.exists)
+    assert running.outputs is not None
+    kept = running.outputs[0].write_end
+    await until(lambda: os.fstat(kept).st_size == 0)
+    starter.processes.kill(running)
+    assert (await ended).stdout.startswith("begin\n")
+
+
+async def test_a_redirect_to_dev_stderr_leaves_readable_text(starter: Starter) -> None:
+    result = await starter.run("/bin/sh", "-c", "echo one >&2; echo two > /dev/stderr; echo three >&2")
+    assert result.stderr.splitlines()[-2:] == ["two", "three"]
+    assert "\0" not in result.stderr
+
+
+SELF_PORTRAIT = """
+import json, os
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+listed = os.listdir("/proc/self/fd")
+print(json.dumps({
+    "descriptors": sorted(int(name) for name in listed if os.path.islink(f"/proc/self/fd/{name}")),
+    "umask": status["Umask"].strip(),
+    "cwd": os.getcwd(),
+    "leads_its_group": os.getpgid(0) == os.getpid(),
+    "leads_its_session": os.getsid(0) == os.getpid(),
+    "blocked": int(status["SigBlk"], 16),
+    "nice": os.getpriority(os.PRIO_PROCESS, 0),
+    "policy": os.sched_getscheduler(0),
+}))
+"""
+
+
+@pytest.mark.parametrize("is_cloned", [False, True])
+async def test_the_child_gets_a_plain_environment_and_its_own_group(
+    clock: BoottimeClock, mark: str, is_cloned: bool
+) -> None:
+    leak = os.open("/dev/null", os.O_RDONLY)
+    os.set_inheritable(leak, bool(leak))
+    old = os.umask(0o077)
+    try:
+        with closing(Spawner()) if is_cloned else nullcontext() as spawner:
+            result = await Starter(clock, mark, spawner).run(sys.executable, "-S", "-E", "-c", SELF_PORTRAIT)
+    finally:
+        os.umask(old)
+        os.close(leak)
+    assert json.loads(result.stdout) == {
+        "descriptors": [0, 1, 2],
+        "umask": "0022",
+        "cwd": "/",
+        "leads_its_group": True,
+        "leads_its_session": False,
+        "blocked": 0,
+        "nice": 0,
+        "policy": os.SCHED_OTHER,
+    }
+
+
+async def test_a_start_does_not_wait_until_its_thread_has_begun(starter: Starter) -> None:
+    begun = []
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(10)
+    try:
+        _, ended = starter.begin("/bin/true", before=lambda: begun.append("thread"))
+        begun.append("start")
+    finally:
+        sys.setswitchinterval(interval_s)
+    await ended
+    assert begun == ["start", "thread"]
+
+
+async def test_sigpipe_is_deadly_again(starter: Starter) -> None:
+    result = await starter.run("/bin/grep", "SigIgn", "/proc/self/status")
+    ignored = int(result.stdout.split()[1], 16)
+    assert not ignored & 1 << signal.SIGPIPE - 1
+
+
+async def test_what_the_daemon_was_started_to_ignore_is_not_inherited(clock: BoottimeClock, mark: str) -> None:
+    """As under `nohup`, or behind `&` in a script."""
+    numbers = (signal.SIGHUP, signal.SIGQUIT)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        result = await Starter(clock, mark).run("/bin/grep", "SigIgn", "/proc/self/status")
+        os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    ignored = int(result.stdout.split()[1], 16)
+    assert not [number for number in numbers if ignored & 1 << number - 1]
+
+
+async def test_the_daemons_oom_score_is_not_inherited(starter: Starter, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    text = f"while [ ! -e {told} ]; do sleep 0.01; done; cat /proc/self/oom_score_adj"
+    own = Path("/proc/self/oom_score_adj")
+    old = own.read_text()
+    own.write_text("300")
+    try:
+        result = await starter.run("/bin/sh", "-c", text, forked=lambda *_: told.touch())
+    finally:
+        own.write_text(old)
+    assert result.stdout == "0\n"
+
+
+async def test_of_many_a_few_begin_at_a_time_and_the_patient_ones_last(
+    starter: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "EXEC_PATIENCE_MS", 60_000)  # A busy machine holds an exec up, too.
+    begun: list[str] = []
+    beginning: set[str] = set()
+    most = 0
+    guard = threading.Lock()
+
+    def ask(name: str) -> dict[str, Callable[..., None]]:
+        def before() -> None:
+            nonlocal most
+            with guard:
+                begun.append(name)
+                beginning.add(name)
+                most = max(most, len(beginning))
+
+        def forked(_pid: int, _start: int) -> None:
+            with guard:
+                beginning.discard(name)
+
+        return {"before": before, "forked": forked}
+
+    monitors = [starter.begin("/bin/true", is_patient=True, **ask(f"monitor {n}"))[1] for n in range(30)]
+    stops = [starter.begin("/bin/true", **ask(f"stop {n}"))[1] for n in range(30)]
+    assert {result.number for result in await asyncio.gather(*monitors, *stops)} == {0}
+    assert most <= BEGINNING_MAX
+    first = {f"monitor {n}" for n in range(BEGINNING_MAX)}  # They were begun before there was anything else.
+    assert {name for name in begun[:30] if name.startswith("monitor")} <= first
+
+
+async def test_who_is_killed_before_its_turn_never_begins(starter: Starter, tmp_path: Path) -> None:
+    others = [starter.begin("/bin/sleep", "0.1")[1] for _ in range(BEGINNING_MAX)]
+    gone = asyncio.Event()
+    waiting, ended = starter.begin("/usr/bin/touch", tmp_path / "touched", gone=gone.set)
+    starter.processes.kill(waiting)
+    result = await ended
+    assert (result.ending, result.still_alive) == (Ending.KILLED, False)
+    assert gone.is_set()
+    await asyncio.gather(*others)
+    assert not (tmp_path / "touched").exists()
+
+
+async def test_what_waits_for_its_turn_has_its_whole_timeout(
+    starter: Starter, script: Callable[..., Path], hold_exec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patience_ms = 3000
+    monkeypatch.setattr(processes, "EXEC_PATIENCE_MS", patience_ms)
+    stuck = script("stuck", "#!/bin/sh\nexit 3\n")
+    release = hold_exec(stuck)
+    held_up = [starter.begin(stuck)[1] for _ in range(BEGINNING_MAX)]
+    begun = time.monotonic()
+    result = await starter.run("/bin/true", timeout_ms=patience_ms // 2)
+    assert (result.ending, result.number) == (Ending.EXITED, 0)
+    assert time.monotonic() - begun >= patience_ms / 2000
+    release()
+    await asyncio.gather(*held_up)
+
+
+async def test_a_stuck_exec_delays_only_itself(
+    starter: Starter, script: Callable[..., Path], hold_exec, until
+) -> None:
+    stuck = script("stuck", "#!/bin/sh\nexit 3\n")
+    release = hold_exec(stuck)
+    lags: list[float] = []
+
+    async def watch_loop() -> None:
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0.005)
+            lags.append(time.monotonic() - before - 0.005)
+
+    watcher = asyncio.create_task(watch_loop())
+    running, ended = starter.begin(stuck)
+    for _ in range(50):
+        assert (await starter.run("/bin/true")).number == 0
+    await until(lambda: running.pid is not None)
+    assert not ended.done()
+    assert not running.is_executing
+    release()
+    assert (await ended).number == 3
+    watcher.cancel()
+    # Of many looks, few may fall into a pause of the whole machine.
+    assert statistics.median(lags) < 0.05
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["at-once", "late"])
+async def test_a_stuck_exec_is_told_while_it_is_stuck(
+    starter: Starter, script: Callable[..., Path], hold_exec, until, is_late: bool
+) -> None:
+    """So that a daemon which starts anew knows whom to wait for; also when its thread comes to the exec late."""
+    stuck = script("stuck", "#!/bin/sh\nexit 3\n")
+    release = hold_exec(stuck)
+    told: list[int] = []
+    gate = threading.Event()
+    running, ended = starter.begin(
+        stuck, before=lambda: gate.wait(10), forked=lambda pid, _: told.append(pid)
+    )
+    if is_late:
+        await until(lambda: running not in starter.processes._beginning)
+    gate.set()
+    await until(lambda: told)
+    assert not running.is_executing
+    release()
+    assert (await ended).number == 3
+    assert told == [running.pid]
+
+
+async def test_an_exec_that_fails_after_it_was_stuck_is_not_started(
+    starter: Starter, script: Callable[..., Path], hold_exec, until
+) -> None:
+    stuck = script("stuck", "#!/no/such/interpreter\n")
+    release = hold_exec(stuck)
+    told: list[int] = []
+    gone = asyncio.Event()
+    _, ended = starter.begin(stuck, forked=lambda pid, _: told.append(pid), gone=gone.set)
+    await until(lambda: told)
+    release()
+    assert (await ended).ending is Ending.NOT_STARTED
+    await asyncio.wait_for(gone.wait(), 10)
+    assert read_stat(told[0]) is None
+
+
+async def test_a_stuck_exec_ends_at_its_timeout(
+    starter: Starter, script: Callable[..., Path], hold_exec, until
+) -> None:
+    stuck = script("stuck", "#!/bin/sh\nexit 3\n")
+    release = hold_exec(stuck)
+    gone = asyncio.Event()
+    running, ended = starter.begin(stuck, timeout_ms=2000, gone=gone.set)
+    result = await ended
+    assert result.ending is Ending.TIMED_OUT
+    await asyncio.wait_for(gone.wait(), 10)
+    assert running.pid is not None
+    assert read_stat(running.pid) is None
+    release()
+
+
+async def test_what_must_be_recorded_first_prevents_the_start(starter: Starter, tmp_path: Path) -> None:
+    def full() -> None:
+        raise OSError(28, "No space left on device")
+
+    touched = tmp_path / "touched"
+    result = await starter.run("/usr/bin/touch", touched, before=full)
+    assert (result.ending, result.number) == (Ending.NOT_PREPARED, 28)
+    assert not touched.exists()
+
+
+async def test_hooks_are_told_of_the_process(starter: Starter) -> None:
+    told: list[tuple[int, int]] = []
+    running, ended = starter.begin("/bin/true", forked=lambda pid, start: told.append((pid, start)))
+    await ended
+    assert told[0][0] == running.pid
+    assert told[0][1] > 0
+
+
+async def test_many_at_once_leave_nothing_behind(starter: Starter, mark: str) -> None:
+    descriptors = len(os.listdir("/proc/self/fd"))
+    results = await asyncio.gather(*(starter.run("/bin/sh", "-c", f"exit {n}") for n in range(100)))
+    assert [result.number for result in results] == list(range(100))
+    assert len(os.listdir("/proc/self/fd")) <= descriptors + 1
+    assert not [pid for pid in list_pids() if read_marks(pid).get("TEST_MARK") == mark]
+
+
+async def test_adopted_process_is_seen_to_end(starter: Starter, until) -> None:
+    running, _ended = starter.begin("/bin/sleep", "60")
+    await until(lambda: running.is_executing)
+    other = Processes(starter.processes._clock, asyncio.get_running_loop())
+    gone = asyncio.Event()
+    start_time = read_stat(running.pid).start_time
+    assert other.adopt(running.pid, start_time, starter.processes._clock.now() + 300, gone.set)
+    await asyncio.wait_for(gone.wait(), 10)
+    assert not is_running(running.pid, start_time)
+    assert not other.adopt(running.pid, start_time, starter.processes._clock.now(), gone.set)

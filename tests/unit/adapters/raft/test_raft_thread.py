@@ -1,0 +1,284 @@
+"""The two queues, and the real store on a thread of its own."""
+
+import asyncio
+import datetime as dt
+import os
+import sys
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from haclusterd.adapters.machine.files_directory import FilesDirectory
+from haclusterd.adapters.network.certificates import create_authority, issue_certificate, write_node_credentials
+from haclusterd.adapters.raft.identity import create_identity
+from haclusterd.adapters.raft.settings import MAX_ENTRY_BYTES, RaftSettings, RaftTimers
+from haclusterd.adapters.raft.thread import EVENTS_RESERVE, Propose, QueuePair, RaftThread, TransferLeadership
+from haclusterd.adapters.raft.transport import Address
+from haclusterd.model.ids import NodeName, Term
+from haclusterd.ports.store import Applied, LeadershipChanged, StoreDamaged, StoreEvent, StoreRefused
+from tests.simulation.store_world import CLUSTER, ListMachine
+from tests.unit.adapters.raft.test_raft_transport import free_address, until
+
+NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+N1 = NodeName("n1")
+
+
+class Pair:
+    """A queue pair whose wake-ups are counted."""
+
+    def __init__(self, **limits: int) -> None:
+        self.woken: list[str] = []
+        self.pair = QueuePair(
+            wake_raft=lambda: self.woken.append("raft"), wake_main=lambda: self.woken.append("main"), **limits
+        )
+
+
+def applied(index: int) -> Applied:
+    return Applied(index, Term(1), None, b"")
+
+
+def test_a_side_is_woken_once_until_it_has_taken() -> None:
+    bench = Pair()
+    assert bench.pair.request(Propose(b"a"))
+    assert bench.pair.request(TransferLeadership(N1))
+    assert bench.woken == ["raft"]
+    assert bench.pair.take_requests() == [Propose(b"a"), TransferLeadership(N1)]
+    assert bench.pair.request(Propose(b"b"))
+    assert bench.woken == ["raft", "raft"]
+    bench.pair.deliver(applied(1))
+    bench.pair.deliver(applied(2))
+    assert bench.woken == ["raft", "raft", "main"]
+
+
+def test_requests_are_refused_when_the_queue_is_full() -> None:
+    bench = Pair(requests_max=2)
+    assert [bench.pair.request(Propose(b"x")) for _ in range(3)] == [True, True, False]
+
+
+def test_events_come_in_order_in_batches_and_the_rest_wakes_again() -> None:
+    bench = Pair()
+    for index in range(5):
+        bench.pair.deliver(applied(index))
+    assert bench.pair.take_events(3) == [applied(0), applied(1), applied(2)]
+    assert bench.woken == ["main", "main"]
+    assert bench.pair.take_events(3) == [applied(3), applied(4)]
+    assert bench.woken == ["main", "main"]
+
+
+def test_a_starved_raft_side_is_woken_when_there_is_room_again() -> None:
+    bench = Pair(events_max=EVENTS_RESERVE + 2)
+    for index in range(2):
+        assert bench.pair.room() == 2 - index
+        bench.pair.deliver(applied(index))
+    assert bench.pair.room() == 0
+    bench.pair.take_events(64)
+    assert bench.woken == ["main", "raft"]
+    assert bench.pair.room() == 2
+
+
+def test_two_threads_lose_and_reorder_nothing() -> None:
+    """The interpreter switches threads at nearly every instruction."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        raft_wakes, main_wakes = threading.Semaphore(0), threading.Semaphore(0)
+        pair = QueuePair(
+            wake_raft=raft_wakes.release, wake_main=main_wakes.release, requests_max=50, events_max=EVENTS_RESERVE + 20
+        )
+        count = 20_000
+        seen: list[bytes] = []
+
+        def raft_side() -> None:
+            waiting: list[bytes] = []
+            index = 0
+            while index < count:
+                assert raft_wakes.acquire(timeout=20)
+                waiting += [request.entry for request in pair.take_requests() if isinstance(request, Propose)]
+                while waiting and pair.room() > 0:
+                    pair.deliver(Applied(index, Term(1), waiting.pop(0), b""))
+                    index += 1
+
+        thread = threading.Thread(target=raft_side)
+        thread.start()
+        asked = 0
+        while len(seen) < count:
+            while asked < count and pair.request(Propose(b"%d" % asked)):
+                asked += 1
+            assert main_wakes.acquire(timeout=20)
+            for event in pair.take_events(7):
+                assert isinstance(event, Applied)
+                assert isinstance(event.outcome, bytes)
+                seen.append(event.outcome)
+        thread.join(20)
+        assert seen == [b"%d" % number for number in range(count)]
+    finally:
+        sys.setswitchinterval(interval)
+
+
+class Voter:
+    """A cluster of one, for real."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.address = free_address()
+        self.events: list[StoreEvent] = []
+        self.failures: list[str] = []
+        self.stamps = 0
+        authority = create_authority(CLUSTER, now=NOW)
+        credentials = issue_certificate(authority, N1, ["127.0.0.1"], now=NOW)
+        write_node_credentials(directory, authority.certificate, credentials)
+        files = FilesDirectory(directory / "store")
+        create_identity(files, CLUSTER, N1)
+        files.close()
+        self.stores: list[RaftThread] = []
+
+    def make(self, address: Address | None = None) -> RaftThread:
+        loop = asyncio.get_running_loop()
+        store = RaftThread(
+            settings=RaftSettings(cluster=CLUSTER, node=N1, voters=(N1,), timers=RaftTimers.derive(600)),
+            directory=self.directory / "store",
+            credentials=self.directory,
+            addresses={N1: (address or self.address,)},
+            machine=ListMachine(),
+            call_main=loop.call_soon_threadsafe,
+            fail=self.failures.append,
+            alive=self._stamp,
+        )
+        self.stores.append(store)
+        return store
+
+    def _stamp(self) -> None:
+        assert threading.current_thread().name == "raft"
+        self.stamps += 1
+
+    def deliver(self, event: StoreEvent) -> None:
+        assert threading.current_thread() is threading.main_thread()
+        self.events.append(event)
+
+    @property
+    def entries(self) -> list[bytes]:
+        return [event.outcome[0] for event in self.events if isinstance(event, Applied)]  # type: ignore[index]
+
+
+@pytest.fixture
+async def voter(tmp_path: Path) -> AsyncIterator[Voter]:
+    voter = Voter(tmp_path)
+    yield voter
+    for store in voter.stores:
+        store.stop()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("raft")]
+
+
+async def test_entries_are_applied_and_come_back_after_a_restart(voter: Voter) -> None:
+    store = voter.make()
+    store.start(voter.deliver)
+    for number in range(100):
+        assert store.propose(b"%d" % number)
+    await until(lambda: len(voter.entries) == 100)
+    assert voter.entries == [b"%d" % number for number in range(100)]
+    leaders = [event for event in voter.events if isinstance(event, LeadershipChanged)]
+    assert leaders[-1].is_self
+    store.stop()
+    voter.events.clear()
+    voter.make().start(voter.deliver)
+    await until(lambda: len(voter.entries) == 100)
+    assert voter.entries == [b"%d" % number for number in range(100)]
+    assert voter.failures == []
+
+
+async def test_the_thread_stamps_that_it_lives_while_nothing_happens(voter: Voter) -> None:
+    voter.make().start(voter.deliver)
+    await until(lambda: voter.stamps > 20)
+
+
+async def test_a_disk_that_stands_still_stops_neither_thread_and_what_waits_for_it_is_not_told(
+    voter: Voter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = voter.make()
+    store.start(voter.deliver)
+    store.propose(b"before")
+    await until(lambda: voter.entries == [b"before"])
+    may_go_on, real = threading.Event(), os.fdatasync
+
+    def stuck(descriptor: int) -> None:
+        assert threading.current_thread().name.startswith("raft-disk")
+        may_go_on.wait(30)
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", stuck)
+    store.propose(b"stuck")
+    stamps = voter.stamps
+    await until(lambda: voter.stamps > stamps + 20)
+    assert voter.entries == [b"before"]
+    may_go_on.set()
+    await until(lambda: voter.entries == [b"before", b"stuck"])
+
+
+async def test_nothing_is_delivered_after_stop(voter: Voter) -> None:
+    store = voter.make()
+    store.start(voter.deliver)
+    await until(lambda: voter.events)
+    store.propose(b"x")
+    store.stop()
+    voter.events.clear()
+    await asyncio.sleep(0)
+    assert voter.events == []
+    store.propose(b"y")
+
+
+async def test_an_entry_above_the_limit_is_a_programmers_error(voter: Voter) -> None:
+    store = voter.make()
+    store.start(voter.deliver)
+    with pytest.raises(AssertionError):
+        store.propose(bytes(MAX_ENTRY_BYTES + 1))
+
+
+async def test_a_second_daemon_on_the_directory_is_refused(voter: Voter) -> None:
+    voter.make().start(voter.deliver)
+    with pytest.raises(StoreRefused, match="another process uses this data directory"):
+        voter.make(free_address()).start(voter.deliver)
+
+
+async def test_a_busy_port_is_refused_and_named(voter: Voter) -> None:
+    server = await asyncio.start_server(lambda *_: None, *voter.address)
+    with pytest.raises(StoreRefused, match=f"{voter.address[0]}:{voter.address[1]}.*in use"):
+        voter.make().start(voter.deliver)
+    server.close()
+    voter.make().start(voter.deliver)
+
+
+async def test_missing_credentials_are_refused(voter: Voter) -> None:
+    (voter.directory / "node.key").unlink()
+    with pytest.raises(StoreRefused):
+        voter.make().start(voter.deliver)
+
+
+async def test_a_damaged_journal_is_refused_and_left_as_it_is(voter: Voter) -> None:
+    store = voter.make()
+    store.start(voter.deliver)
+    store.propose(b"x")
+    await until(lambda: voter.entries)
+    store.stop()
+    journal = voter.directory / "store" / "journal"
+    data = bytearray(journal.read_bytes())
+    data[60] ^= 1
+    journal.write_bytes(data)
+    with pytest.raises(StoreDamaged, match=f"{journal}: damaged at offset"):
+        voter.make().start(voter.deliver)
+    assert journal.read_bytes() == data
+
+
+async def test_a_raising_machine_ends_the_process(voter: Voter, caplog: pytest.LogCaptureFixture) -> None:
+    store = voter.make()
+
+    def raise_error(*_: object) -> object:
+        raise ArithmeticError("apply must be total")
+
+    store._machine.apply = raise_error  # type: ignore[method-assign]
+    store.start(voter.deliver)
+    store.propose(b"x")
+    await until(lambda: voter.failures)
+    assert "apply must be total" in voter.failures[0]
+    assert "apply must be total" in caplog.text

@@ -1,0 +1,265 @@
+"""What Pacemaker's tools change here, and what they refuse; tests/golden/test_tools.py compares what they print."""
+
+import shlex
+
+import pytest
+
+from haclusterd.commands import registry
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.tools.tools import TOOLS
+from haclusterd.commands.verb import Cost, Permission
+from haclusterd.model.configuration import effective
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Request
+from tests.administered_clusters import NOW, Cluster, ClusterClient, running
+from tests.golden.test_tools import busy
+
+RUN = registry.VERBS["tool.run"]
+
+
+def arguments(line: str, text: str = "") -> dict[str, Json]:
+    tool, *words = shlex.split(line)
+    return {"tool": tool, "words": words, "node": "n1", "instance": "db:0", **({"text": text} if text else {})}
+
+
+def run(cluster: Cluster, line: str, text: str = "") -> tuple[int, str, str]:
+    """Call a tool and apply what it proposes; return its exit status and what it prints."""
+    answer = ClusterClient(cluster).call(Request("1", "tool.run", arguments(line, text)), lambda _: None)
+    if not isinstance(answer.data, dict):
+        return answer.exit, "", "; ".join(each.message for each in answer.reports if each.severity == "error")
+    return answer.exit, str(answer.data["out"]), str(answer.data["err"])
+
+
+DIALOGUES = {
+    "cluster properties, agents' own too, by set": """
+        crm_attribute -t crm_config -n r_REPL_INFO -s redis_replication -v n1 -q ->
+        crm_attribute -t crm_config -n r_REPL_INFO -s redis_replication --query -q -> n1
+        crm_attribute -t crm_config -n r_REPL_INFO -s other -G -> [105]
+        crm_attribute --name standalone_node --update n1 ->
+        crm_attribute --query --name standalone_node -> scope=crm_config  name=standalone_node value=n1
+        crm_attribute -n standalone_node -D -> Deleted crm_config attribute: id=cib-bootstrap-options-st...
+        crm_attribute -n standalone_node -D ->
+        crm_attribute -n maintenance-mode -v true ->
+        crm_attribute -n maintenance-mode -G -q -> true
+        crm_attribute -n stonith-enabled -v true ->
+        crm_attribute -n stonith-enabled -G -q -> true
+        crm_attribute -n maintenance-mode -v soon -> [2]
+        crm_attribute -n maintenanc-mode -v true -> [78]
+        crm_attribute -t rsc_defaults -n migration-threshold -v 3 ->
+        crm_attribute -t rsc_defaults -n migration-threshold -G -q -> 3
+        crm_attribute -t rsc_defaults -n migration-threshold -D -> Deleted rsc_defaults ...
+    """,
+    "capacities of nodes": """
+        crm_attribute --type nodes --node n1 -z -n cpu -v 4 ->
+        crm_attribute --quiet -t nodes --node n1 -z -n cpu -> 4
+        crm_attribute -t nodes -N n1 -z -n cpu -D -> Deleted nodes attribute: id=nodes-1-utilization-cpu name=cpu
+        crm_attribute -N n1 -l reboot -z -n cpu -v 4 -> [64]
+    """,
+    "nodes by their numbers": """
+        crm_attribute -N 2 -l reboot -n a -v 1 ->
+        crm_attribute -N n2 -l reboot -n a -G -q -> 1
+        crm_node -N 3 -> n3
+        crm_node -N 9 -> [64]
+    """,
+    "parameters of resources": """
+        crm_resource -r db -z -p cpu -v 2 -> Set 'db' option: id=db-utilization-cpu set=db-utilization name=cpu value=2
+        crm_resource -Q -r db -z -g cpu -> 2
+        crm_resource --resource=db --utilization --delete-parameter=cpu -> Deleted 'db' option: id=db-utilization...
+        crm_resource --resource=db --utilization --delete-parameter=cpu ->
+        crm_resource -r db -m -p is-managed -v false -> Set 'db' option: id=db-meta_attributes-is-managed ...
+        crm_resource -r db -m -g is-managed -> false
+        crm_resource -r db -p state -v /x -> Set 'db' option: id=db-instance_attributes-state ...
+        crm_resource -r db -g state -> /x
+        crm_resource -r db -p state -> [64]
+        crm_resource -r none -p state -v 1 -> [105]
+    """,
+    "bans and moves": """
+        crm_resource -B -r db -N n2 -Q ->
+        crm_resource -U -r db ->
+        crm_resource -U -r db ->
+        crm_resource -M -r db -N n9 -> [105]
+        crm_resource -F -r db -> [64]
+        crm_resource -D -r db -t primitive -> [64]
+    """,
+    "standby": """
+        crm_standby -N n3 -v on ->
+        crm_standby -N n3 -G -> scope=nodes  name=standby value=on
+        crm_standby -N n3 -D ->
+        crm_standby -N n3 -G -q -> off
+    """,
+    "tickets": """
+        crm_ticket -t gold -g -> [4]
+        crm_ticket -t gold -g --force ->
+        crm_ticket -t gold -G granted -> true
+        crm_ticket -t gold -s ->
+        crm_ticket -t gold -G standby -> true
+        crm_ticket -t gold -S owner -v me -> [64]
+        crm_ticket -t gold -r --force ->
+    """,
+    "membership": """
+        crmadmin -D -> Designated Controller is: n1 2.1.5
+        crmadmin -D -q -> n1
+        crmadmin -N -> member node: n1 (1)|member node: n2 (2)|member node: n3 (3)
+        crmadmin -N -B -> export n1=1|export n2=2|export n3=3
+        crmadmin -S n1 -> Controller on n1 in state S_IDLE: ok
+        crmadmin -S n9 -> [113]
+        pacemakerd -F -> Pacemaker 2.1.5| Supporting v3.16.2: Written for the tools of haclusterd
+        stonith_admin -L -> power|1 fence device found
+        stonith_admin -l n2 -q -> power
+        stonith_admin -H n2 -> 0 events found
+        stonith_admin -I -> [64]
+        crm_verify -L ->
+        crm_mon -s -> CLUSTER OK: 3 nodes online, 4 resource instances configured
+        crm_mon -d -h /tmp/x.html -> [64]
+        crm_mon --output-as=html -> [64]
+        crm_mon -1 --include=everything -> [64]
+    """,
+}
+
+
+@pytest.mark.parametrize("name", DIALOGUES)
+def test_a_dialogue(name: str) -> None:
+    cluster = running()
+    for line in DIALOGUES[name].strip().splitlines():
+        command, _, expected = (part.strip() for part in line.partition("->"))
+        code, out, err = run(cluster, command)
+        if expected.startswith("["):
+            assert (command, f"[{code}]", out if code != 4 else "", bool(err) or code == 105) == (
+                command, expected, "", True,
+            )  # fmt: skip
+        else:
+            shown = out.rstrip("\n").replace("\n", "|")
+            if expected.endswith("..."):
+                expected = expected.removesuffix("...")
+                shown = shown[: len(expected)]
+            assert (command, code, shown, err) == (command, 0, expected, "")
+
+
+def test_failures_are_forgotten() -> None:
+    for line in ("crm_failcount -r web -N n1 -D", "crm_resource -C -r web -N n1", "crm_resource --cleanup"):
+        cluster = busy()
+        assert run(cluster, "crm_failcount -r web -N n1 -G -q")[1] == "2\n"
+        assert run(cluster, line)[0] == 0
+        assert run(cluster, "crm_failcount -r web -N n1 -G -q")[1] == "0\n", line
+
+
+def test_a_ban_without_a_node_is_from_where_it_runs() -> None:
+    cluster = running()
+    assert run(cluster, "crm_resource --ban -r db")[0] == 0
+    assert "cli-ban-db-on-n2" in cluster.cib.configuration.constraints
+    assert run(busy(), "crm_resource --ban -r gc")[0] == 64
+
+
+LOCATION = '<rsc_location id="l1" rsc="db" node="n1" score="INFINITY"/>'
+
+
+def test_the_configuration_is_changed_as_xml() -> None:
+    cluster = running()
+    assert run(cluster, f"cibadmin -C -o constraints -X '{LOCATION}'") == (0, "", "")
+    assert run(cluster, f"cibadmin -C -o constraints -X '{LOCATION}'")[0] == 64
+    assert "l1" in cluster.cib.configuration.constraints
+    assert run(cluster, "cibadmin -M -X '<rsc_location id=\"l1\" score=\"7\"/>'") == (0, "", "")
+    assert 'score="7"' in run(cluster, "cibadmin -Q --xpath \"//rsc_location[@id='l1']\"")[1]
+    assert run(cluster, "cibadmin -D --xpath \"//rsc_location[@id='l1']\"") == (0, "", "")
+    assert run(cluster, "cibadmin -D -X '<rsc_location id=\"l1\"/>'") == (0, "", "")
+    assert "l1" not in cluster.cib.configuration.constraints
+    meta = (
+        '<primitive id="db"><meta_attributes id="db-meta_attributes">'
+        '<nvpair id="db-m" name="target-role" value="Stopped"/></meta_attributes></primitive>'
+    )
+    assert run(cluster, "cibadmin --modify -o resources -p", meta) == (0, "", "")
+    assert effective(cluster.cib.configuration.resources[ResourceId("db")].meta)["target-role"] == "Stopped"
+    assert run(cluster, "cibadmin --replace -x whole", run(cluster, "cibadmin -Q")[1]) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("cibadmin -C -o resources -X '<group id=\"empty\"/>'", 78),
+        ("cibadmin -M -o status -X '<node_state id=\"1\"/>'", 64),
+        ("cibadmin -C -X '<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>'", 64),
+        ("cibadmin -C -X '<a'", 64),
+        ("cibadmin -C", 64),
+        ("cibadmin --erase", 64),
+        ("cibadmin -Q --xpath 'count(//node)'", 64),
+        ("cibadmin -Q --xpath '//node/@id'", 64),
+        ("cibadmin -Q --xpath \"//node[@id='1' or @id='2']\"", 64),
+        ("cibadmin -Q --xpath '//node['", 64),
+        ("cibadmin -Q -o nothing", 64),
+        ("cibadmin -Q --xpath '//nothing'", 105),
+    ],
+)
+def test_xml_that_is_refused(line: str, code: int) -> None:
+    cluster = running()
+    before = cluster.cib.configuration
+    assert run(cluster, line)[0] == code
+    assert cluster.cib.configuration == before
+
+
+def test_deep_xml_is_refused() -> None:
+    assert run(running(), "cibadmin -C -p", "<a>" * 10_000 + "</a>" * 10_000)[0] == 64
+
+
+def test_secrets_are_asterisks_and_stay_what_they_are() -> None:
+    cluster = running()
+    cluster.configure("primitive p stonith:fence_x params password=hidden pcmk_host_list=n1")
+    text = run(cluster, "cibadmin -Q")[1]
+    assert "hidden" not in text
+    assert run(cluster, "cibadmin -R -p", text.replace('epoch="', 'epoch="1'))[0] == 0
+    found = cluster.cib.configuration.resources[ResourceId("p")]
+    assert effective(found.parameters)["password"] == "hidden"
+
+
+def test_what_only_asks_needs_the_permission_to_read_and_proposes_nothing() -> None:
+    cluster = busy()
+    for line in ("crm_mon -1", "cibadmin -Q", "crm_attribute -n a -N n1 -G", "attrd_updater -Q -n a", "crm_node -l"):
+        assert RUN.permission_for(arguments(line)) is Permission.READ, line
+    for line in (
+        "crm_attribute -n a -N n1 -v 1", "attrd_updater -n a -D", "crm_resource -C", "cibadmin -D -X x", "x y",
+    ):  # fmt: skip
+        assert RUN.permission_for(arguments(line)) is Permission.OPERATE, line
+    assert RUN.permission_for({"tool": "crm_mon", "words": 7}) is Permission.OPERATE
+    context = Context(cluster.cib, NOW, "u@n1", live=cluster.live, permission="operate")
+    for line in (
+        "crm_attribute -n maintenance-mode -v true", "crm_resource -r db -p a -v 1", "stonith_admin -B n2",
+        "cibadmin -D -X '<primitive id=\"db\"/>'", "crm_attribute -N n1 -n terminate -v true -l reboot",
+    ):  # fmt: skip
+        outcome = registry.run("tool.run", arguments(line), context)
+        assert [str(each.code) for each in outcome.reports] == ["NOT_PERMITTED"], line
+    assert outcome_of(context, "crm_attribute -N n1 -l reboot -n a -v 1").commands
+
+
+def outcome_of(context: Context, line: str) -> Outcome:
+    return registry.run("tool.run", arguments(line), context)
+
+
+def test_what_it_costs_follows_from_the_call() -> None:
+    expected = {
+        "attrd_updater -n a -U 1": Cost.LIGHT, "crm_master -v 1": Cost.LIGHT, "crm_node -l": Cost.LIGHT,
+        "crm_attribute -N n1 -l reboot -n a -v 1": Cost.LIGHT, "crm_attribute -N n1 -n a -v 1": Cost.WHOLE,
+        "crm_attribute -N n1 -n a -G": Cost.LIGHT, "crm_master -l forever -v 1": Cost.WHOLE, "crm_mon -1": Cost.WHOLE,
+        "cibadmin -Q": Cost.LONG, "cibadmin -D -X x": Cost.LONG, "crm_resource -M -r db": Cost.LONG,
+        "crm_resource -C -r db": Cost.WHOLE, "crm_resource -W -r db": Cost.WHOLE, "crm_simulate -L": Cost.LONG,
+        "crm_ticket -t a -g": Cost.WHOLE, "crm_failcount -r db -D": Cost.WHOLE,
+    }  # fmt: skip
+    assert {line: RUN.cost_of(arguments(line)) for line in expected} == expected
+
+
+def test_a_plan_is_shown() -> None:
+    cluster = running()
+    cluster.configure("primitive extra ocf:haclusterd:dummy")
+    code, out, _ = run(cluster, "crm_simulate -L -S")
+    assert code == 0
+    assert "Transition Summary:\n  * Start      extra            ( " in out
+    assert "  * Node List:\n    * Online: [ n1 n2 n3 ]\n" in out
+
+
+@pytest.mark.parametrize("tool", sorted(TOOLS))
+def test_every_tool_helps_tells_its_version_and_refuses_what_it_does_not_know(tool: str) -> None:
+    cluster = running()
+    assert f"Usage: {tool} " in run(cluster, f"{tool} --help")[1]
+    assert run(cluster, f"{tool} --version")[1].startswith("Pacemaker 2.1.5\n")
+    assert run(cluster, f"{tool} --frobnicate")[0] == 64
+    assert run(cluster, f"{tool} unexpected")[0] == 64
