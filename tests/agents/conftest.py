@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -35,7 +36,8 @@ class AgentUnderTest:
         self.environment: dict[str, str] = {}
         self.is_watcher = False
         """It leaves nothing behind that would have to be stopped."""
-        self.instance = f"{name}-{state.name}"
+        # Tests beside this one look for processes by it, over the whole machine.
+        self.instance = f"{name}-{crc32(bytes(state)):08x}"
 
     def run(
         self, action: str, *, level: int = 0, timeout_ms: int = 20_000, **changes: str | None
