@@ -31,6 +31,7 @@ from haclusterd.model.configuration import (
     with_id_of,
 )
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
+from haclusterd.model.properties import set_over
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import Place, ReportItem, report
 from haclusterd.reports.places import Path, Places
@@ -234,9 +235,8 @@ def merge_block(sets: tuple[AttributeSet, ...], block: AttributeSet, *, has_scor
     """Set the block's pairs in the set of the same id, or add it as the last one."""
     for index, present in enumerate(sets):
         if present.id == block.id:
-            pairs = {**dict(present.pairs), **dict(block.pairs)}
             score = block.score if has_score else present.score
-            merged = AttributeSet(present.id, tuple(pairs.items()), score, block.rule or present.rule)
+            merged = AttributeSet(present.id, set_over(present.pairs, block.pairs), score, block.rule or present.rule)
             return (*sets[:index], merged, *sets[index + 1 :])
     return (*sets, block)
 

@@ -60,6 +60,22 @@ def meta_row(name: str) -> Row | None:
     return _META.get(name)
 
 
+def set_over(before: Iterable[tuple[str, str]], new: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of a block of properties or defaults after others were set in it.
+
+    What is set replaces the other spelling of the same property too: `stonith-timeout` where `fencing-timeout` stood.
+    """
+    added = dict(new)
+    replaced = {_newest_name(name): name for name in added}
+    kept = {name: value for name, value in before if replaced.get(_newest_name(name), name) == name or name in added}
+    return tuple({**kept, **added}.items())
+
+
+def _newest_name(name: str) -> str:
+    row = property_row(name) or meta_row(name)
+    return name if row is None else row.name
+
+
 _PLAIN_NAME = re.compile(r"[a-z0-9-]+\Z")
 _ALMOST = 0.8
 """How like a known name an unknown one is that was probably meant to be it."""

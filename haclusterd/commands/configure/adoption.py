@@ -11,6 +11,7 @@ from haclusterd.commands.configure.script import Reading
 from haclusterd.commands.configure.settling import settle
 from haclusterd.formats.cib_xml.document import read_configuration
 from haclusterd.model.configuration import AttributeSet, Configuration, FencingLevel, with_id_of
+from haclusterd.model.properties import set_over
 from haclusterd.reports.items import has_errors
 
 
@@ -41,7 +42,7 @@ def _merged(base: tuple[AttributeSet, ...], new: Iterable[AttributeSet]) -> tupl
     blocks = {block.id: block for block in base}
     for block in new:
         before = blocks.get(block.id)
-        pairs = block.pairs if before is None else tuple({**dict(before.pairs), **dict(block.pairs)}.items())
+        pairs = block.pairs if before is None else set_over(before.pairs, block.pairs)
         blocks[block.id] = replace(block, pairs=pairs)
     return tuple(blocks.values())
 

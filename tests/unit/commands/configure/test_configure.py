@@ -116,6 +116,17 @@ def test_a_change_is_proposed_against_the_version_it_was_made_from() -> None:
     assert (command.expected_epoch, command.author) == (7, "root@n1")
 
 
+@pytest.mark.parametrize("names", [("fencing-timeout", "stonith-timeout"), ("stonith-timeout", "fencing-timeout")])
+def test_a_property_that_is_set_replaces_its_other_spelling(names: tuple[str, str]) -> None:
+    cluster = running()
+    for name, value in zip(names, ("50s", "70s"), strict=True):
+        text = f"property {name}={value}\n"
+        (command,) = ask(cluster, "configure.script", text=text, source="s").commands
+        cluster.do(command)
+    pairs = dict(pair for block in cluster.cib.configuration.properties for pair in block.pairs)
+    assert {name: value for name, value in pairs.items() if name in names} == {names[1]: "70s"}
+
+
 def test_a_script_is_read_in_order() -> None:
     cluster = running()
     text = "delete db-first\norder db-first Optional: db site\nproperty node-timeout=3s\n"

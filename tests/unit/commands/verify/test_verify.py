@@ -299,7 +299,7 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("location x a -inf: n1\nlocation y a -inf: n2", [("NO_NODE_ALLOWED", "2:10")]),
         # fencing
         ("property fencing-enabled=false", [("FENCING_DISABLED", "1:10")]),
-        ("property stonith-enabled=false", [("DUPLICATE_NAME", "1:10")]),
+        ("property stonith-timeout=60s fencing-timeout=60s", [("DUPLICATE_NAME", "1:30")]),
         ("property $id=other 5: stonith-enabled=true", []),
     ],
 )  # fmt: skip
