@@ -460,7 +460,7 @@ class Cluster:
         self.network.mend_all()
         self.network.set_weather(type(self.network.weather)())
         self.fates.forget()
-        self.fates.manners = self.usual_manners = Manners()
+        self.fates.manners = self.usual_manners = Manners(units=self.usual_manners.units)
         self.switch.mend()
         for host in (self.hosts[name] for name in self.names):
             host.disk.is_full = False
