@@ -118,8 +118,12 @@ class _Prober:
             return
         if not clone.children:
             return
-        known = next((child for child in clone.children if _is_known_on(child, node)), None)
-        there = known or next((child for child in clone.children if child.assigned is node), None)
+        # The instance that has the node's history is the one to ask for: the doubt is noted there alone.
+        there = (
+            next((child for child in clone.children if _is_doubted_on(child, node)), None)
+            or next((child for child in clone.children if _is_known_on(child, node)), None)
+            or next((child for child in clone.children if child.assigned is node), None)
+        )
         self.probe(there or min(clone.children, key=lambda child: child.number or 0), node)
 
     def _probe_replica(self, bundle: Resource, replica: Replica, node: Node) -> None:
@@ -199,6 +203,10 @@ class _Prober:
             self.made.templates.append(Template(launcher, STOP, resource.top, START, ORDERED))
             return False
         return True
+
+
+def _is_doubted_on(instance: Resource, node: Node) -> bool:
+    return any(node.name in leaf.unverified_on for leaf in instance.leaves())
 
 
 def _is_known_on(instance: Resource, node: Node) -> bool:

@@ -3,12 +3,14 @@
 import pytest
 
 from haclusterd.cib import commands
-from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.configuration import AttributeSet, Clone, NodeEntry
 from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName
 from haclusterd.scheduler.schedule import schedule
 from tests.unit.cib.test_apply import record, result
-from tests.unit.machines.situations import N2, Cluster, life, order, primitive
+from tests.unit.machines.situations import N1, N2, Cluster, life, order, primitive
 
 
 def planned(cluster: Cluster) -> set[str]:
@@ -29,4 +31,23 @@ def test_it_is_asked_before_anything_starts_there(is_asking: str) -> None:
     cluster.lose(N2)
     cluster.must(commands.Fenced(N2, life(N2), None, FenceOutcome.CONFIRMED, "a person"))
     cluster.must(commands.Join(N2, life(N2, token=2)))
+    assert "monitor" in planned(cluster)
+
+
+@pytest.mark.parametrize("last", [ActionName.START, ActionName.STOP])
+def test_what_is_in_doubt_of_a_clone_is_asked_for_where_nothing_is_asked_at_a_start(last: ActionName) -> None:
+    """The doubt is noted of the instance that has the history, while no instance has a place there."""
+    cluster = Cluster()
+    cluster.configure(
+        commands.PutResource(primitive("power", "stonith:fence_test")),
+        commands.PutResource(primitive("db")),
+        commands.PutResource(Clone(ResourceId("dbs"), child=ResourceId("db"))),
+        commands.PutNode(NodeEntry(N2, (AttributeSet("n2-attributes", (("standby", "true"),)),))),
+        commands.PutSets("properties", (AttributeSet("options", (("enable-startup-probes", "false"),)),)),
+    )
+    for key, node, action in (("a", N1, ActionName.START), ("b", N2, ActionName.START), ("c", N2, last)):
+        cluster.issue(order(key, action, node=node))
+        cluster.must(record(result(key, str(action)), node))
+    cluster.must(commands.Join(N2, life(N2, token=2)))
+    assert "db" in cluster.cib.status.nodes[N2].unverified
     assert "monitor" in planned(cluster)
