@@ -145,7 +145,7 @@ def _constraints(*, is_sane: bool) -> st.SearchStrategy[Constraint]:
     key = ConstraintId("")
     locations = st.builds(Location, st.just(key), _ends, st.sampled_from(NODES), _scores)
     pairs = st.tuples(_ends, _ends) if not is_sane else st.tuples(_ends, _ends).map(lambda ends: tuple(sorted(ends)))
-    together = st.builds(
+    colocation = st.builds(
         lambda ends, score, influence: Colocation(key, score, ends[1], ends[0], influence=influence),
         pairs,
         _scores,
@@ -157,7 +157,7 @@ def _constraints(*, is_sane: bool) -> st.SearchStrategy[Constraint]:
         st.sampled_from(OrderingKind),
         st.booleans(),
     )
-    return st.one_of(locations, together, orders)
+    return st.one_of(locations, colocation, orders)
 
 
 @st.composite

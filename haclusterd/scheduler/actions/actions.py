@@ -59,7 +59,7 @@ class ActionTable:
     def make(self, resource: Resource, task: str, node: Node | None, *, required: bool, interval_ms: int = 0) -> Action:
         """Return the action of a resource on a node, made if it does not exist; it may become required.
 
-        One that has no node yet takes this one. Every call judges anew whether it can be done.
+        One that has no node yet takes this one. Every call judges again whether it can be done.
         """
         action = self.find(resource, task, node, interval_ms)
         if action is None:

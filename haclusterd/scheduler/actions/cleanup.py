@@ -48,7 +48,7 @@ def create_demanded_actions(inventory: Inventory, changes: ConfigurationChanges,
 
 
 def create_running_monitors(inventory: Inventory, table: ActionTable) -> None:
-    """Create the monitors that run on remote and guest nodes: they end with the connection, and with it start anew."""
+    """Create the monitors that run on remote and guest nodes: they end with the connection, and start again with it."""
     remotes = {node.name: node for node in inventory.nodes if node.is_remote}
     if not remotes:
         return

@@ -1,7 +1,7 @@
 """Phase: the own actions of clones and bundles, which nobody executes: they stand for those of all instances.
 
 Source: Pacemaker Explained, "Clones", "Bundles". What they are worth follows from the instances' actions; propagation
-asks for it anew (`collective_flags`).
+asks for it again (`collective_flags`).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def collective_flags(action: Action, node: Node | None) -> tuple[bool, bool]:
     impossible, when it is; of any other action they are as they stand.
     """
     owner = action.resource
-    task = _told_of(action.notification) if action.notification else action.task
+    task = _announced_by(action.notification) if action.notification else action.task
     if owner is None or owner.variant is Variant.PRIMITIVE or task not in _ROLE_CHANGING:
         return action.is_optional, action.is_runnable
     if owner.variant is Variant.GROUP:
@@ -46,7 +46,7 @@ def collective_flags(action: Action, node: Node | None) -> tuple[bool, bool]:
     return _of_instances(action, task, owner, node)
 
 
-def _told_of(notification: str) -> str:
+def _announced_by(notification: str) -> str:
     """Return the action whose worth a mark of a notification has: before it the action itself, afterwards its end."""
     when, _, task = notification.partition("-")
     return _ENDED[task] if when == "post" else task

@@ -125,7 +125,7 @@ def fencing_warnings(inventory: Inventory, settings: Settings) -> list[str]:
             found.append(f"{node.name} is lost ({node.fence_reason}) and {cause}{what}")
         elif node.status.state is NodeState.LOST and not settings.is_fencing_enabled:
             found.append(
-                f"FENCING IS DISABLED: {node.name} is lost, and what it ran is started elsewhere although it may still"
+                f"FENCING IS DISABLED: {node.name} is lost, and what it ran starts on other nodes although it may still"
                 " run there; data may be destroyed"
             )
     found += [

@@ -74,7 +74,7 @@ def _order_stops(fence: Action, leaf: Resource, node: Node, table: ActionTable, 
 
 
 def _blocking(settings: Settings) -> int:
-    """Pacemaker starts elsewhere what ran on a guest node whose launcher could not be stopped: two copies."""
+    """Pacemaker starts on another node what ran on a guest node whose launcher could not be stopped: two copies."""
     return 0 if settings.options.is_pacemaker_compatible else UNRUNNABLE_FIRST_BLOCKS
 
 

@@ -1,4 +1,4 @@
-"""Phase: instances of clones are told before and after what the others do.
+"""Phase: instances of clones are notified before and after what the others do.
 
 Source: Pacemaker Explained, "Clone Resource Agent Requirements", "Notifications"; OCF Resource Agent API, `notify`.
 Around each change of role of a clone with `notify=true` stand four marks: pre, confirmed-pre, then the change, then
@@ -36,7 +36,7 @@ from haclusterd.scheduler.model.relation_flags import FIRST_IMPLIES_THEN, ORDERE
 _DONE = {START: RUNNING, STOP: STOPPED, PROMOTE: PROMOTED, DEMOTE: DEMOTED}
 _ACTIVITIES = (START, STOP, PROMOTE, DEMOTE)
 _NOTIFIED = "notified"
-"""The mark after what was told of a fencing."""
+"""The mark after the notifications of a fencing."""
 
 Members = list[tuple[Resource, Node]]
 
@@ -116,7 +116,7 @@ def notify_after_fencing(fence: Action, stop: Action, leaf: Resource, table: Act
 
 
 def create_notifications(inventory: Inventory, table: ActionTable) -> None:
-    """Create what the instances are told, when it is settled what will be done."""
+    """Create the notifications, when it is settled what will be done."""
     for top in inventory.tops:
         for clone in (top, *top.children) if top.variant is Variant.BUNDLE else (top,):
             if clone.variant is Variant.CLONE and clone.notifies:
@@ -168,7 +168,7 @@ class _News:
                         self.doing[task].append((leaf, node))
 
     def meta(self) -> dict[str, str]:
-        """Return the news as meta-attributes; all instances are told the same."""
+        """Return the news as meta-attributes; all instances get the same."""
         if self._meta is None:
             lists = dict(self.doing)
             lists.update(_standing(self.clone))
@@ -215,14 +215,14 @@ def _host(node: Node) -> str:
 
 @dataclass(slots=True)
 class _Telling:
-    """One occasion of which instances are told."""
+    """One occasion of which instances are notified."""
 
     occasion: _Occasion
     news: _News
     table: ActionTable
 
     def tell(self, instance: Resource) -> None:
-        """Create what one instance is told, before and after."""
+        """Create the notifications of one instance, before and after."""
         for task in _ACTIVITIES:
             for action in instance.actions.get((task, 0), ()):
                 if action.is_required and action.node is not None:
@@ -275,7 +275,7 @@ class _Telling:
         if mark.is_required:
             notify.is_optional = False
         notify.meta = {"notify_type": kind, "notify_operation": self.occasion.task, **self.news.meta()}
-        notify.why = f"it is told {'before' if kind == 'pre' else 'after'} a {self.occasion.task}"
+        notify.why = f"it is notified {'before' if kind == 'pre' else 'after'} a {self.occasion.task}"
         self.table.relate(mark, notify, ORDERED)
         self.table.relate(notify, confirmation, ORDERED)
         return notify

@@ -24,9 +24,9 @@ from haclusterd.scheduler.model.entities import (
     STOP,
     STOPPED,
     Action,
+    ColocationPair,
     Inventory,
     Resource,
-    Together,
     Variant,
 )
 from haclusterd.scheduler.model.relation_flags import (
@@ -125,18 +125,18 @@ def _needed_instances(item: Ordering, first: Resource) -> int:
     return first.clone_min or (0 if item.require_all else 1)
 
 
-def apart_templates(colocations: list[Together]) -> list[Template]:
+def apart_templates(colocations: list[ColocationPair]) -> list[Template]:
     """Two that must never be together: the one leaves (or loses its role) before the other comes (or gains it)."""
     found: list[Template] = []
-    for together in colocations:
-        if together.score > -INFINITY or not together.is_configured:
+    for colocation in colocations:
+        if colocation.score > -INFINITY or not colocation.is_configured:
             continue
-        dependent = (together.dependent, together.dependent_role)
-        primary = (together.primary, together.primary_role)
+        dependent = (colocation.dependent, colocation.dependent_role)
+        primary = (colocation.primary, colocation.primary_role)
         for (leaving, left_role), (coming, gained_role) in ((dependent, primary), (primary, dependent)):
             for lost in _losing(left_role):
                 for gained in _gaining(gained_role):
-                    found.append(Template(leaving, lost, coming, gained, IF_REQUIRED_ON_SAME_NODE, together.id))
+                    found.append(Template(leaving, lost, coming, gained, IF_REQUIRED_ON_SAME_NODE, colocation.id))
     return found
 
 

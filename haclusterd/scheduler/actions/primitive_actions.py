@@ -108,7 +108,7 @@ def _judge_partial_migration(resource: Resource, course: Course) -> None:
 
 
 def _judge_recovery(resource: Resource, course: Course, table: ActionTable) -> None:
-    """Find out whether what stays where it is has to stop or to be promoted anew."""
+    """Find out whether what stays where it is has to stop or to be promoted again."""
     if course.is_moving:
         return
     assigned = resource.assigned

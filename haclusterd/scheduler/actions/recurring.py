@@ -1,7 +1,7 @@
 """Phase: the monitors that are to run where a resource is active, and those that are to end.
 
 Source: Pacemaker Explained, "Monitoring Resources for Failure". A monitor is ordered again when its record is missing,
-when its parameters have changed, or when its resource starts anew. A monitor with the role Stopped runs where the
+when its parameters have changed, or when its resource starts again. A monitor with the role Stopped runs where the
 resource is not.
 """
 

@@ -9,7 +9,7 @@ from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.assign_clone import Instances
 from haclusterd.scheduler.assign.instance_order import InstanceOrder
 from haclusterd.scheduler.assign.placing import Placing
-from haclusterd.scheduler.model.entities import Replica, Resource, Together, Variant
+from haclusterd.scheduler.model.entities import ColocationPair, Replica, Resource, Variant
 from haclusterd.scheduler.model.steps import Steps, Wanted, remember_scores
 from haclusterd.scheduler.scores.colocation import attach
 
@@ -48,7 +48,7 @@ def _assign_replica(replica: Replica) -> Steps:
     if connection is not None:
         if host is not None and host.is_remote and host.connection is not None:
             source = f"{replica.container.id} runs on {host.name}"
-            attach([Together(source, INFINITY, connection, host.connection, is_configured=False)])
+            attach([ColocationPair(source, INFINITY, connection, host.connection, is_configured=False)])
         yield Wanted(connection)
     if replica.child is not None:
         yield from _assign_child(replica, replica.child)

@@ -12,7 +12,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.colocation_effects import ColocationEffects
 from haclusterd.scheduler.assign.instance_order import CANNOT_RUN, InstanceOrder
-from haclusterd.scheduler.assign.neighbour_scores import pull_by_dependents
+from haclusterd.scheduler.assign.neighbour_scores import add_scores_of_dependents
 from haclusterd.scheduler.assign.placing import Placing, Trial
 from haclusterd.scheduler.assign.promotion import choose_roles
 from haclusterd.scheduler.assign.promotion_scores import add_promotion_scores
@@ -26,9 +26,9 @@ def assign_clone(clone: Resource, placing: Placing, effects: ColocationEffects) 
     clone.is_assigning = True
     if clone.is_promotable:
         add_promotion_scores(clone, placing)
-    for together in this_with(clone):
-        yield Wanted(together.primary)
-    pull_by_dependents(clone, with_this(clone), placing, is_nonnegative=True)
+    for colocation in this_with(clone):
+        yield Wanted(colocation.primary)
+    add_scores_of_dependents(clone, with_this(clone), placing, is_nonnegative=True)
     remember_scores(clone)
     clone.children = InstanceOrder(placing).sorted(clone.children)
     yield from Instances(clone, clone.clone_max, clone.clone_node_max, placing).steps(clone.children)

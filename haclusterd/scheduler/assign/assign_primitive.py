@@ -7,9 +7,9 @@ optional ones; then the best of what is left. What is not managed stays where it
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.colocation_effects import ColocationEffects
-from haclusterd.scheduler.assign.neighbour_scores import pull_by_dependents
+from haclusterd.scheduler.assign.neighbour_scores import add_scores_of_dependents
 from haclusterd.scheduler.assign.placing import Placing, Trial
-from haclusterd.scheduler.model.entities import Node, Resource, Together
+from haclusterd.scheduler.model.entities import ColocationPair, Node, Resource
 from haclusterd.scheduler.model.settings import NoQuorumPolicy
 from haclusterd.scheduler.model.steps import Steps, Wanted, remember_scores
 from haclusterd.scheduler.scores.colocation_lists import this_with, with_this
@@ -32,10 +32,10 @@ class PrimitiveAssignment:
         primaries = this_with(resource)
         dependents = with_this(resource)
         for is_mandatory in (True, False):
-            for together in primaries:
-                if together.is_mandatory is is_mandatory:
-                    yield from self._follow(resource, together)
-            pull_by_dependents(
+            for colocation in primaries:
+                if colocation.is_mandatory is is_mandatory:
+                    yield from self._follow(resource, colocation)
+            add_scores_of_dependents(
                 resource, (item for item in dependents if item.is_mandatory is is_mandatory), self._placing
             )
         self._heed_roles(resource)
@@ -46,13 +46,13 @@ class PrimitiveAssignment:
         if resource.is_remote_connection:
             self._connect(resource)
 
-    def _follow(self, resource: Resource, together: Together) -> Steps:
+    def _follow(self, resource: Resource, colocation: ColocationPair) -> Steps:
         """Go with a primary; one that the resource would rather not be with cannot keep it from running at all."""
         before = None
-        if together.dependent_role is Role.PROMOTED or -INFINITY < together.score < 0:
+        if colocation.dependent_role is Role.PROMOTED or -INFINITY < colocation.score < 0:
             before = Trial.begin(resource)
-        yield Wanted(together.primary)
-        self._effects.apply(resource, together.primary, together)
+        yield Wanted(colocation.primary)
+        self._effects.apply(resource, colocation.primary, colocation)
         if before is not None and not self._placing.any_usable(resource.allowed):
             before.undo()
 

@@ -3,7 +3,7 @@
 Members of a group are such a chain. When the first of them has its node, each of the others is pulled there by all that
 follow it: walking the rest of the chain for each member would take time with the square of its length. Here the rest of
 a chain is summed up once for a node. Invariant: a sum is used only while no resource in it has changed its scores;
-every resource that is about to be assigned has to be told (`changed`).
+every resource that is about to be assigned has to be reported here (`changed`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import UNAME, Resource, Together, Variant
+from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Resource, Variant
 from haclusterd.scheduler.scores.colocation_lists import with_this
 from haclusterd.scheduler.scores.influence import has_influence
 
@@ -106,7 +106,7 @@ def next_in_chain(resource: Resource) -> Resource | None:
     return dependent.children[0] if dependent.variant is Variant.GROUP else dependent
 
 
-def _is_link(item: Together) -> bool:
+def _is_link(item: ColocationPair) -> bool:
     if item.score < INFINITY or item.attribute != UNAME or not has_influence(item, item.primary):
         return False
     if item.dependent.variant > Variant.GROUP:

@@ -6,7 +6,7 @@ Those that are well where they are come first, so that they need not move for ot
 from functools import cmp_to_key
 
 from haclusterd.model.ids import NodeName
-from haclusterd.scheduler.assign.neighbour_scores import Pull
+from haclusterd.scheduler.assign.neighbour_scores import NeighbourScores
 from haclusterd.scheduler.assign.placing import Placing
 from haclusterd.scheduler.model.entities import Node, Resource
 from haclusterd.scheduler.scores.colocation_lists import this_with, with_this
@@ -71,13 +71,13 @@ class InstanceOrder:
         if known is not None:
             return known
         table = {node: self._placing.base_score(self._placing.nodes[node])}
-        pull = Pull(self._placing, instance, table, follows_primaries=True)
+        neighbours = NeighbourScores(self._placing, instance, table, follows_primaries=True)
         for item in this_with(instance):
-            pull.add(item.primary, item, is_dropped_if_useless=False)
-        pull = Pull(self._placing, instance, table, is_nonnegative=True)
+            neighbours.add(item.primary, item, is_dropped_if_useless=False)
+        neighbours = NeighbourScores(self._placing, instance, table, is_nonnegative=True)
         for item in with_this(instance):
             if has_influence(item, instance):
-                pull.add(item.dependent, item, is_dropped_if_useless=False)
+                neighbours.add(item.dependent, item, is_dropped_if_useless=False)
         self._neighbours[id(instance)] = table[node]
         return table[node]
 

@@ -1,8 +1,8 @@
-"""How neighbours pull on a resource, directly and along chains of colocations.
+"""How neighbours change the scores of a resource, directly and along chains of colocations.
 
 Pacemaker's "colocated node scores": when a primary is placed, the scores of everything that wants to run with it are
 added to its own, each weighted by the colocation's score over INFINITY, and those of their dependents in turn. Weights
-are numbers of 32 bits, as Pacemaker's are. A neighbour whose pull would leave no node to go to does not pull at all.
+are numbers of 32 bits, as Pacemaker's are. A neighbour that would leave no node to go to does not count.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.assign.placing import Placing, Table
-from haclusterd.scheduler.model.entities import UNAME, Resource, Together, Variant
+from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Resource, Variant
 from haclusterd.scheduler.model.node_values import folded, is_by_host, value_on
 from haclusterd.scheduler.scores.colocation_lists import this_with, with_this
 from haclusterd.scheduler.scores.influence import has_influence
@@ -25,11 +25,11 @@ PREFERS = " prefers"
 """How the words for what a neighbour adds to a score end."""
 _FLOAT = Struct("f")
 _LOST = -100 * INFINITY
-"""A score that was positive, and that a pull which may not make scores negative would have made so; in the end 1."""
+"""A score that was positive, and that a sum that may not become negative would have made so; in the end 1."""
 
 
 @dataclass(slots=True)
-class Pull:
+class NeighbourScores:
     """What a walk along colocations does to one table of scores."""
 
     placing: Placing
@@ -41,7 +41,7 @@ class Pull:
     """Positive scores may not become negative."""
     follows_primaries: bool = False
     """Walk to what the neighbours want to run with, instead of to what wants to run with them."""
-    changes: list[tuple[NodeName, int, Together]] = field(default_factory=list)
+    changes: list[tuple[NodeName, int, ColocationPair]] = field(default_factory=list)
     """What was added and for which colocation; only when the target explains its scores."""
     _live: list[NodeName] = field(init=False)
     """The nodes that can still be gained: -INFINITY stays what it is."""
@@ -51,14 +51,14 @@ class Pull:
     def __post_init__(self) -> None:
         self._live = [name for name, value in self.table.items() if value > -INFINITY]
 
-    def add(self, source: Resource, together: Together, *, is_dropped_if_useless: bool = True) -> None:
-        """Let one neighbour, and whoever is behind it, pull.
+    def add(self, source: Resource, colocation: ColocationPair, *, is_dropped_if_useless: bool = True) -> None:
+        """Add the scores of one neighbour, and of every neighbour behind it.
 
         A walk with a list instead of calls: chains of colocations are as long as groups are. A resource on the way to
-        the present one does not pull again. One that is reached on several ways pulls on each; there may be more ways
+        the present one is not counted again. One that is reached on several ways counts on each; there may be more ways
         than anybody can walk, and those that are left when the plan's steps are used up do not count.
         """
-        waiting = [_Step(source, together, _narrowed(together.score / INFINITY))]
+        waiting = [_Step(source, colocation, _narrowed(colocation.score / INFINITY))]
         is_first = True
         while waiting:
             step = waiting.pop()
@@ -67,7 +67,7 @@ class Pull:
                 here.updating_scores = False
                 if step.is_leap:
                     self._leaps.pop()
-                self._mend()
+                self._settle_lost()
                 continue
             if here.variant is Variant.GROUP:
                 here = here.children[0]
@@ -78,14 +78,14 @@ class Pull:
             if is_leap:
                 self._leaps.append(here)
             if end is None:
-                is_useful = self._pull(here, step, is_kept=is_first and not is_dropped_if_useless)
+                is_useful = self._add_scores(here, step, is_kept=is_first and not is_dropped_if_useless)
                 is_first = False
                 if not is_useful:
                     continue
                 end = here
             is_first = False
             end.updating_scores = True
-            waiting.append(_Step(end, step.together, step.factor, is_done=True, is_leap=is_leap))
+            waiting.append(_Step(end, step.colocation, step.factor, is_done=True, is_leap=is_leap))
             waiting.extend(reversed(list(self._further(end, step.factor))))
 
     def _is_tired(self) -> bool:
@@ -93,14 +93,14 @@ class Pull:
         self.placing.steps_left -= 1
         return self.placing.steps_left < 0
 
-    def _pull(self, here: Resource, step: _Step, *, is_kept: bool) -> bool:
-        """Add what one neighbour prefers; tell whether a node is left, without which nobody behind it pulls."""
-        changes = self._pulled(here, step)
+    def _add_scores(self, here: Resource, step: _Step, *, is_kept: bool) -> bool:
+        """Add what one neighbour prefers; tell whether a node is left, without which those behind it add nothing."""
+        changes = self._changed_scores(here, step)
         is_useful = self._leaves_a_node(changes)
         if is_useful or is_kept:
-            self._keep(changes, step.together)
+            self._keep(changes, step.colocation)
             if not is_useful:
-                self._mend()
+                self._settle_lost()
         return is_useful
 
     def _is_leapt_over(self, here: Resource) -> bool:
@@ -110,12 +110,12 @@ class Pull:
         """Add what a whole chain prefers at once, where only one node is left; return the chain's end."""
         if step.factor != 1.0 or self.is_nonnegative or self.follows_primaries or self.target.addends is not None:
             return None
-        if len(self._live) != 1 or here.variant is not Variant.PRIMITIVE or step.together.attribute != UNAME:
+        if len(self._live) != 1 or here.variant is not Variant.PRIMITIVE or step.colocation.attribute != UNAME:
             return None
         name = self._live[0]
         if name not in self.placing.available or is_by_host(here) or is_by_host(self.target):
             return None
-        if step.together.is_configured and here.parent is not None:
+        if step.colocation.is_configured and here.parent is not None:
             return None
         tail = self.placing.chains.tail(here, name)
         value = self.table[name]
@@ -135,20 +135,20 @@ class Pull:
                 if has_influence(item, item.primary):
                     yield _Step(item.dependent, item, _weight(factor, item.score))
 
-    def _pulled(self, source: Resource, step: _Step) -> dict[NodeName, int]:
+    def _changed_scores(self, source: Resource, step: _Step) -> dict[NodeName, int]:
         """Return the scores that one neighbour changes."""
-        scores, together, factor = _scores_of(source, step.together), step.together, step.factor
-        best = self._by_value(source, scores, together.attribute)
+        scores, colocation, factor = _scores_of(source, step.colocation), step.colocation, step.factor
+        best = self._by_value(source, scores, colocation.attribute)
         available = self.placing.available
         changes: dict[NodeName, int] = {}
         for name in self._live:
             value = self.table[name]
             if best is not None:
-                there = folded(value_on(self.placing.nodes[name], together.attribute, self.target))
+                there = folded(value_on(self.placing.nodes[name], colocation.attribute, self.target))
                 score = best.get(there, -INFINITY)
             else:
                 score = scores.get(name, -INFINITY) if name in available else -INFINITY
-            if factor < 0 and score < 0 and not _is_repelled(together, score):
+            if factor < 0 and score < 0 and not _is_repelled(colocation, score):
                 continue
             new = add(value, _weighted(score, factor))
             if self.is_nonnegative and new < 0 and value >= 0:
@@ -172,15 +172,15 @@ class Pull:
         available, table = self.placing.available, self.table
         return any(changes.get(name, table[name]) >= 0 and name in available for name in self._live)
 
-    def _keep(self, changes: dict[NodeName, int], together: Together) -> None:
+    def _keep(self, changes: dict[NodeName, int], colocation: ColocationPair) -> None:
         if self.target.addends is not None:
             for name, new in changes.items():
-                self.changes.append((name, new - max(self.table[name], -INFINITY), together))
+                self.changes.append((name, new - max(self.table[name], -INFINITY), colocation))
         self.table.update(changes)
         if any(value <= -INFINITY for value in changes.values()):
             self._live = [name for name in self._live if self.table[name] > -INFINITY]
 
-    def _mend(self) -> None:
+    def _settle_lost(self) -> None:
         if self.is_nonnegative:
             for name, value in self.table.items():
                 if value == _LOST:
@@ -189,67 +189,69 @@ class Pull:
 
 @dataclass(slots=True)
 class _Step:
-    """One neighbour that pulls; `is_done` when it and everything behind it has."""
+    """One neighbour whose scores are added; `is_done` when it and everything behind it are."""
 
     source: Resource
-    together: Together
+    colocation: ColocationPair
     factor: float
     is_done: bool = False
     is_leap: bool = False
 
 
-def pull_by_dependents(
-    primary: Resource, items: Iterable[Together], placing: Placing, *, is_nonnegative: bool = False
+def add_scores_of_dependents(
+    primary: Resource, items: Iterable[ColocationPair], placing: Placing, *, is_nonnegative: bool = False
 ) -> None:
     """Add to a primary's scores what its dependents prefer, one after the other, where they have influence."""
-    for together in items:
-        if not has_influence(together, primary):
+    for colocation in items:
+        if not has_influence(colocation, primary):
             continue
-        pull = Pull(placing, primary, dict(primary.allowed), is_nonnegative)
-        pull.add(together.dependent, together)
+        neighbours = NeighbourScores(placing, primary, dict(primary.allowed), is_nonnegative)
+        neighbours.add(colocation.dependent, colocation)
         before = primary.allowed
-        if pull.table == before:
+        if neighbours.table == before:
             continue
-        for name, value in pull.table.items():
+        for name, value in neighbours.table.items():
             if value <= -INFINITY and before[name] > -INFINITY:
-                primary.banned_by.setdefault(name, _words(together))
-        primary.allowed = pull.table
+                primary.banned_by.setdefault(name, _words(colocation))
+        primary.allowed = neighbours.table
         if primary.addends is not None:
-            for name, change, cause in _told(pull, together, before):
+            for name, change, cause in _addends(neighbours, colocation, before):
                 primary.addends.setdefault(name, []).append((max(-INFINITY, min(INFINITY, change)), _words(cause)))
 
 
-def _told(pull: Pull, together: Together, before: Table) -> Iterable[tuple[NodeName, int, Together]]:
+def _addends(
+    neighbours: NeighbourScores, colocation: ColocationPair, before: Table
+) -> Iterable[tuple[NodeName, int, ColocationPair]]:
     """What was added, neighbour by neighbour; as one sum where a score was kept from becoming negative."""
-    mended = {name for name, _, _ in pull.changes if pull.table[name] == 1 and pull.is_nonnegative}
-    yield from (each for each in pull.changes if each[0] not in mended)
-    for name in sorted(mended):
-        yield name, 1 - before[name], together
+    settled = {name for name, _, _ in neighbours.changes if neighbours.table[name] == 1 and neighbours.is_nonnegative}
+    yield from (each for each in neighbours.changes if each[0] not in settled)
+    for name in sorted(settled):
+        yield name, 1 - before[name], colocation
 
 
-def _words(together: Together) -> str:
-    return f"{together.id}: what {together.dependent.id}{PREFERS}"
+def _words(colocation: ColocationPair) -> str:
+    return f"{colocation.id}: what {colocation.dependent.id}{PREFERS}"
 
 
 def all_scores(source: Resource, placing: Placing) -> Table:
     """Return a resource's scores with those of everything it is to run with, and what that is to run with."""
     if source.variant is Variant.GROUP:
         source = source.children[-1]
-    pull = Pull(placing, source, dict(source.allowed), follows_primaries=True)
+    neighbours = NeighbourScores(placing, source, dict(source.allowed), follows_primaries=True)
     source.updating_scores = True
-    if placing.any_usable(pull.table):
+    if placing.any_usable(neighbours.table):
         for item in this_with(source):
-            pull.add(item.primary, item)
+            neighbours.add(item.primary, item)
     source.updating_scores = False
-    return pull.table
+    return neighbours.table
 
 
-def _scores_of(source: Resource, together: Together) -> Table:
+def _scores_of(source: Resource, colocation: ColocationPair) -> Table:
     """What a later member of a group prefers includes what its group does: only the first member carries that."""
     group = source.parent
     if group is None or group.variant is not Variant.GROUP or not group.locations:
         return source.allowed
-    if together.dependent is not source or source is group.children[0] or not together.is_configured:
+    if colocation.dependent is not source or source is group.children[0] or not colocation.is_configured:
         return source.allowed
     table = dict(source.allowed)
     for location in group.locations:
@@ -259,11 +261,11 @@ def _scores_of(source: Resource, together: Together) -> Table:
     return table
 
 
-def _is_repelled(together: Together, score: int) -> bool:
+def _is_repelled(colocation: ColocationPair, score: int) -> bool:
     """A dependent that must not be there, and can be nowhere else, may push a primary that is not sticky away."""
-    if together.primary.stickiness >= -score or not has_influence(together, together.primary):
+    if colocation.primary.stickiness >= -score or not has_influence(colocation, colocation.primary):
         return False
-    return sum(1 for value in together.dependent.allowed.values() if value >= 0) == 1
+    return sum(1 for value in colocation.dependent.allowed.values() if value >= 0) == 1
 
 
 def _weight(factor: float, score: int) -> float:

@@ -15,7 +15,7 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.assign.colocation_effects import ColocationEffects, add_to_promotion
 from haclusterd.scheduler.assign.instance_order import InstanceOrder
-from haclusterd.scheduler.assign.neighbour_scores import pull_by_dependents
+from haclusterd.scheduler.assign.neighbour_scores import add_scores_of_dependents
 from haclusterd.scheduler.assign.placing import Placing
 from haclusterd.scheduler.assign.promotion_scores import PROMOTION_SCORE, promotion_score
 from haclusterd.scheduler.model.entities import Node, Resource
@@ -74,8 +74,8 @@ def _weigh(clone: Resource, instance: Resource, effects: ColocationEffects) -> N
         for location in (*instance.locations, *clone.locations):
             if location.role is Role.PROMOTED and node.name in location.scores:
                 add_to_promotion(instance, location.scores[node.name], location.id)
-        for together in this_with(instance):
-            effects.apply(instance, together.primary, together)
+        for colocation in this_with(instance):
+            effects.apply(instance, colocation.primary, colocation)
     instance.promotion_priority = INFINITY if instance.next_role is Role.PROMOTED else instance.priority
 
 
@@ -105,7 +105,7 @@ def _sort(clone: Resource, placing: Placing) -> None:
             name = instance.assigned.name
             clone.allowed[name] = add(clone.allowed.get(name, 0), instance.promotion_priority)
     promoted = [item for item in with_this(clone) if item.primary_role is Role.PROMOTED]
-    pull_by_dependents(clone, promoted, placing, is_nonnegative=True)
+    add_scores_of_dependents(clone, promoted, placing, is_nonnegative=True)
     for use in clone.ticket_uses:
         if use.role is Role.PROMOTED and not use.is_held:
             clone.ban_everywhere(f"{use.id}: ticket {use.ticket} is not granted, or in standby")

@@ -12,7 +12,7 @@ from haclusterd.model.scores import INFINITY, add, render
 from haclusterd.scheduler.assign.instance_order import CANNOT_RUN
 from haclusterd.scheduler.assign.neighbour_scores import PREFERS
 from haclusterd.scheduler.assign.promotion_scores import PROMOTION_SCORE
-from haclusterd.scheduler.model.entities import Node, Resource, Together
+from haclusterd.scheduler.model.entities import ColocationPair, Node, Resource
 
 _MOST_WORDS = 4
 
@@ -47,25 +47,25 @@ def _changes(resource: Resource, node: Node) -> Iterator[str]:
 
 def _without(resource: Resource, node: Node, source: str) -> str:
     """What would have to be so that a ban no longer holds."""
-    together = _colocation(resource, source)
-    if together is None:
+    colocation = _colocation(resource, source)
+    if colocation is None:
         return f"no longer so: {source}"
-    primary = together.primary
-    bond = f"{together.id} keeps them {'apart' if together.score < 0 else 'together'}"
-    if together.score < 0:
+    primary = colocation.primary
+    bond = f"{colocation.id} keeps them {'apart' if colocation.score < 0 else 'together'}"
+    if colocation.score < 0:
         return f"{primary.id} would have to leave {node.name} ({bond})"
     if primary.assigned is None and not primary.children:
         return f"{primary.id} would have to run ({bond})"
     return f"{primary.id} would have to run on {node.name} ({bond})"
 
 
-def _colocation(resource: Resource, source: str) -> Together | None:
+def _colocation(resource: Resource, source: str) -> ColocationPair | None:
     identifier = source.partition(":")[0]
     around = resource
     while True:
-        for together in around.this_with:
-            if together.id == identifier:
-                return together
+        for colocation in around.this_with:
+            if colocation.id == identifier:
+                return colocation
         if around.parent is None:
             return None
         around = around.parent

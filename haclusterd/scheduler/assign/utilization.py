@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import Node, Resource, Together, Variant
+from haclusterd.scheduler.model.entities import ColocationPair, Node, Resource, Variant
 from haclusterd.scheduler.scores.colocation_lists import this_with, with_this
 
 Amounts = Mapping[str, int]
@@ -100,7 +100,7 @@ def _neighbours(resource: Resource) -> Iterator[Resource]:
             yield item.dependent
 
 
-def _binds(item: Together) -> bool:
+def _binds(item: ColocationPair) -> bool:
     """Whether a colocation ties places, rather than roles."""
     if item.score < INFINITY:
         return False

@@ -15,7 +15,7 @@ Claims = Mapping[tuple[ResourceId, NodeName], tuple[str, ...]]
 def claim_devices(inventory: Inventory) -> Claims:
     """Return the devices of each (resource, node): those that a resource holds where it is and stays.
 
-    Nothing offers devices yet that could be claimed anew: the inventory is empty.
+    Nothing offers devices yet that could be claimed again: the inventory is empty.
     """
     claims: dict[tuple[ResourceId, NodeName], tuple[str, ...]] = {}
     for resource in inventory.primitives():

@@ -165,7 +165,7 @@ def _meta(action: Action, resource: Resource, operation: str, timeout: int) -> d
 
 
 def _instance_meta(resource: Resource) -> dict[str, str]:
-    """What an instance of a clone is told about the clone."""
+    """The parameters by which an instance of a clone learns about the clone."""
     clone = next((each for each in _containers(resource) if each.variant is Variant.CLONE), None)
     if clone is None:
         return {}

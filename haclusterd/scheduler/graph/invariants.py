@@ -1,7 +1,8 @@
 """Phase: what must be true of every graph, whatever was decided; a graph that breaks it never leaves this room.
 
-Nothing that a lost node may still run starts elsewhere without its fencing before it, and nothing waits for itself
-(architecture: decision 5; safety.md §1). Here the question is asked again from the CIB, independently of the phases.
+Nothing that a lost node may still run starts on another node without its fencing before it, and nothing waits for
+itself (architecture: decision 5; safety.md §1). Here the question is asked again from the CIB, independently of the
+phases.
 """
 
 from collections.abc import Mapping, Sequence

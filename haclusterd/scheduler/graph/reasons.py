@@ -49,7 +49,7 @@ def reason_of(action: Action) -> str:
     if resource is None:
         return action.reason
     if resource.variant is not Variant.PRIMITIVE:
-        return _MEMBERS.get(action.task) or ("its members are told" if action.notification else "")
+        return _MEMBERS.get(action.task) or ("its members are notified" if action.notification else "")
     if not action.is_runnable:
         return in_words(action.reason) or _hindrance(resource, action) or _wish(resource)
     found = _REASONS.get(action.task)

@@ -196,8 +196,8 @@ def _lasting(relation: Relation) -> int:
         node = owner.assigned if then.task == MIGRATE_TO and owner is not None else then.node
         return flags if first.is_required and first.node is node else 0
     if flags & IF_REQUIRED_ON_SAME_NODE:
-        is_elsewhere = first.node is not None and then.node is not None and first.node is not then.node
-        return flags if first.is_required and not is_elsewhere else 0
+        is_on_other_node = first.node is not None and then.node is not None and first.node is not then.node
+        return flags if first.is_required and not is_on_other_node else 0
     return flags
 
 

@@ -57,7 +57,7 @@ class _Way:
         target: Node | None,
     ) -> Change:
         """Make a change whose reason is its source's, or its cause's where that is given."""
-        told = cause if cause is not None else source
+        action = cause if cause is not None else source
         return Change(
             kind,
             self.resource.id,
@@ -65,9 +65,9 @@ class _Way:
             target.name if target is not None else None,
             self.now_role,
             self.resource.next_role,
-            reason_of(told) if told is not None else "",
+            reason_of(action) if action is not None else "",
             is_blocked=source is not None and not source.is_runnable,
-            has_cause=told is not None and bool(told.reason),
+            has_cause=action is not None and bool(action.reason),
         )
 
 

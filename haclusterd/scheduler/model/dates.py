@@ -41,11 +41,11 @@ class EffectiveTime:
         return self.now // 1000
 
     def look_again_at(self, moment_s: int) -> None:
-        """Let the plan be made anew at that second; the earliest counts."""
+        """Let the plan be made again at that second; the earliest counts."""
         self.look_again(WallTime(moment_s * 1000))
 
     def look_again(self, moment: WallTime) -> None:
-        """Let the plan be made anew at that time; the earliest counts."""
+        """Let the plan be made again at that time; the earliest counts."""
         if moment > self.now and (self.recheck_at is None or moment < self.recheck_at):
             self.recheck_at = moment
 

@@ -419,11 +419,11 @@ class Resource:
         self.promotion_addends: list[tuple[int, str]] = []
         """What `promotion_priority` is the sum of; kept for the person who asks."""
         self.ticket_uses: list[TicketUse] = []
-        self.this_with: list[Together] = []
-        self.with_this: list[Together] = []
-        self.members_this_with: list[Together] = []
+        self.this_with: list[ColocationPair] = []
+        self.with_this: list[ColocationPair] = []
+        self.members_this_with: list[ColocationPair] = []
         """Of a group: the constraints of its members, which count for its first member."""
-        self.members_with_this: list[Together] = []
+        self.members_with_this: list[ColocationPair] = []
         """Of a group: the constraints of others with its members, which count for its last member."""
         self.is_choosing_roles = False
         """A promotable clone whose instances have nodes: from now on its bundle's colocations are its own."""
@@ -606,7 +606,7 @@ class Inventory:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Together:
+class ColocationPair:
     """One colocation between two resources of this plan."""
 
     id: str
@@ -671,7 +671,7 @@ class Action:
         self.notification = ""
         """For `notify` and its marks: the occasion, as `pre-stop`."""
         self.meta: dict[str, str] = {}
-        """What the agent is told beside the ordinary, without the prefix CRM_meta_."""
+        """What the agent is given beside the ordinary, without the prefix CRM_meta_."""
         self.reason = ""
         """Why it became required or impossible, in Pacemaker's words."""
         self.why = ""

@@ -1,9 +1,9 @@
 """What successive plans for one configuration have in common, kept from one to the next.
 
 A plan that follows an event reads the same configuration again; what was worked out from that alone need not be worked
-out anew. Everything here depends on nothing but the configuration and the options: a configuration with rules, which
-depend on time and nodes, keeps nothing, and another configuration (as an object) starts anew. A plan with the cache is
-the plan without it.
+out again. Everything here depends on nothing but the configuration and the options: a configuration with rules, which
+depend on time and nodes, keeps nothing, and another configuration (as an object) starts with an empty cache. A plan
+with the cache is the plan without it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Said:
 
 
 class PlanCache:
-    """Kept by whoever plans again and again; used by one plan at a time."""
+    """Kept by a caller that plans again and again; used by one plan at a time."""
 
     __slots__ = ("_configuration", "_is_kept", "_options", "devices", "digests", "foreign_digests", "said")
 

@@ -1,4 +1,4 @@
-"""How assignments wait for each other: each is a generator that yields what must be assigned before it goes on.
+"""How assignments wait for each other: each is a generator that yields what must be assigned before it is resumed.
 
 Chains of dependencies may be as long as a group, so they stand in a list (`Assignment.assign`), not on the call stack.
 """

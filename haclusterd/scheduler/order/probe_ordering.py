@@ -83,7 +83,7 @@ def order_others_after_probes(probes: Probes, templates: Iterable[Template], tab
 
 
 def _order_instances(resource: Resource, asked: list[Action], table: ActionTable) -> None:
-    """While a node cannot answer, no instance that is inactive starts in a clone that is active elsewhere."""
+    """While a node cannot answer, no instance that is inactive starts in a clone that is active on another node."""
     top = resource.top
     if top.variant is not Variant.CLONE or not top.active_nodes:
         return

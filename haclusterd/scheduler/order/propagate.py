@@ -19,10 +19,10 @@ from haclusterd.scheduler.model.entities import (
     START,
     STOP,
     Action,
+    ColocationPair,
     Node,
     Relation,
     Resource,
-    Together,
     Variant,
 )
 from haclusterd.scheduler.model.relation_flags import (
@@ -340,7 +340,8 @@ class Propagation:
     def _seen(self, action: Action, node: Node | None) -> int:
         """Return what is true of an action; whether a clone's can be done at all is no matter of one node.
 
-        What a clone starts elsewhere requires nothing here; what a bundle starts does, wherever its containers are.
+        What a clone starts on another node requires nothing here; what a bundle starts does, wherever its containers
+        are.
         """
         owner = action.resource
         is_optional, is_runnable = action.is_optional, action.is_runnable
@@ -361,19 +362,19 @@ class Propagation:
             known = action_of(child, task, None)
             if known is None or known.is_runnable:
                 return
-        for together in _mandatory_dependents(top):
-            if task == PROMOTE and together.primary_role is not Role.PROMOTED:
+        for colocation in _mandatory_dependents(top):
+            if task == PROMOTE and colocation.primary_role is not Role.PROMOTED:
                 continue
-            wanted = PROMOTE if together.dependent_role is Role.PROMOTED else START
-            for blocked in _with_all_inside(together.dependent):
+            wanted = PROMOTE if colocation.dependent_role is Role.PROMOTED else START
+            for blocked in _with_all_inside(colocation.dependent):
                 for action in blocked.actions.get((wanted, 0), ()):
                     if action.is_runnable:
                         action.is_runnable = False
-                        action.reason = action.reason or f"colocation with {together.primary.id}"
+                        action.reason = action.reason or f"colocation with {colocation.primary.id}"
                         self._changed(action)
 
 
-def _mandatory_dependents(top: Resource) -> list[Together]:
+def _mandatory_dependents(top: Resource) -> list[ColocationPair]:
     return [item for item in with_this(top) if item.score >= INFINITY]
 
 
@@ -393,7 +394,8 @@ def _is_collective(action: Action) -> bool:
 
 def _stand_in(first: Action, then: Action) -> Action:
     """Others wait for a whole collective: its start counts when it runs, its stop when it has stopped, and when the
-    instances have been told, if they are. (Of a bundle that notifies, what is inside tells; nobody waits for that.)"""
+    instances have been notified, if they are. (Of a bundle that notifies, what is inside tells; nobody waits for
+    that.)"""
     owner = first.resource
     if owner is None or owner.variant is Variant.PRIMITIVE or then.resource is None or then.resource is owner:
         return first

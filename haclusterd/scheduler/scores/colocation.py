@@ -15,12 +15,12 @@ from haclusterd.model.configuration import Colocation, Configuration, ResourceSe
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import UNAME, Inventory, Resource, Together, Variant
+from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Inventory, Resource, Variant
 from haclusterd.scheduler.model.references import expanded_set, named_group
 from haclusterd.scheduler.scores.location import runs_on_node_of
 
 NESTED = 10_000
-"""How much the connection of a bundle's container wants to be where that is: it may have to be elsewhere."""
+"""How much the connection of a bundle's container wants to be where that is: it may have to be on another node."""
 _ROLES = {
     "stopped": Role.STOPPED,
     "unpromoted": Role.UNPROMOTED,
@@ -32,13 +32,13 @@ _ROLES = {
 
 def unpack_colocations(
     inventory: Inventory, configuration: Configuration, *, binds_to_itself: bool = False
-) -> list[Together]:
+) -> list[ColocationPair]:
     """Make all colocations and hang them on the resources, most important first; return them as they were made.
 
     What relates a resource to itself, or to what is in it, means nothing. Pacemaker lets it pull on itself, so that it
     leaves its node in every transition (`binds_to_itself`).
     """
-    found: list[Together] = []
+    found: list[ColocationPair] = []
     for item in configuration.constraints.values():
         if isinstance(item, Colocation):
             found.extend(_Reader(item, inventory, configuration, binds_to_itself).read())
@@ -54,14 +54,14 @@ def unpack_colocations(
     return found
 
 
-def attach(found: Iterable[Together]) -> None:
+def attach(found: Iterable[ColocationPair]) -> None:
     """Hang colocations on their two resources: more important neighbours first, of equal ones the newest."""
     ends: dict[int, Resource] = {}
-    for together in found:
-        together.dependent.this_with.insert(0, together)
-        together.primary.with_this.insert(0, together)
-        ends[id(together.dependent)] = together.dependent
-        ends[id(together.primary)] = together.primary
+    for colocation in found:
+        colocation.dependent.this_with.insert(0, colocation)
+        colocation.primary.with_this.insert(0, colocation)
+        ends[id(colocation.dependent)] = colocation.dependent
+        ends[id(colocation.primary)] = colocation.primary
     for resource in ends.values():
         resource.this_with.sort(key=lambda item: importance(item.primary))
         resource.with_this.sort(key=lambda item: importance(item.dependent))
@@ -72,11 +72,11 @@ def importance(resource: Resource) -> tuple[int, int, bool, str]:
     return (-resource.priority, -resource.variant, not resource.is_promotable, resource.id)
 
 
-def _configured(items: Iterable[Together]) -> Iterator[Together]:
+def _configured(items: Iterable[ColocationPair]) -> Iterator[ColocationPair]:
     return (item for item in items if item.is_configured)
 
 
-def _implied(top: Resource) -> Iterator[Together]:
+def _implied(top: Resource) -> Iterator[ColocationPair]:
     waiting = [top]
     while waiting:
         resource = waiting.pop()
@@ -91,13 +91,13 @@ def _implied(top: Resource) -> Iterator[Together]:
             yield from _of_launched(resource, resource.launcher)
 
 
-def _of_launched(resource: Resource, launcher: Resource) -> Iterator[Together]:
+def _of_launched(resource: Resource, launcher: Resource) -> Iterator[ColocationPair]:
     if runs_on_node_of(resource, launcher) is None:
         score = NESTED if resource.is_nesting_allowed else INFINITY
         yield _implied_one(f"launched by {launcher.id}", resource, launcher, score)
 
 
-def _of_group(group: Resource) -> Iterator[Together]:
+def _of_group(group: Resource) -> Iterator[ColocationPair]:
     if group.is_collocated:
         for before, member in zip(group.children, group.children[1:], strict=False):
             yield _implied_one(f"group {group.id}", member, before, INFINITY, has_own_influence=member.is_critical)
@@ -105,8 +105,8 @@ def _of_group(group: Resource) -> Iterator[Together]:
 
 def _implied_one(
     source: str, dependent: Resource, primary: Resource, score: int, *, has_own_influence: bool = True
-) -> Together:
-    return Together(source, score, dependent, primary, has_own_influence=has_own_influence, is_configured=False)
+) -> ColocationPair:
+    return ColocationPair(source, score, dependent, primary, has_own_influence=has_own_influence, is_configured=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class _Reader:
         self._inventory = inventory
         self._configuration = configuration
 
-    def read(self) -> Iterator[Together]:
+    def read(self) -> Iterator[ColocationPair]:
         """Yield what the constraint means; what names something unknown means nothing."""
         if self._item.sets:
             yield from self._read_sets()
@@ -158,7 +158,7 @@ class _Reader:
             return None
         return _Side(self._item.id, resources, _role(role), self._item.score, is_sequential=False)
 
-    def _read_sets(self) -> Iterator[Together]:
+    def _read_sets(self) -> Iterator[ColocationPair]:
         sides = [self._set(each) for each in self._item.sets]
         before: _Side | None = None
         for side in sides:
@@ -184,7 +184,7 @@ class _Reader:
             is_listed=given.ordering is not None and given.ordering != "group",
         )
 
-    def _within(self, side: _Side) -> Iterator[Together]:
+    def _within(self, side: _Side) -> Iterator[ColocationPair]:
         """Members of a set that follow each other: each with the one before; apart from all before, if so."""
         if not side.is_sequential or side.score == 0:
             return
@@ -197,7 +197,7 @@ class _Reader:
                 dependent, primary = pair if side.is_listed else pair[::-1]
                 yield from self._one(side, dependent, side, primary)
 
-    def _between(self, first: _Side, second: _Side) -> Iterator[Together]:
+    def _between(self, first: _Side, second: _Side) -> Iterator[ColocationPair]:
         """The earlier set depends on the later one."""
         dependents = first.resources[:1] if first.is_sequential else first.resources
         primaries = second.resources[-1:] if second.is_sequential else second.resources
@@ -205,12 +205,12 @@ class _Reader:
             for primary in primaries:
                 yield from self._one(first, dependent, second, primary)
 
-    def _one(self, first: _Side, dependent: Resource, second: _Side, primary: Resource) -> Iterator[Together]:
+    def _one(self, first: _Side, dependent: Resource, second: _Side, primary: Resource) -> Iterator[ColocationPair]:
         if not self._binds_to_itself and (dependent.is_inside(primary) or primary.is_inside(dependent)):
             return
         influence = self._item.influence
         is_within = first is second
-        yield Together(
+        yield ColocationPair(
             first.id if is_within else self._item.id,
             first.score if is_within else self._item.score,
             dependent,

@@ -6,10 +6,10 @@ importance of the other side; what a container adds comes, of equals, before wha
 """
 
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import Resource, Together, Variant
+from haclusterd.scheduler.model.entities import ColocationPair, Resource, Variant
 from haclusterd.scheduler.scores.colocation import importance
 
-Items = list[Together]
+Items = list[ColocationPair]
 
 
 def this_with(resource: Resource) -> Items:
@@ -46,7 +46,7 @@ def _given_this_with(resource: Resource, asker: Resource) -> Items:
 
 
 def _for_later_member(group: Resource, member: Resource) -> Items:
-    """What binds a group binds a later member itself when one before it is not managed, and so may be elsewhere."""
+    """What binds a group binds a later member itself when one before it is unmanaged: that may be on another node."""
     mandatory = [item for item in group.this_with if item.score >= INFINITY]
     if mandatory:
         for earlier in group.children:

@@ -94,7 +94,7 @@ def apply_exclusive_discovery(inventory: Inventory) -> None:
         if resource.has_exclusive_discovery or resource.top.has_exclusive_discovery:
             for node in list(resource.allowed):
                 if resource.discovery.get(node) is not Discovery.EXCLUSIVE:
-                    resource.add_score(node, -INFINITY, "resource-discovery=exclusive elsewhere")
+                    resource.add_score(node, -INFINITY, "resource-discovery=exclusive on other nodes")
 
 
 def _family(resource: Resource) -> Iterable[Resource]:

@@ -7,7 +7,7 @@ stickiness, then what forbids nodes whatever was said.
 from dataclasses import dataclass
 
 from haclusterd.model.cluster import Cib
-from haclusterd.scheduler.model.entities import Inventory, Node, Resource, Together
+from haclusterd.scheduler.model.entities import ColocationPair, Inventory, Node, Resource
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.scores.colocation import unpack_colocations
 from haclusterd.scheduler.scores.location import (
@@ -27,7 +27,7 @@ from haclusterd.scheduler.unpack.failures import Failures, ban_after_failures
 class OwnScores:
     """What was found on the way."""
 
-    colocations: list[Together]
+    colocations: list[ColocationPair]
     void_locks: list[tuple[Resource, Node]]
     """Shutdown locks that no longer hold: the resource's record on that node is to be deleted."""
 

@@ -1,5 +1,5 @@
-"""Phase: what was started under an older configuration and must be restarted, reloaded, monitored anew, or monitored no
-more.
+"""Phase: what was started under an older configuration and must be restarted, reloaded, monitored again, or monitored
+no more.
 
 Source: Pacemaker Explained, "Reloading an Agent After a Definition Change"; a record of our own without a digest proves
 nothing and leads to nothing, one of Pacemaker's counts as changed.
@@ -42,7 +42,7 @@ class ConfigurationChanges:
     deletions: list[tuple[Resource, Node]] = field(default_factory=list)
     """Histories that say nothing any more and are to be deleted; of this cluster's own CIB there are none."""
     unfencings: list[tuple[Node, str]] = field(default_factory=list)
-    """Nodes on which a fence device has changed, so that it may have to let them in anew, and why."""
+    """Nodes on which a fence device has changed, so that it may have to let them in again, and why."""
 
 
 def find_configuration_changes(

@@ -1,4 +1,4 @@
-"""The parameters of a bundle's container: what the agents of Docker and Podman are told to run.
+"""The parameters of a bundle's container: what the agents of Docker and Podman are to run.
 
 Their text is Pacemaker's to the letter: a difference would restart every container of a running cluster. Source:
 Pacemaker Explained, "Bundle Properties".

@@ -1,7 +1,7 @@
 """Which fence devices are configured for which node.
 
 One answer for everybody: the scheduler (is recovery possible), the fencer (which devices to try), the status line (NO
-FAILOVER). Whether a device works is proof, and kept elsewhere; whether it lists the node only when asked
+FAILOVER). Whether a device works is proof, and kept in the CIB's status; whether it lists the node only when asked
 (`pcmk_host_check=dynamic-list`) is found out when it is asked.
 """
 

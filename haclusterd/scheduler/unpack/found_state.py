@@ -18,7 +18,7 @@ class FoundStates:
     """Applies what replays have found."""
 
     def __init__(self, settings: Settings, limits: FencingLimits) -> None:
-        """`limits` are told which nodes are to be fenced for failures."""
+        """`limits` gets to know which nodes are to be fenced for failures."""
         self._settings = settings
         self._limits = limits
         self._containers: list[Resource] = []
@@ -58,7 +58,7 @@ class FoundStates:
         _note_inactive(resource, node)
 
     def stop_containers(self) -> None:
-        """Stop the containers of bundles in which something failed that only a new container mends."""
+        """Stop the containers of bundles in which something failed that only a new container repairs."""
         for container in self._containers:
             node = container.current_node()
             if node is not None:
@@ -75,7 +75,7 @@ class FoundStates:
             node.is_seen = False
             reason = (
                 f"{resource.id} is active there"
-                " (fencing will be revoked if remote connection can be re-established elsewhere)"
+                " (fencing will be revoked if remote connection can be re-established on another node)"
             )
         if is_fenced:
             node.demand_fencing(reason)
@@ -127,7 +127,7 @@ class FoundStates:
             self._demand_stop(resource, node)
 
     def _reset_remote(self, resource: Resource, node: Node, *, is_active: bool) -> None:
-        """A connection that cannot be mended: the remote node is fenced, unless that was done before."""
+        """A connection that cannot be restored: the remote node is fenced, unless that was done before."""
         resource.is_failed = resource.must_stop_when_failed = True
         connected = resource.remote_node
         if self._settings.is_fencing_enabled and connected is not None and not connected.is_remote_fenced:

@@ -62,7 +62,7 @@ class HistoryOwners:
         if chosen is not None and self._is_to_discard(chosen, clone, node):
             chosen = None
         if chosen is None:
-            assert self._inventory.make_instance is not None, "whoever made a clone can make instances"
+            assert self._inventory.make_instance is not None, "the builder of a clone can make instances"
             chosen = _member(self._inventory.make_instance(clone), base)
         return chosen
 

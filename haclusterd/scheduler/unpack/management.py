@@ -1,9 +1,9 @@
 """Which resources the administrator has taken out of the cluster's hands on one node.
 
 Source: Pacemaker Explained, "Resource Meta-Attributes" (`is-managed`, `maintenance`), "Cluster Options"
-(`maintenance-mode`), "Node attributes" (`maintenance`). The answer is the scheduler's: whoever must decide without a
-plan (a node without a lease, a node that leaves) reads the same words by the same rules. Of blocks under rules on dates
-those are read that the DC has put into force.
+(`maintenance-mode`), "Node attributes" (`maintenance`). The answer is the scheduler's: a caller that must decide
+without a plan (a node without a lease, a node that leaves) reads the same words by the same rules. Of blocks under
+rules on dates those are read that the DC has put into force.
 """
 
 from collections.abc import Iterable

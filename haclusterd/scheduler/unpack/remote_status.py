@@ -1,7 +1,7 @@
 """Whether remote and guest nodes are online: what is known of the resource that connects to each of them decides.
 
 Source: Pacemaker Remote, "How Pacemaker Remote Works". A guest node is as alive as its launcher; a remote node that
-lost its connection may run on, and is fenced when that cannot be mended.
+lost its connection may run on, and is fenced when that cannot be restored.
 """
 
 from haclusterd.model.ocf import Role

@@ -78,7 +78,7 @@ class Replay:
         self.fenced_for: list[FailedOperation] = []
         """The failures that demand fencing."""
         self.expired_recurring: set[int] = set()
-        """Intervals of monitors whose failure since the newest start has expired: they are to be scheduled anew."""
+        """Intervals of monitors whose failure since the newest start has expired: they are to be scheduled again."""
 
     def run(self, records: list[OperationRecord]) -> None:
         """Replay all records."""
@@ -146,7 +146,7 @@ class Replay:
         return is_expired and self._forget(record)
 
     def _forget(self, record: OperationRecord) -> bool:
-        """Let an expired record count no more, if it need not; a monitor is ordered anew where that can be done."""
+        """Let an expired record count no more, if it need not; a monitor is ordered again where that can be done."""
         if not record.interval_ms:
             return True
         if self._node.is_online and not self._node.is_unclean:

@@ -254,7 +254,7 @@ class ResourceBuilder:
         if "globally-unique" not in meta:
             clone.is_unique = clone.clone_node_max > 1
         if clone.is_unique and any(standard not in _CAN_BE_UNIQUE for standard in standards):
-            self.warn(f"{_configured(clone)}: its instances cannot be told apart, globally-unique counts as false")
+            self.warn(f"{_configured(clone)}: its instances cannot be distinguished, globally-unique counts as false")
             clone.is_unique = False
             clone.clone_max = min(clone.clone_max, nodes)
         if not clone.is_unique:

@@ -1,4 +1,5 @@
-"""Where resources run: each finding is told to the node, to what contains the resource, and leads to no second copy.
+"""Where resources run: each finding is entered at the node and at what contains the resource, and leads to no second
+copy.
 
 Source: Pacemaker Explained, "Resource Meta-Attributes" (`multiple-active`, `is-managed`); "Cluster Options"
 (`priority-fencing-delay`).
