@@ -23,7 +23,7 @@ from haclusterd.model.graph import ChangeKind, Plan
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
-from haclusterd.model.properties import read_boolean
+from haclusterd.model.properties import collective_flag
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, has_errors
 from haclusterd.scheduler.model.options import ScheduleOptions
@@ -242,9 +242,11 @@ _Placed = Mapping[str, Sequence[tuple[str, str]]]
 
 def _alike(configuration: Configuration, state: State) -> _Placed:
     numbered = {
-        name for clone in configuration.resources.values() if isinstance(clone, Clone) and _is_unique(clone)
+        name
+        for clone in configuration.resources.values()
+        if isinstance(clone, Clone) and collective_flag(configuration, clone, "globally-unique")
         for name in (clone.child, *_inside(configuration, clone.child))
-    }  # fmt: skip
+    }
     found: dict[str, list[tuple[str, str]]] = {}
     for name, nodes in state.items():
         plain, colon, number = name.rpartition(":")
@@ -256,13 +258,6 @@ def _alike(configuration: Configuration, state: State) -> _Placed:
 def _inside(configuration: Configuration, id_: ResourceId) -> Sequence[ResourceId]:
     found = configuration.resources.get(id_)
     return contained(found) if found is not None else ()
-
-
-def _is_unique(clone: Clone) -> bool:
-    try:
-        return read_boolean(effective(clone.meta).get("globally-unique", "false"))
-    except ValueError:
-        return False
 
 
 def _where(placed: _Placed, name: str) -> str:

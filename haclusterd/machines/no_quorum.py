@@ -6,9 +6,9 @@ what `freeze` does. Both leave resources running where they may be started elsew
 
 from enum import StrEnum
 
-from haclusterd.model.configuration import Clone, Configuration, contained, effective
+from haclusterd.model.configuration import Clone, Configuration, contained
 from haclusterd.model.ids import ResourceId
-from haclusterd.model.properties import ClusterProperties, read_boolean
+from haclusterd.model.properties import ClusterProperties, collective_flag
 
 
 class LonePolicy(StrEnum):
@@ -41,7 +41,7 @@ def promotable_resources(configuration: Configuration) -> frozenset[ResourceId]:
     """Return the primitives whose instances can be promoted: with `demote` they run on, unpromoted."""
     found: set[ResourceId] = set()
     for clone in configuration.resources.values():
-        if isinstance(clone, Clone) and _is_promotable(clone):
+        if isinstance(clone, Clone) and collective_flag(configuration, clone, "promotable"):
             pending = list(contained(clone))
             while pending:
                 name = pending.pop()
@@ -49,10 +49,3 @@ def promotable_resources(configuration: Configuration) -> frozenset[ResourceId]:
                 found.add(name)
                 pending.extend(contained(member) if member is not None else ())
     return frozenset(found)
-
-
-def _is_promotable(clone: Clone) -> bool:
-    try:
-        return read_boolean(effective(clone.meta).get("promotable", "false"))
-    except ValueError:
-        return False

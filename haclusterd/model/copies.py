@@ -2,12 +2,15 @@
 
 The name is the one under which nodes record it: an anonymous clone's instances share their primitive's name, one on
 each node; an instance of a unique clone has a name of its own, and so exactly one place.
+
+Defaults of resources count: plans follow them, and this must allow what plans do, and no more.
 """
 
 from collections.abc import Mapping
 
-from haclusterd.model.configuration import Clone, Configuration, effective
+from haclusterd.model.configuration import Clone, Configuration
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.properties import collective_meta
 
 
 class Copies:
@@ -23,14 +26,14 @@ class Copies:
         clone = self._clone_of(resource)
         if clone is None:
             return 1
-        return _integer(effective(clone.meta).get("clone-max"), max(1, self._nodes))
+        return _integer(collective_meta(self._configuration, clone).get("clone-max"), max(1, self._nodes))
 
     def most_promoted(self, resource: ResourceId) -> int:
         """Return on how many nodes it may be promoted."""
         clone = self._clone_of(ResourceId(resource.partition(":")[0]))
         if clone is None:
             return 1
-        meta = effective(clone.meta)
+        meta = collective_meta(self._configuration, clone)
         return _integer(meta.get("promoted-max", meta.get("master-max")), 1)
 
     def _clone_of(self, resource: ResourceId) -> Clone | None:

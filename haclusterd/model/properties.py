@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from haclusterd.model import durations
-from haclusterd.model.configuration import AttributeSet, Configuration, effective, has_no_rule
+from haclusterd.model.configuration import AttributeSet, Configuration, Resource, effective, has_no_rule
 from haclusterd.model.property_tables import CLUSTER_PROPERTIES, META_ATTRIBUTES
 from haclusterd.model.rows import (
     Row,
@@ -26,6 +26,8 @@ __all__ = [
     "ClusterProperties",
     "Row",
     "ValueType",
+    "collective_flag",
+    "collective_meta",
     "is_of_others",
     "is_own_meta",
     "live_objection",
@@ -194,6 +196,19 @@ def meta_values(configuration: Configuration, *, own: Mapping[str, str], parent:
     `own` and `parent` are merged blocks (`effective`). Unknown names are kept as they are.
     """
     return {**effective(configuration.resource_defaults), **parent, **own}
+
+
+def collective_meta(configuration: Configuration, top: Resource) -> dict[str, str]:
+    """Resolve the meta-attributes of a clone or a group: its own, then the resource defaults, as plans do."""
+    return meta_values(configuration, own=effective(top.meta), parent={})
+
+
+def collective_flag(configuration: Configuration, top: Resource, name: str) -> bool:
+    """Read a boolean meta-attribute of a clone or a group; what is invalid counts as unset."""
+    try:
+        return read_boolean(collective_meta(configuration, top)[name])
+    except (KeyError, ValueError):
+        return read_boolean(meta_default(name))
 
 
 def meta_default(name: str) -> str:

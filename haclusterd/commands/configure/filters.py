@@ -18,10 +18,9 @@ from haclusterd.model.configuration import (
     Primitive,
     TicketConstraint,
     contained,
-    effective,
 )
 from haclusterd.model.ids import ConstraintId, ResourceId
-from haclusterd.model.properties import read_boolean
+from haclusterd.model.properties import collective_flag
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import SHOW_ALL, did_you_mean
@@ -98,7 +97,7 @@ def _of_class(kind: type) -> Callable[[Configuration], Iterator[str]]:
 
 def _promotable(configuration: Configuration) -> Iterator[str]:
     for name, each in configuration.resources.items():
-        if isinstance(each, Clone) and read_boolean(effective(each.meta).get("promotable", "false")):
+        if isinstance(each, Clone) and collective_flag(configuration, each, "promotable"):
             yield name
 
 

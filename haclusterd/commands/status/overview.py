@@ -19,7 +19,7 @@ from haclusterd.commands.status.resource_state import (
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import Bundle, Clone, Configuration, Primitive, contained, effective
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.properties import ClusterProperties, collective_meta
 
 FREEZE = "freeze"
 """The loss-policy with which what runs is left alone."""
@@ -76,14 +76,14 @@ class Overview:
             return top.replicas or max(1, top.promoted_max or 1)
         if not isinstance(top, Clone):
             return 1
-        most = effective(top.meta).get("clone-max", "")
+        most = collective_meta(self.cib.configuration, top).get("clone-max", "")
         nodes = sum(not member.is_witness for member in self.cib.members.values())
         return int(most) if most.isascii() and most.isdigit() else max(1, nodes)
 
     def is_promotable(self, resource: ResourceId) -> bool:
         """Tell whether instances of a resource can have roles."""
         top = self.cib.configuration.resources.get(self._tops.get(resource, resource))
-        return top is not None and can_be_promoted(top)
+        return top is not None and can_be_promoted(self.cib.configuration, top)
 
     def is_witness(self, node: NodeName) -> bool:
         """Tell whether a node votes and runs nothing."""

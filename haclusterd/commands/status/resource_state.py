@@ -15,7 +15,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
-from haclusterd.model.properties import ClusterProperties, meta_default, meta_values, read_boolean
+from haclusterd.model.properties import ClusterProperties, collective_flag, meta_default, meta_values, read_boolean
 from haclusterd.model.templates import expanded
 
 
@@ -261,19 +261,14 @@ def why_not_wanted(properties: ClusterProperties, primitive: Primitive, meta: Ma
 def is_promotable(configuration: Configuration, resource: ResourceId) -> bool:
     """Tell whether a primitive's instances have the roles of a promotable clone."""
     top = configuration.resources.get(configuration.top_of(resource))
-    return top is not None and can_be_promoted(top)
+    return top is not None and can_be_promoted(configuration, top)
 
 
-def can_be_promoted(top: Resource) -> bool:
+def can_be_promoted(configuration: Configuration, top: Resource) -> bool:
     """Tell whether a resource that nothing contains is a promotable clone, or a bundle whose replicas are promoted."""
     if isinstance(top, Bundle):
         return bool(top.promoted_max)
-    if not isinstance(top, Clone):
-        return False
-    try:
-        return read_boolean(effective(top.meta).get("promotable", "false"))
-    except ValueError:
-        return False
+    return isinstance(top, Clone) and collective_flag(configuration, top, "promotable")
 
 
 def node_flag(cib: Cib, node: NodeName, name: str) -> bool:

@@ -196,7 +196,8 @@ class Rows:
             return GroupRow(resource.id, members, _is_managed(meta), _is_disabled(meta))
         assert isinstance(resource, Clone)
         return CloneRow(
-            resource.id, resource.child, self._clone_instances(resource), can_be_promoted(resource),
+            resource.id, resource.child, self._clone_instances(resource),
+            can_be_promoted(self.cib.in_force, resource),
             _true(meta, "globally-unique"), _is_managed(meta), _is_disabled(meta), meta.get("target-role", ""),
         )  # fmt: skip
 

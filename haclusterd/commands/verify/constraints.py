@@ -18,10 +18,9 @@ from haclusterd.model.configuration import (
     Ordering,
     OrderingKind,
     contained,
-    effective,
 )
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
-from haclusterd.model.properties import read_boolean
+from haclusterd.model.properties import collective_flag
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 
@@ -363,7 +362,7 @@ def _check_colocations_in_groups(judgement: Judgement) -> None:
     places = {
         member: (group.id, number)
         for group in judgement.configuration.groups()
-        if _is_collocated(group)
+        if collective_flag(judgement.configuration, group, "collocated")
         for number, member in enumerate(group.members)
     }
     for constraint in judgement.configuration.constraints.values():
@@ -379,13 +378,6 @@ def _check_colocations_in_groups(judgement: Judgement) -> None:
             )  # fmt: skip
 
 
-def _is_collocated(group: Group) -> bool:
-    try:
-        return read_boolean(effective(group.meta).get("collocated", "true"))
-    except ValueError:
-        return True
-
-
 def _is_plain(constraint: Colocation) -> bool:
     if constraint.sets:
         return False
@@ -397,7 +389,7 @@ def _colocation_graph(configuration: Configuration) -> _Graph:
     """Return who needs whom on its node. ("begin", G): what a whole group needs; ("end", G): where a group is."""
     graph = _Graph()
     for group in configuration.groups():
-        if not _is_collocated(group):
+        if not collective_flag(configuration, group, "collocated"):
             continue
         cause = f"group {group.id}"
         for earlier, later in pairwise(group.members):

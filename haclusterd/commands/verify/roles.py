@@ -16,10 +16,9 @@ from haclusterd.model.configuration import (
     Ordering,
     Primitive,
     TicketConstraint,
-    effective,
 )
 from haclusterd.model.ids import ResourceId
-from haclusterd.model.properties import ClusterProperties, read_boolean
+from haclusterd.model.properties import ClusterProperties, collective_flag
 from haclusterd.reports.codes import Code
 
 OF_PROMOTABLES = frozenset({"Promoted", "Unpromoted", "promote", "demote"})
@@ -43,15 +42,9 @@ def check_roles(judgement: Judgement) -> None:
         roles.check_primitive(primitive)
 
 
-def _flag(resource: Clone, name: str) -> bool:
-    try:
-        return read_boolean(effective(resource.meta).get(name, "false"))
-    except ValueError:
-        return False
-
-
 def _check_clone(judgement: Judgement, clone: Clone) -> None:
-    is_promotable, is_unique = _flag(clone, "promotable"), _flag(clone, "globally-unique")
+    is_promotable = collective_flag(judgement.configuration, clone, "promotable")
+    is_unique = collective_flag(judgement.configuration, clone, "globally-unique")
     for primitive in _primitives_in(judgement, clone.id):
         path = ("resource", clone.id, "meta", "promotable" if is_promotable else "globally-unique")
         if primitive.agent.standard not in (("ocf",) if is_promotable else _UNIQUE) and (is_promotable or is_unique):
@@ -134,12 +127,13 @@ class _Roles:
 
     def _can(self, resource: ResourceId) -> bool:
         """Tell whether a resource is, contains or is in something promotable."""
-        resources, seen = self._judgement.configuration.resources, set[ResourceId]()
+        configuration = self._judgement.configuration
+        resources, seen = configuration.resources, set[ResourceId]()
         step: ResourceId | None = resource
         while step is not None and step not in seen:
             seen.add(step)
             found = resources.get(step)
-            if found is None or (isinstance(found, Clone) and _flag(found, "promotable")):
+            if found is None or (isinstance(found, Clone) and collective_flag(configuration, found, "promotable")):
                 return True
             if isinstance(found, Bundle) and found.promoted_max:
                 return True

@@ -58,6 +58,8 @@ class Settings:
     has_shutdown_lock: bool
     shutdown_lock_limit_ms: int
     placement_strategy: str
+    properties: ClusterProperties
+    """Those of the cluster as they hold now, blocks under rules too."""
     cluster_name: str
     resource_defaults: ResourceDefaults
     operation_defaults: OperationDefaults
@@ -105,6 +107,7 @@ def unpack_settings(
         node_pending_timeout_ms=properties.duration_ms("node-pending-timeout"),
         has_shutdown_lock=properties.boolean("shutdown-lock"),
         shutdown_lock_limit_ms=properties.duration_ms("shutdown-lock-limit"),
+        properties=properties,
         cluster_name=properties.text("cluster-name"),
         placement_strategy=properties.text("placement-strategy"),
         resource_defaults=ResourceDefaults(configuration.resource_defaults, time),

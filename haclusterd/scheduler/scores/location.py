@@ -9,9 +9,9 @@ constraints say is read in `location_constraints`.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
+from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.model.entities import Discovery, Inventory, Resource, RoleLocation, Variant
 from haclusterd.scheduler.model.settings import Settings
@@ -31,9 +31,9 @@ class Preference:
     discovery: Discovery = Discovery.ALWAYS
 
 
-def unpack_health(inventory: Inventory, configuration: Configuration) -> list[Preference]:
+def unpack_health(inventory: Inventory, properties: ClusterProperties) -> list[Preference]:
     """Judge the nodes' health and make the preferences of every resource at the top that follow from it."""
-    judge_health(inventory.nodes, unpack_health_strategy(configuration))
+    judge_health(inventory.nodes, unpack_health_strategy(properties))
     return [
         Preference(top, health_words(node), {node.name: node.health})
         for node in inventory.nodes

@@ -8,7 +8,6 @@ location constraint of every resource at the top; a resource with `allow-unhealt
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from haclusterd.model.configuration import Configuration
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.scores import INFINITY, add, parse
 from haclusterd.scheduler.model.entities import Node
@@ -30,9 +29,8 @@ class HealthStrategy:
     colours: Mapping[str, int]
 
 
-def unpack_health_strategy(configuration: Configuration) -> HealthStrategy | None:
+def unpack_health_strategy(properties: ClusterProperties) -> HealthStrategy | None:
     """Read the properties; None when health does not count."""
-    properties = ClusterProperties(configuration)
     name = properties.text("node-health-strategy")
     if name == "none":
         return None

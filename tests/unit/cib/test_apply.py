@@ -11,7 +11,7 @@ from haclusterd.cib.apply import REMEMBERED_REQUESTS, apply
 from haclusterd.cib.changes import Applied, ChangeKind, RefusalCode
 from haclusterd.cib.codec import decode_cib, encode_cib
 from haclusterd.model.cluster import Cib, Member, NodeState
-from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.configuration import AttributeSet, Clone, Primitive
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState, ProofState
 from haclusterd.model.ids import (
     AgentReference,
@@ -555,6 +555,19 @@ def test_a_start_is_refused_while_it_is_active_or_in_doubt_on_another_node(log: 
     log.must(issue(order("s", action=ActionName.STOP)))
     log.must(record(result("s", "stop", call_id=2)))
     log.must(commands.Join(N2, life("n2", token=2)))
+    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+
+
+def test_defaults_limit_how_many_copies_there_may_be(log: Log) -> None:
+    primitive = Primitive(DB, DUMMY)
+    defaults = AttributeSet("d", (("clone-max", "1"),))
+    edits = (
+        commands.PutResource(primitive),
+        commands.PutResource(Clone(ResourceId("dbs"), DB)),
+        commands.PutSets("resource_defaults", (defaults,)),
+    )
+    log.must(commands.ChangeConfiguration(0, edits, "admin", ""))
+    started(log)
     log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
 
 

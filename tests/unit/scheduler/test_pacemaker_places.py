@@ -109,6 +109,18 @@ def changes(text: str) -> list[str]:
     return sorted(entry.replace(":0", "").replace(":1", "") for entry in shown)
 
 
+@pytest.mark.parametrize(("operation", "expected"), [("lt", ["start b n2"]), ("gt", ["start b n1"])])
+def test_the_health_strategy_holds_while_its_rule_is_true(operation: str, expected: list[str]) -> None:
+    ruled = (
+        '<cluster_property_set id="h"><rule id="h-r" score="0">'
+        f'<date_expression id="h-e" operation="{operation}" {"end" if operation == "lt" else "start"}="2000-01-01"/>'
+        f'</rule>{pair("node-health-strategy", "only-green")}</cluster_property_set></crm_config>'
+    )
+    unhealthy = member(1, **{"#health-disk": "red"}) + member(2)
+    text = cib(properties=NO_FENCING, resources=primitive("b"), status=unhealthy)
+    assert changes(text.replace("</crm_config>", ruled)) == expected
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_changes(case: Case) -> None:
     assert changes(case.text) == sorted(case.changes)

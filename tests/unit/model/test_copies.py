@@ -1,0 +1,50 @@
+"""How many copies `apply` lets be active: what plans make of the same words, wherever they stand."""
+
+import pytest
+
+from haclusterd.formats.crm.syntax import assemble, parse_script
+from haclusterd.machines.no_quorum import promotable_resources
+from haclusterd.model.configuration import Configuration
+from haclusterd.model.copies import Copies
+from haclusterd.model.ids import ResourceId
+
+NODES = 3
+PG = ResourceId("pg")
+BASE = "primitive pg ocf:haclusterd:stateful\n"
+
+
+def configured(text: str) -> Configuration:
+    script = parse_script(BASE + text, "t")
+    made = assemble(script.statements)
+    assert (script.reports, made.reports) == ((), ())
+    return made.configuration
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "most_promoted"),
+    [
+        ("", 1, 1),
+        ("clone pgs pg", NODES, 1),
+        ("clone pgs pg meta promotable=true clone-max=2 promoted-max=2", 2, 2),
+        ("clone pgs pg meta promotable=true\nrsc_defaults clone-max=1 promoted-max=2", 1, 2),
+        ("clone pgs pg meta clone-max=2\nrsc_defaults clone-max=1", 2, 1),
+        ("group g pg\nclone pgs g\nrsc_defaults clone-max=1", 1, 1),
+        ("rsc_defaults clone-max=2 promoted-max=2", 1, 1),
+        ("clone pgs pg\nrsc_defaults globally-unique=true clone-max=0", 0, 1),
+    ],
+)
+def test_limits_are_the_clones_own_before_the_defaults(text: str, most: int, most_promoted: int) -> None:
+    copies = Copies(configured(text), NODES)
+    assert (copies.most(PG), copies.most_promoted(PG)) == (most, most_promoted)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_promotable"),
+    [
+        ("clone pgs pg\nrsc_defaults promotable=true", True),
+        ("clone pgs pg meta promotable=false\nrsc_defaults promotable=true", False),
+        ("rsc_defaults promotable=true", False),
+    ],
+)
+def test_what_can_be_promoted_by_default_is_demoted_by_a_node_alone(text: str, *, is_promotable: bool) -> None:
+    assert (PG in promotable_resources(configured(text))) is is_promotable
