@@ -71,16 +71,20 @@ class OperationReader:
         return _DEFAULT_TIMEOUT_MS if read is None and element.get("timeout") is not None else read
 
     def _with_own_meta(self, element: Element) -> tuple[Element, tuple[AttributeSet, ...]]:
-        """Give what an operation's meta block says to the operation itself, whose own attributes win.
-
-        Not when a rule decides which of them count.
-        """
-        blocks = self._sets.read(element, "meta_attributes")
-        if any(block.rule is not None for block in blocks):
-            return element, blocks
-        said = {name: value for name, value in effective(blocks).items() if name in _KEYS}
-        if said.pop("enabled", None) is not None:
+        """Give what an operation's meta block says to the operation itself, whose own attributes win."""
+        said, kept = settings_in_meta(self._sets.read(element, "meta_attributes"))
+        if any(block.rule is None and block.get("enabled") is not None for block in kept):
             self._notes.not_yet(element, "enabled in the meta-attributes of <op>", has_effect=False)
-        kept = (replace(block, pairs=tuple(each for each in block.pairs if each[0] not in said)) for block in blocks)
-        merged = Element(element.tag, {**said, **element.attributes}, element.line, element.children)
-        return merged, tuple(block for block in kept if block.pairs)
+        return Element(element.tag, {**said, **element.attributes}, element.line, element.children), kept
+
+
+def settings_in_meta(blocks: tuple[AttributeSet, ...]) -> tuple[dict[str, str], tuple[AttributeSet, ...]]:
+    """Take out of an operation's meta-attributes what can stand at the operation itself, and return both parts.
+
+    Nothing where a rule decides which of them count; `enabled` counts at the operation alone, as in Pacemaker.
+    """
+    if any(block.rule is not None for block in blocks):
+        return {}, blocks
+    said = {name: value for name, value in effective(blocks).items() if name in _KEYS and name != "enabled"}
+    kept = (replace(block, pairs=tuple(each for each in block.pairs if each[0] not in said)) for block in blocks)
+    return said, tuple(block for block in kept if block.pairs)

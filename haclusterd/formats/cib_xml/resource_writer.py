@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from haclusterd.formats.cib_xml.elements import Attributes, BlockWriter, element, flag, number
+from haclusterd.formats.cib_xml.operations import settings_in_meta
 from haclusterd.model import durations
 from haclusterd.model.configuration import (
     Bundle,
@@ -17,6 +18,9 @@ from haclusterd.model.configuration import (
     Template,
 )
 from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.operations import operation_row
+from haclusterd.model.properties import ValueType, objection, read_boolean
+from haclusterd.model.rows import canonical
 
 
 class ResourceWriter:
@@ -90,7 +94,8 @@ class ResourceWriter:
         return element("operations", {"id": identifier}, inside)
 
     def _operation(self, operation: Operation) -> Iterator[str]:
-        attributes = {
+        said, meta = settings_in_meta(operation.meta)
+        own = {
             "id": operation.id,
             "name": operation.name,
             "interval": durations.render(operation.interval_ms),
@@ -103,8 +108,9 @@ class ResourceWriter:
             "record-pending": flag(operation.record_pending),
             "requires": operation.requires,
         }
+        attributes = {name: _spelled(name, said.get(name)) if value is None else value for name, value in own.items()}
         inside = [
-            *self._blocks.sets("meta_attributes", operation.meta),
+            *self._blocks.sets("meta_attributes", meta),
             *self._blocks.sets("instance_attributes", operation.parameters),
         ]
         yield from element("op", attributes, inside)
@@ -166,3 +172,14 @@ def _storage(mapping: StorageMapping) -> Iterator[str]:
         "options": mapping.options or None,
     }
     yield from element("storage-mapping", attributes)
+
+
+def _spelled(name: str, text: str | None) -> str | None:
+    """Write a setting from an operation's meta-attributes as it would be read back and written again."""
+    row = operation_row(name)
+    if text is None or row is None or objection(row, text) is not None:
+        return text
+    if row.type is ValueType.DURATION:
+        span_ms = durations.parse(text)
+        return durations.render(span_ms) if span_ms or name == "timeout" else None
+    return flag(read_boolean(text)) if row.type is ValueType.BOOLEAN else canonical(row, text)

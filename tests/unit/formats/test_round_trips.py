@@ -155,3 +155,21 @@ def test_a_set_that_two_constraints_share_is_written_once() -> None:
     written = write_configuration(read.configuration)
     assert written.count('<resource_set id="s"') == 1
     assert through_xml(read.configuration) == through_crm(read.configuration) == read.configuration
+
+
+@pytest.mark.parametrize(
+    ("meta", "written"),
+    [
+        ("start-delay=5", 'start-delay="5s"'),
+        ("timeout=1 record-pending=yes", 'timeout="1s" record-pending="true"'),
+        ("on-fail=Nothing start-delay=0", 'on-fail="ignore"'),
+        ("rule #uname eq n1 start-delay=5", 'name="start-delay" value="5"'),
+        ("enabled=false", 'name="enabled" value="false"'),
+    ],
+)
+def test_settings_in_the_meta_attributes_of_an_operation_are_written_as_they_are_read(meta: str, written: str) -> None:
+    script = parse_script(f"primitive a ocf:p:T op start op_meta {meta}", "text")
+    made = assemble(script.statements).configuration
+    first = write_configuration(made)
+    assert written in first
+    assert write_configuration(through_xml(made)) == first
