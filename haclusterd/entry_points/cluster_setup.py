@@ -22,11 +22,11 @@ from haclusterd.adapters.network.certificates import (
     write_authority,
     write_node_credentials,
 )
-from haclusterd.adapters.raft.identity import create_identity
 from haclusterd.entry_points.initial_state import install_initial_state
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName
 from haclusterd.model.watchdog import WatchdogSettings
+from haclusterd.raft.identity import create_identity
 from haclusterd.runtime.settings import BOOT_ID_FILE, CONFIGURATION_FILE, Installation, render
 
 HEARTBEAT_KEYS = "heartbeat.keys"

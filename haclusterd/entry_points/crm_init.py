@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from haclusterd.adapters.raft.identity import IDENTITY_NAME
 from haclusterd.entry_points.cluster_setup import NodePlaces, SetupRefused, initialize, make_first_node
 from haclusterd.entry_points.crm_setup import answer, read_text, read_texts
 from haclusterd.entry_points.own_machine import RAFT_PORT, address_of, own_address, own_name, start_services
@@ -18,6 +17,7 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
 from haclusterd.ports.store import StoreDamaged, StoreRefused
 from haclusterd.protocol.enrolment_token import read_address, spell
+from haclusterd.raft.identity import IDENTITY_NAME
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.runtime.settings import CONFIGURATION_FILE, load

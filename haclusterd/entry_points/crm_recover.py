@@ -19,10 +19,6 @@ from haclusterd.adapters.history.version_table import content, versions
 from haclusterd.adapters.machine.files_directory import FilesDirectory
 from haclusterd.adapters.network.authority_files import AUTHORITY_DIRECTORY
 from haclusterd.adapters.network.cluster_probe import Presence, probe
-from haclusterd.adapters.raft.frames import NO_OP, VOTERS
-from haclusterd.adapters.raft.identity import require_identity
-from haclusterd.adapters.raft.journal import read_journal
-from haclusterd.adapters.raft.snapshot import load_snapshot
 from haclusterd.cib.apply import apply, unreadable
 from haclusterd.cib.backup import Backup, state_of
 from haclusterd.cib.codec import CodecError, decode_cib, decode_envelope
@@ -36,6 +32,10 @@ from haclusterd.model.ids import Term
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
 from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.raft.frames import NO_OP, VOTERS
+from haclusterd.raft.identity import require_identity
+from haclusterd.raft.journal import read_journal
+from haclusterd.raft.snapshot import load_snapshot
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.runtime.history_rows import read_version

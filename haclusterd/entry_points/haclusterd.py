@@ -60,7 +60,6 @@ from haclusterd.adapters.processes.planner_process import PlannerProcess
 from haclusterd.adapters.processes.program_check import why_not_to_go_on
 from haclusterd.adapters.processes.ready_threads import ready_pool
 from haclusterd.adapters.processes.spawner_link import Spawner
-from haclusterd.adapters.raft.settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft.thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.cib.codec import iter_fragments
 from haclusterd.commands.planning.planning import load_scheduler
@@ -72,6 +71,7 @@ from haclusterd.model.timing import derive
 from haclusterd.ports.agents import AgentRunner
 from haclusterd.ports.event_log import EventLog, Priority
 from haclusterd.ports.store import StoreBusy, StoreDamaged, StoreRefused, StoreUnwritable
+from haclusterd.raft.settings import RaftSettings, RaftTimers
 from haclusterd.runtime.control import ControlService
 from haclusterd.runtime.enrolment import EnrolmentService
 from haclusterd.runtime.node import NodeRuntime

@@ -13,9 +13,6 @@ from typing import Final
 
 from haclusterd.adapters.history.tables import HistoryTables, Recorded
 from haclusterd.adapters.machine.files_directory import FilesDirectory
-from haclusterd.adapters.raft.identity import IDENTITY_NAME
-from haclusterd.adapters.raft.journal import FIRST_INDEX, create_journal
-from haclusterd.adapters.raft.snapshot import Snapshot, write_snapshot
 from haclusterd.cib.backup import Backup, BackupDamaged, read_backup, write_backup
 from haclusterd.cib.changes import ChangeKind
 from haclusterd.cib.codec import encode_cib
@@ -25,6 +22,9 @@ from haclusterd.model.history_chain import chained
 from haclusterd.model.ids import Term
 from haclusterd.ports.history import HistoryRow
 from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.raft.identity import IDENTITY_NAME
+from haclusterd.raft.journal import FIRST_INDEX, create_journal
+from haclusterd.raft.snapshot import Snapshot, write_snapshot
 from haclusterd.runtime.history_rows import version_of
 from haclusterd.runtime.settings import Installation
 

@@ -16,13 +16,13 @@ from typing import Final
 import haclusterd
 from haclusterd.adapters.machine.files_directory import FilesDirectory
 from haclusterd.adapters.machine.installation import InstallationIncomplete, share_directory
-from haclusterd.adapters.raft.frames import NO_OP
-from haclusterd.adapters.raft.identity import require_identity
-from haclusterd.adapters.raft.journal import read_entries
-from haclusterd.adapters.raft.snapshot import load_snapshot
 from haclusterd.cib.codec import CodecError, decode_cib, decode_envelope
 from haclusterd.entry_points.cluster_setup import read_keys
 from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.raft.frames import NO_OP
+from haclusterd.raft.identity import require_identity
+from haclusterd.raft.journal import read_entries
+from haclusterd.raft.snapshot import load_snapshot
 from haclusterd.runtime.settings import Installation, SettingsError, load
 
 _DISTRIBUTION: Final = "haclusterd"

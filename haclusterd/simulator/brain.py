@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from haclusterd.adapters.raft.settings import RaftSettings, RaftTimers
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.cib.commands import IssueOrders
@@ -37,6 +36,7 @@ from haclusterd.ports.history import (
 )
 from haclusterd.ports.holds import LoopHold
 from haclusterd.ports.store import StoreDamaged, StoreEvent, StoreRefused, StoreUnwritable
+from haclusterd.raft.settings import RaftSettings, RaftTimers
 from haclusterd.runtime.control import ControlService
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.ports import NodePorts

@@ -1,7 +1,7 @@
 """What is demanded of a node whose disk has forgotten, and when nothing can be.
 
 A disk that lies, a directory put back to an older copy and one that was emptied take back what the node has promised,
-which Raft does not allow. The node's peers remember its promises (`adapters.raft_promises`), so it must be recognised
+which Raft does not allow. The node's peers remember its promises (`raft.promises`), so it must be recognised
 before it takes part, as long as they are there: that is demanded. Where one of them was away, or had no time to write
 down what it saw, an entry may be lost that was acknowledged (docs/design/0002-store.md, "A directory that was put
 back"), and whatever comes of that is excused.
@@ -9,11 +9,11 @@ back"), and whatever comes of that is excused.
 
 from collections import deque
 
-from haclusterd.adapters.raft.journal import FIRST_INDEX, JOURNAL_NAME, read_journal
-from haclusterd.adapters.raft.snapshot import load_snapshot
 from haclusterd.cib.commands import Join
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.raft.journal import FIRST_INDEX, JOURNAL_NAME, read_journal
+from haclusterd.raft.snapshot import load_snapshot
 from haclusterd.simulator.brain import BrainProcess
 from haclusterd.simulator.checks.checkers import Accepted, Checker
 from haclusterd.simulator.hosts.world import MS, SECOND, Life

@@ -20,9 +20,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from haclusterd.adapters.raft import frames as raft_frames
-from haclusterd.adapters.raft.journal import FIRST_INDEX, NO_OPERATION, JournalContent, decode_journal, encode_journal
-from haclusterd.adapters.raft.snapshot import Snapshot, decode_snapshot, encode_snapshot
 from haclusterd.adapters.raft.transport import _decode_places, _encode_places
 from haclusterd.cib import codec
 from haclusterd.cib.backup import Backup, BackupDamaged, read_backup, write_backup
@@ -37,6 +34,9 @@ from haclusterd.model.requests import Options, Request, Response, Told
 from haclusterd.ports.store import PeerPlaces, StoreDamaged, StoreRefused
 from haclusterd.protocol import control, enrolment, heartbeat, history_letters, pacer_socket
 from haclusterd.protocol.enrolment_token import Token, TokenUnreadable, read_token, write_token
+from haclusterd.raft import frames as raft_frames
+from haclusterd.raft.journal import FIRST_INDEX, NO_OPERATION, JournalContent, decode_journal, encode_journal
+from haclusterd.raft.snapshot import Snapshot, decode_snapshot, encode_snapshot
 from tests.administered_clusters import CONFIGURATION, running
 from tests.remembered_logs import row
 from tests.unit.protocol.test_pacer_socket import MESSAGES as PACER_MESSAGES

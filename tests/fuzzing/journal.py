@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from haclusterd.adapters.machine.files_directory import FilesDirectory
-from haclusterd.adapters.raft.identity import create_identity, mark_started, require_identity
-from haclusterd.adapters.raft.journal import JOURNAL_NAME, PAGE_BYTES, Journal, create_journal, open_journal
-from haclusterd.adapters.raft.snapshot import Snapshot, load_snapshot, write_snapshot
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.raft.identity import create_identity, mark_started, require_identity
+from haclusterd.raft.journal import JOURNAL_NAME, PAGE_BYTES, Journal, create_journal, open_journal
+from haclusterd.raft.snapshot import Snapshot, load_snapshot, write_snapshot
 
 CLUSTER = "11111111-2222-3333-4444-555555555555"
 N1, N2 = NodeName("n1"), NodeName("n2")

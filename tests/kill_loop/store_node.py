@@ -20,11 +20,11 @@ from pathlib import Path
 
 import msgpack
 
-from haclusterd.adapters.raft.settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft.thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.steps import Steps
 from haclusterd.ports.store import Applied, Restored, StoreEvent, StoreRefused, StoreUnwritable, VoterSet
+from haclusterd.raft.settings import RaftSettings, RaftTimers
 
 RETRY_S = 1.0
 IN_FLIGHT_MAX = 32

@@ -13,10 +13,10 @@ from typing import Any
 
 from haclusterd.adapters.machine.files_directory import FilesDirectory
 from haclusterd.adapters.network.certificates import create_authority, issue_certificate, write_node_credentials
-from haclusterd.adapters.raft.identity import create_identity
 from haclusterd.adapters.raft.thread import EXIT_CODE_IO_ERROR
 from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.ids import NodeName
+from haclusterd.raft.identity import create_identity
 from tests.kill_loop.private_mounts import fill, make_room, mount_small, unmount_keeping_files
 from tests.kill_loop.record import Judgement, Records, judge
 from tests.kill_loop.torment import Counts, Violation, torment, wait_for

@@ -22,10 +22,11 @@ ROOMS = (
     "model/copies.py",
     "model/timing.py",
     "runtime/replica.py",
-    "adapters/raft/core.py",
-    "adapters/raft/journal.py",
-    "adapters/raft/snapshot.py",
-    "adapters/raft/store_pysyncobj.py",
+    "raft/core.py",
+    "raft/consensus.py",
+    "raft/journal.py",
+    "raft/snapshot.py",
+    "adapters/raft/library.py",
 )
 """The files that decide whether something may run, and what is durable."""
 

@@ -39,11 +39,12 @@ class Verdict(StrEnum):
     SURVIVED = "survived"
 
 
-_RAFT = ("adapters/raft/*.py",)
+_RAFT = ("raft/*.py", "adapters/raft/*.py")
 _UNITS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
     (
         _RAFT,
         (
+            "unit/raft/test_*.py",
             "unit/adapters/raft/test_*.py",
             "fuzzing/test_journal.py",
         ),

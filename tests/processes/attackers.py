@@ -23,11 +23,11 @@ from haclusterd.adapters.network.certificates import (
     tls_context,
     write_node_credentials,
 )
-from haclusterd.adapters.raft.settings import MAX_FRAME_BYTES
 from haclusterd.adapters.raft.transport import GREETING_BYTES_MAX, GREETING_VERSION
 from haclusterd.entry_points.cluster_setup import utc_now
 from haclusterd.entry_points.local_cluster import LocalNode
 from haclusterd.model.ids import NodeName
+from haclusterd.raft.settings import MAX_FRAME_BYTES
 
 PATIENCE_S = 10.0
 REPEATS = 8

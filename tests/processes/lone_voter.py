@@ -10,10 +10,10 @@ import resource
 import sys
 from pathlib import Path
 
-from haclusterd.adapters.raft.settings import RaftSettings, RaftTimers
 from haclusterd.adapters.raft.thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.store import Applied, LeadershipChanged, StoreEvent
+from haclusterd.raft.settings import RaftSettings, RaftTimers
 from tests.simulation.store_world import CLUSTER, ListMachine
 
 N1 = NodeName("n1")

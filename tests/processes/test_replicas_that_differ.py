@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from haclusterd.adapters.machine.files_directory import FilesDirectory
-from haclusterd.adapters.raft.journal import JOURNAL_NAME, NO_OPERATION, KeptDigest, encode_journal, read_journal
-from haclusterd.adapters.raft.settings import RaftSettings
-from haclusterd.adapters.raft.snapshot import Snapshot, load_snapshot, write_snapshot
 from haclusterd.cib.codec import encode_cib
 from haclusterd.entry_points.crm_recover import read_data
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, Term
+from haclusterd.raft.journal import JOURNAL_NAME, NO_OPERATION, KeptDigest, encode_journal, read_journal
+from haclusterd.raft.settings import RaftSettings
+from haclusterd.raft.snapshot import Snapshot, load_snapshot, write_snapshot
 from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, load
 from tests.processes.daemons import Scenario
 

@@ -11,10 +11,10 @@ import pytest
 
 from haclusterd.adapters.machine.files_directory import FilesDirectory
 from haclusterd.adapters.network.certificates import create_authority, issue_certificate, write_node_credentials
-from haclusterd.adapters.raft.identity import create_identity
 from haclusterd.adapters.raft.thread import EXIT_CODE_IO_ERROR
 from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.ids import NodeName
+from haclusterd.raft.identity import create_identity
 from tests.simulation.store_world import CLUSTER
 
 ROOT = Path(__file__).parents[2]

@@ -9,13 +9,13 @@ import inspect
 import random
 from collections.abc import Iterable
 
-from haclusterd.adapters.raft.frames import Message, decode_frame
-from haclusterd.adapters.raft.journal import JOURNAL_NAME, _Rewrite, decode_journal
-from haclusterd.adapters.raft.snapshot import SNAPSHOT_NAME
 from haclusterd.model.ids import NodeName
 from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.ports.store import Appended, Applied, LeadershipChanged, StoreDamaged, StoreRefused
 from haclusterd.protocol.control import EncodedResponse
+from haclusterd.raft.frames import Message, decode_frame
+from haclusterd.raft.journal import JOURNAL_NAME, _Rewrite, decode_journal
+from haclusterd.raft.snapshot import SNAPSHOT_NAME
 from haclusterd.simulator.checks.linearizability import Kind, Operation, judge_register
 from haclusterd.simulator.clients import CALLER
 from haclusterd.simulator.scenario import Cluster

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from haclusterd.adapters.raft import core as raft_core
-from haclusterd.adapters.raft import journal as raft_journal
-from haclusterd.adapters.raft import store_pysyncobj
-from haclusterd.adapters.raft.core import RaftCore
-from haclusterd.adapters.raft.identity import Identity
-from haclusterd.adapters.raft.journal import JOURNAL_NAME, NO_OPERATION, Journal, create_journal, open_journal
-from haclusterd.adapters.raft.promises import Promises
-from haclusterd.adapters.raft.settings import RaftTimers
-from haclusterd.adapters.raft.snapshot import load_snapshot
-from haclusterd.adapters.raft.store_pysyncobj import GuardedSyncObj
 from haclusterd.ports.store import StoreDamaged
+from haclusterd.raft import consensus as raft_consensus
+from haclusterd.raft import core as raft_core
+from haclusterd.raft import journal as raft_journal
+from haclusterd.raft.consensus import Consensus
+from haclusterd.raft.core import RaftCore
+from haclusterd.raft.identity import Identity
+from haclusterd.raft.journal import JOURNAL_NAME, NO_OPERATION, Journal, create_journal, open_journal
+from haclusterd.raft.promises import Promises
+from haclusterd.raft.settings import RaftTimers
+from haclusterd.raft.snapshot import load_snapshot
 from haclusterd.runtime.control import _Dialogue
 from tests.simulation import store_world
 
@@ -120,7 +120,7 @@ def _believe_commit_indexes(patch: Patch) -> None:
     def on_install_snapshot(self: RaftCore, peer: Any, message: Any) -> None:
         believed = min(message["index"], self._journal.last_index)
         if believed > self._raft.commit_index:
-            self._raft._SyncObj__raftCommitIndex = believed
+            self._raft.library.committed(believed)
         original(self, peer, message)
 
     patch.setattr(RaftCore, "_on_install_snapshot", on_install_snapshot)
@@ -198,28 +198,28 @@ def _start_empty(patch: Patch) -> None:
 
 
 def _truncate_always(patch: Patch) -> None:
-    original = GuardedSyncObj._on_append_entries
+    original = Consensus._on_append_entries
 
-    def on_append_entries(self: GuardedSyncObj, node: Any, message: Any) -> None:
+    def on_append_entries(self: Consensus, node: Any, message: Any) -> None:
         previous = message["prevLogIdx"]
         if self._journal.base[0] <= previous < self._journal.last_index:
             self._journal.truncate(previous + 1)
         original(self, node, message)
 
-    patch.setitem(store_pysyncobj._OWN_MESSAGES, "append_entries", on_append_entries)
+    patch.setitem(raft_consensus._OWN_MESSAGES, "append_entries", on_append_entries)
 
 
 def _count_every_vote(patch: Patch) -> None:
-    patch.setattr(GuardedSyncObj, "_is_new_vote", lambda *_: True)
+    patch.setattr(Consensus, "_is_new_vote", lambda *_: True)
 
 
 def _forget_terms(patch: Patch) -> None:
-    original = GuardedSyncObj._on_next_node_idx
+    original = Consensus._on_next_node_idx
 
-    def on_next_node_idx(self: GuardedSyncObj, node: Any, message: Any) -> None:
+    def on_next_node_idx(self: Consensus, node: Any, message: Any) -> None:
         original(self, node, {**message, "term": max(message["term"], self.term)})
 
-    patch.setitem(store_pysyncobj._OWN_MESSAGES, "next_node_idx", on_next_node_idx)
+    patch.setitem(raft_consensus._OWN_MESSAGES, "next_node_idx", on_next_node_idx)
 
 
 def _take_anybody_back(patch: Patch) -> None:
@@ -235,10 +235,10 @@ def _overlook_errors(patch: Patch) -> None:
 
 
 def _campaign_at_once(patch: Patch) -> None:
-    def prepare(self: GuardedSyncObj) -> None:
+    def prepare(self: Consensus) -> None:
         self._campaign_term = None
 
-    patch.setattr(GuardedSyncObj, "_prepare_election", prepare)
+    patch.setattr(Consensus, "_prepare_election", prepare)
 
 
 def _stay_leader(patch: Patch) -> None:
@@ -278,7 +278,7 @@ def _switch(question: str) -> Callable[[Patch], None]:
 
 
 def _let_learners_campaign(patch: Patch) -> None:
-    patch.setattr(GuardedSyncObj, "may_vote", True)
+    patch.setattr(Consensus, "may_vote", True)
 
 
 def _keep_voters(patch: Patch) -> None:

@@ -9,9 +9,9 @@ import random
 import sys
 from collections.abc import Callable, Collection, Sequence
 
-from haclusterd.adapters.raft.frames import decode_frame
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.store import VoterSet
+from haclusterd.raft.frames import decode_frame
 from haclusterd.simulator.command_line import main
 from haclusterd.simulator.faults.base import Drawn, FaultRun, Kind, draw_plan
 from haclusterd.simulator.swarm import Outcome

@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 
 import msgpack
 
-from haclusterd.adapters.raft.core import RaftCore
-from haclusterd.adapters.raft.identity import create_identity
-from haclusterd.adapters.raft.settings import RaftSettings, RaftTimers
+from haclusterd.adapters.raft.library import supported_library
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
 from haclusterd.model.steps import Steps
@@ -26,6 +24,9 @@ from haclusterd.ports.store import (
     StoreUnwritable,
     VoterSet,
 )
+from haclusterd.raft.core import RaftCore
+from haclusterd.raft.identity import create_identity
+from haclusterd.raft.settings import RaftSettings, RaftTimers
 from haclusterd.simulator.hosts.disks import CachedFile
 
 CLUSTER = "11111111-2222-3333-4444-555555555555"
@@ -287,12 +288,14 @@ class SimulatedNode:
             files=self.disk,
             machine=self.machine,
             clock=world.clock,
-            chance=random.Random(f"{world.seed} {self.name} {life}"),
+            fraction=random.Random(f"{world.seed} {self.name} {life}").random,
             worker=self,
+            make_library=supported_library(),
             send=lambda peer, frame: world.send(self, peer, frame),
             deliver=deliver,
             room=lambda: self.room,
             fail=self._fail,
+            complain=lambda _: None,
         )
         try:
             self.core.open()

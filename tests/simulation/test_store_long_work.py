@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from haclusterd.adapters.raft.frames import decode_frame
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.store import LeadershipChanged, Restored
+from haclusterd.raft.frames import decode_frame
 from tests.simulation.store_world import World
 
 SLOW = b"slow 900 change"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from haclusterd.adapters.raft.frames import decode_frame
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.store import Applied, LeadershipChanged, Restored
+from haclusterd.raft.frames import decode_frame
 from tests.simulation.store_world import World
 
 

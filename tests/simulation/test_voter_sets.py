@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from haclusterd.adapters.raft.frames import VOTERS, decode_frame
 from haclusterd.model.ids import NodeName
+from haclusterd.raft.frames import VOTERS, decode_frame
 from tests.simulation.store_swarm import MEMBERS_CHANGE_EVERY, run
 from tests.simulation.store_world import World, spell_voters
 

@@ -1,4 +1,4 @@
-"""Raft on the wire and on the disk: its core, journal, snapshots, frames and connections.
+"""Raft in the world: its thread, its connections, and the library (PySyncObj) below its core.
 
-What a store promises is a port (`ports/store.py`); nothing here knows what the entries mean.
+The core with journal, snapshots and frames is in `raft/`, and knows nothing of this.
 """

@@ -28,10 +28,10 @@ from haclusterd.adapters.network.name_resolution import Address as Address
 from haclusterd.adapters.network.name_resolution import NameResolver
 from haclusterd.adapters.network.refusals import Refusals, source_of
 from haclusterd.adapters.network.tls_listening import NoHandshake, forget_frames, listen, secure
-from haclusterd.adapters.raft.settings import MAX_FRAME_BYTES, RaftTimers
 from haclusterd.adapters.raft.unauthenticated import Stranger, Strangers
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.ports.store import PeerPlaces
+from haclusterd.raft.settings import MAX_FRAME_BYTES, RaftTimers
 
 GREETING_VERSION = 2
 GREETING_BYTES_MAX = 1024

@@ -6,8 +6,8 @@ One node at a time, so that a majority of the disks is honest. What is demanded 
 import random
 from collections.abc import Callable, Sequence
 
-from haclusterd.adapters.raft.identity import create_identity
 from haclusterd.model.ids import NodeName
+from haclusterd.raft.identity import create_identity
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.forgetting import Forgetting
 from haclusterd.simulator.hosts.world import MS, Life

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from haclusterd.adapters.raft.journal import FRAME_MARK
+from haclusterd.raft.journal import FRAME_MARK
 from haclusterd.simulator.hosts.world import MS, Life, World, between
 
 PAGE_BYTES = 4096
@@ -251,7 +251,7 @@ class SyncWorker:
         life.at_end(self._interrupt)
 
     def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
-        """See `raft_worker.Worker.run`."""
+        """See `raft.worker.Worker.run`."""
         self._under_way.append(work)
 
         def finish() -> None:

@@ -6,7 +6,7 @@ waits, as TCP retransmits it, until the session ends. A session ends for both en
 
 There may be several networks, numbered from 0 on as the addresses of a member are. A cut of a direction concerns all of
 them, a cut of a link one. A heartbeat goes over each; a session is made over the first that is open, and made again
-over another one when its own is silent (`raft_transport`).
+over another one when its own is silent (`adapters.raft.transport`).
 """
 
 import random
@@ -227,7 +227,7 @@ class Datagrams:
 
 
 class Greeting(Protocol):
-    """What one end of a session asks before it talks (`adapters.raft_transport`)."""
+    """What one end of a session asks before it talks (`adapters.raft.transport`)."""
 
     def objection(self, peer: NodeName, boot_id: str) -> str:
         """Return why that boot of a peer is not talked to now; empty: it may be."""

@@ -4,19 +4,23 @@ What a real Raft thread does between wake-ups is here an event of its own; how l
 drawn, so that the two threads interleave in every order over the seeds.
 """
 
+import logging
 import random
 from collections.abc import Callable
 
-from haclusterd.adapters.raft.core import RaftCore
-from haclusterd.adapters.raft.settings import RaftSettings
-from haclusterd.adapters.raft.thread import MainSide, QueuePair, RaftSide
+from haclusterd.adapters.raft.library import supported_library
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.pacer import Pacer
 from haclusterd.ports.store import StateMachine
+from haclusterd.raft.core import RaftCore
+from haclusterd.raft.queues import MainSide, QueuePair, RaftSide
+from haclusterd.raft.settings import RaftSettings
 from haclusterd.simulator.hosts.disks import SimulatedFiles, SyncWorker
 from haclusterd.simulator.hosts.hosts import Boot, Host
 from haclusterd.simulator.hosts.network import Greeting, Streams
 from haclusterd.simulator.hosts.world import MS, Event, Life, between
+
+_log = logging.getLogger(__name__)
 
 WAKE_US = (5, 200)
 """How long a thread takes to notice that it was woken."""
@@ -63,12 +67,14 @@ class SimulatedRaft:
             files=SimulatedFiles(host.disk, process),
             machine=machine,
             clock=boot.clock.now,
-            chance=chance,
+            fraction=chance.random,
             worker=self,
+            make_library=supported_library(),
             send=self._send,
             deliver=self._pair.deliver,
             room=self._pair.room,
             fail=fail,
+            complain=_log.error,
         )
         self._side = RaftSide(self._pair, self.core, alive=pacer.stamp_raft, main_silence_ms=pacer.main_silence_ms)
         self.main = MainSide(self._pair, begin=self._begin, end=self._end)
@@ -112,7 +118,7 @@ class SimulatedRaft:
     # Threads
 
     def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
-        """See `raft_worker.Worker.run`."""
+        """See `raft.worker.Worker.run`."""
 
         def finished(result: object) -> None:
             done(result)

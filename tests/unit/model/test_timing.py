@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haclusterd.adapters.raft.settings import RaftTimers
 from haclusterd.model.timing import Timing, derive, longest_round_trip_ms, watchdog_wait_ms
+from haclusterd.raft.settings import RaftTimers
 
 NODE_TIMEOUTS = st.integers(500, 60_000)
 

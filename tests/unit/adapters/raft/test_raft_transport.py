@@ -21,11 +21,11 @@ from haclusterd.adapters.network.certificates import (
     tls_context,
     write_node_credentials,
 )
-from haclusterd.adapters.raft.settings import MAX_FRAME_BYTES, RaftTimers
 from haclusterd.adapters.raft.transport import GREETING_VERSION, PLACES_MARK, Address, Links, RaftTransport
 from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.store import PeerPlaces
+from haclusterd.raft.settings import MAX_FRAME_BYTES, RaftTimers
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 CLUSTER = "11111111-2222-3333-4444-555555555555"

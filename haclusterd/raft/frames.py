@@ -10,7 +10,7 @@ from typing import Any
 
 import msgpack
 
-from haclusterd.adapters.raft.settings import MAX_ENTRY_BYTES, MAX_FRAME_BYTES, MAX_SNAPSHOT_BYTES
+from haclusterd.raft.settings import MAX_ENTRY_BYTES, MAX_FRAME_BYTES, MAX_SNAPSHOT_BYTES
 
 Message = dict[str, Any]
 
@@ -102,7 +102,7 @@ _SHAPES: Mapping[str, tuple[tuple[str, _Check], ...]] = {
     "snapshot_received": (("term", _is_number), ("index", _is_number), ("offset", _is_total)),
     "apply_command": (("command", _is_proposal),),
     "timeout_now": (("term", _is_number),),
-    # The state's digest at an index (raft_digests.py).
+    # The state's digest at an index (digests.py).
     "digest": (("index", _is_number), ("digest", _is_digest)),
     # First in each session: the newest term and committed entry that the receiver showed to the sender; and the term
     # that the sender leads, with the newest entry that the receiver acknowledged in it.

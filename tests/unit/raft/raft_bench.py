@@ -4,13 +4,14 @@ import random
 from collections.abc import Callable
 from typing import Any, Self
 
-from haclusterd.adapters.raft.core import RaftCore
-from haclusterd.adapters.raft.frames import decode_frame, encode_frame
-from haclusterd.adapters.raft.identity import create_identity
-from haclusterd.adapters.raft.settings import RaftSettings, RaftTimers
+from haclusterd.adapters.raft.library import supported_library
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.ports.store import Applied, StoreEvent
+from haclusterd.raft.core import RaftCore
+from haclusterd.raft.frames import decode_frame, encode_frame
+from haclusterd.raft.identity import create_identity
+from haclusterd.raft.settings import RaftSettings, RaftTimers
 from tests.simulation.store_world import CLUSTER, ListMachine, SimulatedDisk
 
 Message = dict[str, Any]
@@ -36,6 +37,7 @@ class Bench:
         self.jobs: list[tuple[Callable[[], object], Callable[[object], None]]] = []
         self.events: list[StoreEvent] = []
         self.failures: list[str] = []
+        self.complaints: list[str] = []
         self.room = 1000
         self.machine = ListMachine()
         self.core = RaftCore(
@@ -43,12 +45,14 @@ class Bench:
             files=self.disk,
             machine=self.machine,
             clock=lambda: Instant(self.now_ms),
-            chance=random.Random(1),
+            fraction=random.Random(1).random,
             worker=self,
+            make_library=supported_library(),
             send=self._send,
             deliver=self.events.append,
             room=lambda: self.room,
             fail=self.failures.append,
+            complain=self.complaints.append,
         )
         self.core.open()
         assert self.sent == []

@@ -1,45 +1,18 @@
 """One Raft node without threads, sockets or clocks: everything it touches is injected.
 
 The real adapter drives it from a thread with TLS sockets and real files, the simulator on a virtual clock; both run
-this class. It joins the guarded library object (store_pysyncobj.py), journal, snapshot and state machine, and holds
-the barrier: nothing that shows an unsynced entry, term or vote leaves before the sync (docs/design/0002-store.md).
+this class. It joins the consensus (consensus.py) with the library below it, journal, snapshot and state machine, and
+holds the barrier: nothing that shows an unsynced entry, term or vote leaves before the sync
+(docs/design/0002-store.md).
 
-It must never block, start a thread, read a clock or draw a random number by itself.
+It must never block, start a thread, read a clock, draw a random number or write a log by itself.
 """
 
 import hashlib
-import logging
-import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from haclusterd.adapters.raft.answer import AwaitedAnswer
-from haclusterd.adapters.raft.digests import Comparison, Digests
-from haclusterd.adapters.raft.frames import NO_OP, REGULAR, VOTERS, Message, decode_frame, encode_frame
-from haclusterd.adapters.raft.identity import REJOIN, Identity, mark_refused, mark_started, require_identity
-from haclusterd.adapters.raft.journal import (
-    FIRST_INDEX,
-    JOURNAL_NAME,
-    Journal,
-    KeptDigest,
-    LogEntry,
-    create_journal,
-    open_journal,
-)
-from haclusterd.adapters.raft.promises import Promises
-from haclusterd.adapters.raft.settings import RaftSettings, RaftTimers
-from haclusterd.adapters.raft.snapshot import (
-    SNAPSHOT_NAME,
-    Snapshot,
-    decode_snapshot,
-    index_of,
-    load_snapshot,
-    write_snapshot,
-)
-from haclusterd.adapters.raft.snapshot_transfer import SnapshotReceiver, SnapshotSender
-from haclusterd.adapters.raft.store_pysyncobj import GuardedSyncObj, require_supported_library
-from haclusterd.adapters.raft.worker import Worker, catching
 from haclusterd.model.followers import Followers
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
@@ -61,6 +34,33 @@ from haclusterd.ports.store import (
     VoterLinks,
     VoterSet,
 )
+from haclusterd.raft.answer import AwaitedAnswer
+from haclusterd.raft.consensus import Consensus
+from haclusterd.raft.digests import Comparison, Digests
+from haclusterd.raft.frames import NO_OP, REGULAR, VOTERS, Message, decode_frame, encode_frame
+from haclusterd.raft.identity import REJOIN, Identity, mark_refused, mark_started, require_identity
+from haclusterd.raft.journal import (
+    FIRST_INDEX,
+    JOURNAL_NAME,
+    Journal,
+    KeptDigest,
+    LogEntry,
+    create_journal,
+    open_journal,
+)
+from haclusterd.raft.library import MakeLibrary
+from haclusterd.raft.promises import Promises
+from haclusterd.raft.settings import RaftSettings, RaftTimers
+from haclusterd.raft.snapshot import (
+    SNAPSHOT_NAME,
+    Snapshot,
+    decode_snapshot,
+    index_of,
+    load_snapshot,
+    write_snapshot,
+)
+from haclusterd.raft.snapshot_transfer import SnapshotReceiver, SnapshotSender
+from haclusterd.raft.worker import Worker, catching
 
 HELD_MAX = 1024
 """Messages held back for a sync; more are dropped, as a link may drop them."""
@@ -70,8 +70,6 @@ JOURNAL_BYTES_MAX = 16 * 1024 * 1024
 """Commands in the journal after which a snapshot is taken before its time."""
 
 _ENDED = object()
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,28 +111,33 @@ class RaftCore:
         files: Files,
         machine: StateMachine,
         clock: Callable[[], Instant],
-        chance: random.Random,
+        fraction: Callable[[], float],
         worker: Worker,
+        make_library: MakeLibrary,
         send: Callable[[NodeName, bytes], None],
         deliver: Callable[[StoreEvent], None],
         room: Callable[[], int],
         fail: Callable[[str], None],
+        complain: Callable[[str], None],
     ) -> None:
         """Keep what is injected; nothing is read before `open`.
 
         `send` hands one frame to the link of a connected peer, in order; it must not call back into a core. `room`
-        says how many entries may be delivered now. `fail` ends the process (exit code 75) with a reason.
+        says how many entries may be delivered now. `fail` ends the process (exit code 75) with a reason; `complain`
+        writes one line to the log, and this node goes on. `fraction` returns a random number in [0, 1).
         """
         self._settings = settings
         self._files = files
         self._machine = machine
         self.clock = clock
-        self.fraction = chance.random
+        self.fraction = fraction
         self._worker = worker
+        self._make_library = make_library
         self._send = send
         self._deliver = deliver
         self.room = room
         self._fail = fail
+        self._complain = complain
         self._is_open = False
         self._is_dead = False
         self._hand_over_after = Instant(0)
@@ -171,7 +174,7 @@ class RaftCore:
         self._captured: tuple[int, Term, Callable[[], bytes]] | None = None
         """The state at an agreed index, of which the next snapshot is taken."""
         self._is_contested = False
-        self._raft: GuardedSyncObj
+        self._raft: Consensus
 
     # Life.
 
@@ -180,7 +183,6 @@ class RaftCore:
 
         Raises StoreDamaged, StoreRefused, or StoreUnwritable: what was read is written again before it counts.
         """
-        require_supported_library()
         try:
             self._open()
         except OSError as error:
@@ -216,7 +218,7 @@ class RaftCore:
         others = [name for name in self.voter_set.voters if name != settings.node]
         until = Instant(self.clock() + settings.timers.election_max_ms)
         self._promises = Promises(self._journal, others, until=until)
-        self._raft = GuardedSyncObj(settings, self._journal, self, self._snapshot_index)
+        self._raft = Consensus(settings, self._journal, self, self._snapshot_index, self._make_library)
         self._is_open = True
         self._follow_voters()
 
@@ -250,7 +252,6 @@ class RaftCore:
         """Do what is due now: elections, heartbeats, commits, applying, snapshots."""
         if self._is_dead:
             return
-        self._raft.enter()
         self._take_step()
         self._settle()
         if self._sync_began is not None and self.clock() - self._sync_began > self.timers.disk_patience_ms:
@@ -293,7 +294,6 @@ class RaftCore:
         """A link to `peer` is up; frames to and from it are in order until `peer_disconnected`."""
         if self._is_dead:
             return
-        self._raft.enter()
         self._drop_link(peer)
         self._connected.add(peer)
         self._links = tuple(sorted(self._connected))
@@ -308,7 +308,6 @@ class RaftCore:
         """The link to `peer` is gone, with whatever was under way on it."""
         if self._is_dead:
             return
-        self._raft.enter()
         self._drop_link(peer)
         self._raft.disconnected(peer)
         self._settle()
@@ -326,7 +325,6 @@ class RaftCore:
         message = decode_frame(frame)
         if message is None:
             return False
-        self._raft.enter()
         self._promises.seen(peer, message)
         if message["type"] == "recall":
             self._on_recall(peer, message)
@@ -374,7 +372,6 @@ class RaftCore:
     def transfer_leadership(self, to: NodeName) -> None:
         """As leader, ask `to` to campaign now, if it has the whole log."""
         if not self._is_dead:
-            self._raft.enter()
             self._raft.transfer(to)
 
     @property
@@ -386,7 +383,6 @@ class RaftCore:
         """Take other timers; voters may differ in them for a moment, which costs an election at worst."""
         if not self._is_dead:
             self._settings = replace(self._settings, timers=timers)
-            self._raft.enter()
             self._raft.retime(self._settings)
 
     @property
@@ -440,7 +436,6 @@ class RaftCore:
         if self._is_dead or self._stop_on_error(JOURNAL_NAME, result):
             return
         self._sync_began = None
-        self._raft.enter()
         self._journal.written()
         self._release_held()
         self._raft.synced()
@@ -495,7 +490,7 @@ class RaftCore:
             return ()
         return tuple(peer for peer in learners if peer in self._connected and self._raft.lag(peer) < READY_LAG)
 
-    # What the library asks (store_pysyncobj.Host).
+    # What the consensus asks (`consensus.Host`).
 
     def transmit(self, peer: NodeName, message: Message) -> None:
         """Send, or hold back while term and vote are not synced."""
@@ -514,7 +509,7 @@ class RaftCore:
             self._send(peer, encode_frame(message))
 
     def may_vote(self) -> bool:
-        """Tell whether this node may vote and campaign already (raft_promises.py)."""
+        """Tell whether this node may vote and campaign already (promises.py)."""
         return self._promises.may_vote(self.clock())
 
     def remind(self, peer: NodeName) -> None:
@@ -624,7 +619,6 @@ class RaftCore:
     def violated(self, what: str) -> None:
         """Stop for ever: memory and disk, or this node and its peers, disagree."""
         self._is_dead = True
-        _log.critical("the store stops: %s", what)
         self._fail(what)
 
     # Snapshots of this node.
@@ -673,7 +667,6 @@ class RaftCore:
         self._is_snapshot_job_running = False
         if self._is_dead or self._stop_on_error(SNAPSHOT_NAME, result):
             return
-        self._raft.enter()
         self._snapshot_index = index
         keep = 0 if self._journal.size_bytes > JOURNAL_BYTES_MAX else self._settings.retained_entries
         self._journal.compact(index - keep)
@@ -767,12 +760,11 @@ class RaftCore:
         self._is_snapshot_job_running = False
         if self._is_dead or self._stop_on_error(SNAPSHOT_NAME, result):
             return
-        self._raft.enter()
         if isinstance(result, Snapshot):
             incoming.snapshot = result
         else:
             self._incoming = None
-            _log.error("snapshot from %s refused: %s", incoming.peer, result)
+            self._complain(f"snapshot from {incoming.peer} refused: {result}")
         self._settle()
 
     def _finish_incoming(self) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haclusterd.adapters.raft.frames import CHUNK_BYTES, decode_frame, encode_frame
-from haclusterd.adapters.raft.settings import MAX_ENTRY_BYTES, MAX_FRAME_BYTES
+from haclusterd.raft.frames import CHUNK_BYTES, decode_frame, encode_frame
+from haclusterd.raft.settings import MAX_ENTRY_BYTES, MAX_FRAME_BYTES
 
 NUMBER = st.integers(0, 2**62 - 1)
 MESSAGES = st.one_of(

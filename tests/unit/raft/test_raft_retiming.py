@@ -2,8 +2,8 @@
 
 import pytest
 
-from haclusterd.adapters.raft.settings import RaftTimers
-from tests.unit.adapters.raft.raft_bench import N2, N3, Bench
+from haclusterd.raft.settings import RaftTimers
+from tests.unit.raft.raft_bench import N2, N3, Bench
 
 
 @pytest.mark.parametrize(("node_timeout_ms", "is_due"), [(2000, False), (600, True)])

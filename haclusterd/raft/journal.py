@@ -10,7 +10,7 @@ body. A body is a row of records = type u8, length u32, content:
     VOTE      term u64, node name or nothing    current term and vote in it
     COMMIT    index u64                         a hint: this much was committed
     PADDING   zeros                             means nothing
-    PROMISE   term u64, index u64, node name    what another member showed that it holds (raft_promises.py)
+    PROMISE   term u64, index u64, node name    what another member showed that it holds (promises.py)
     DIGEST    index u64, contested u8, SHA-256  this node's newest digest, and whether nobody had a majority since
 
 The header with the first frame, and every later frame, fill whole pages of 4096 bytes. The kernel and most devices
@@ -34,10 +34,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, overload
 
-from haclusterd.adapters.raft.identity import REJOIN
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.files import Files
 from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.raft.identity import REJOIN
 
 JOURNAL_NAME = "journal"
 MAGIC = b"HACLJRNL"
@@ -65,7 +65,7 @@ LogEntry = tuple[bytes, int, int]
 
 
 class KeptDigest(NamedTuple):
-    """What this node knew of its own state, and of its peers' (raft_digests.py)."""
+    """What this node knew of its own state, and of its peers' (digests.py)."""
 
     entry: int = 0
     """The newest agreed index at which it has a digest; 0: none."""
@@ -123,6 +123,11 @@ class Journal:
     def last_index(self) -> int:
         """Index of the newest entry."""
         return self._content.entries[-1][1]
+
+    @property
+    def last_term(self) -> int:
+        """Term of the newest entry."""
+        return self._content.entries[-1][2]
 
     @property
     def synced_index(self) -> int:

@@ -11,11 +11,11 @@ import hashlib
 import struct
 from dataclasses import dataclass
 
-from haclusterd.adapters.raft.identity import REJOIN
-from haclusterd.adapters.raft.settings import MAX_SNAPSHOT_BYTES
 from haclusterd.model.ids import Term
 from haclusterd.ports.files import Files
 from haclusterd.ports.store import StoreDamaged
+from haclusterd.raft.identity import REJOIN
+from haclusterd.raft.settings import MAX_SNAPSHOT_BYTES
 
 SNAPSHOT_NAME = "snapshot"
 MAGIC = b"HACLSNAP"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from haclusterd.adapters.raft.digests import Comparison, Digests
 from haclusterd.model.ids import NodeName
+from haclusterd.raft.digests import Comparison, Digests
 
 N1, N2, N3, N4 = (NodeName(f"n{number}") for number in range(1, 5))
 A, B, C = b"a" * 32, b"b" * 32, b"c" * 32

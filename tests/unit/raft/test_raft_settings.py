@@ -1,6 +1,6 @@
 import pytest
 
-from haclusterd.adapters.raft.settings import RaftTimers
+from haclusterd.raft.settings import RaftTimers
 
 
 @pytest.mark.parametrize(

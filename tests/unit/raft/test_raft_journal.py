@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haclusterd.adapters.raft.journal import (
+from haclusterd.model.ids import NodeName
+from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.raft.journal import (
     FIRST_INDEX,
     JOURNAL_NAME,
     NO_OPERATION,
@@ -18,8 +20,6 @@ from haclusterd.adapters.raft.journal import (
     create_journal,
     open_journal,
 )
-from haclusterd.model.ids import NodeName
-from haclusterd.ports.store import StoreDamaged, StoreRefused
 from tests.simulation.store_world import CLUSTER, PowerLossError, SimulatedDisk
 
 N1, N2 = NodeName("n1"), NodeName("n2")

@@ -16,10 +16,10 @@ truncated.
 from collections.abc import Iterable
 from typing import Any
 
-from haclusterd.adapters.raft.frames import Message
-from haclusterd.adapters.raft.journal import Journal
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
+from haclusterd.raft.frames import Message
+from haclusterd.raft.journal import Journal
 
 _SHOWS_OWN_TERM = frozenset(
     {"request_vote", "response_vote", "response_pre_vote", "append_entries", "next_node_idx", "install_snapshot",

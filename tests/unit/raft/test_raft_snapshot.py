@@ -2,8 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haclusterd.adapters.raft.frames import CHUNK_BYTES
-from haclusterd.adapters.raft.snapshot import (
+from haclusterd.model.ids import Term
+from haclusterd.ports.store import StoreDamaged
+from haclusterd.raft.frames import CHUNK_BYTES
+from haclusterd.raft.snapshot import (
     SNAPSHOT_NAME,
     Snapshot,
     decode_snapshot,
@@ -12,9 +14,7 @@ from haclusterd.adapters.raft.snapshot import (
     load_snapshot,
     write_snapshot,
 )
-from haclusterd.adapters.raft.snapshot_transfer import WINDOW_BYTES, SnapshotReceiver, SnapshotSender
-from haclusterd.model.ids import Term
-from haclusterd.ports.store import StoreDamaged
+from haclusterd.raft.snapshot_transfer import WINDOW_BYTES, SnapshotReceiver, SnapshotSender
 from tests.simulation.store_world import CLUSTER, SimulatedDisk
 
 SNAPSHOT = Snapshot(17, Term(3), b"state" * 20)

@@ -11,10 +11,10 @@ import pysyncobj.tcp_connection
 import pysyncobj.version
 import pytest
 
-from haclusterd.adapters.raft.store_pysyncobj import PickleRefused
+from haclusterd.adapters.raft.library import PickleRefused
 from haclusterd.ports.store import StoreRefused
 from tests.simulation.store_world import World
-from tests.unit.adapters.raft.raft_bench import Bench
+from tests.unit.raft.raft_bench import Bench
 
 
 def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

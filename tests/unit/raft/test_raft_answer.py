@@ -1,11 +1,11 @@
 """Entries that a leader's main loop sees before they are committed, and what it answers: one sync for both."""
 
-from haclusterd.adapters.raft.answer import PATIENCE_MS
-from haclusterd.adapters.raft.frames import REGULAR
 from haclusterd.model.ids import Term
 from haclusterd.ports.store import Appended
+from haclusterd.raft.answer import PATIENCE_MS
+from haclusterd.raft.frames import REGULAR
 from tests.simulation.store_world import AWAITED
-from tests.unit.adapters.raft.raft_bench import N2, N3, Bench
+from tests.unit.raft.raft_bench import N2, N3, Bench
 
 
 def leading() -> Bench:

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from haclusterd.adapters.raft.identity import IDENTITY_NAME
-from haclusterd.adapters.raft.journal import JOURNAL_NAME
-from haclusterd.adapters.raft.snapshot import SNAPSHOT_NAME, Snapshot, encode_snapshot
 from haclusterd.model.followers import Followers
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.ports.store import LeadershipChanged, ReplicasDiffer, Restored, StoreDamaged, StoreRefused, VoterLinks
+from haclusterd.raft.identity import IDENTITY_NAME
+from haclusterd.raft.journal import JOURNAL_NAME
+from haclusterd.raft.snapshot import SNAPSHOT_NAME, Snapshot, encode_snapshot
 from tests.simulation.store_world import CLUSTER, ListMachine
-from tests.unit.adapters.raft.raft_bench import N1, N2, N3, N4, Bench
+from tests.unit.raft.raft_bench import N1, N2, N3, N4, Bench
 
 
 def entry(text: str, index: int, term: int) -> tuple[bytes, int, int]:

@@ -1,221 +1,177 @@
-"""PySyncObj 0.3.17 as a Raft core, guarded: the only room that imports it.
+"""What this node decides as follower, candidate and leader; the library below counts votes and copies.
 
-The library keeps term, vote and commit index, elects, counts acknowledgements and falls back. What it does wrong as
-shipped (docs/design/0002-store.md) is replaced here, by overriding its private methods by their mangled names, so the
-version is pinned and every name is checked at start. Replaced: the follower's half of AppendEntries (Raft Fig. 2), the
-leader's replication, snapshots, applying, the command queue. Added: pre-vote (Raft thesis §9.6), one vote per peer and
-term, terms on acknowledgements.
+Replaced, because the library does it wrong as shipped (docs/design/0002-store.md): the follower's half of AppendEntries
+(Raft Fig. 2), the leader's replication, snapshots, applying, the command queue. Added: pre-vote (Raft thesis §9.6), one
+vote per peer and term, terms on acknowledgements.
 
-Invariant: no byte from disk or wire reaches pickle, sockets, files or clocks of the library: those names are replaced
-by ones that refuse, before the class is ever used.
+Invariant: entries are sent only where the logs are known to agree; a new link or a refusal makes the leader compare
+first. What a peer acknowledged counts in the term in which it did, and no entry counts before it is synced here too.
 """
 
-import threading
-import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import Any, NoReturn
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-import pysyncobj.journal
-import pysyncobj.pickle
-import pysyncobj.serializer
-import pysyncobj.syncobj
-import pysyncobj.tcp_connection
-import pysyncobj.version
-from pysyncobj.config import SyncObjConf
-from pysyncobj.node import Node
-from pysyncobj.syncobj import SyncObj
-from pysyncobj.transport import Transport
-
-from haclusterd.adapters.raft.frames import NO_OP, Message
-from haclusterd.adapters.raft.host import Host
-from haclusterd.adapters.raft.journal import Journal, LogEntry
-from haclusterd.adapters.raft.library_names import ATTRIBUTES, METHODS
-from haclusterd.adapters.raft.progress import Progress
-from haclusterd.adapters.raft.settings import RaftSettings
 from haclusterd.model.followers import Follower
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
-from haclusterd.ports.store import StoreRefused, VoterSet
-
-SUPPORTED_VERSION = "0.3.17"
+from haclusterd.ports.store import VoterSet
+from haclusterd.raft.frames import NO_OP, Message
+from haclusterd.raft.journal import Journal, LogEntry
+from haclusterd.raft.library import MakeLibrary
+from haclusterd.raft.settings import RaftSettings
 
 BATCH_BYTES = 256 * 1024
 """Commands in one message."""
 WINDOW_BYTES = 2 * 1024 * 1024
 """Commands sent to one peer and not yet acknowledged."""
 
-_FOLLOWER, _LEADER = 0, 2
+
+class Host(Protocol):
+    """What the consensus asks of the core around it: clock, chance, the way out, the log's meaning."""
+
+    def clock(self) -> Instant:
+        """Return the instant."""
+        ...
+
+    def fraction(self) -> float:
+        """Return a random number in [0, 1)."""
+        ...
+
+    def transmit(self, peer: NodeName, message: Message) -> None:
+        """Send, or hold back until what the message shows is synced."""
+        ...
+
+    def may_vote(self) -> bool:
+        """Tell whether this node may vote and campaign already: peers may yet know that its data is too old."""
+        ...
+
+    def remind(self, peer: NodeName) -> None:
+        """Send a peer what this node remembers of it: it lacks what it acknowledged to this leader."""
+        ...
+
+    def kind_of(self, entry: bytes) -> int:
+        """Tell, as leader, as what a proposal enters the log: REGULAR, or VOTERS when it changes who votes."""
+        ...
+
+    def appended(self, entry: LogEntry) -> None:
+        """An entry was added to the log."""
+        ...
+
+    def removed(self, entries: Sequence[LogEntry]) -> None:
+        """Entries were truncated."""
+        ...
+
+    def is_prepared(self, entry: LogEntry) -> bool:
+        """Tell whether the next entry may be applied; if not, it will be later."""
+        ...
+
+    def apply(self, entry: LogEntry) -> None:
+        """Apply a committed entry."""
+        ...
+
+    def room(self) -> int:
+        """Return how many entries may be applied now."""
+        ...
+
+    def compact(self) -> None:
+        """Take a snapshot when one is due."""
+        ...
+
+    def send_snapshot(self, peer: NodeName) -> None:
+        """Send some of the snapshot to a peer whose next entry is no longer in the log."""
+        ...
+
+    def violated(self, what: str) -> None:
+        """An invariant of Raft does not hold; end the process."""
+        ...
 
 
-class _Running(threading.local):
-    """The clock of the core that runs on this thread now: the library asks a module, not an object."""
+@dataclass(slots=True)
+class Progress:
+    """What a leader knows of one peer: where to go on, and how much is under way.
 
-    clock: Callable[[], int] | None = None
+    It advances on nothing but an acknowledgement of this leader's term.
+    """
 
+    next: int
+    answered_at: Instant
+    """When the peer answered last; before it did, when this node began to lead."""
+    advanced_at: Instant
+    """When the peer acknowledged a further entry last, or lacked none."""
+    match: int = 0
+    """The newest entry that the peer has acknowledged: here it agrees, and is on the peer's disk."""
+    is_probing: bool = True
+    """Until the first acknowledgement only empty messages are sent, to find where the logs agree."""
+    in_flight: deque[tuple[int, int]] = field(default_factory=deque)
+    """Last index and bytes of each message with entries that was sent and not acknowledged."""
+    in_flight_bytes: int = 0
 
-_running = _Running()
+    def restart(self, next_index: int) -> None:
+        """Compare again, from `next_index` on."""
+        self.next = next_index
+        self.is_probing = True
+        self.in_flight.clear()
+        self.in_flight_bytes = 0
 
+    def sent(self, last_index: int, size: int) -> None:
+        """Note a message with entries."""
+        self.next = last_index + 1
+        self.in_flight.append((last_index, size))
+        self.in_flight_bytes += size
 
-def _monotonic() -> float:
-    assert _running.clock is not None
-    return _running.clock() / 1000
-
-
-class PickleRefused(Exception):  # noqa: N818 (a verdict, not an accident)
-    """Something tried to pickle or unpickle."""
-
-
-def _refuse_pickle(*_: object, **__: object) -> NoReturn:
-    raise PickleRefused("nothing is ever pickled or unpickled here")
-
-
-class _RefusedRandom:
-    random = staticmethod(_refuse_pickle)
-
-
-class _NullPoller:
-    def poll(self, timeout: float) -> None:
-        """Do nothing: the transport is not the library's."""
-
-
-def _guard_library() -> None:
-    library = pysyncobj.syncobj
-    library.monotonicTime = _monotonic
-    library.random = _RefusedRandom
-    library.createPoller = lambda _: _NullPoller()
-    library.PIPE_NOTIFIER_ENABLED = False
-    library.createJournal = lambda journal: journal
-    for name in ("load", "loads", "dump", "dumps"):
-        setattr(pysyncobj.pickle, name, _refuse_pickle)
-    pysyncobj.journal.loads = _refuse_pickle
-    pysyncobj.journal.dumps = _refuse_pickle
+    def acknowledged(self, index: int) -> None:
+        """Note that the peer holds all up to `index`."""
+        self.match = index
+        self.is_probing = False
+        self.next = max(self.next, index + 1)
+        while self.in_flight and self.in_flight[0][0] <= index:
+            self.in_flight_bytes -= self.in_flight.popleft()[1]
 
 
-_guard_library()
+class Consensus:
+    """One Raft node; every call comes from `RaftCore`, or from the library during `step` and `handle`."""
 
-
-def require_supported_library() -> None:
-    """Check the version and every private name that is used here; raises StoreRefused."""
-    version = pysyncobj.version.VERSION
-    if version != SUPPORTED_VERSION:
-        raise StoreRefused(f"pysyncobj {version} is installed, only {SUPPORTED_VERSION} is supported")
-    missing = [name for name in METHODS if not callable(getattr(SyncObj, name, None))]
-    if missing:
-        raise StoreRefused(f"pysyncobj {version} lacks {', '.join(missing)}: this is not the release it claims to be")
-
-
-class _VoterNode(Node):  # type: ignore[misc]  # the library has no types
-    """A node whose hash does not depend on PYTHONHASHSEED: the library iterates over sets of them."""
-
-    def __init__(self, name: NodeName) -> None:
-        super().__init__(name)
-        self._hash = zlib.crc32(name.encode())
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _VoterNode) and self._id == other._id
-
-
-@lru_cache(maxsize=1024)
-def _node_of(name: NodeName) -> _VoterNode:
-    """Return what stands for a node in the library."""
-    return _VoterNode(name)
-
-
-class _HostTransport(Transport):  # type: ignore[misc]  # the library has no types
-    """The library's way out."""
-
-    ready = True
-
-    def __init__(self, host: Host, node: Node, others: list[Node]) -> None:
-        super().__init__(None, node, others)
-        self._host = host
-
-    def send(self, node: Node, message: Message) -> bool:
-        """Hand a message of the library to the host."""
-        self._host.transmit(node.id, message)
-        return True
-
-
-class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
-    """One Raft node; every call must come through `RaftCore`, which calls `enter` first."""
-
-    _SyncObj__raftElectionDeadline: float
-    _SyncObj__newAppendEntriesTime: float
-    _SyncObj__raftLeader: Any
-    _SyncObj__raftCurrentTerm: int
-    _SyncObj__raftCommitIndex: int
-    _SyncObj__raftLastApplied: int
-
-    def __init__(self, settings: RaftSettings, journal: Journal, host: Host, applied_index: int) -> None:
-        require_supported_library()
+    def __init__(
+        self, settings: RaftSettings, journal: Journal, host: Host, applied_index: int, make_library: MakeLibrary
+    ) -> None:
         self._settings = settings
         self._journal = journal
         self._host = host
+        self.clock = host.clock
+        self.transmit = host.transmit
+        self.compact = host.compact
         self._progress: dict[NodeName, Progress] = {}
         self._voters: tuple[NodeName, ...] = ()
         self._targets: tuple[NodeName, ...] = ()
+        """The other members, to which a leader sends the log."""
         self._voted: dict[NodeName, int] = {}
         self._pre_voters: set[NodeName] = set()
         self._campaign_term: int | None = None
         self._heard_leader_ms = host.clock() - settings.timers.election_max_ms
         self._verified: tuple[NodeName, int, int] | None = None
+        """The leader, its term, and the entry up to which this log is known to agree with the leader's."""
         self.heartbeat_at: Instant | None = None
         """When this node, as leader, last sent something to every connected peer."""
         self._shown_commit = 0
         """As leader: what the followers were told is committed."""
         self.waiting: deque[tuple[bytes, int | None]] = deque()
         """Proposals, each with the term in which alone this node may append it, as its leader; None: any."""
-        self.enter()
-        timers = settings.timers
-        node = _node_of(settings.node)
-        voter_set = settings.voter_set
-        others = [_node_of(name) for name in voter_set.voters if name != settings.node]
-        super().__init__(
-            node,
-            others,
-            SyncObjConf(
-                autoTick=False,
-                journalFile=journal,
-                fullDumpFile=None,
-                useFork=False,
-                appendEntriesUseBatch=False,
-                dynamicMembershipChange=False,
-                raftMinTimeout=timers.election_min_ms / 1000,
-                raftMaxTimeout=timers.election_max_ms / 1000,
-                appendEntriesPeriod=timers.append_ms / 1000,
-                leaderFallbackTimeout=timers.fallback_ms / 1000,
-                connectionTimeout=max(timers.silence_ms, timers.election_max_ms) / 1000,
-            ),
-            nodeClass=_VoterNode,
-            transport=_HostTransport(host, node, others),
-        )
-        missing = [name for name in ATTRIBUTES if not hasattr(self, name)]
-        if missing:
-            raise StoreRefused(f"pysyncobj {SUPPORTED_VERSION} lacks {', '.join(missing)}")
-        self._SyncObj__raftLastApplied = applied_index
-        self.follow_voters(voter_set)
+        self.library = make_library(settings, journal, self)
+        self.library.applied(applied_index)
+        self.follow_voters(settings.voter_set)
 
     def follow_voters(self, voter_set: VoterSet) -> None:
         """Count votes and acknowledgements by another voter set from now on, and send the log to its members."""
         own = self._settings.node
         self._voters = voter_set.voters
         self._targets = tuple(name for name in sorted((*voter_set.voters, *voter_set.learners)) if name != own)
-        others = {_node_of(name) for name in voter_set.voters if name != own}
-        self._SyncObj__otherNodes = others
-        now = _monotonic()
+        self.library.count_among([name for name in voter_set.voters if name != own])
         for name in self._targets:
             if name not in self._progress:
                 self._progress[name] = self._new_progress()
             self._count(name)
-        for node in others:
-            self._SyncObj__lastResponseTime.setdefault(node, now)
-        for node in set(self._SyncObj__lastResponseTime) - others:
-            del self._SyncObj__lastResponseTime[node]
         self._pre_voters &= {*voter_set.voters}
 
     def _new_progress(self) -> Progress:
@@ -258,7 +214,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             if progress.match >= self.commit_index or progress.next <= self._journal.base[0]:
                 progress.advanced_at = now
             if now - min(progress.answered_at, progress.advanced_at) >= patience_ms:
-                is_linked = _node_of(peer) in self._SyncObj__connectedNodes
+                is_linked = self.library.is_connected(peer)
                 behind.append(Follower(peer, progress.answered_at, progress.advanced_at, is_linked))
         return tuple(behind)
 
@@ -268,55 +224,44 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         for progress in self._progress.values():
             progress.answered_at = progress.advanced_at = now
 
-    def enter(self) -> None:
-        """Make this node's clock the library's, on this thread."""
-        _running.clock = self._host.clock
-
     # What the core asks.
 
     @property
     def term(self) -> int:
         """The current term."""
-        return self._SyncObj__raftCurrentTerm
+        return self.library.term
 
     @property
     def is_leader(self) -> bool:
         """Whether this node believes to lead."""
-        return bool(self._SyncObj__raftState == _LEADER)
+        return self.library.is_leader
 
     @property
     def leader(self) -> NodeName | None:
         """Who leads, as far as this node knows."""
-        node = self._SyncObj__raftLeader
-        return None if node is None else NodeName(node.id)
+        return self.library.leader
 
     @property
     def commit_index(self) -> int:
         """The newest entry known to be committed."""
-        return self._SyncObj__raftCommitIndex
+        return self.library.commit_index
 
     @property
     def applied_index(self) -> int:
         """The newest entry that was applied."""
-        return self._SyncObj__raftLastApplied
+        return self.library.applied_index
 
     @property
     def due_ms(self) -> int:
         """When `step` has something to do by itself."""
         if not self.is_leader:
-            return int(self._SyncObj__raftElectionDeadline * 1000) + 1
-        heartbeat = int(self._SyncObj__newAppendEntriesTime * 1000) + 1
-        answers = sorted(self._SyncObj__lastResponseTime.values(), reverse=True)
-        if not answers:
-            return heartbeat
-        # With the answers sorted, newest first, the one that completes the majority decides when to fall back.
-        decisive = answers[(len(answers) + 1) // 2 - 1]
-        return min(heartbeat, int(decisive * 1000) + self._settings.timers.fallback_ms)
+            return self.library.next_election_ms()
+        heartbeat, heard = self.library.next_heartbeat_ms(), self.library.majority_heard_ms()
+        return heartbeat if heard is None else min(heartbeat, heard + self._settings.timers.fallback_ms)
 
     def connected(self, peer: NodeName) -> None:
         """A link is up: what was sent on an older one may be lost."""
-        node = _node_of(peer)
-        self._SyncObj__connectedNodes.add(node)
+        self.library.connected(peer)
         progress = self._progress.get(peer)
         if self.is_leader and progress is not None and peer in self._targets:
             progress.restart(progress.match + 1)
@@ -324,7 +269,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
 
     def disconnected(self, peer: NodeName) -> None:
         """A link is gone."""
-        self._SyncObj__connectedNodes.discard(_node_of(peer))
+        self.library.disconnected(peer)
 
     def step(self) -> None:
         """Do what is due; most messages leave nothing to do."""
@@ -332,23 +277,38 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             self._host.compact()
             return
         self._prepare_election()
-        self._onTick(0.0)
+        self.library.tick()
 
     def _is_idle(self) -> bool:
         """Whether a tick would change nothing: nothing is due, and there is nothing to send, to commit or to apply."""
-        committed = self._SyncObj__raftCommitIndex
-        if self.waiting or self._SyncObj__raftLastApplied < committed:
+        library = self.library
+        if self.waiting or library.applied_index < library.commit_index:
             return False
-        now_ms = self._host.clock()
-        now = now_ms / 1000
-        if self.is_leader and (committed < self._journal.last_index or now > self._SyncObj__newAppendEntriesTime):
+        if library.is_leader and (library.commit_index < self._journal.last_index or library.is_heartbeat_due()):
             return False
-        is_second_over = now - self._SyncObj__startTime > self._SyncObj__numOneSecondDumps
-        return not is_second_over and now_ms < self.due_ms
+        return not library.is_second_over() and self._host.clock() < self.due_ms
 
     def handle(self, peer: NodeName, message: Message) -> None:
         """Handle a message of a connected peer."""
-        self._SyncObj__onMessageReceived(_node_of(peer), message)
+        kind = message["type"]
+        own = _OWN_MESSAGES.get(kind)
+        if kind == "request_vote" and not self._host.may_vote():
+            return
+        if own is not None:
+            own(self, peer, message)
+        elif kind == "response_vote" and not self._is_new_vote(peer, message["term"]):
+            return
+        else:
+            if kind == "response_vote":
+                self._voted[peer] = message["term"]
+            self.library.handle(peer, message)
+
+    def _is_new_vote(self, voter: NodeName, term: int) -> bool:
+        return voter in self._voters and self._voted.get(voter) != term
+
+    def _on_apply_command(self, _: NodeName, message: Message) -> None:
+        if self.is_leader and len(self.waiting) < self._settings.waiting_max:
+            self.waiting.append((message["command"], None))
 
     def began(self) -> None:
         """A write has begun: what it makes durable here goes to the others meanwhile (Raft thesis §10.2.1)."""
@@ -365,9 +325,9 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
 
     def installed(self, index: int) -> None:
         """The state was replaced by a snapshot that ends at `index`, and the journal begins there."""
-        self._SyncObj__raftLastApplied = index
+        self.library.applied(index)
         if self.commit_index < index:
-            self._SyncObj__raftCommitIndex = index
+            self.library.committed(index)
             self._journal.setRaftCommitIndex(index)
 
     def transfer(self, to: NodeName) -> None:
@@ -382,40 +342,35 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
     def retime(self, settings: RaftSettings) -> None:
         """Take other timers; a follower counts its patience anew."""
         self._settings = settings
-        timers = settings.timers
-        self.conf.leaderFallbackTimeout = timers.fallback_ms / 1000
-        self.conf.appendEntriesPeriod = timers.append_ms / 1000
-        self.conf.connectionTimeout = max(timers.silence_ms, timers.election_max_ms) / 1000
-        now = _monotonic()
-        self._SyncObj__newAppendEntriesTime = min(self._SyncObj__newAppendEntriesTime, now + timers.append_ms / 1000)
-        self._SyncObj__raftElectionDeadline = now + self._SyncObj__generateRaftTimeout()
+        self.library.retime(settings.timers)
 
     # Elections.
 
-    def _SyncObj__generateRaftTimeout(self) -> float:  # noqa: N802 (the library\'s name)
+    def election_timeout_ms(self) -> float:
+        """See `LibraryOwner.election_timeout_ms`."""
         timers = self._settings.timers
         span = timers.election_max_ms - timers.election_min_ms
-        return (timers.election_min_ms + span * self._host.fraction()) / 1000
+        return timers.election_min_ms + span * self._host.fraction()
 
     def _prepare_election(self) -> None:
         """Ask for pre-votes when the election timer has run out; the library campaigns only after a majority of them.
 
         Without this a voter that was cut off would raise the term, and depose a healthy leader, at its return.
         """
-        if self.is_leader or _monotonic() <= self._SyncObj__raftElectionDeadline:
+        if self.is_leader or not self.library.is_election_due():
             return
         if not self._host.may_vote():
-            self._SyncObj__raftElectionDeadline = _monotonic() + self._SyncObj__generateRaftTimeout()
+            self.library.wait_for_leader()
             return
         if not self.may_vote:
-            self._SyncObj__raftElectionDeadline = _monotonic() + self._SyncObj__generateRaftTimeout()
-            self._SyncObj__raftLeader = None
+            self.library.wait_for_leader()
+            self.library.forget_leader()
             return
-        if self._SyncObj__transferInProgress or self._campaign_term == self.term + 1:
+        if self.library.is_transferring or self._campaign_term == self.term + 1:
             self._campaign_term = None
             return
-        self._SyncObj__raftElectionDeadline = _monotonic() + self._SyncObj__generateRaftTimeout()
-        self._SyncObj__raftLeader = None
+        self.library.wait_for_leader()
+        self.library.forget_leader()
         self._pre_voters = {self._settings.node}
         for peer in self._voters:
             if peer == self._settings.node:
@@ -425,15 +380,15 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
                 {
                     "type": "request_pre_vote",
                     "term": self.term + 1,
-                    "last_log_index": self._SyncObj__getCurrentLogIndex(),
-                    "last_log_term": self._SyncObj__getCurrentLogTerm(),
+                    "last_log_index": self._journal.last_index,
+                    "last_log_term": self._journal.last_term,
                 },
             )
         self._count_pre_votes()
 
-    def _on_request_pre_vote(self, node: Node, message: Message) -> None:
+    def _on_request_pre_vote(self, peer: NodeName, message: Message) -> None:
         timers = self._settings.timers
-        own_log = (self._SyncObj__getCurrentLogTerm(), self._SyncObj__getCurrentLogIndex())
+        own_log = (self._journal.last_term, self._journal.last_index)
         silence_ms = self._host.clock() - self._heard_leader_ms
         is_leader_alive = self.is_leader or silence_ms < timers.election_min_ms - timers.append_ms
         granted = (
@@ -443,15 +398,15 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             and self._host.may_vote()
         )
         self._host.transmit(
-            node.id,
+            peer,
             {"type": "response_pre_vote", "term": self.term, "asked_term": message["term"], "granted": granted},
         )
 
-    def _on_response_pre_vote(self, node: Node, message: Message) -> None:
+    def _on_response_pre_vote(self, peer: NodeName, message: Message) -> None:
         if message["term"] > self.term:
             self._step_down(message["term"])
-        elif node.id in self._voters and self._is_granted_now(message):
-            self._pre_voters.add(node.id)
+        elif peer in self._voters and self._is_granted_now(message):
+            self._pre_voters.add(peer)
             self._count_pre_votes()
 
     def _is_granted_now(self, message: Message) -> bool:
@@ -461,49 +416,24 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         if not self.is_leader and 2 * len(self._pre_voters) > len(self._voters):
             self._pre_voters = set()
             self._campaign_term = self.term + 1
-            self._SyncObj__raftElectionDeadline = 0
+            self.library.campaign()
 
     def _step_down(self, term: int) -> None:
-        self._SyncObj__setCurrentTerm(term, None)
-        self._SyncObj__setState(_FOLLOWER)
-        self._SyncObj__raftLeader = None
+        self.library.enter_term(term)
+        self.library.step_down()
         self._pre_voters = set()
 
-    def _SyncObj__onBecomeLeader(self) -> None:  # noqa: N802 (the library\'s name)
+    def begin_to_lead(self) -> None:
+        """See `LibraryOwner.begin_to_lead`: what the peers have is compared from the end of this log on."""
         self._progress = {peer: self._new_progress() for peer in self._targets}
         for peer in self._targets:
             self._count(peer)
         self._verified = None
-        SyncObj._SyncObj__onBecomeLeader(self)
-
-    # Messages.
-
-    def _SyncObj__onMessageReceived(self, node: Node, message: Message) -> None:  # noqa: N802 (the library\'s name)
-        kind = message["type"]
-        own = _OWN_MESSAGES.get(kind)
-        if kind == "request_vote" and not self._host.may_vote():
-            return
-        if own is not None:
-            own(self, node, message)
-        elif kind == "response_vote" and not self._is_new_vote(node.id, message["term"]):
-            return
-        else:
-            if kind == "response_vote":
-                self._voted[node.id] = message["term"]
-            SyncObj._SyncObj__onMessageReceived(self, node, message)
-
-    def _is_new_vote(self, voter: NodeName, term: int) -> bool:
-        return voter in self._voters and self._voted.get(voter) != term
-
-    def _on_apply_command(self, _: Node, message: Message) -> None:
-        if self.is_leader and len(self.waiting) < self._settings.waiting_max:
-            self.waiting.append((message["command"], None))
 
     # The follower's half.
 
     def follow(self, peer: NodeName, term: int) -> bool:
         """Accept `peer` as the leader of `term`; False when the term is over."""
-        node = _node_of(peer)
         if term < self.term:
             self._answer(peer, next_index=self._journal.last_index + 1, refused_index=0)
             return False
@@ -511,21 +441,17 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             self._host.violated(f"{peer} and {self._settings.node} both lead term {term}")
             return False
         if term > self.term:
-            self._SyncObj__transferInProgress = False
-            self._SyncObj__setCurrentTerm(term, None)
+            self.library.end_transfer()
+            self.library.enter_term(term)
         self._heard_leader_ms = self._host.clock()
         self._pre_voters = set()
         self._campaign_term = None
-        if not self._SyncObj__transferInProgress:
-            self._SyncObj__raftElectionDeadline = _monotonic() + self._SyncObj__generateRaftTimeout()
-        if self._SyncObj__raftLeader != node:
-            self._SyncObj__onLeaderChanged()
-            self._SyncObj__raftLeader = node
-        self._SyncObj__setState(_FOLLOWER)
+        if not self.library.is_transferring:
+            self.library.wait_for_leader()
+        self.library.follow(peer)
         return True
 
-    def _on_append_entries(self, node: Node, message: Message) -> None:
-        peer = NodeName(node.id)
+    def _on_append_entries(self, peer: NodeName, message: Message) -> None:
         if not self.follow(peer, message["term"]):
             return
         previous = message["prevLogIdx"]
@@ -545,7 +471,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         # Raft Fig. 2: nothing behind the last entry of this message is known to agree with the leader's log.
         committed = min(message["commit_index"], verified)
         if committed > self.commit_index:
-            self._SyncObj__raftCommitIndex = committed
+            self.library.committed(committed)
             self._journal.setRaftCommitIndex(committed)
         self._verified = (peer, self.term, verified)
         self._acknowledge()
@@ -604,15 +530,15 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         if not self.is_leader or term != self.term:
             return False
         if peer in self._voters:
-            self._SyncObj__lastResponseTime[_node_of(peer)] = _monotonic()
+            self.library.heard(peer)
         if peer in self._targets:
             self._progress[peer].answered_at = Instant(self._host.clock())
         return True
 
-    def _on_next_node_idx(self, node: Node, message: Message) -> None:
-        if not self.answered(node.id, message["term"]) or node.id not in self._targets:
+    def _on_next_node_idx(self, peer: NodeName, message: Message) -> None:
+        if not self.answered(peer, message["term"]) or peer not in self._targets:
             return
-        progress = self._progress[node.id]
+        progress = self._progress[peer]
         match = progress.match
         next_index = message["next_node_idx"]
         if message["success"]:
@@ -620,54 +546,54 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             if match <= acknowledged <= self._journal.last_index and (acknowledged > match or progress.is_probing):
                 progress.acknowledged(acknowledged)
                 progress.advanced_at = progress.answered_at
-                self._count(node.id)
-                self._replicate(node, is_heartbeat=False)
+                self._count(peer)
+                self._replicate(peer, is_heartbeat=False)
         elif message["refused_index"] > match:
             progress.restart(max(match + 1, min(next_index, message["refused_index"])))
-            self._replicate(node, is_heartbeat=True)
+            self._replicate(peer, is_heartbeat=True)
         elif message["refused_index"] > 0:
-            self._host.remind(node.id)
+            self._host.remind(peer)
 
     def _count(self, peer: NodeName) -> None:
         """Let the library count a peer's copies, as far as this node has them on its own disk as well.
 
         It takes the leader for one of those who have an entry, from the moment it is appended.
         """
-        self._SyncObj__raftMatchIndex[_node_of(peer)] = min(self._progress[peer].match, self._journal.synced_index)
+        self.library.has_copies(peer, min(self._progress[peer].match, self._journal.synced_index))
 
-    def _SyncObj__sendAppendEntries(self) -> None:  # noqa: N802 (the library\'s name)
-        self._SyncObj__newAppendEntriesTime = _monotonic() + self._settings.timers.append_ms / 1000
+    def send_heartbeats(self) -> None:
+        """See `LibraryOwner.send_heartbeats`: to every connected peer what it lacks, or an empty message."""
+        self.library.heartbeats_sent()
         self._shown_commit = self.commit_index
         self.heartbeat_at = Instant(self._host.clock())
         self._send_to_all(is_heartbeat=True)
 
     def _send_to_all(self, *, is_heartbeat: bool) -> None:
         for peer in self._targets:
-            node = _node_of(peer)
-            if node in self._SyncObj__connectedNodes:
-                self._replicate(node, is_heartbeat=is_heartbeat)
+            if self.library.is_connected(peer):
+                self._replicate(peer, is_heartbeat=is_heartbeat)
 
     def _probe_from_end(self, progress: Progress) -> None:
         """Begin to compare at the end of the log when nothing is known, as at an election."""
         if progress.match == 0:
             progress.next = self._journal.begun_index + 1
 
-    def _replicate(self, node: Node, *, is_heartbeat: bool) -> None:
+    def _replicate(self, peer: NodeName, *, is_heartbeat: bool) -> None:
         """Send what the peer lacks and the window allows, as far as it is on this node's disk or on its way there."""
-        progress = self._progress[node.id]
+        progress = self._progress[peer]
         if progress.next <= self._journal.base[0]:
-            self._host.send_snapshot(node.id)
+            self._host.send_snapshot(peer)
             return
         is_sent = False
         while not progress.is_probing and progress.in_flight_bytes < WINDOW_BYTES:
             entries = self._batch(progress.next)
             if not entries:
                 break
-            self._send_append(node, progress.next - 1, entries)
+            self._send_append(peer, progress.next - 1, entries)
             progress.sent(entries[-1][1], sum(len(entry[0]) for entry in entries))
             is_sent = True
         if is_heartbeat and not is_sent:
-            self._send_append(node, min(progress.next - 1, self._journal.begun_index), [])
+            self._send_append(peer, min(progress.next - 1, self._journal.begun_index), [])
 
     def _batch(self, index: int) -> list[LogEntry]:
         """Return entries from `index` on that are synced or being written, at least one if there is one."""
@@ -678,9 +604,9 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             end += 1
         return self._journal[index - first : end - first]
 
-    def _send_append(self, node: Node, previous: int, entries: list[LogEntry]) -> None:
+    def _send_append(self, peer: NodeName, previous: int, entries: list[LogEntry]) -> None:
         self._host.transmit(
-            node.id,
+            peer,
             {
                 "type": "append_entries",
                 "term": self.term,
@@ -692,22 +618,23 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
             },
         )
 
-    def _checkCommandsToApply(self) -> None:  # noqa: N802 (the library\'s name)
+    def take_waiting(self) -> None:
+        """See `LibraryOwner.take_waiting`."""
         if self.is_leader:
             while self.waiting and self._journal.last_index - self.applied_index < self._settings.in_flight_max:
                 entry, term = self.waiting.popleft()
                 if term in (None, self.term):
                     self._add(bytes((self._host.kind_of(entry),)) + entry, self._journal.last_index + 1, self.term)
-        elif self._SyncObj__raftLeader in self._SyncObj__connectedNodes:
+        elif self.leader is not None and self.library.is_connected(self.leader):
             while self.waiting:
                 entry, term = self.waiting.popleft()
                 if term is None:
                     message = {"type": "apply_command", "command": entry}
-                    self._host.transmit(self._SyncObj__raftLeader.id, message)
+                    self._host.transmit(self.leader, message)
 
     # Applying, snapshots.
 
-    def _SyncObj__applyLogEntries(self) -> bool:  # noqa: N802 (the library\'s name)
+    def apply_committed(self) -> bool:
         """Apply what is committed and synced here, as far as the main loop has room; return whether anything was."""
         applied = self.applied_index
         until = min(self.commit_index, self._journal.synced_index, applied + self._host.room())
@@ -717,26 +644,17 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         for entry in self._journal[applied + 1 - first : until + 1 - first]:
             if not self._host.is_prepared(entry):
                 break
-            self._SyncObj__raftLastApplied = entry[1]
+            self.library.applied(entry[1])
             if entry[0][0] != NO_OP:
                 self._host.apply(entry)
         # The followers need not wait until this node is ready to apply what is committed.
         return self.applied_index > applied or self.commit_index > self._shown_commit
 
-    def _SyncObj__tryLogCompaction(self) -> None:  # noqa: N802 (the library\'s name)
-        self._host.compact()
 
-    def _SyncObj__doApplyCommand(self, *_: object) -> NoReturn:  # noqa: N802 (the library\'s name)
-        raise AssertionError("entries are applied by __applyLogEntries")
-
-    def _SyncObj__loadDumpFile(self, *_: object) -> NoReturn:  # noqa: N802 (the library\'s name)
-        raise AssertionError("snapshots are loaded by RaftCore")
-
-
-_OWN_MESSAGES: dict[str, Callable[[GuardedSyncObj, Node, Message], None]] = {
-    "request_pre_vote": GuardedSyncObj._on_request_pre_vote,
-    "response_pre_vote": GuardedSyncObj._on_response_pre_vote,
-    "append_entries": GuardedSyncObj._on_append_entries,
-    "next_node_idx": GuardedSyncObj._on_next_node_idx,
-    "apply_command": GuardedSyncObj._on_apply_command,
+_OWN_MESSAGES: dict[str, Callable[[Consensus, NodeName, Message], None]] = {
+    "request_pre_vote": Consensus._on_request_pre_vote,
+    "response_pre_vote": Consensus._on_response_pre_vote,
+    "append_entries": Consensus._on_append_entries,
+    "next_node_idx": Consensus._on_next_node_idx,
+    "apply_command": Consensus._on_apply_command,
 }

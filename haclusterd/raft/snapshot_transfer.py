@@ -5,7 +5,7 @@ snapshot is decided afterwards by its checksum. Neither side ever waits: each me
 each answer as a sign of life.
 """
 
-from haclusterd.adapters.raft.frames import CHUNK_BYTES
+from haclusterd.raft.frames import CHUNK_BYTES
 
 WINDOW_BYTES = 8 * CHUNK_BYTES
 """Bytes sent and not yet answered."""
