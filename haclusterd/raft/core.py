@@ -97,6 +97,15 @@ class _Incoming:
     """Once it was found right, and is durable."""
 
 
+@dataclass(slots=True)
+class _Announced:
+    """What the main loop knows already."""
+
+    leadership: tuple[int, NodeName | None, bool] | None = None
+    links: tuple[NodeName, ...] | None = None
+    ready_learners: tuple[NodeName, ...] = ()
+
+
 class RaftCore:
     """One node of the replicated log.
 
@@ -159,9 +168,7 @@ class RaftCore:
         """The entry that was prepared last: only then it may be applied."""
         self._links: tuple[NodeName, ...] = ()
         """Those that are connected, by name."""
-        self._told_leadership: tuple[int, NodeName | None, bool] | None = None
-        self._told_links: tuple[NodeName, ...] | None = None
-        self._told_ready: tuple[NodeName, ...] = ()
+        self._announced = _Announced()
         self._followers = Followers(Instant(0))
         """What was told of followers last."""
         self._looked_at: Instant | None = None
@@ -451,15 +458,15 @@ class RaftCore:
         if self._is_dead or self.room() == 0:
             return
         raft = self._raft
-        if (raft.term, raft.leader, raft.is_leader) != self._told_leadership:
-            self._told_leadership = (raft.term, raft.leader, raft.is_leader)
+        if (raft.term, raft.leader, raft.is_leader) != self._announced.leadership:
+            self._announced.leadership = (raft.term, raft.leader, raft.is_leader)
             self._deliver(LeadershipChanged(Term(raft.term), raft.leader, raft.is_leader))
-        if self._links != self._told_links:
-            self._told_links = self._links
+        if self._links != self._announced.links:
+            self._announced.links = self._links
             self._deliver(VoterLinks(self._links))
         ready = self._ready_learners()
-        if ready != self._told_ready:
-            self._told_ready = ready
+        if ready != self._announced.ready_learners:
+            self._announced.ready_learners = ready
             self._deliver(LearnersReady(ready))
         self._tell_followers()
 
