@@ -27,7 +27,7 @@ def unfenced_holders(cib: Cib, resource: ResourceId) -> tuple[NodeName, ...]:
     )
 
 
-def starting_elsewhere(cib: Cib, resource: ResourceId, node: NodeName) -> tuple[NodeName, ...]:
+def starting_on_others(cib: Cib, resource: ResourceId, node: NodeName) -> tuple[NodeName, ...]:
     """Return the other nodes that hold an open activating order for a resource."""
     return tuple(
         sorted(
@@ -39,7 +39,7 @@ def starting_elsewhere(cib: Cib, resource: ResourceId, node: NodeName) -> tuple[
     )
 
 
-def active_elsewhere(cib: Cib, resource: ResourceId, node: NodeName) -> tuple[NodeName, ...]:
+def active_on_others(cib: Cib, resource: ResourceId, node: NodeName) -> tuple[NodeName, ...]:
     """Return the other online nodes on which a resource is active by its history, or nobody knows whether it is."""
     return tuple(
         sorted(
@@ -56,7 +56,7 @@ def may_be_active(status: NodeStatus, resource: ResourceId) -> bool:
     return resource in status.unverified or (history is not None and history_says_active(history))
 
 
-def promoted_elsewhere(
+def promoted_on_others(
     cib: Cib,
     resource: ResourceId,
     node: NodeName,

@@ -65,8 +65,8 @@ def forget_history(cib: Cib, command: commands.ForgetHistory, entry: Entry) -> V
     if status is not None and command.resource in status.locks:
         status = replace(status, locks=_others(status.locks, command.resource))
         text = f"{command.resource} is kept for {command.node} no longer"
-        told = change(ChangeKind.FAILURES_FORGOTTEN, text, node=command.node, resource=command.resource)
-        return accept(with_node(cib, status), told)
+        noted = change(ChangeKind.FAILURES_FORGOTTEN, text, node=command.node, resource=command.resource)
+        return accept(with_node(cib, status), noted)
     if status is None or status.state is not NodeState.ONLINE:
         return refuse(cib, RefusalCode.WRONG_NODE_STATE, f"{command.node} is not online")
     is_ordered = any(order.resource == command.resource for order in status.orders.values())
@@ -77,5 +77,5 @@ def forget_history(cib: Cib, command: commands.ForgetHistory, entry: Entry) -> V
     histories = {name: history for name, history in status.histories.items() if name != command.resource}
     updated = replace(status, histories=histories, probed=status.probed - {command.resource})
     text = f"what was recorded of {command.resource} on {command.node} is forgotten"
-    told = change(ChangeKind.FAILURES_FORGOTTEN, text, node=command.node, resource=command.resource)
-    return accept(with_node(cib, updated), told)
+    noted = change(ChangeKind.FAILURES_FORGOTTEN, text, node=command.node, resource=command.resource)
+    return accept(with_node(cib, updated), noted)

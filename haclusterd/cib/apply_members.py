@@ -2,8 +2,8 @@
 
 Raft counts votes by a change from the moment it stands in the log, so whether it is allowed is decided when it is
 appended, by the leader; what was appended as a change in force is folded here without a second judgement, and anything
-else is refused. Whoever leaves is retired first: from then on it cannot join, so nothing can begin to run there between
-the judgement and the change.
+else is refused. A member that leaves is retired first: from then on it cannot join, so nothing can begin to run there
+between the judgement and the change.
 """
 
 from collections.abc import Mapping
@@ -110,7 +110,7 @@ def retire(cib: Cib, command: commands.Retire, entry: Entry) -> Verdict:
 
 
 def request_certificate(cib: Cib, command: commands.RequestCertificate, entry: Entry) -> Verdict:
-    """Note that a member is to get another certificate; whoever has the authority's key changes the members then."""
+    """Note that a member is to get another certificate; the node with the authority's key changes the members then."""
     if command.node not in cib.members:
         return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{command.node} is not a member of this cluster")
     if len(command.request) > REQUEST_LENGTH_MAX:

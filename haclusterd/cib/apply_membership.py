@@ -218,8 +218,8 @@ def publish_load(cib: Cib, command: commands.PublishLoad, entry: Entry) -> Verdi
     if status.actions_max == command.actions_max:
         return accept(cib)
     most = f"at most {command.actions_max} actions at once" if command.actions_max else "any number of actions at once"
-    told = change(ChangeKind.LOAD_CHANGED, f"{command.node}: its load leaves room for {most}", node=command.node)
-    return accept(with_node(cib, replace(status, actions_max=command.actions_max)), told)
+    noted = change(ChangeKind.LOAD_CHANGED, f"{command.node}: its load leaves room for {most}", node=command.node)
+    return accept(with_node(cib, replace(status, actions_max=command.actions_max)), noted)
 
 
 def request_leave(cib: Cib, command: commands.RequestLeave, entry: Entry) -> Verdict:

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.activity import (
-    active_elsewhere,
+    active_on_others,
     copies_of,
     history_says_active,
     may_be_active,
-    promoted_elsewhere,
-    starting_elsewhere,
+    promoted_on_others,
+    starting_on_others,
     unfenced_holders,
 )
 from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
@@ -101,10 +101,10 @@ def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
     """Refuse what could make one copy too many, whatever the scheduler thought."""
     is_fencing_enabled = ClusterProperties(cib.in_force).boolean("fencing-enabled")
     lost = unfenced_holders(cib, order.resource) if entry.rules.fence_before_recovery and is_fencing_enabled else ()
-    starting = starting_elsewhere(cib, order.resource, order.node) if entry.rules.open_orders_possibly_active else ()
-    if not is_fencing_enabled:  # Then nothing ends what a lost node was told, and nobody waits for it.
+    starting = starting_on_others(cib, order.resource, order.node) if entry.rules.open_orders_possibly_active else ()
+    if not is_fencing_enabled:  # Then nothing ends the orders of a lost node, and nobody waits for it.
         starting = tuple(name for name in starting if cib.status.nodes[name].state is NodeState.ONLINE)
-    active = active_elsewhere(cib, order.resource, order.node) if entry.rules.one_active_copy else ()
+    active = active_on_others(cib, order.resource, order.node) if entry.rules.one_active_copy else ()
     others = {*lost, *starting, *active} - {_migration_source(cib, order)}
     if not others or len(others) < copies_of(cib).most(order.resource):
         return None
@@ -134,7 +134,7 @@ def _promotion_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None
     others: tuple[NodeName, ...] = ()
     if entry.rules.one_active_copy:
         judge = possibly_promoted if entry.rules.unverified_may_be_promoted else known_promoted
-        others = promoted_elsewhere(cib, order.resource, order.node, judge)
+        others = promoted_on_others(cib, order.resource, order.node, judge)
     if not ClusterProperties(cib.in_force).boolean("fencing-enabled"):
         others = tuple(name for name in others if cib.status.nodes[name].state is NodeState.ONLINE)
     if not others or len(others) < copies_of(cib).most_promoted(order.resource):
@@ -264,7 +264,7 @@ def _new_history(order: Order | None) -> ResourceHistory:
 def _record_finished(
     status: NodeStatus, history: ResourceHistory, order: Order | None, result: OperationResult, *, is_start_fatal: bool
 ) -> tuple[NodeStatus, list[Change]]:
-    told = result
+    reported = result
     if result.operation == ActionName.RELOAD_AGENT and result.exit_code is result.target_exit_code:
         # From now on it runs as if it had been started with the new parameters.
         result = replace(result, operation=str(ActionName.START))
@@ -287,7 +287,7 @@ def _record_finished(
         probed=status.probed | {result.resource} if is_nothing_left else status.probed - {result.resource},
         unverified=status.unverified - {result.resource} if is_conclusive else status.unverified,
     )
-    return updated, [_told(status.name, record, told)]
+    return updated, [_change_of(status.name, record, reported)]
 
 
 def _locks(
@@ -344,7 +344,7 @@ def _with_record(
 ) -> ResourceHistory:
     """Keep the records that still say something: a start, stop or probe supersedes what came before it.
 
-    Every other action on a running resource ends its recurring monitors; those that are wanted then are ordered anew.
+    Every other action on a running resource ends its recurring monitors; those that are wanted then are ordered again.
     """
     if record.operation == ActionName.CANCEL:
         name = operation_key(ActionName.MONITOR, record.interval_ms)
@@ -378,7 +378,7 @@ def _with_failure(history: ResourceHistory, record: OperationRecord, key: str, *
     return replace(history, fail_counts={**history.fail_counts, key: failure}, last_failure=record)
 
 
-def _told(node: NodeName, record: OperationRecord, result: OperationResult) -> Change:
+def _change_of(node: NodeName, record: OperationRecord, result: OperationResult) -> Change:
     what = f"{result.operation} of {result.resource} on {node}"
     reason = f": {record.exit_reason}" if record.exit_reason else ""
     if record.is_probe and record.exit_code is ExitCode.NOT_RUNNING:

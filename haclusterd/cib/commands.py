@@ -40,7 +40,7 @@ class ChangeMembers:
     """The members from now on. Raft counts votes by them as soon as this stands in the log (Raft thesis §4.1).
 
     The leader puts it into force only when `version` is the next one, at most one voter more or less votes, everybody
-    who is online follows the version before, and whoever is dropped is retired; otherwise it is refused.
+    who is online follows the version before, and a node that is dropped is retired; otherwise it is refused.
     """
 
     version: int
@@ -456,7 +456,7 @@ class RevokeApiToken:
 
 @dataclass(frozen=True, slots=True)
 class RequestLeader:
-    """A person wants another voter to lead; whoever leads when this is applied hands over."""
+    """A person wants another voter to lead; the leader at the time when this is applied hands over."""
 
     node: NodeName
     author: str
@@ -465,7 +465,7 @@ class RequestLeader:
 
 @dataclass(frozen=True, slots=True)
 class ReadBarrier:
-    """Changes nothing: whoever sees it applied has seen everything that was acknowledged before it was proposed."""
+    """Changes nothing: a node that sees it applied has seen everything that was acknowledged before it was proposed."""
 
 
 Command = (

@@ -56,7 +56,7 @@ def _written(detail: Detail) -> str:
 
 
 def _details(command: commands.Command | None, changes: tuple[Change, ...]) -> Iterator[Detail]:
-    """Yield the detail of each change; of a refused command, which may be anything, only its refusal is told."""
+    """Yield the detail of each change; of a refused command, which may be anything, only its refusal is yielded."""
     if any(change.kind is ChangeKind.REFUSED for change in changes):
         yield from ({} for _ in changes)
         return

@@ -3,8 +3,8 @@
 Each node publishes at its Join which level it can read; the cluster's level is the lowest that any member ever
 published, and rises by itself when the last one is upgraded. A command is written at the lowest level that can express
 it. Above the cluster's level it is not proposed, and where it stands in the log nevertheless it has no effect on any
-node: an older one cannot read it, and a newer one must come to the same CIB. A rise is for good: whoever reads less is
-refused at its Join.
+node: an older one cannot read it, and a newer one must come to the same CIB. A rise is for good: a node that reads less
+is refused at its Join.
 
 What appears first in a later level than `FIRST_FEATURE_LEVEL` is named in `SINCE`, a type or a (type, field); a test
 compares it with the samples of the released levels.

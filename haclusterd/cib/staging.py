@@ -89,7 +89,7 @@ class AlreadyPutTogether:
 
 
 def prepare_in_steps(parts: Sequence[str]) -> Steps[AlreadyPutTogether]:
-    """Put parts together in steps of a few milliseconds, for whoever will ask for the whole at once."""
+    """Put parts together in steps of a few milliseconds, before the whole is asked for at once."""
     try:
         return AlreadyPutTogether(parts, (yield from put_together_in_steps(parts)))
     except CodecError as error:

@@ -24,7 +24,7 @@ class Entry:
     """A change of members that Raft follows already."""
     request: RequestId = RequestId("")
     put_together: PutTogether = put_together
-    """Reads a staged change; whoever has read these very parts before need not do so again."""
+    """Reads a staged change; a node that has read these very parts before need not do so again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 While this node leads Raft it first commits that it is DC. Only then, in that very term, it judges who is lost, directs
 fencing, has plans made, and walks them. It keeps nothing that the CIB does not say, except the walk itself: a new DC
-plans anew, and what was in flight stands in the CIB as open orders. A failure of the scheduler is a value: nothing is
+plans again, and what was in flight stands in the CIB as open orders. A failure of the scheduler is a value: nothing is
 ordered, resources run on, and the next change tries again, or a pause that grows.
 
 A plan is asked for and comes later. Invariant: it is walked only if everything that changed since it was asked for is
-of the kinds that would not have ended its walk, had it begun at once; any other plan is dropped, and asked for anew.
+of the kinds that would not have ended its walk, had it begun at once; any other plan is dropped, and asked for again.
 Orders of this DC that are still on their way into the log stand in no CIB: a plan that does not know them could order
 the same once more, so none is walked.
 """
@@ -19,7 +19,7 @@ from haclusterd.cib.codec import CodecError, decode_envelope
 from haclusterd.cib.commands import CleanUp, Command, DcElected, FormCluster, IssueOrders, RecordResults
 from haclusterd.machines.effects import AskForPlan, Effect, Note, PrepareToPlan, Propose, Scope, TransferLeadership
 from haclusterd.machines.fencing_director import FencingDirector, Wanted
-from haclusterd.machines.joining import heir_of
+from haclusterd.machines.joining import transfer_target
 from haclusterd.machines.membership import MembershipMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.repeats import Repeats
@@ -167,7 +167,7 @@ class ControllerMachine:
         if self._term is not None and self._leads_term != self._term:
             self._resign()
 
-    def followers_told(self, followers: Followers) -> None:
+    def take_followers(self, followers: Followers) -> None:
         """The store tells who has fallen behind this leader."""
         self._followers = followers if self._leads_term is not None else None
 
@@ -196,9 +196,9 @@ class ControllerMachine:
             return ()
         effects: list[Effect] = []
         self._look_at(cib, changes, moment)
-        heir = self._heir_of_witness(cib, report, moment)
+        target = self._target_of_witness(cib, report, moment)
         if not self._is_controller(cib):
-            return self._claim(cib) if heir is None else self._claim_late(cib, heir, moment)
+            return self._claim(cib) if target is None else self._claim_late(cib, target, moment)
         if self._term is None:
             effects.extend(self._take_office())
         assert self._term is not None
@@ -212,7 +212,7 @@ class ControllerMachine:
         effects.extend(self._judge.step(cib, moment))
         if cib.is_judged:
             effects.extend(self._director.step(cib, report, moment, self._wanted_of_fencing(cib)))
-        effects.extend(self._hand_over(cib, moment) if heir is None else (TransferLeadership(heir),))
+        effects.extend(self._hand_over(cib, moment) if target is None else (TransferLeadership(target),))
         if moment.now >= self._recheck_at:
             self._is_plan_due, self._recheck_at = True, NEVER
             effects.extend(self._end_idle_walk(cib))
@@ -240,18 +240,18 @@ class ControllerMachine:
         controller = cib.status.controller
         return controller is not None and controller.node == self._node and controller.term == self._leads_term
 
-    def _heir_of_witness(self, cib: Cib, report: PacerReport | None, moment: Moment) -> NodeName | None:
+    def _target_of_witness(self, cib: Cib, report: PacerReport | None, moment: Moment) -> NodeName | None:
         """Return who should lead in the place of this node, where it is a witness."""
         if self._duty is None:
             self._duty = WitnessDuty(self._node, moment.now)
         members = tuple(cib.members.values()) or self._form.members
-        return self._duty.heir(cib, members, report, self._timing, moment.now)
+        return self._duty.target(cib, members, report, self._timing, moment.now)
 
-    def _claim_late(self, cib: Cib, heir: NodeName, moment: Moment) -> Sequence[Effect]:
+    def _claim_late(self, cib: Cib, target: NodeName, moment: Moment) -> Sequence[Effect]:
         """Hand over, and take office only when that does not succeed."""
         assert self._duty is not None
         is_early = self._duty.holds_back(self._timing, moment.now)
-        return (TransferLeadership(heir), *(() if is_early else self._claim(cib)))
+        return (TransferLeadership(target), *(() if is_early else self._claim(cib)))
 
     def _claim(self, cib: Cib) -> Sequence[Effect]:
         """Commit first that this node leads; in a cluster that does not exist yet, found it."""
@@ -314,8 +314,8 @@ class ControllerMachine:
         )
         if own.state not in (NodeState.LOST, NodeState.FENCED) and not is_outside:
             return ()
-        heir = heir_of(cib, self._node)
-        return (TransferLeadership(heir),) if heir is not None else ()
+        target = transfer_target(cib, self._node)
+        return (TransferLeadership(target),) if target is not None else ()
 
     # -- planning ---------------------------------------------------------------------------------------------------
 
@@ -366,7 +366,7 @@ class ControllerMachine:
         self._transition = self._membership = None
 
     def cib_replaced(self) -> None:
-        """The whole CIB was replaced: nobody told what changed in it."""
+        """The whole CIB was replaced: no changes came with it."""
         self._question = self._answer = None
         self._is_plan_due = True
 
@@ -439,7 +439,7 @@ class ControllerMachine:
             return ()
         effects = self._transition.refused(cib, refusal.text)
         self._transition = None
-        # Without a change the next plan would be the same, and be refused again: let it rest a little.
+        # Without a change the next plan would be the same, and be refused again: plan again a little later.
         self._recheck_at = after(moment.now, REFUSED_PAUSE_MS)
         return effects
 
@@ -448,7 +448,7 @@ class ControllerMachine:
         if isinstance(command, IssueOrders):
             self._undecided.difference_update(order.key for order in command.orders)
 
-    def foresee(self, cib: Cib, term: Term, entry: bytes) -> None:
+    def speculate(self, cib: Cib, term: Term, entry: bytes) -> None:
         """An entry with results stands in this node's log, as the leader of `term`: the next step goes on from it."""
         if self._transition is None or term != self._term:
             return
@@ -457,7 +457,7 @@ class ControllerMachine:
         except CodecError:
             return  # Of a later version: `apply` will say what is to be said of it.
         if isinstance(command, RecordResults):
-            self._transition.foresee(cib, command)
+            self._transition.speculate(cib, command)
 
     def deadline(self) -> Instant:
         """Return when `step` is wanted next."""

@@ -1,13 +1,13 @@
 """Who comes under a member's name while that member lives: a copy of its machine or disk, which must stay outside.
 
 A boot that the cluster does not know proves that the boot before it is dead, and with it everything that ran there
-(safety.md §5). That is so for a machine that was started anew, and not for a copy of it that was started beside it:
-believing the copy would start elsewhere what still runs on the first one. The two differ in one thing only: of a
-machine that was started anew, the boot before is silent.
+(safety.md §5). That is so for a machine that was started again, and not for a copy of it that was started beside it:
+believing the copy would start on other nodes what still runs on the first one. The two differ in one thing only: of a
+machine that was started again, the boot before is silent.
 
-So another boot is let in when the known one was heard by nobody for a few heartbeats. Whoever asked while the known one
-lived, and the known one lived on, is a copy, and is refused for as long as it is the same boot: silence of the first
-one, or its loss, does not make the copy the node. It must never refuse the boot that the CIB knows.
+So another boot is let in when the known one was heard by nobody for a few heartbeats. One that asked while the known
+one lived, and the known one lived on, is a copy, and is refused for as long as it is the same boot: silence of the
+first one, or its loss, does not make the copy the node. It must never refuse the boot that the CIB knows.
 
 Such a copy hears why, so that its own status says it. `warnings` is called on the main loop, all else on the Raft
 thread: what the former reads is replaced, never changed.
@@ -24,7 +24,7 @@ from haclusterd.model.pacer import HeardNode, PacerReport
 REMEMBERED_MAX = 64
 """Boots of which something is kept: each comes with a certificate of a member, so there are few."""
 FORGOTTEN_MS = 10_000
-"""Whoever is refused and goes on asking has asked again by then."""
+"""A boot that is refused and goes on asking has asked again by then."""
 
 COPY = (
     "a copy of {node} is kept out: it shows the certificate of {node}, which lives. Switch the copy off; "
@@ -70,13 +70,13 @@ class CopiedNodes:
             return ""
         if (node, boot_id) in self._copies:
             return self._keep_out((node, boot_id), now)
-        # A follower's brain is told of some heartbeats only.
+        # A follower's brain gets the reports of some heartbeats only.
         silence_ms = (SILENT_PERIODS + FOLLOWERS_REPORT) * heartbeat_ms
         signs = [] if report is None else list(_signs(node, boot_id, known, report))
-        is_told = report is not None and elapsed_ms(report.reported_at, now) < silence_ms
-        if not is_told or not signs:
+        is_reported = report is not None and elapsed_ms(report.reported_at, now) < silence_ms
+        if not is_reported or not signs:
             is_successor = heard is not None and heard.incarnation is not None and heard.incarnation.boot_id == boot_id
-            return "" if is_told and is_successor else self._wait_for_news(node, now, silence_ms)
+            return "" if is_reported and is_successor else self._wait_for_news(node, now, silence_ms)
         self._unheard.pop(node, None)
         asked_at = self._asked_at.get((node, boot_id))
         if asked_at is not None and _has_answered_since(heard, known, asked_at):

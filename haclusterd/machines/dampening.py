@@ -1,8 +1,8 @@
 """Dampening of node attributes: a value that flutters is written once, when it has been quiet.
 
 An agent that measures something publishes at every monitor, and several agents see the same cable pulled within a
-second. Each attribute may therefore wait: a changed value starts its span anew, an unchanged one does not, and when the
-span is over the newest value is written, once (attrd_updater(8), `--delay`).
+second. Each attribute may therefore wait: a changed value starts its span again, an unchanged one does not, and when
+the span is over the newest value is written, once (attrd_updater(8), `--delay`).
 
 Invariants: a value waits at most LONGEST_SPANS spans, however much it flutters; of one attribute at most one write is
 in flight, so that an older value never overtakes a newer one; what cannot be written yet (no quorum) stays wanted.

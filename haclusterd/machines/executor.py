@@ -13,7 +13,7 @@ The rules it keeps (safety.md §1, §2, §4):
   constraints, and takes no orders until it has joined under a new incarnation. What is unmanaged runs on, and so does
   what must not stop before it.
 
-It owns no clock and runs nothing: it is told the time and answers with effects.
+It owns no clock and runs nothing: it gets the time and answers with effects.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,11 +79,11 @@ class _Running:
 
 
 @dataclass(slots=True)
-class _Line:
+class _ResourceQueue:
     """Everything about one resource on this node."""
 
     resource: ResourceId
-    queue: list[Order] = field(default_factory=list)
+    orders: list[Order] = field(default_factory=list)
     running: _Running | None = None
     adopted: dict[str, Instant] = field(default_factory=dict)
     """Agents of older lives, and when each is killed."""
@@ -110,7 +110,7 @@ class _OwnStop:
 
 
 class ExecutorMachine:
-    """The hands' conscience of one node; see the module."""
+    """Executes one node's orders; see the module."""
 
     def __init__(
         self,
@@ -127,8 +127,8 @@ class ExecutorMachine:
         self._rules = rules
         self._actions_max = actions_max
         self._cib = Cib()
-        self._lines: dict[ResourceId, _Line] = {}
-        self._sorted_lines: list[_Line] | None = None
+        self._queues: dict[ResourceId, _ResourceQueue] = {}
+        self._sorted_queues: list[_ResourceQueue] | None = None
         """All lines in order of their names; None when there is a new one."""
         self._room = 0
         """How many more actions may begin in this step."""
@@ -194,7 +194,7 @@ class ExecutorMachine:
     def is_stopping_alone(self) -> bool:
         """Whether stops of its own are still under way."""
         return bool(self._stopping) or any(
-            line.running is not None and line.running.is_own_stop for line in self._lines.values()
+            queue.running is not None and queue.running.is_own_stop for queue in self._queues.values()
         )
 
     # -- events -----------------------------------------------------------------------------------------------------
@@ -203,15 +203,15 @@ class ExecutorMachine:
         """Take over what earlier incarnations of this boot left running."""
         for action in actions:
             if action.is_running and self._rules.adopt_running_agents:
-                self._line(action.resource).adopted[action.key] = max(action.deadline, self._born_at)
+                self._queue(action.resource).adopted[action.key] = max(action.deadline, self._born_at)
             elif not action.is_running:
                 self._ran_to_its_end.add(action.key)
 
     def adopted_ended(self, key: str, moment: Moment) -> Sequence[Effect]:
         """One of them has ended."""
         self._undying.pop(key, None)
-        for line in self._lines.values():
-            deadline = line.adopted.pop(key, None)
+        for queue in self._queues.values():
+            deadline = queue.adopted.pop(key, None)
             if deadline is not None and moment.now < deadline:
                 self._ran_to_its_end.add(key)
         return self._step(moment)
@@ -233,11 +233,11 @@ class ExecutorMachine:
             self._is_condemned = False
             effects.append(Condemn(is_condemned=False))
         self._grace_until = after(moment.now, self._lease_grace_ms)
-        for line in self._lines.values():
-            line.queue.clear()
-            effects.extend(self._forget_recurring(line))
-            if line.running is not None:
-                line.running.is_dropped = True
+        for queue in self._queues.values():
+            queue.orders.clear()
+            effects.extend(self._forget_recurring(queue))
+            if queue.running is not None:
+                queue.running.is_dropped = True
         self._results.clear()
         return [*effects, *self._step(moment)]
 
@@ -285,24 +285,24 @@ class ExecutorMachine:
 
     def agent_finished(self, result: AgentResult, moment: Moment) -> Sequence[Effect]:
         """An agent has ended."""
-        line = self._line_of(result.key)
-        if line is None or line.running is None:
+        queue = self._queue_of(result.key)
+        if queue is None or queue.running is None:
             return ()
-        running, line.running = line.running, None
+        running, queue.running = queue.running, None
         effects: list[Effect] = []
         if running.is_own_stop:
-            self._own_stop_ended(line.resource, running.action, result)
+            self._own_stop_ended(queue.resource, running.action, result)
         elif not running.is_dropped:
-            effects.extend(self._conclude(line, running, result, moment))
+            effects.extend(self._conclude(queue, running, result, moment))
         elif result.status is ExecutionStatus.DONE:
             self._ran_to_its_end.add(running.key)
         return [*effects, *self._step(moment)]
 
     def service_died(self, resource: ResourceId, moment: Moment) -> Sequence[Effect]:
         """A process of an active resource has exited: let its monitor look at once."""
-        line = self._lines.get(resource)
-        if line is not None and line.recurring:
-            shortest = line.recurring[min(line.recurring)]
+        queue = self._queues.get(resource)
+        if queue is not None and queue.recurring:
+            shortest = queue.recurring[min(queue.recurring)]
             shortest.hurry(moment.now)
         return self._step(moment)
 
@@ -322,8 +322,8 @@ class ExecutorMachine:
 
     def deadline(self, moment: Moment) -> Instant:
         """Return when `ticked` is wanted next."""
-        due = [recurring.due_at for line in self._lines.values() for recurring in line.recurring.values()]
-        due += [after(killed_at, UNDYING_MS) for line in self._lines.values() for killed_at in line.adopted.values()]
+        due = [recurring.due_at for queue in self._queues.values() for recurring in queue.recurring.values()]
+        due += [after(killed_at, UNDYING_MS) for queue in self._queues.values() for killed_at in queue.adopted.values()]
         if self._stopping is None:
             due.append(max(moment.lease_until, self._grace_until))
         return min((instant for instant in due if instant > moment.now), default=NEVER)
@@ -347,10 +347,10 @@ class ExecutorMachine:
         self._known_orders = open_orders
         self._taken &= set(open_orders)
         self._received = {key: at for key, at in self._received.items() if key in open_orders}
-        for line in self._lines.values():
-            dropped = [order for order in line.queue if self._is_unwanted(open_orders.get(order.key))]
+        for queue in self._queues.values():
+            dropped = [order for order in queue.orders if self._is_unwanted(open_orders.get(order.key))]
             for order in dropped:
-                line.queue.remove(order)
+                queue.orders.remove(order)
                 self._answer_not_begun(order, "no longer wanted", moment)
         self._disowned &= set(open_orders)
         self._inherited = {
@@ -367,23 +367,23 @@ class ExecutorMachine:
             if order.is_voided and self._rules.order_still_open_before_exec:
                 self._answer_not_begun(order, "no longer wanted", moment)
             else:
-                self._line(order.resource).queue.append(order)
+                self._queue(order.resource).orders.append(order)
 
     def _is_unwanted(self, order: Order | None) -> bool:
         if not self._rules.order_still_open_before_exec:
             return False
         return order is None or order.is_voided
 
-    def _line(self, resource: ResourceId) -> _Line:
-        line = self._lines.get(resource)
-        if line is None:
-            line = self._lines[resource] = _Line(resource)
-            self._sorted_lines = None
-        return line
+    def _queue(self, resource: ResourceId) -> _ResourceQueue:
+        queue = self._queues.get(resource)
+        if queue is None:
+            queue = self._queues[resource] = _ResourceQueue(resource)
+            self._sorted_queues = None
+        return queue
 
-    def _line_of(self, key: str) -> _Line | None:
+    def _queue_of(self, key: str) -> _ResourceQueue | None:
         return next(
-            (line for line in self._lines.values() if line.running is not None and line.running.key == key), None
+            (queue for queue in self._queues.values() if queue.running is not None and queue.running.key == key), None
         )
 
     # -- one step ---------------------------------------------------------------------------------------------------
@@ -400,8 +400,8 @@ class ExecutorMachine:
             effects.extend(self._continue_alone(moment))
         elif self._is_joined:
             self._answer_for_older_lives(moment)
-            for line in self._lines_to_advance():
-                effects.extend(self._advance(line, moment))
+            for queue in self._queues_to_advance():
+                effects.extend(self._advance(queue, moment))
         effects.extend(self._report())
         return [*self._publish_empty(), *effects]
 
@@ -411,10 +411,10 @@ class ExecutorMachine:
         It runs no more code of its own. The next action of the resource fails while it is there, as after a timeout in
         this life, and a stop that fails is a reason to fence.
         """
-        for line in self._lines.values():
-            for key in [key for key, killed_at in line.adopted.items() if moment.now >= after(killed_at, UNDYING_MS)]:
-                del line.adopted[key]
-                self._undying[key] = line.resource
+        for queue in self._queues.values():
+            for key in [key for key, killed_at in queue.adopted.items() if moment.now >= after(killed_at, UNDYING_MS)]:
+                del queue.adopted[key]
+                self._undying[key] = queue.resource
 
     def _report(self) -> list[Effect]:
         """Propose everything that ended since the last step, in as few commands as it takes."""
@@ -435,7 +435,7 @@ class ExecutorMachine:
         and what was said before it, or at boot, stays.
         """
         status = self._status()
-        is_busy = any(line.running is not None or line.adopted or line.queue for line in self._lines.values())
+        is_busy = any(queue.running is not None or queue.adopted or queue.orders for queue in self._queues.values())
         is_busy = is_busy or bool(self._undying)
         if self._is_empty is None and not self._has_joined and not is_busy:
             return []
@@ -452,64 +452,64 @@ class ExecutorMachine:
         self._is_empty = is_empty
         return [PublishEmpty(is_empty)]
 
-    def _advance(self, line: _Line, moment: Moment) -> list[Effect]:
+    def _advance(self, queue: _ResourceQueue, moment: Moment) -> list[Effect]:
         effects: list[Effect] = []
-        if line.queue and line.running is not None and line.running.interval_ms:
-            if self._ends_monitors(line.queue[0]) and not line.running.is_dropped:
-                line.running.is_dropped = True
-                effects.append(KillAgent(line.running.key))
+        if queue.orders and queue.running is not None and queue.running.interval_ms:
+            if self._ends_monitors(queue.orders[0]) and not queue.running.is_dropped:
+                queue.running.is_dropped = True
+                effects.append(KillAgent(queue.running.key))
             return effects
-        while line.queue and line.is_free and self._room > 0:
-            order = line.queue.pop(0)
+        while queue.orders and queue.is_free and self._room > 0:
+            order = queue.orders.pop(0)
             self._taken.add(order.key)
-            effects.extend(self._begin(line, order, moment))
-            self._room -= line.running is not None
-        if line.is_free and not line.queue:
-            effects.extend(self._run_due_monitor(line, moment))
+            effects.extend(self._begin(queue, order, moment))
+            self._room -= queue.running is not None
+        if queue.is_free and not queue.orders:
+            effects.extend(self._run_due_monitor(queue, moment))
         return effects
 
-    def _lines_to_advance(self) -> Iterator[_Line]:
+    def _queues_to_advance(self) -> Iterator[_ResourceQueue]:
         """Yield, in order of their names, the lines in which something may happen now.
 
         There are as many lines as resources, and nearly always nothing happens in them: this is looked at after every
         event. While no action may begin, only what must be ended to make room for an order is looked at.
         """
-        if self._sorted_lines is None:
-            self._sorted_lines = sorted(self._lines.values(), key=lambda line: line.resource)
-        running = sum(1 for line in self._sorted_lines if line.running is not None and not line.running.interval_ms)
+        if self._sorted_queues is None:
+            self._sorted_queues = sorted(self._queues.values(), key=lambda queue: queue.resource)
+        running = sum(1 for queue in self._sorted_queues if queue.running is not None and not queue.running.interval_ms)
         self._room = self._actions_max - running
-        for line in self._sorted_lines:
-            if line.queue:
-                if self._room > 0 or (line.running is not None and line.running.interval_ms):
-                    yield line
-            elif line.recurring:
-                yield line
+        for queue in self._sorted_queues:
+            if queue.orders:
+                if self._room > 0 or (queue.running is not None and queue.running.interval_ms):
+                    yield queue
+            elif queue.recurring:
+                yield queue
 
     @staticmethod
     def _ends_monitors(order: Order) -> bool:
         return order.action not in (ActionName.MONITOR, ActionName.NOTIFY)
 
-    def _begin(self, line: _Line, order: Order, moment: Moment) -> list[Effect]:
+    def _begin(self, queue: _ResourceQueue, order: Order, moment: Moment) -> list[Effect]:
         objection = self._objection(order, moment)
         if objection:
             self._answer_not_begun(order, objection, moment)
             return []
         effects: list[Effect] = []
         if self._ends_monitors(order) and order.action is not ActionName.CANCEL:
-            effects.extend(self._forget_recurring(line))
+            effects.extend(self._forget_recurring(queue))
         if order.action is ActionName.CANCEL:
-            self._end_recurring(line, order.interval_ms)
+            self._end_recurring(queue, order.interval_ms)
             self._answer_done(order, moment)
             return effects
         if order.action is ActionName.MONITOR and order.interval_ms:
-            self._end_recurring(line, order.interval_ms)
-            line.recurring[order.interval_ms] = Recurring.begin(order, moment.now)
+            self._end_recurring(queue, order.interval_ms)
+            queue.recurring[order.interval_ms] = Recurring.begin(order, moment.now)
             return effects
-        if order.action is ActionName.STOP and line.is_watched:
-            line.is_watched = False
-            effects.append(UnwatchService(line.resource))
+        if order.action is ActionName.STOP and queue.is_watched:
+            queue.is_watched = False
+            effects.append(UnwatchService(queue.resource))
         call = _call(order, str(order.key), self._incarnation)
-        line.running = _Running(call.key, order.action, order, 0, moment.now)
+        queue.running = _Running(call.key, order.action, order, 0, moment.now)
         effects.append(RunAgent(call))
         return effects
 
@@ -524,32 +524,32 @@ class ExecutorMachine:
             return f"its deadline passed ({waited} ms after its receipt)"
         return ""
 
-    def _end_recurring(self, line: _Line, interval_ms: int) -> None:
-        recurring = line.recurring.pop(interval_ms, None)
+    def _end_recurring(self, queue: _ResourceQueue, interval_ms: int) -> None:
+        recurring = queue.recurring.pop(interval_ms, None)
         if recurring is not None and recurring.is_unanswered:
             self._answer_order_unknown(recurring.order)
 
-    def _forget_recurring(self, line: _Line) -> list[Effect]:
-        for interval_ms in tuple(line.recurring):
-            self._end_recurring(line, interval_ms)
-        if line.running is not None and line.running.interval_ms and not line.running.is_dropped:
-            line.running.is_dropped = True
-            return [KillAgent(line.running.key)]
+    def _forget_recurring(self, queue: _ResourceQueue) -> list[Effect]:
+        for interval_ms in tuple(queue.recurring):
+            self._end_recurring(queue, interval_ms)
+        if queue.running is not None and queue.running.interval_ms and not queue.running.is_dropped:
+            queue.running.is_dropped = True
+            return [KillAgent(queue.running.key)]
         return []
 
-    def _run_due_monitor(self, line: _Line, moment: Moment) -> list[Effect]:
-        due = [interval for interval, recurring in line.recurring.items() if recurring.due_at <= moment.now]
+    def _run_due_monitor(self, queue: _ResourceQueue, moment: Moment) -> list[Effect]:
+        due = [interval for interval, recurring in queue.recurring.items() if recurring.due_at <= moment.now]
         if not due:
             return []
-        recurring = line.recurring[min(due, key=lambda interval: (line.recurring[interval].due_at, interval))]
+        recurring = queue.recurring[min(due, key=lambda interval: (queue.recurring[interval].due_at, interval))]
         self._runs += 1
         call = _call(recurring.order, f"{recurring.order.key}.{self._runs}", self._incarnation)
-        line.running = _Running(call.key, ActionName.MONITOR, recurring.order, recurring.order.interval_ms, moment.now)
+        queue.running = _Running(call.key, ActionName.MONITOR, recurring.order, recurring.order.interval_ms, moment.now)
         return [RunAgent(call)]
 
     # -- results ----------------------------------------------------------------------------------------------------
 
-    def _conclude(self, line: _Line, running: _Running, result: AgentResult, moment: Moment) -> list[Effect]:
+    def _conclude(self, queue: _ResourceQueue, running: _Running, result: AgentResult, moment: Moment) -> list[Effect]:
         order = running.order
         assert order is not None
         if not result.is_begun:
@@ -559,7 +559,7 @@ class ExecutorMachine:
         answer = OperationResult(
             kind=ResultKind.FINISHED,
             order=order.key,
-            resource=line.resource,
+            resource=queue.resource,
             operation=str(order.action),
             interval_ms=order.interval_ms,
             exit_code=exit_code,
@@ -577,23 +577,23 @@ class ExecutorMachine:
             digest = restart_digest_of(order.parameters, names)
             answer = replace(answer, restart_digest=digest, restart_parameters=names)
         if running.interval_ms:
-            recurring = line.recurring.get(running.interval_ms)
+            recurring = queue.recurring.get(running.interval_ms)
             if recurring is None or result.status is ExecutionStatus.CANCELLED:
                 return []
-            told = recurring.answered(answer, moment.now)
-            if told is not None:
-                self._results.append(told)
+            result_to_record = recurring.answered(answer, moment.now)
+            if result_to_record is not None:
+                self._results.append(result_to_record)
         else:
             self._results.append(answer)
-        return self._watch(line, order, exit_code)
+        return self._watch(queue, order, exit_code)
 
-    def _watch(self, line: _Line, order: Order, exit_code: ExitCode) -> list[Effect]:
+    def _watch(self, queue: _ResourceQueue, order: Order, exit_code: ExitCode) -> list[Effect]:
         is_active = exit_code in (ExitCode.OK, ExitCode.PROMOTED) and order.action in _SHOWS_ACTIVE
         if not is_active or order.agent.standard == "stonith":
             return []
-        is_new = order.action is not ActionName.MONITOR or not line.is_watched
-        line.is_watched = True
-        return [WatchService(line.resource, str(line.resource))] if is_new else []
+        is_new = order.action is not ActionName.MONITOR or not queue.is_watched
+        queue.is_watched = True
+        return [WatchService(queue.resource, str(queue.resource))] if is_new else []
 
     def _next_call_id(self) -> int:
         self._call_id += 1
@@ -609,7 +609,7 @@ class ExecutorMachine:
         Nobody knows how that went: the resource is probed, and at the other end of a migration too. The status says
         whether the agent came to its end, or may have been killed in the middle.
         """
-        ended = [key for key, order in self._inherited.items() if self._line(order.resource).is_free]
+        ended = [key for key, order in self._inherited.items() if self._queue(order.resource).is_free]
         for key in ended:
             self._disowned.add(key)
             is_whole = str(key) in self._ran_to_its_end
@@ -691,17 +691,17 @@ class ExecutorMachine:
         if self._policy is LonePolicy.FENCE and (self._stopping or held) and not self._is_condemned:
             self._is_condemned = True
             effects.append(Condemn(is_condemned=True))
-        for line in self._lines.values():
-            line.queue.clear()
-            effects.extend(self._forget_recurring(line))
-            running = line.running
+        for queue in self._queues.values():
+            queue.orders.clear()
+            effects.extend(self._forget_recurring(queue))
+            running = queue.running
             if running is not None and running.action != ActionName.STOP:
                 running.is_dropped = True
-                if line.resource not in untouched:
+                if queue.resource not in untouched:
                     effects.append(KillAgent(running.key))
-            if line.is_watched:
-                line.is_watched = False
-                effects.append(UnwatchService(line.resource))
+            if queue.is_watched:
+                queue.is_watched = False
+                effects.append(UnwatchService(queue.resource))
         self._results.clear()
         if active:
             effects.append(Note("acting-alone", f"{cause}; {_spell(active - self._left_alone, untouched, held)}"))
@@ -719,7 +719,7 @@ class ExecutorMachine:
 
     def _possibly_active_here(self) -> frozenset[ResourceId]:
         """Return what may run here; what an older boot ran died with it."""
-        begun = {line.resource for line in self._lines.values() if line.running is not None or line.adopted}
+        begun = {queue.resource for queue in self._queues.values() if queue.running is not None or queue.adopted}
         begun |= {*self._undying.values()}
         known = possibly_active(self._in_force) if self._in_force is not None else frozenset()
         return (known - self._stopped_alone) | begun
@@ -735,9 +735,9 @@ class ExecutorMachine:
         self._kept.clear()
         self._stopping.update(self._own_stops(left, before, moment.wall))
         effects: list[Effect] = [Note("acting-alone", f"{RECORDED_DEAD}; {_spell(left, frozenset(), frozenset())}")]
-        for line in (self._line(resource) for resource in sorted(left)):
-            if line.running is not None and not line.running.is_own_stop and line.running.action != ActionName.STOP:
-                effects.append(KillAgent(line.running.key))
+        for queue in (self._queue(resource) for resource in sorted(left)):
+            if queue.running is not None and not queue.running.is_own_stop and queue.running.action != ActionName.STOP:
+                effects.append(KillAgent(queue.running.key))
         return effects
 
     def _own_stops(
@@ -765,9 +765,9 @@ class ExecutorMachine:
 
     def _origin(self, resource: ResourceId) -> tuple[AgentReference, Mapping[str, str]] | None:
         """Return with which agent and parameters a resource may have been started here."""
-        line = self._line(resource)
-        if line.running is not None and line.running.order is not None:
-            return line.running.order.agent, line.running.order.parameters
+        queue = self._queue(resource)
+        if queue.running is not None and queue.running.order is not None:
+            return queue.running.order.agent, queue.running.order.parameters
         if self._in_force is None:
             return None
         for order in self._in_force.orders.values():
@@ -780,15 +780,15 @@ class ExecutorMachine:
         assert self._stopping is not None
         effects = self._leave_alone_what_became_unmanaged(moment)
         unfinished = set(self._stopping) | {
-            line.resource
-            for line in self._lines.values()
-            if line.running is not None and line.running.is_own_stop
+            queue.resource
+            for queue in self._queues.values()
+            if queue.running is not None and queue.running.is_own_stop
         }
         for resource, stop in sorted(self._stopping.items()):
-            line = self._line(resource)
-            if not line.is_free or stop.before & unfinished:
+            queue = self._queue(resource)
+            if not queue.is_free or stop.before & unfinished:
                 continue
-            effects.append(self._stop_alone(line, stop, moment))
+            effects.append(self._stop_alone(queue, stop, moment))
         return effects
 
     def _leave_alone_what_became_unmanaged(self, moment: Moment) -> list[Effect]:
@@ -804,19 +804,19 @@ class ExecutorMachine:
         self._left_alone |= untouched | held
         return [Note("acting-alone", _spell(frozenset(), untouched, held))]
 
-    def _stop_alone(self, line: _Line, stop: _OwnStop, moment: Moment) -> Effect:
+    def _stop_alone(self, queue: _ResourceQueue, stop: _OwnStop, moment: Moment) -> Effect:
         """Begin what is next for a resource: a promoted one is demoted first, whatever that ends with."""
         assert self._stopping is not None
         action = ActionName.DEMOTE if stop.is_demoted_first else ActionName.STOP
         if stop.is_demoted_first and not stop.is_kept:
-            self._stopping[line.resource] = replace(stop, is_demoted_first=False)
+            self._stopping[queue.resource] = replace(stop, is_demoted_first=False)
         else:
-            del self._stopping[line.resource]
+            del self._stopping[queue.resource]
         self._runs += 1
         call = AgentCall(
             key=f"alone-{self._incarnation.token}-{self._runs}",
-            resource=line.resource,
-            instance=str(line.resource),
+            resource=queue.resource,
+            instance=str(queue.resource),
             agent=stop.agent,
             action=action,
             parameters=stop.parameters,
@@ -824,7 +824,7 @@ class ExecutorMachine:
             timeout_ms=stop.timeout_ms,
             incarnation=self._incarnation,
         )
-        line.running = _Running(call.key, action, None, 0, moment.now, is_own_stop=True)
+        queue.running = _Running(call.key, action, None, 0, moment.now, is_own_stop=True)
         return RunAgent(call)
 
     def _own_stop_ended(self, resource: ResourceId, action: str, result: AgentResult) -> None:

@@ -5,7 +5,7 @@ period after the fence agent's success, and has been able to say so: the DC by a
 a heartbeat that came that late. Waiting for a fixed time instead would believe before the news could arrive.
 
 What comes after the success need not have been sent after it: the network delays. A target that has seen a heartbeat
-sent after the success lives; so does one that is still heard a node-timeout later. Until then listening begins anew
+sent after the success lives; so does one that is still heard a node-timeout later. Until then listening begins again
 with everything that is heard.
 """
 

@@ -135,7 +135,7 @@ class FencerMachine:
         return [*checks, *off, *on]
 
     def _turns_on(self, device: ResourceId) -> bool:
-        """A device that is told to cut for a reset leaves the node off.
+        """A device that cuts instead of a reset leaves the node off.
 
         One that lets nodes in is not asked for `on` either: the node may live, and would get at what others use by
         then. It is let in when it has joined (safety.md §5).

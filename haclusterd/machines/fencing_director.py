@@ -61,7 +61,7 @@ NOTHING_WANTED = Wanted()
 
 
 class FencingDirector:
-    """Directs fencing while this node is DC; made anew each time."""
+    """Directs fencing while this node is DC; made each time."""
 
     def __init__(
         self, node: NodeName, term: Term, timing: Timing, *, boot_id: str = "", rules: SafetyRules = ALL_RULES
@@ -84,7 +84,7 @@ class FencingDirector:
         """For each loss of a node: until when its fencing waits because there were so many."""
         self._abandoned_at: dict[FenceKey, Instant] = {}
         """When this DC saw each order first whose executor was lost, and whose agent may be at work."""
-        self._told: set[tuple[NodeName, str]] = set()
+        self._noted: set[tuple[NodeName, str]] = set()
         self._watchdogs = WatchdogWait(timing, rules=rules)
         self._orders = 0
         self._wake_at = NEVER
@@ -317,10 +317,10 @@ class FencingDirector:
         return known[1]
 
     def _tell_once(self, status: NodeStatus, text: str) -> Sequence[Effect]:
-        self._told &= {item for item in self._told if item[0] != status.name or item[1] == text}
-        if (status.name, text) in self._told:
+        self._noted &= {item for item in self._noted if item[0] != status.name or item[1] == text}
+        if (status.name, text) in self._noted:
             return ()
-        self._told.add((status.name, text))
+        self._noted.add((status.name, text))
         return (Note("fencing", f"{status.name}: {text}"),)
 
 

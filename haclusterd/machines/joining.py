@@ -22,7 +22,7 @@ from haclusterd.model.watchdog import Watchdog
 from haclusterd.scheduler.unpack.management import unmanaged
 
 HELD_REFUSALS = (RefusalCode.HELD_FENCING_IN_FLIGHT, RefusalCode.NEEDS_UPGRADE, RefusalCode.NOT_A_MEMBER)
-"""Why a daemon stays outside and asks again: none of them is mended by another life."""
+"""Why a daemon stays outside and asks again: another life changes none of them."""
 NO_PACER = "haclusterd-pacer does not answer; on that node: systemctl status haclusterd-pacer"
 HELD_RETRY_MS = 500
 """How long to wait before asking again to join while this node is being fenced."""
@@ -141,12 +141,12 @@ class JoiningMachine:
             is_over = moment.has_lease and not is_fencing
             return self._end_life("its resources were stopped without a lease") if is_over else ()
         if self._state is JoinState.JOINED:
-            # A person may want this node to leave; then its daemon lives on until it is removed, or started anew.
+            # A person may want this node to leave; then its daemon lives on until it is removed, or started again.
             is_leaving = self._is_leaving or status.is_leaving
             left = self._leave_step(cib, status, moment, is_leader=is_leader) if is_leaving else ()
             return (*self._publish(status, device), *left)
         if self._state is JoinState.OVER:
-            # What a wrongly fenced life runs must be stopped before anything else: it may be starting elsewhere.
+            # What a wrongly fenced life runs must be stopped before anything else: it may be starting on another node.
             # What a lost one runs is about to be fenced, and has no lease.
             is_given_up = status.state is NodeState.FENCED or (status.state is NodeState.LOST and not keeps_running)
             is_own = status.incarnation == self._incarnation
@@ -198,9 +198,9 @@ class JoiningMachine:
         if left_alone != running:
             return ()
         if is_leader:
-            heir = heir_of(cib, self._node)
-            if heir is not None:
-                return (TransferLeadership(heir),)
+            target = transfer_target(cib, self._node)
+            if target is not None:
+                return (TransferLeadership(target),)
         leaving = Leaving(self._node, self._incarnation, tuple(sorted(running)))
         return (Propose(Scope.INCARNATION, f"left:{self._incarnation}", leaving),)
 
@@ -218,7 +218,7 @@ class JoiningMachine:
         return self._retry_at if self._state is JoinState.HELD else NEVER
 
 
-def heir_of(cib: Cib, node: NodeName) -> NodeName | None:
+def transfer_target(cib: Cib, node: NodeName) -> NodeName | None:
     """Return another voter that is online and stays, first by name; a witness only where there is no other."""
     for name in sorted(cib.voters(), key=lambda name: (cib.members[name].is_witness, name)):
         status = cib.status.nodes.get(name)

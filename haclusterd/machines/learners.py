@@ -1,4 +1,4 @@
-"""Learners become voters: the DC gives the vote to whoever is to have one and has caught up, one after the other.
+"""Learners become voters: the DC gives the vote to those that are to have one and have caught up, one after the other.
 
 A voter that lacks the log would hold up every commit until it has it, so it gets the log first, without a vote (Raft
 thesis §4.2.1). Nothing here decides how many voters there are: a person did, when the member was added.

@@ -53,7 +53,7 @@ class _View:
 
 
 class MembershipMachine:
-    """The DC's view of who is there; made anew each time this node becomes DC."""
+    """The DC's view of who is there; made each time this node becomes DC."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class MembershipMachine:
     def step(
         self, cib: Cib, report: PacerReport | None, moment: Moment, followers: Followers | None = None
     ) -> Sequence[Effect]:
-        """Judge every member. `followers`: who has fallen behind in Raft; None: nobody, as far as was told."""
+        """Judge every member. `followers`: who has fallen behind in Raft; None: nobody, as far as was reported."""
         self._wake_at = NEVER
         self._followers = followers
         self._learn(cib, moment)
@@ -182,7 +182,7 @@ class MembershipMachine:
         """Let another voter lead when the lease stays away: a DC that is not heard may judge nobody, for ever.
 
         Where Raft works and only heartbeats are lost, leadership would not end by itself. A DC that is heard is without
-        a lease for another reason, which no other DC would mend.
+        a lease for another reason, which no other DC would have cured.
         """
         since = self._leaseless_since if self._leaseless_since is not None else moment.now
         self._leaseless_since = since
@@ -198,14 +198,15 @@ class MembershipMachine:
         ]
         if not heard:
             return self._in_silence(cib, waited_ms, moment)
-        heirs = [
+        candidates = [
             voter
             for voter in heard
             if not _is_below(view.age_through_ms(voter, self._node), self._timing.node_timeout_ms)
         ]
-        if not heirs:
+        if not candidates:
             return ()
-        return self._because_of_lease(heirs[waited_ms // self._timing.node_timeout_ms % len(heirs)], waited_ms)
+        turn = waited_ms // self._timing.node_timeout_ms
+        return self._because_of_lease(candidates[turn % len(candidates)], waited_ms)
 
     def _in_silence(self, cib: Cib, waited_ms: int, moment: Moment) -> Sequence[Effect]:
         """No heartbeat passes in either direction, Raft's sessions do: let a voter lead that answers there.
@@ -215,7 +216,7 @@ class MembershipMachine:
         """
         timeout_ms = self._timing.node_timeout_ms
         behind = self._behind()
-        heirs = [
+        candidates = [
             voter
             for voter in sorted(cib.voters(), key=lambda name: (cib.members[name].is_witness, name))
             if voter != self._node
@@ -226,14 +227,15 @@ class MembershipMachine:
         if moment.now - first_at > REMEMBERED_SHARE * self._timing.brain_timeout_ms:
             first_at = moment.now
         turn = (moment.now - first_at) // timeout_ms
-        if turn >= len(heirs):
+        if turn >= len(candidates):
             return ()
         self._handed_over[life] = first_at
-        return self._because_of_lease(heirs[turn], waited_ms)
+        return self._because_of_lease(candidates[turn], waited_ms)
 
     @staticmethod
-    def _because_of_lease(heir: NodeName, waited_ms: int) -> Sequence[Effect]:
-        return (Note("leadership", f"no lease for {waited_ms} ms; handing over to {heir}"), TransferLeadership(heir))
+    def _because_of_lease(target: NodeName, waited_ms: int) -> Sequence[Effect]:
+        text = f"no lease for {waited_ms} ms; handing over to {target}"
+        return (Note("leadership", text), TransferLeadership(target))
 
     def _own_life(self, cib: Cib) -> tuple[NodeName, Incarnation | None]:
         status = cib.status.nodes.get(self._node)
@@ -263,7 +265,7 @@ class MembershipMachine:
                 self._unjoined_since.pop(node.name, None)
 
     def _restart_after_stall(self, report: PacerReport, moment: Moment) -> None:
-        """After an own stall all silence counts anew; so it does when the pacer has forgotten: it is a new process."""
+        """After an own stall all silence counts from zero, as when the pacer has forgotten: it is a new process."""
         heard = frozenset(node.name for node in report.nodes if node.age_ms is not None)
         has_forgotten = any(node.name in self._heard and node.age_ms is None for node in report.nodes)
         self._heard = heard
@@ -302,9 +304,9 @@ class MembershipMachine:
                 or self._judge_hearing(cib, view, quorum, status, moment)
                 or self._judge_part(cib, view, quorum, status, moment)
             )
-        patience_until = self._patience_until(view, status)
-        if moment.now < patience_until:
-            self._wake_in(patience_until - moment.now, moment)
+        waits_until = self._waits_until(view, status)
+        if moment.now < waits_until:
+            self._wake_in(waits_until - moment.now, moment)
             return ()
         unsure = self._unsure(view, quorum, status.name, moment)
         if unsure and self._rules.lost_needs_whole_quorum:
@@ -320,7 +322,7 @@ class MembershipMachine:
         reason = f"no voter heard it for {oldest} ms" if own_age_ms is not None else "not seen since the DC began"
         return (self._lost(status, reason, ages_ms),)
 
-    def _patience_until(self, view: _View, status: NodeStatus) -> Instant:
+    def _waits_until(self, view: _View, status: NodeStatus) -> Instant:
         """Return until when a node that is not heard is waited for.
 
         The silence of a life that was heard tells by itself. What was heard of an older life, or never, does not: a
@@ -408,7 +410,7 @@ class MembershipMachine:
     def _judge_hearing(
         self, cib: Cib, view: _View, quorum: tuple[NodeName, ...], status: NodeStatus, moment: Moment
     ) -> Sequence[Effect]:
-        """A node that is heard, but does not hear the DC, cannot be told anything; give the DC or the node up.
+        """A node that is heard, but does not hear the DC, cannot be given orders; give the DC or the node up.
 
         A node that hears no majority of voters has no lease: it has stopped its resources, and nobody runs them.
         """
@@ -451,8 +453,8 @@ class MembershipMachine:
         idle_ms = moment.now - max(follower.advanced_at, began_at)
         limit_ms = self._timing.brain_timeout_ms
         if silent_ms >= limit_ms:
-            heir = None if follower.is_linked else self._linked_heir(cib, view, quorum, status.name)
-            return self._give_up(cib, status, heir, silent_ms, moment)
+            target = None if follower.is_linked else self._linked_target(cib, view, quorum, status.name)
+            return self._give_up(cib, status, target, silent_ms, moment)
         if idle_ms >= DISK_SHARE * limit_ms:
             text = f"it is heard and its daemon answers, but has made no entry of the log durable for {idle_ms} ms: " \
                    "look at its disk"
@@ -475,7 +477,7 @@ class MembershipMachine:
         return (self._lost(status, text, {self._node: waited_ms}),)
 
     def _give_up(
-        self, cib: Cib, status: NodeStatus, heir: NodeName | None, silent_ms: int, moment: Moment
+        self, cib: Cib, status: NodeStatus, target: NodeName | None, silent_ms: int, moment: Moment
     ) -> Sequence[Effect]:
         """Let the one lead that has a session with the node, once; a node that answers no leader is lost."""
         life = (status.name, status.incarnation)
@@ -483,16 +485,16 @@ class MembershipMachine:
         if first_at is not None and moment.now - first_at > REMEMBERED_SHARE * self._timing.brain_timeout_ms:
             first_at = None
         is_tried = first_at is not None and moment.now - first_at > self._timing.node_timeout_ms
-        if heir is not None and not is_tried and self._rules.linked_node_leads_first:
+        if target is not None and not is_tried and self._rules.linked_node_leads_first:
             self._handed_over[life] = moment.now if first_at is None else first_at
             self._wake_in(self._timing.election_max_ms, moment)
-            text = f"the daemon of {status.name} does not answer here and has a session with {heir}; handing over to it"
-            return (Note("leadership", text), TransferLeadership(heir))
+            text = f"the daemon of {status.name} does not answer here and has a session with {target}; handing over"
+            return (Note("leadership", text), TransferLeadership(target))
         reason = f"it is heard, but its daemon has not answered the DC for {silent_ms} ms: " \
                  f"check {_ports_of(cib, status.name)}"
         return (self._lost(status, reason, {self._node: silent_ms}),)
 
-    def _linked_heir(
+    def _linked_target(
         self, cib: Cib, view: _View, quorum: tuple[NodeName, ...], node: NodeName
     ) -> NodeName | None:
         """Return a voter that takes part and has sessions with this node, with the DC and with all who take part."""
@@ -516,10 +518,10 @@ class MembershipMachine:
     ) -> Sequence[Effect]:
         """Only with the DC it is cut: hand over to a node that hears all, or give up the worse end of the cut."""
         since = self._unheard_since.setdefault(status.name, moment.now)
-        for heir in sorted(hearing):
-            if heir != self._node and self._hears_all(cib, view, heir):
-                text = f"{status.name} is cut from here, not from {', '.join(hearing)}; handing over to {heir}"
-                return (Note("leadership", text), TransferLeadership(heir))
+        for target in sorted(hearing):
+            if target != self._node and self._hears_all(cib, view, target):
+                text = f"{status.name} is cut from here, not from {', '.join(hearing)}; handing over to {target}"
+                return (Note("leadership", text), TransferLeadership(target))
         wait_until = max(after(since, self._timing.one_way_ms), self._next_one_way_at)
         if moment.now < wait_until:
             self._wake_in(wait_until - moment.now, moment)

@@ -1,4 +1,4 @@
-"""The present, as machines are told it."""
+"""The present, as it is passed to machines."""
 
 from typing import NamedTuple
 

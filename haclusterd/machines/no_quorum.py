@@ -1,7 +1,8 @@
 """What a node does with its resources when its lease has ended, as `no-quorum-policy` says (Pacemaker Explained).
 
 Nothing can be started without quorum, whatever the policy: an order is a committed command. So `ignore` can only mean
-what `freeze` does. Both leave resources running where they may be started elsewhere as soon as the node was fenced.
+what `freeze` does. Both leave resources running where they may be started on other nodes as soon as the node was
+fenced.
 """
 
 from enum import StrEnum

@@ -48,7 +48,7 @@ WATCHED_SHARE = 4
 """For T after a peer's silence has reached T, heartbeats come so many times as often."""
 SILENT_PERIODS = 3
 """Heartbeats of a peer's boot that must be missing before another boot of that peer is believed: a machine that starts
-anew is silent before, a copy of it that starts beside it is not (`copied_nodes`)."""
+again is silent before, a copy of it that starts beside it is not (`copied_nodes`)."""
 FOLLOWERS_REPORT = 4
 """Of so many heartbeats one is reported to a brain that judges nobody, when nothing has changed but ages."""
 STEADY_SHARE = 4

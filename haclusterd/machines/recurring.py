@@ -37,7 +37,7 @@ class Recurring:
         return Recurring(order, after(now, order.start_delay_ms))
 
     def hurry(self, now: Instant) -> None:
-        """A process of the service died: look now, or as soon as the patience with false alarms allows."""
+        """A process of the service died: look now, or as soon as the limit of false alarms allows."""
         self.is_hurried = True
         self.looks_left = LOOKS_AGAIN
         self.due_at = min(self.due_at, max(now, self.hurry_after)) if self.due_at != NEVER else self.due_at

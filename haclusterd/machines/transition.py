@@ -70,7 +70,7 @@ EXPECTED_CHANGES = frozenset(
 """Changes that do not by themselves make a plan wrong."""
 
 
-FORESEEN = frozenset(
+SPECULATIVE = frozenset(
     {
         ActionName.START,
         ActionName.STOP,
@@ -157,7 +157,7 @@ class TransitionMachine:
         """Other ready actions, by node; in order of their ranks, but for the nodes that are `_unsorted`."""
         self._unsorted: set[NodeName | None] = set()
         self._issued: dict[NodeName | None, dict[OrderKey, _Tracked]] = {}
-        """Actions whose orders have not ended in the CIB, by node; one that is foreseen to end is DONE."""
+        """Actions whose orders have not ended in the CIB, by node; one that is speculated on is DONE."""
         self._unfencing: list[_Tracked] = []
         """Unfencings that are under way."""
         self._seen_orders: dict[NodeName | None, Mapping[OrderKey, Order]] = {}
@@ -257,11 +257,11 @@ class TransitionMachine:
             if not following.open_inputs:
                 self._make_ready(following)
 
-    def foresee(self, cib: Cib, command: RecordResults) -> None:
+    def speculate(self, cib: Cib, command: RecordResults) -> None:
         """Results stand in this leader's log, and will be applied before whatever is ordered now: do not wait for it.
 
-        Only plain success is foreseen, of orders that are open and wanted; all else is taken in once it is applied. So
-        is what was foreseen, then: should it not come true, the walk ends there as it would have.
+        Speculation is only on plain success, of orders that are open and wanted; all else is taken in once it is
+        applied. So is what was speculated on, then: should it not come true, the walk ends there as it would have.
         """
         status = cib.status.nodes.get(command.node)
         if self._state is not TransitionState.RUNNING or status is None:
@@ -350,10 +350,10 @@ class TransitionMachine:
             wave, self._pseudo = self._pseudo, []
             for tracked in sorted(wave, key=lambda each: each.action.id):
                 self._finish(tracked)
-                effects.extend(self._keep_books(tracked.action))
+                effects.extend(self._propose_cleanup(tracked.action))
         return effects
 
-    def _keep_books(self, action: GraphAction) -> Sequence[Effect]:
+    def _propose_cleanup(self, action: GraphAction) -> Sequence[Effect]:
         """Propose what a bookkeeping action means; a node that was emptied leaves by itself (`do_shutdown`)."""
         if action.node is None or action.resource is None:
             return ()
@@ -616,7 +616,7 @@ def _will_succeed(order: Order, result: OperationResult) -> bool:
     if order.action is ActionName.NOTIFY:
         return True
     return (
-        order.action in FORESEEN
+        order.action in SPECULATIVE
         and result.kind is ResultKind.FINISHED
         and result.operation == order.action
         and result.status is ExecutionStatus.DONE

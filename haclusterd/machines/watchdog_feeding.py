@@ -1,7 +1,7 @@
 """When the pacer opens, feeds and lets go of the watchdog device (safety.md §2, "Feed").
 
 Invariant: a feed is asked for only while the feed rule holds: with a valid lease and a young verdict of the brain, or
-when the node is proven empty. It carries until when that is so, for whoever writes it looks at the clock once more. A
+when the node is proven empty. It carries until when that is so, as the writer looks at the clock once more. A
 device is opened only when it may be fed as well, since opening starts it.
 
 It must never change the timeout of a device while anything may run here: survivors count on the one that is published.
@@ -14,7 +14,7 @@ from haclusterd.model.watchdog import FEEDS_PER_TIMEOUT, PanicAction, Watchdog, 
 
 RETRY_MS = 1000
 """Between two attempts to open a device."""
-PATIENCE_MS = 2000
+WAIT_MS_MAX = 2000
 """How long a device that may not be fed yet is no problem: a pacer that comes back needs a moment to know better."""
 LOOK_MS = 50
 """How often it is looked whether what was forbidden may be done by now."""
@@ -133,7 +133,7 @@ class WatchdogFeeding:
             # A pacer that has just come back finds a device that counts: every moment matters.
             self._next_at = after(now, LOOK_MS)
             self._waits_since = now if self._waits_since is None else self._waits_since
-            if elapsed_ms(self._waits_since, now) >= PATIENCE_MS:
+            if elapsed_ms(self._waits_since, now) >= WAIT_MS_MAX:
                 self._problem = f"{self._settings.device} is not opened before this node has a lease"
             return ()
         self._next_at = after(now, RETRY_MS)

@@ -3,7 +3,7 @@
 Nobody does anything: the DC waits W from when it saw the loss committed, in this very term, and then records success,
 which takes a quorum. By then the node was reset, or is proven to run nothing: an empty node is fed, and may be heard.
 A node that lives on afterwards and does not say so has a device that does not do its work. Whether what is heard was
-sent afterwards shows only when it answers; so with everything that is heard, listening begins anew.
+sent afterwards shows only when it answers; so with everything that is heard, listening begins again.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 It is a small machine, perhaps far away: a cluster should not be controlled from there while anybody else can do it.
 While nobody else is heard it leads as any voter does, since a cluster without a DC recovers nothing. So it does while
-TCP is filtered between the others: whoever of them leads would give up a node that works (safety.md §4).
+TCP is filtered between the others: any of them that leads would give up a node that works (safety.md §4).
 """
 
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
 from haclusterd.model.timing import Timing
 
 ATTEMPT_MS = 1000
-"""How long one heir is tried before the next: only one that has the whole log can take over."""
+"""How long one transfer target is tried before the next: only one that has the whole log can take over."""
 
 
 class WitnessDuty:
-    """What a leader does that is a witness; made anew for each term that it leads."""
+    """What a leader does that is a witness; made for each term that it leads."""
 
     def __init__(self, node: NodeName, since: Instant) -> None:
         self._node = node
         self._since = since
 
-    def heir(
+    def target(
         self, cib: Cib, members: tuple[Member, ...], report: PacerReport | None, timing: Timing, now: Instant
     ) -> NodeName | None:
         """Return who should lead instead; None when this node is no witness, or nobody else can be heard.
@@ -39,7 +39,7 @@ class WitnessDuty:
             for heard in report.nodes
             if heard.age_ms is not None and heard.age_ms < timing.node_timeout_ms and heard.brain is BrainState.ALIVE
         }
-        heirs = sorted(
+        candidates = sorted(
             member.name
             for member in members
             if member.is_voter
@@ -48,20 +48,20 @@ class WitnessDuty:
             and not _is_given_up(cib, member.name)
             and not self._reaches_more_than(cib, alive, member.name)
         )
-        return heirs[(now - self._since) // ATTEMPT_MS % len(heirs)] if heirs else None
+        return candidates[(now - self._since) // ATTEMPT_MS % len(candidates)] if candidates else None
 
-    def _reaches_more_than(self, cib: Cib, alive: Mapping[NodeName, HeardNode], heir: NodeName) -> bool:
-        """Tell whether this witness has a session with a node that takes part, and the heir has none with that.
+    def _reaches_more_than(self, cib: Cib, alive: Mapping[NodeName, HeardNode], target: NodeName) -> bool:
+        """Tell whether this witness has a session with a node that takes part, and `target` has none with that.
 
         Both ends must say so: one that has just begun lacks sessions for a moment, an older version tells of none.
         """
-        sessions = alive[heir].linked
+        sessions = alive[target].linked
         return bool(sessions) and any(
             status.state is NodeState.ONLINE
-            and name not in (heir, self._node)
+            and name not in (target, self._node)
             and name in alive
             and self._node in alive[name].linked
-            and heir not in alive[name].linked
+            and target not in alive[name].linked
             and name not in sessions
             for name, status in cib.status.nodes.items()
         )

@@ -4,14 +4,14 @@ A result enters the log; the DC on the same node answers with the next order wit
 round to the followers then serve both, where each would cost its own. (PostgreSQL waits likewise before a sync:
 `commit_delay`.)
 
-Invariant: a write waits at most `PATIENCE_MS` from the first entry that somebody is to look at, however many come
+Invariant: a write waits at most `DELAY_MS_MAX` from the first entry that somebody is to look at, however many come
 meanwhile, and not at all for a main loop that has looked at all of them. It must never keep back a write for anything
 else: without answer it costs some milliseconds, once.
 """
 
 from haclusterd.model.instants import NEVER, Instant, after
 
-PATIENCE_MS = 3
+DELAY_MS_MAX = 3
 
 
 class AwaitedAnswer:
@@ -27,7 +27,7 @@ class AwaitedAnswer:
         """The main loop was shown an entry."""
         self._shown = index
         if self._until is None:
-            self._until = after(now, PATIENCE_MS)
+            self._until = after(now, DELAY_MS_MAX)
 
     def considered(self, index: int) -> None:
         """The main loop has proposed all that follows from the entries up to `index`."""

@@ -155,7 +155,7 @@ class Consensus:
         self.heartbeat_at: Instant | None = None
         """When this node, as leader, last sent something to every connected peer."""
         self._shown_commit = 0
-        """As leader: what the followers were told is committed."""
+        """As leader: the index up to which the followers know that all is committed."""
         self.waiting: deque[tuple[bytes, int | None]] = deque()
         """Proposals, each with the term in which alone this node may append it, as its leader; None: any."""
         self.library = make_library(settings, journal, self)
@@ -202,7 +202,7 @@ class Consensus:
         progress = self._progress.get(peer)
         return self._journal.last_index - (0 if progress is None else progress.match)
 
-    def followers_behind(self, patience_ms: int) -> tuple[Follower, ...]:
+    def followers_behind(self, timeout_ms: int) -> tuple[Follower, ...]:
         """Return, as leader, who has not answered for so long, or has for so long lacked what is committed.
 
         A peer that is sent a snapshot has not fallen behind: how long it takes to read one depends on the state.
@@ -213,7 +213,7 @@ class Consensus:
             progress = self._progress[peer]
             if progress.match >= self.commit_index or progress.next <= self._journal.base[0]:
                 progress.advanced_at = now
-            if now - min(progress.answered_at, progress.advanced_at) >= patience_ms:
+            if now - min(progress.answered_at, progress.advanced_at) >= timeout_ms:
                 is_linked = self.library.is_connected(peer)
                 behind.append(Follower(peer, progress.answered_at, progress.advanced_at, is_linked))
         return tuple(behind)
@@ -335,12 +335,12 @@ class Consensus:
 
         What is not being written here was sent to nobody; asking for it would keep a leader whose disk stands still.
         """
-        is_heir = self.is_leader and to != self._settings.node and to in self._voters
-        if is_heir and self._progress[to].match >= self._journal.begun_index:
+        is_candidate = self.is_leader and to != self._settings.node and to in self._voters
+        if is_candidate and self._progress[to].match >= self._journal.begun_index:
             self._host.transmit(to, {"type": "timeout_now", "term": self.term})
 
     def retime(self, settings: RaftSettings) -> None:
-        """Take other timers; a follower counts its patience anew."""
+        """Take other timers; a follower counts its election timeout from zero."""
         self._settings = settings
         self.library.retime(settings.timers)
 

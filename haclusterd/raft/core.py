@@ -170,7 +170,7 @@ class RaftCore:
         """Those that are connected, by name."""
         self._announced = _Announced()
         self._followers = Followers(Instant(0))
-        """What was told of followers last."""
+        """The followers that were reported last."""
         self._looked_at: Instant | None = None
         """When the followers were looked at last; None while this node does not lead."""
         self._voter_sets = [(FIRST_INDEX, settings.voter_set)]
@@ -261,7 +261,7 @@ class RaftCore:
             return
         self._take_step()
         self._settle()
-        if self._sync_began is not None and self.clock() - self._sync_began > self.timers.disk_patience_ms:
+        if self._sync_began is not None and self.clock() - self._sync_began > self.timers.disk_timeout_ms:
             # Heartbeats need no disk, so nobody else would ever campaign; and nothing commits here.
             self.hand_over()
 
@@ -393,7 +393,7 @@ class RaftCore:
             self._raft.retime(self._settings)
 
     @property
-    def patience_ms(self) -> int:
+    def main_loop_timeout_ms(self) -> int:
         """How long a leader's main loop may show no life before another node should lead."""
         return self._settings.timers.silence_ms
 
@@ -404,10 +404,10 @@ class RaftCore:
             return
         self._hand_over_after = Instant(now + self._settings.timers.election_max_ms)
         self._hand_overs += 1
-        heirs = sorted(self._connected & {*self.voter_set.voters})
-        if not heirs:
+        candidates = sorted(self._connected & {*self.voter_set.voters})
+        if not candidates:
             return
-        self.transfer_leadership(heirs[self._hand_overs % len(heirs)])
+        self.transfer_leadership(candidates[self._hand_overs % len(candidates)])
 
     # One step.
 
@@ -692,7 +692,7 @@ class RaftCore:
         if sender is None or sender.index < self._journal.base[0]:
             image = self._files.read(SNAPSHOT_NAME)
             assert image is not None
-            # The file may be newer than the last snapshot this thread was told of.
+            # The file may be newer than the last snapshot this thread knows of.
             stuck_after_ms = self._settings.timers.election_max_ms
             sender = SnapshotSender(index_of(image), image, stuck_after_ms=stuck_after_ms, now=now)
             self._senders[peer] = sender

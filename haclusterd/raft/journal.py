@@ -19,7 +19,8 @@ but its own.
 
 One frame is one group commit: a frame is written only after the one before it was synced. So a damaged frame that
 another valid frame follows, or that lies within the sealed length (what an atomic rewrite left), was once whole and
-acknowledged: the node must not start. A damaged frame at the end is a torn write that nobody was told of, and is cut.
+acknowledged: the node must not start. A damaged frame at the end is a torn write that was never acknowledged, and is
+cut.
 
 Format 1 had no padding; it is read, and written as format 2 by the first start.
 

@@ -87,7 +87,7 @@ class QueuePair:
         self._raft_is_starved = False
 
     def request(self, request: Request) -> bool:
-        """Pass a request on (main loop); False when the queue is full. What is told once has room."""
+        """Pass a request on (main loop); False when the queue is full. What is passed on once has room."""
         if len(self._requests) >= self._requests_max and not isinstance(request, Retime | FollowPlaces):
             return False
         self._requests.append(request)
@@ -211,7 +211,7 @@ class RaftSide:
         """`alive` is called at every tick: the stamp that tells the pacer that this thread lives.
 
         `main_silence_ms` tells how long ago the main loop showed life. A leader whose main loop hangs would lead for
-        ever, and nobody would be DC: it hands over instead. `retimed` is told new timers, once the core has them;
+        ever, and nobody would be DC: it hands over instead. `retimed` gets new timers, once the core has them;
         `follow_places` where the transport reaches its peers.
         """
         self._pair = pair
@@ -236,7 +236,7 @@ class RaftSide:
                 case FollowPlaces(places):
                     self._follow_places(places)
         self._core.tick()
-        if self._main_silence_ms() > self._core.patience_ms:
+        if self._main_silence_ms() > self._core.main_loop_timeout_ms:
             self._core.hand_over()
         self._alive()
 

@@ -1,4 +1,4 @@
-"""What a Raft node must be told, and the timers that follow from node-timeout.
+"""What a Raft node must know, and the timers that follow from node-timeout.
 
 Everything here is plain data, made at the composition root or by a test. Invariant: all timers derive from the one
 number the administrator sets, so that no two of them can contradict each other (safety.md §7).
@@ -35,7 +35,7 @@ class RaftTimers:
     """A link on which nothing came for this long is closed."""
 
     @property
-    def disk_patience_ms(self) -> int:
+    def disk_timeout_ms(self) -> int:
         """How long a leader's disk may stand still, so that nothing commits, before another node should lead.
 
         Far longer than an election: a disk under load makes others wait too, and must not cost elections.
@@ -70,7 +70,7 @@ class RaftSettings:
     learners: tuple[NodeName, ...] = ()
     """Who else is a member, likewise."""
     boot_id: str = ""
-    """In which boot of its machine it runs: peers are told, so that a copy of it does not pass for it."""
+    """In which boot of its machine it runs: its peers know it, so that a copy of it does not pass for it."""
     snapshot_every: int = 1000
     """Applied entries between two snapshots."""
     retained_entries: int = 200

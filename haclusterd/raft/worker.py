@@ -12,7 +12,7 @@ class Worker(Protocol):
     """Runs blocking work. At most one sync and one snapshot job are under way at a time."""
 
     def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
-        """Run `work` elsewhere and later call `done(result)` on the Raft thread, never inside this call.
+        """Run `work` on another thread and later call `done(result)` on the Raft thread, never inside this call.
 
         The simulator runs `work` and `done` together at the completion event: what a crash prevents before it was
         never synced.

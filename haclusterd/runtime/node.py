@@ -310,7 +310,7 @@ class NodeRuntime:
     def _store_event(self, event: StoreEvent) -> None:
         match event:
             case Appended(index=index, term=term, entry=entry):
-                self._controller.foresee(self._cib, term, entry)
+                self._controller.speculate(self._cib, term, entry)
                 self._appended = index
             case Applied(index=index, outcome=outcome):
                 assert isinstance(outcome, CibApplied)
@@ -341,7 +341,7 @@ class NodeRuntime:
                 self._links = connected
                 self._ports.pacer.set_links(connected)
             case Followers():
-                self._controller.followers_told(event)
+                self._controller.take_followers(event)
         self._wake()
 
     def _applied(self, index: int, outcome: CibApplied) -> None:

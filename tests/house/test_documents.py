@@ -133,7 +133,7 @@ NOT_USED = {
     "told": "shown, reported, sent, notified, answered",
     "anew": "again",
     "whoever": "who, or the thing's name",
-    "heir": "successor",
+    "heir": "transfer target, requested leader",
     "elsewhere": "on another node, in another place",
 }
 """Words of the project's own that a reader stumbles over, with what to write (GLOSSARY.md, "Words not to use")."""

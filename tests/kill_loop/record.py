@@ -155,7 +155,7 @@ def wrong_looks(
         while count < len(acknowledged) and acknowledged[count][0] < asked:
             newest = max(newest, acknowledged[count][1])
             count += 1
-        is_foreseen = 0 < length <= len(known) and latest_asked[length - 1] > answered
-        if length <= newest or length > len(known) or is_foreseen:
+        is_from_later = 0 < length <= len(known) and latest_asked[length - 1] > answered
+        if length <= newest or length > len(known) or is_from_later:
             wrong.append((asked, answered, length))
     return wrong

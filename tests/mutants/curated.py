@@ -376,7 +376,7 @@ EXECUTOR = (
         "a start begins long after it was ordered",
     ),
     Mutant(
-        "_Line.is_free",
+        "_ResourceQueue.is_free",
         "self.running is None and not self.adopted",
         "self.running is None",
         "a new life runs an agent beside one that the old life left",
@@ -391,7 +391,7 @@ EXECUTOR = (
         "ExecutorMachine._must_act_alone",
         "moment.has_lease or not self._rules.stop_on_lease_end or moment.now < self._grace_until",
         "True",
-        "a node without a lease runs on while it is recovered elsewhere",
+        "a node without a lease runs on while it is recovered on another node",
     ),
     Mutant(
         "ExecutorMachine._must_act_alone",
@@ -407,7 +407,7 @@ EXECUTOR = (
     ),
     Mutant(
         "ExecutorMachine._possibly_active_here",
-        "line.running is not None or line.adopted",
+        "queue.running is not None or queue.adopted",
         "False",
         "what is being started is not stopped when the lease ends",
     ),
@@ -571,7 +571,7 @@ MEMBERSHIP = (
         "MembershipMachine._is_unseen_fenced",
         "self._rules.unseen_is_fenced",
         "False",
-        "what an unseen member may run is started elsewhere",
+        "what an unseen member may run is started on another node",
     ),
     Mutant(
         "MembershipMachine.step",
@@ -842,7 +842,7 @@ TRANSITION = (
         "_Guard.admits",
         "not holders or len(holders) < self._copies.most(action.resource)",
         "True",
-        "what a lost node runs is ordered elsewhere before its fencing",
+        "what a lost node runs is ordered on another node before its fencing",
     ),
     Mutant(
         "_Guard.admits",
@@ -872,7 +872,7 @@ TRANSITION = (
         "_will_succeed", "result.exit_code is order.target_exit_code", "True", "a failure is gone on from as a success"
     ),
     Mutant(
-        "TransitionMachine.foresee",
+        "TransitionMachine.speculate",
         "status.state is not NodeState.ONLINE or status.incarnation != command.incarnation",
         "False",
         "the result of an earlier life is gone on from",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.raft.unauthenticated import STRANGERS_MAX
+from haclusterd.adapters.raft.unauthenticated import UNAUTHENTICATED_MAX
 from tests.processes.attackers import ATTACKS, FLOOD, Attacker, Recorder, flood
 from tests.processes.daemons import Scenario
 
@@ -22,7 +22,7 @@ REFUSALS_MAX = 6
 """Reasons of one attack."""
 GROWTH_KIB_MAX = 16_000
 """Of a process, over all attacks: nothing of an attack may be kept, but what the allocator keeps for its reuse."""
-DESCRIPTORS_MORE_MAX = STRANGERS_MAX + 40
+DESCRIPTORS_MORE_MAX = UNAUTHENTICATED_MAX + 40
 """While it lasts."""
 
 

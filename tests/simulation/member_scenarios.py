@@ -40,8 +40,8 @@ def dropped_while_it_may_run(rules: SafetyRules) -> None:
     cluster.until(lambda: cluster.runs_once("db"), 10_000, "db runs")
     holder = cluster.node_of("db")
     if cluster.dc() == holder:
-        heir = cluster.others(holder)[0]
-        cluster.brain_of(holder).store.transfer_leadership(heir)
+        target = cluster.others(holder)[0]
+        cluster.brain_of(holder).store.transfer_leadership(target)
         cluster.until(lambda: cluster.dc() != holder, 10_000, "another DC")
     cluster.switch.set(holder, Mood.DEAD)
     cluster.stall(holder)

@@ -96,8 +96,8 @@ def test_a_leader_whose_disk_stands_still_for_long_hands_over_and_loses_nothing(
     node = world.nodes[old]
     node.extra_disk_us = 60_000_000
     write(world, old, 5, b"stuck")
-    patience_ms = node.core.timers.disk_patience_ms
-    world.run(patience_ms + 3_000)
+    timeout_ms = node.core.timers.disk_timeout_ms
+    world.run(timeout_ms + 3_000)
     new = world.leader()
     assert new not in (None, old)
     write(world, new, 20, b"after")

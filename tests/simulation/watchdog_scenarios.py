@@ -110,13 +110,13 @@ def feed_is_held_back(rules: SafetyRules) -> None:
 def dc_changes_during_the_wait(rules: SafetyRules) -> None:
     """n1 is cut off and lost when another node becomes DC, whose wall clock is an hour ahead."""
     cluster = formed(rules)
-    heir = next(name for name in cluster.others("n1") if name != cluster.dc())
-    cluster.hosts[heir].wall.offset_ms = 3_600_000
+    target = next(name for name in cluster.others("n1") if name != cluster.dc())
+    cluster.hosts[target].wall.offset_ms = 3_600_000
     stops_hang_on_n1(cluster)
     cluster.isolate("n1")
     cluster.until(lambda: cluster.state("n1") is NodeState.LOST, 5000, "n1 is lost")
-    cluster.administer(RequestLeader(heir, "scenario"))
-    cluster.until(lambda: cluster.dc() == heir, 5000, "another DC")
+    cluster.administer(RequestLeader(target, "scenario"))
+    cluster.until(lambda: cluster.dc() == target, 5000, "another DC")
     cluster.run_for(W - 1000)
     assert cluster.state("n1") is NodeState.LOST
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", 5000, "db elsewhere")

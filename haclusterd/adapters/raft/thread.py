@@ -73,9 +73,9 @@ class RaftThread:
         `addresses` are those of every member, this node included, until `follow_places` says more. `call_main`
         makes a call on the main loop soon, from any thread (`loop.call_soon_threadsafe`). `fail` must end the
         process with EXIT_CODE_IO_ERROR and not return; it is called on the Raft thread, as is `alive`.
-        `heartbeat_sent` is told there, while this node leads, how many milliseconds after the one before each was.
-        `objection` is asked there why a boot of a peer must not be talked to (empty: it may), and `kept_out` told when
-        a peer objects to this one.
+        `heartbeat_sent` gets there, while this node leads, how many milliseconds after the one before each was.
+        `objection` is asked there why a boot of a peer must not be talked to (empty: it may), and `kept_out` called
+        when a peer objects to this one.
         """
         self._settings = settings
         self._directory = directory

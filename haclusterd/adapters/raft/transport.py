@@ -4,7 +4,7 @@ The certificate's common name must be the peer's node name, and the greeting mus
 then is a frame read. Of two nodes the one with the greater name dials. A new session replaces the old one, which is
 mute from that instant on. Every link carries pings, so that a dead one is found before it is needed. All addresses of a
 peer are tried beside each other, the first one that is answered by that peer is taken; names are looked up at each try.
-A peer that was not let in because another boot of it lives is told so, and tries again.
+A peer that was not let in because another boot of it lives learns that, and tries again.
 
 Layout: length u32 big endian, then that many bytes; length 0 is a ping. Greeting: msgpack [version, cluster, from, to,
 boot id]; refusal in its place: [version, "refused", why]. It must never trust a length, and never read from anyone it
@@ -28,7 +28,7 @@ from haclusterd.adapters.network.name_resolution import Address as Address
 from haclusterd.adapters.network.name_resolution import NameResolver
 from haclusterd.adapters.network.refusals import Refusals, source_of
 from haclusterd.adapters.network.tls_listening import NoHandshake, forget_frames, listen, secure
-from haclusterd.adapters.raft.unauthenticated import Stranger, Strangers
+from haclusterd.adapters.raft.unauthenticated import UnauthenticatedPeer, UnauthenticatedPeers
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.ports.store import PeerPlaces
 from haclusterd.raft.settings import MAX_FRAME_BYTES, RaftTimers
@@ -47,20 +47,20 @@ WRITE_BUFFER_MAX = 8 * 1024 * 1024
 BACKOFF_FIRST_S, BACKOFF_LAST_S = 0.1, 1.0
 STAGGER_S = 0.2
 """Between the tries of two addresses of a peer: the first is preferred, but must not keep others waiting."""
-PATIENCE_S = 2.0
+OLD_SESSION_WAIT_S = 2.0
 """How long the node with the lesser name lets the other one dial."""
 PLACES_MARK = b"\xc1"
 """First byte of a frame that says where the members are; no Raft message begins with it, nor any msgpack."""
 MEMBERS_MAX, ADDRESSES_MAX, FINGERPRINT_LENGTH = 256, 16, 64
-BEAT_PATIENCE = 1.25
+BEAT_DELAY_MAX = 1.25
 """Of a ping's period: nobody called `beat` for so long, so that a timer has to."""
 REDIAL_POLL_S, REDIAL_POLLS = 0.05, 20
-"""How long a session that is made anew is waited for before the next one is closed."""
+"""How long a new session is waited for before the next one is closed."""
 
 _log = logging.getLogger(__name__)
 
 class GreetingRefused(ConnectionError):  # noqa: N818 (a verdict, not an accident)
-    """Whoever is at the other end is not the peer that belongs there; `reason` is one of few."""
+    """Who is at the other end is not the peer that belongs there; `reason` is one of few."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -109,15 +109,15 @@ class RaftTransport:
     objection: Callable[[NodeName, str], str] = lambda _peer, _boot_id: ""
     """Why a boot of a peer is not talked to, one of few reasons; empty: it is."""
     kept_out: Callable[[NodeName, str], None] = lambda _peer, _why: None
-    """Told why a peer does not talk to this boot."""
+    """Called with the reason why a peer does not talk to this boot."""
     _links: Links | None = None
     _sessions: dict[NodeName, _Session] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
-    _strangers: Strangers = field(default_factory=Strangers)
+    _connecting: UnauthenticatedPeers = field(default_factory=UnauthenticatedPeers)
     _accepting: dict[Address, asyncio.Task[None]] = field(default_factory=dict)
     _dialling: dict[NodeName, asyncio.Task[None]] = field(default_factory=dict)
     _refusals: Refusals = field(default_factory=Refusals)
-    """Of whoever connects; apart from those of peers, which no flood of strangers may keep from being told."""
+    """Of connections not authenticated yet; apart from those of peers, which no flood may keep from the log."""
     _failures: Refusals = field(default_factory=Refusals)
     _reached_at: dict[NodeName, Address] = field(default_factory=dict)
     """At which of its addresses a peer was met last."""
@@ -168,7 +168,7 @@ class RaftTransport:
         self._spawn(self._make_anew())
 
     async def _make_anew(self) -> None:
-        """Make every session anew, one after the other, so that it shows this node's present certificate."""
+        """Replace every session, one after the other, so that it shows this node's present certificate."""
         for peer, session in sorted(self._sessions.items()):
             session.abort()
             for _ in range(REDIAL_POLLS):
@@ -250,32 +250,32 @@ class RaftTransport:
                 self._note("", f"cannot accept: {_reason_of(error)}")
                 await asyncio.sleep(ACCEPT_RETRY_S)
                 continue
-            stranger = Stranger(connection, source_of(place[0]))
-            pushed_out = self._strangers.enter(stranger)
+            connecting = UnauthenticatedPeer(connection, source_of(place[0]))
+            pushed_out = self._connecting.enter(connecting)
             if pushed_out is not None:
                 self._refuse(pushed_out.source, "too many connections at a time, the oldest is closed")
-            self._spawn(self._welcome(stranger)).add_done_callback(partial(_close, connection))
+            self._spawn(self._welcome(connecting)).add_done_callback(partial(_close, connection))
             await asyncio.sleep(ACCEPT_PAUSE_S)
 
-    async def _welcome(self, stranger: Stranger) -> None:
+    async def _welcome(self, connecting: UnauthenticatedPeer) -> None:
         link = FramedLink()
         transport: asyncio.Transport | None = None
         try:
             async with asyncio.timeout(GREETING_TIMEOUT_S):
-                transport = await secure(stranger.connection, self.server_context, GREETING_TIMEOUT_S, link)
+                transport = await secure(connecting.connection, self.server_context, GREETING_TIMEOUT_S, link)
                 peer = self._recognise(link)
                 objection = self.objection(peer, await self._read_greeting(link, peer))
             if objection:
                 link.send(msgpack.packb([GREETING_VERSION, REFUSED, objection[:REFUSAL_LENGTH_MAX]]))
                 raise GreetingRefused(objection)
-            self._strangers.leave(stranger)
+            self._connecting.leave(connecting)
             self._greet(link, peer)
             await self._serve(self._open_session(peer, link))
         except (OSError, EOFError) as error:
-            self._refuse(stranger.source, _reason_of(error), str(error))
+            self._refuse(connecting.source, _reason_of(error), str(error))
             forget_frames(error)
         finally:
-            self._strangers.leave(stranger)
+            self._connecting.leave(connecting)
             if transport is not None:
                 transport.abort()
 
@@ -289,7 +289,7 @@ class RaftTransport:
         while True:
             if self.node < peer:
                 # The other end dials first; but it may not know this node yet, or not its new address.
-                await asyncio.sleep(PATIENCE_S)
+                await asyncio.sleep(OLD_SESSION_WAIT_S)
             session = self._sessions.get(peer)
             if (session is not None and not await self._is_doubtful(session)) or await self._dial(peer):
                 pause_s = BACKOFF_FIRST_S
@@ -468,12 +468,12 @@ class RaftTransport:
             links.disconnected(session.peer)
 
     def beat(self) -> None:
-        """Look after all links. Whoever wakes this thread anyway calls it about once in a ping's period."""
+        """Look after all links. What wakes this thread anyway calls it about once in a ping's period."""
         loop = asyncio.get_running_loop()
         ping_s, now = self.timers.ping_ms / 1000, loop.time()
         if self._beating is not None:
             self._beating.cancel()
-        self._beating = loop.call_later(BEAT_PATIENCE * ping_s, self.beat)
+        self._beating = loop.call_later(BEAT_DELAY_MAX * ping_s, self.beat)
         for session in list(self._sessions.values()):
             is_silent = now - session.heard_at > self.timers.silence_ms / 1000
             # Once is not enough: after a stall of this process, what the peer sent meanwhile is read only now.

@@ -1,19 +1,19 @@
 """Connections whose other end is not known yet: few at a time, and a flood of them from one place keeps others not out.
 
 A connection counts from the moment it is accepted, before any handshake, until its greeting was read. Invariant: there
-are never more than STRANGERS_MAX; when one more comes, the oldest one of the source with the most is closed, so that
-whoever floods pushes out its own.
+are never more than UNAUTHENTICATED_MAX; when one more comes, the oldest one of the source with the most is closed, so
+that a flood pushes out its own.
 """
 
 import socket
 from collections import Counter
 from dataclasses import dataclass, field
 
-STRANGERS_MAX = 64
+UNAUTHENTICATED_MAX = 64
 
 
 @dataclass(slots=True, eq=False)
-class Stranger:
+class UnauthenticatedPeer:
     """One of them."""
 
     connection: socket.socket
@@ -22,15 +22,15 @@ class Stranger:
 
 
 @dataclass(slots=True)
-class Strangers:
+class UnauthenticatedPeers:
     """All of them, the oldest first."""
 
-    _present: list[Stranger] = field(default_factory=list)
+    _present: list[UnauthenticatedPeer] = field(default_factory=list)
 
-    def enter(self, stranger: Stranger) -> Stranger | None:
+    def enter(self, peer: UnauthenticatedPeer) -> UnauthenticatedPeer | None:
         """Take one more in; return the one that was closed for it."""
-        self._present.append(stranger)
-        if len(self._present) <= STRANGERS_MAX:
+        self._present.append(peer)
+        if len(self._present) <= UNAUTHENTICATED_MAX:
             return None
         counts = Counter(each.source for each in self._present)
         most = max(counts.values())
@@ -39,14 +39,14 @@ class Strangers:
         _hang_up(pushed_out.connection)
         return pushed_out
 
-    def leave(self, stranger: Stranger) -> None:
+    def leave(self, peer: UnauthenticatedPeer) -> None:
         """This one is known now, or gone; harmless when it is not among them."""
-        if stranger in self._present:
-            self._present.remove(stranger)
+        if peer in self._present:
+            self._present.remove(peer)
 
 
 def _hang_up(connection: socket.socket) -> None:
-    """End a connection under the hands of whoever reads it: they see its end, and close it."""
+    """End a connection while another task reads it: that sees the end, and closes it."""
     try:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:

@@ -18,7 +18,7 @@ def transfer_leader(context: Context, arguments: Arguments) -> Outcome:
     live = context.live
     if live is None:
         return refusal(report(Code.NOT_OFFLINE, what="a hand-over"))
-    wanted = find_node(context, arguments.word("node")) if arguments.word("node") else _heir(context, live)
+    wanted = find_node(context, arguments.word("node")) if arguments.word("node") else _successor(context, live)
     if isinstance(wanted, ReportItem):
         return refusal(wanted)
     data: Json = {"schema": "haclusterd.leader/1", "from": live.leader, "to": wanted}
@@ -41,7 +41,7 @@ def transfer_leader(context: Context, arguments: Arguments) -> Outcome:
     )
 
 
-def _heir(context: Context, live: LiveView) -> NodeName | ReportItem:
+def _successor(context: Context, live: LiveView) -> NodeName | ReportItem:
     """Return the first voter that could lead instead, one that runs resources before a witness."""
     able = [name for name in context.cib.voters() if name != live.leader and not _objection(context.cib, name)]
     able.sort(key=lambda name: context.cib.members[name].is_witness)

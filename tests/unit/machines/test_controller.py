@@ -552,10 +552,10 @@ def test_results_in_its_own_log_are_gone_on_from_and_those_in_another_terms_are_
     )
     results = commands.RecordResults(N2, life(N2), (started,))
     entry = encode_envelope(commands.Envelope(RequestId("n2:1"), N2, WallTime(0), results))
-    dc.controller.foresee(dc.cluster.cib, Term(TERM + 1), entry)
-    dc.controller.foresee(dc.cluster.cib, TERM, b"RecordResults of a later version")
+    dc.controller.speculate(dc.cluster.cib, Term(TERM + 1), entry)
+    dc.controller.speculate(dc.cluster.cib, TERM, b"RecordResults of a later version")
     assert commands_of(dc.step()) == []
-    dc.controller.foresee(dc.cluster.cib, TERM, entry)
+    dc.controller.speculate(dc.cluster.cib, TERM, entry)
     [following] = commands_of(dc.step())
     assert isinstance(following, commands.IssueOrders)
     assert [each.resource for each in following.orders] == [WEB]

@@ -318,7 +318,7 @@ def test_a_leader_hands_over_before_it_leaves() -> None:
     assert member.step() == [TransferLeadership(N1)]
 
 
-def test_a_leader_without_an_heir_leaves_all_the_same() -> None:
+def test_a_leader_that_nobody_can_succeed_leaves_all_the_same() -> None:
     member = leaving()
     member.is_leader = True
     for name in (N1, N3):

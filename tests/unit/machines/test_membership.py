@@ -172,7 +172,7 @@ def deaf_to_n1(name: NodeName, age_ms: int | None = 50) -> HeardNode:
 
 
 @pytest.mark.parametrize(
-    ("waited_ms", "nodes", "heirs"),
+    ("waited_ms", "nodes", "candidates"),
     [
         (T - 1, [deaf_to_n1(N2), deaf_to_n1(N3)], []),
         (T, [deaf_to_n1(N2), deaf_to_n1(N3)], [N3]),
@@ -185,16 +185,16 @@ def deaf_to_n1(name: NodeName, age_ms: int | None = 50) -> HeardNode:
     ids=["too early", "the first", "the next", "one is silent", "silent, too early", "all are silent", "it is heard"],
 )
 def test_a_dc_whose_lease_stays_away_because_it_is_not_heard_hands_over(
-    waited_ms: int, nodes: list[HeardNode], heirs: list[NodeName]
+    waited_ms: int, nodes: list[HeardNode], candidates: list[NodeName]
 ) -> None:
     dc = Dc()
     effects: Sequence[Effect] = ()
     for now in (NOW, NOW + waited_ms):
         effects = dc.machine.step(dc.cluster.cib, report(*nodes, at=now), without_lease(now))
-    assert [effect.to for effect in effects if isinstance(effect, TransferLeadership)] == heirs
+    assert [effect.to for effect in effects if isinstance(effect, TransferLeadership)] == candidates
 
 
-def heirs_in_silence(dc: Dc, *instants: int, behind: tuple[NodeName, ...] = ()) -> list[NodeName]:
+def transfers_in_silence(dc: Dc, *instants: int, behind: tuple[NodeName, ...] = ()) -> list[NodeName]:
     """Return to whom a DC hands over that hears nobody, at each of these instants."""
     found = []
     for now in instants:
@@ -207,16 +207,16 @@ def heirs_in_silence(dc: Dc, *instants: int, behind: tuple[NodeName, ...] = ()) 
 
 
 def test_a_dc_that_hears_nobody_hands_over_to_a_voter_that_answers_it_in_raft() -> None:
-    assert heirs_in_silence(Dc(), NOW, NOW + T, behind=(N2,)) == [N3]
-    assert heirs_in_silence(Dc(), NOW, NOW + T, behind=(N2, N3)) == []
+    assert transfers_in_silence(Dc(), NOW, NOW + T, behind=(N2,)) == [N3]
+    assert transfers_in_silence(Dc(), NOW, NOW + T, behind=(N2, N3)) == []
 
 
 def test_each_voter_is_tried_once_while_the_lease_stays_away() -> None:
     """Where no heartbeat passes between any two, the leadership must not go round and round."""
     dc = Dc()
-    assert heirs_in_silence(dc, NOW, *(NOW + number * T for number in range(1, 9))) == [N2, N3]
+    assert transfers_in_silence(dc, NOW, *(NOW + number * T for number in range(1, 9))) == [N2, N3]
     dc.machine.step(dc.cluster.cib, report(heard(N2), heard(N3), at=NOW + 9 * T), moment(NOW + 9 * T))
-    assert heirs_in_silence(dc, NOW + 10 * T, NOW + 11 * T) == [N2], "the lease was back: this is another silence"
+    assert transfers_in_silence(dc, NOW + 10 * T, NOW + 11 * T) == [N2], "the lease was back: this is another silence"
 
 
 # -- members never heard -----------------------------------------------------------------------------------------------

@@ -130,9 +130,9 @@ class Walk:
         )
         return commands.RecordResults(wanted.node, wanted.incarnation, (result,))
 
-    def foresee(self, command: commands.RecordResults) -> list[commands.Command]:
+    def speculate(self, command: commands.RecordResults) -> list[commands.Command]:
         """Show results that stand in the log; return what is proposed then, and is not committed yet."""
-        self.machine.foresee(self.cluster.cib, command)
+        self.machine.speculate(self.cluster.cib, command)
         return commands_of(self.machine.step(self.cluster.cib, (), moment(1000)))
 
 
@@ -265,10 +265,10 @@ def test_a_refused_batch_ends_the_walk() -> None:
 def test_a_success_in_the_log_lets_the_next_order_out_before_it_is_applied() -> None:
     walk = moving()
     stopped = walk.result()
-    [start] = walk.foresee(stopped)
+    [start] = walk.speculate(stopped)
     assert isinstance(start, commands.IssueOrders)
     assert [(each.action, each.node) for each in start.orders] == [(ActionName.START, N3)]
-    assert walk.foresee(stopped) == [], "a result may come twice"
+    assert walk.speculate(stopped) == [], "a result may come twice"
     applied = walk.cluster.must(stopped)
     walk.cluster.must(start)
     walk.step(*applied.changes)
@@ -278,7 +278,7 @@ def test_a_success_in_the_log_lets_the_next_order_out_before_it_is_applied() -> 
 
 def test_an_order_that_rests_on_a_result_is_refused_without_it() -> None:
     walk = moving()
-    [start] = walk.foresee(walk.result())
+    [start] = walk.speculate(walk.result())
     refusal = walk.cluster.put(start).refusal
     assert refusal is not None
     assert "may be active on n2" in refusal.text
@@ -288,7 +288,7 @@ def test_a_walk_has_not_ended_before_all_its_results_are_applied() -> None:
     walk = Walk(act(1, ActionName.START))
     walk.step()
     started = walk.result()
-    walk.foresee(started)
+    walk.speculate(started)
     assert walk.machine.state is TransitionState.RUNNING
     walk.step(*walk.cluster.must(started).changes)
     assert walk.machine.state is TransitionState.DONE
@@ -298,31 +298,31 @@ def test_a_walk_has_not_ended_before_all_its_results_are_applied() -> None:
     ("exit_code", "kind"),
     [(ExitCode.ERROR, ResultKind.FINISHED), (None, ResultKind.NOT_BEGUN), (None, ResultKind.UNKNOWN)],
 )
-def test_nothing_but_success_is_foreseen(exit_code: ExitCode | None, kind: ResultKind) -> None:
+def test_speculation_is_on_success_only(exit_code: ExitCode | None, kind: ResultKind) -> None:
     walk = moving()
-    assert walk.foresee(walk.result(DB, exit_code, kind)) == []
+    assert walk.speculate(walk.result(DB, exit_code, kind)) == []
     assert walk.machine.state is TransitionState.RUNNING
 
 
 def test_a_probe_is_waited_for_whatever_it_finds() -> None:
     walk = Walk(act(1, ActionName.MONITOR, is_probe=True), act(2, ActionName.START, node=N3, after=[1]))
     walk.step()
-    assert walk.foresee(walk.result()) == []
+    assert walk.speculate(walk.result()) == []
 
 
-def test_results_of_another_life_or_of_an_unwanted_order_are_not_foreseen() -> None:
+def test_there_is_no_speculation_on_results_of_another_life_or_of_an_unwanted_order() -> None:
     walk = moving()
     stopped = walk.result()
-    assert walk.foresee(replace(stopped, incarnation=life(N2, token=2))) == []
-    assert walk.foresee(replace(stopped, node=NodeName("stranger"))) == []
+    assert walk.speculate(replace(stopped, incarnation=life(N2, token=2))) == []
+    assert walk.speculate(replace(stopped, node=NodeName("unknown"))) == []
     walk.cluster.void(walk.open_order().key)
-    walk.machine.foresee(walk.cluster.cib, stopped)
+    walk.machine.speculate(walk.cluster.cib, stopped)
     assert not any(isinstance(each, commands.IssueOrders) for each in commands_of(walk.step()))
 
 
-def test_what_was_foreseen_and_comes_otherwise_ends_the_walk() -> None:
+def test_a_speculation_that_does_not_come_true_ends_the_walk() -> None:
     walk = moving()
-    walk.foresee(walk.result())
+    walk.speculate(walk.result())
     walk.answer(exit_code=ExitCode.ERROR)
     assert walk.machine.state is TransitionState.ABORTED
 

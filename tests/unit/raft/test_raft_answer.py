@@ -2,7 +2,7 @@
 
 from haclusterd.model.ids import Term
 from haclusterd.ports.store import Appended
-from haclusterd.raft.answer import PATIENCE_MS
+from haclusterd.raft.answer import DELAY_MS_MAX
 from haclusterd.raft.frames import REGULAR
 from tests.simulation.store_world import AWAITED
 from tests.unit.raft.raft_bench import N2, N3, Bench
@@ -38,7 +38,7 @@ def test_a_write_waits_for_an_answer_only_a_moment() -> None:
     bench = leading()
     bench.core.propose(AWAITED)
     bench.core.tick()
-    bench.wait(PATIENCE_MS - 1)
+    bench.wait(DELAY_MS_MAX - 1)
     assert bench.jobs == []
     assert bench.core.due() == bench.now_ms + 1
     bench.wait(1)
@@ -47,7 +47,7 @@ def test_a_write_waits_for_an_answer_only_a_moment() -> None:
 
 def test_more_entries_to_look_at_make_no_write_wait_longer() -> None:
     bench = leading()
-    for _ in range(PATIENCE_MS):
+    for _ in range(DELAY_MS_MAX):
         bench.core.propose(AWAITED)
         bench.core.tick()
         assert bench.jobs == []
@@ -79,7 +79,7 @@ def test_a_leader_that_is_deposed_while_it_waits_writes_at_once_and_is_not_woken
     assert bench.jobs == []
     bench.hear_append(N2, bench.term + 1, (2, 1))
     assert len(bench.jobs) == 1
-    bench.now_ms += PATIENCE_MS
+    bench.now_ms += DELAY_MS_MAX
     bench.core.tick()
     assert bench.core.due() > bench.now_ms
 

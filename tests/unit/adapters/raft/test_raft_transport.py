@@ -116,7 +116,7 @@ class Network:
         await end.start()
         return end
 
-    async def stranger(self, credentials: str | None) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def unauthenticated(self, credentials: str | None) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to n1 with somebody's credentials, or without TLS."""
         context = None if credentials is None else tls_context(self.directory / credentials, is_server=False)
         return await asyncio.open_connection(*self.addresses[N1], ssl=context)
@@ -231,7 +231,7 @@ async def test_an_address_that_comes_later_is_listened_on(network: Network) -> N
 
     async def is_met() -> bool:
         try:
-            _, writer = await network.stranger(N2)
+            _, writer = await network.unauthenticated(N2)
         except OSError:
             return False
         writer.transport.abort()
@@ -249,7 +249,7 @@ async def test_without_any_address_the_transport_does_not_start(network: Network
 
 async def test_a_silent_peer_is_given_up(network: Network) -> None:
     first = await network.start(N1)
-    _reader, writer = await network.stranger(N2)
+    _reader, writer = await network.unauthenticated(N2)
     # Before it is heard, for any delay after that would be missing from what is measured.
     start = asyncio.get_running_loop().time()
     writer.write(greeting())
@@ -260,10 +260,10 @@ async def test_a_silent_peer_is_given_up(network: Network) -> None:
 
 async def test_a_new_session_mutes_the_old_one(network: Network) -> None:
     first = await network.start(N1)
-    _old_reader, old_writer = await network.stranger(N2)
+    _old_reader, old_writer = await network.unauthenticated(N2)
     old_writer.write(greeting() + framed(b"old"))
     await until(lambda: first.frames == [(N2, b"old")])
-    _, new_writer = await network.stranger(N2)
+    _, new_writer = await network.unauthenticated(N2)
     new_writer.write(greeting())
     await until(lambda: first.told == ["+n2", "-n2", "+n2"])
     with contextlib.suppress(OSError):
@@ -279,7 +279,7 @@ async def test_a_new_session_mutes_the_old_one(network: Network) -> None:
 
 async def test_a_frame_that_arrives_while_its_session_is_replaced_is_dropped(network: Network) -> None:
     first = await network.start(N1)
-    _reader, writer = await network.stranger(N2)
+    _reader, writer = await network.unauthenticated(N2)
     writer.write(greeting() + framed(b"in time"))
     await until(lambda: first.frames)
     first.transport._sessions[N2].is_muted = True
@@ -292,7 +292,7 @@ async def test_a_frame_that_arrives_while_its_session_is_replaced_is_dropped(net
 async def test_a_frame_that_is_no_message_closes_the_session(network: Network) -> None:
     first = await network.start(N1)
     first.accepts = False
-    _reader, writer = await network.stranger(N2)
+    _reader, writer = await network.unauthenticated(N2)
     writer.write(greeting() + framed(b"\x80\x02}."))
     await until(lambda: first.told == ["+n2", "-n2"])
     writer.transport.abort()
@@ -300,7 +300,7 @@ async def test_a_frame_that_is_no_message_closes_the_session(network: Network) -
 
 async def test_a_peer_that_does_not_read_is_given_up_and_memory_stays_bounded(network: Network) -> None:
     first = await network.start(N1)
-    _reader, writer = await network.stranger(N2)
+    _reader, writer = await network.unauthenticated(N2)
     writer.write(greeting())
     await until(lambda: first.told == ["+n2"])
     writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -340,7 +340,7 @@ async def test_attacks_never_become_a_session(network: Network, attack: str) -> 
     first = await network.start(N1)
     credentials, data = ATTACKS[attack]
     try:
-        reader, writer = await network.stranger(credentials)
+        reader, writer = await network.unauthenticated(credentials)
         writer.write(data + framed(b"forged"))
         assert await is_closed(reader)
         writer.transport.abort()
@@ -354,7 +354,7 @@ async def test_attacks_never_become_a_session(network: Network, attack: str) -> 
 
 async def test_a_huge_frame_closes_the_session(network: Network) -> None:
     first = await network.start(N1)
-    _reader, writer = await network.stranger(N2)
+    _reader, writer = await network.unauthenticated(N2)
     writer.write(greeting() + (MAX_FRAME_BYTES + 1).to_bytes(4, "big"))
     await until(lambda: first.told == ["+n2", "-n2"])
     assert first.frames == []

@@ -39,7 +39,7 @@ async def test_a_peer_whose_first_addresses_are_dead_is_met_at_the_last_without_
     # Whoever waits for the dead ones waits for longer than this test does, and n1 does not dial.
     monkeypatch.setattr(raft_transport, "GREETING_TIMEOUT_S", 60)
     monkeypatch.setattr(name_resolution, "LOOKUP_TIMEOUT_S", 60)
-    monkeypatch.setattr(raft_transport, "PATIENCE_S", 60)
+    monkeypatch.setattr(raft_transport, "OLD_SESSION_WAIT_S", 60)
     first = await network.start(N1)
     living = network.addresses[N1]
     silent = socket.create_server(("127.0.0.3", 0))
@@ -56,7 +56,7 @@ async def test_a_link_is_made_anew_at_the_other_address_when_its_own_dies(
     """One relay on the way of each address; the one in use goes dead without a word, as a pulled cable does."""
     # No session ends by its silence, and n1 does not dial: a dead one can only be replaced, by another way.
     monkeypatch.setattr(raft_transport._Session, "was_silent", property(lambda _: False, lambda _, value: None))
-    monkeypatch.setattr(raft_transport, "PATIENCE_S", 60)
+    monkeypatch.setattr(raft_transport, "OLD_SESSION_WAIT_S", 60)
     living = network.addresses[N1]
     relays = [Relay(living), Relay(living)]
     places = [await relay.start() for relay in relays]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from haclusterd.adapters.raft import transport as raft_transport
-from haclusterd.adapters.raft.unauthenticated import STRANGERS_MAX, Stranger, Strangers
+from haclusterd.adapters.raft.unauthenticated import UNAUTHENTICATED_MAX, UnauthenticatedPeer, UnauthenticatedPeers
 from tests.unit.adapters.raft.test_raft_transport import N1, N2, Network, until
 
 FLOODER = "127.0.0.66"
@@ -43,7 +43,7 @@ async def test_connections_that_never_begin_a_handshake_are_few_and_keep_no_peer
 ) -> None:
     # Neither does the end of their time let the peer in, nor that n1 dials it.
     monkeypatch.setattr(raft_transport, "GREETING_TIMEOUT_S", 60)
-    monkeypatch.setattr(raft_transport, "PATIENCE_S", 60)
+    monkeypatch.setattr(raft_transport, "OLD_SESSION_WAIT_S", 60)
     first = await network.start(N1)
     before = descriptors()
     with contextlib.ExitStack() as stack:
@@ -52,7 +52,7 @@ async def test_connections_that_never_begin_a_handshake_are_few_and_keep_no_peer
         second = await network.start(N2)
         await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
         # The whole flood came before the peer; n2 has a listener and, as n1, its end of the link.
-        await until(lambda: descriptors() - before - FLOOD <= STRANGERS_MAX + 3)
+        await until(lambda: descriptors() - before - FLOOD <= UNAUTHENTICATED_MAX + 3)
     assert caplog.text.count(f"connection from {FLOODER} closed: too many connections at a time") == 1
 
 
@@ -76,15 +76,15 @@ async def test_garbage_is_told_once_for_its_source(network: Network, caplog: pyt
 def test_the_oldest_of_the_source_with_the_most_gives_way() -> None:
     with contextlib.ExitStack() as stack:
 
-        def made(source: str) -> Stranger:
+        def made(source: str) -> UnauthenticatedPeer:
             ends = [stack.enter_context(end) for end in socket.socketpair()]
-            return Stranger(ends[0], source)
+            return UnauthenticatedPeer(ends[0], source)
 
-        strangers = Strangers()
+        unauthenticated = UnauthenticatedPeers()
         peer = made("peer")
-        flood = [made("flood") for _ in range(STRANGERS_MAX - 1)]
-        assert [strangers.enter(each) for each in (peer, *flood)] == [None] * STRANGERS_MAX
-        assert strangers.enter(made("flood")) is flood[0]
-        assert strangers.enter(made("another")) is flood[1]
-        strangers.leave(flood[2])
-        assert strangers.enter(made("flood")) is None
+        flood = [made("flood") for _ in range(UNAUTHENTICATED_MAX - 1)]
+        assert [unauthenticated.enter(each) for each in (peer, *flood)] == [None] * UNAUTHENTICATED_MAX
+        assert unauthenticated.enter(made("flood")) is flood[0]
+        assert unauthenticated.enter(made("another")) is flood[1]
+        unauthenticated.leave(flood[2])
+        assert unauthenticated.enter(made("flood")) is None
