@@ -198,33 +198,33 @@ def _of_node(node: Node) -> str:
 
 
 def _of_resource(resource: Resource) -> list[str]:
-    names = [node.name for node in resource.active_nodes]
-    words = [f"{resource.original_role} on {' '.join(names)}" if names else str(resource.original_role)]
-    if resource.history_id is not None:
-        words.append(f"as {resource.history_id}")
-    if resource.is_failed:
-        words.append("failed, must stop" if resource.must_stop_when_failed else "failed")
-    words += [name.removeprefix("is_").replace("_", " ") for name in _FLAGS if getattr(resource, name)]
+    names = [node.name for node in resource.found.active_nodes]
+    words = [f"{resource.found.original_role} on {' '.join(names)}" if names else str(resource.found.original_role)]
+    if resource.found.history_id is not None:
+        words.append(f"as {resource.found.history_id}")
+    if resource.found.is_failed:
+        words.append("failed, must stop" if resource.found.must_stop_when_failed else "failed")
+    words += [name.removeprefix("is_").replace("_", " ") for name in _FLAGS if getattr(resource.found, name)]
     if not resource.is_managed:
         words.append("unmanaged")
-    if resource.lock_node is not None:
-        words.append(f"locked to {resource.lock_node.name}")
-    if resource.next_role is not Role.UNKNOWN:
-        words.append(f"next {resource.next_role}")
-    if resource.pending_node is not None:
-        words.append(f"{resource.pending_action} pending on {resource.pending_node.name}")
-    if resource.partial_source is not None and resource.partial_target is not None:
-        words.append(f"migrating from {resource.partial_source.name} to {resource.partial_target.name}")
-    words += [f"left behind on {node.name}" for node in resource.dangling_sources]
-    words += [f"monitored on {name} every {durations.render(span)}" for name, span in sorted(resource.registered)]
+    if resource.found.lock_node is not None:
+        words.append(f"locked to {resource.found.lock_node.name}")
+    if resource.found.next_role is not Role.UNKNOWN:
+        words.append(f"next {resource.found.next_role}")
+    if resource.found.pending_node is not None:
+        words.append(f"{resource.found.pending_action} pending on {resource.found.pending_node.name}")
+    if resource.found.partial_source is not None and resource.found.partial_target is not None:
+        words.append(f"migrating from {resource.found.partial_source.name} to {resource.found.partial_target.name}")
+    words += [f"left behind on {node.name}" for node in resource.found.dangling_sources]
+    words += [f"monitored on {name} every {durations.render(span)}" for name, span in sorted(resource.found.registered)]
     lines = [f"{resource.id} {', '.join(words)}"]
-    lines += [f"  stop on {name}" for name in sorted(resource.required_stops)]
-    lines += [f"  perhaps stop on {name}" for name in sorted(resource.optional_stops)]
-    lines += [f"  demote on {name}" for name in sorted(resource.required_demotes)]
+    lines += [f"  stop on {name}" for name in sorted(resource.found.required_stops)]
+    lines += [f"  perhaps stop on {name}" for name in sorted(resource.found.optional_stops)]
+    lines += [f"  demote on {name}" for name in sorted(resource.found.required_demotes)]
     lines += [f"  monitor anew on {name} every {durations.render(span)}" for name, span in
-              sorted(resource.changed_recurring)]  # fmt: skip
-    lines += ["  restart: its definition has changed"] if resource.definition_changed else []
-    lines += [f"  reload on {node.name}" for node in resource.reload_on]
+              sorted(resource.found.changed_recurring)]  # fmt: skip
+    lines += ["  restart: its definition has changed"] if resource.found.definition_changed else []
+    lines += [f"  reload on {node.name}" for node in resource.found.reload_on]
     return lines
 
 

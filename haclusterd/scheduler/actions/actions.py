@@ -173,12 +173,12 @@ class ActionTable:
         assert owner is not None
         if policy is NoQuorumPolicy.FREEZE:
             # What a changed definition demands is a new start, not what a restart has left to do (crm_simulate).
-            is_new = owner.definition_changed or not owner.active_nodes
-            is_growing = is_new or owner.next_role.value > owner.original_role.value
+            is_new = owner.found.definition_changed or not owner.found.active_nodes
+            is_growing = is_new or owner.next_role.value > owner.found.original_role.value
             action.is_runnable = not is_growing
             if is_growing:
                 action.reason = "quorum freeze"
-        elif policy is NoQuorumPolicy.DEMOTE and owner.original_role in (Role.PROMOTED, Role.UNPROMOTED):
+        elif policy is NoQuorumPolicy.DEMOTE and owner.found.original_role in (Role.PROMOTED, Role.UNPROMOTED):
             if owner.next_role.value > Role.UNPROMOTED.value:
                 owner.next_role = Role.UNPROMOTED
             action.is_runnable = True
@@ -212,6 +212,6 @@ def _is_related(first: Action, then: Action, flags: int) -> bool:
 
 def _is_unheard_of(resource: Resource | None) -> bool:
     """Whether nothing is known of a resource in this life of the cluster, so that a node not seen yet may have it."""
-    if resource is None or resource.needs is not Needs.FENCING:
+    if resource is None or resource.definition.needs is not Needs.FENCING:
         return False
-    return not resource.active_nodes and not any(history.records for history in resource.histories.values())
+    return not resource.found.active_nodes and not any(history.records for history in resource.found.histories.values())

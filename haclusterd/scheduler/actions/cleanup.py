@@ -32,15 +32,15 @@ DEFINITION_CHANGE = "resource definition change"
 def create_demanded_actions(inventory: Inventory, changes: ConfigurationChanges, table: ActionTable) -> None:
     """Create what failures and a changed configuration demand."""
     for resource in inventory.primitives():
-        for name in sorted(resource.required_demotes):
+        for name in sorted(resource.found.required_demotes):
             table.make(resource, DEMOTE, inventory.nodes_by_name[name], required=True)
-        for name in sorted(resource.required_stops):
+        for name in sorted(resource.found.required_stops):
             table.make(resource, STOP, inventory.nodes_by_name[name], required=True)
-        for name in sorted(resource.optional_stops):
+        for name in sorted(resource.found.optional_stops):
             table.make(resource, STOP, inventory.nodes_by_name[name], required=resource.assigned is None)
-        if resource.definition_changed:
+        if resource.found.definition_changed:
             table.make(resource, START, None, required=True).reason = DEFINITION_CHANGE
-        for node in resource.reload_on:
+        for node in resource.found.reload_on:
             _reload(resource, node, table)
     cancel_monitors(changes.cancellations, table)
     for resource, node in changes.deletions:
@@ -53,7 +53,7 @@ def create_running_monitors(inventory: Inventory, table: ActionTable) -> None:
     if not remotes:
         return
     for resource in inventory.primitives():
-        for name, interval_ms in sorted(resource.registered):
+        for name, interval_ms in sorted(resource.found.registered):
             if name in remotes:
                 monitor = table.make(resource, MONITOR, remotes[name], required=False, interval_ms=interval_ms)
                 monitor.is_runnable = monitor.is_runnable and resource.assigned is not None
@@ -79,7 +79,7 @@ def _reload(resource: Resource, node: Node, table: ActionTable) -> None:
 
 
 def _delete(resource: Resource, node: Node, table: ActionTable) -> None:
-    if not resource.is_failed and node.is_online and not node.is_unclean:
+    if not resource.found.is_failed and node.is_online and not node.is_unclean:
         table.make(resource, DELETE, node, required=True).is_optional = False
 
 
@@ -95,7 +95,7 @@ def relate_demanded_actions(inventory: Inventory, clearings: Iterable[Clearing],
         for delete in actions.get((DELETE, 0), ()):
             _relate_all(actions.get((STOP, 0), ()), [delete], ORDERED, table)
             _relate_all([delete], actions.get((START, 0), ()), ORDERED, table)
-        if resource.is_removed:
+        if resource.found.is_removed:
             _relate_all(actions.get((CLEAR_FAILCOUNT, 0), ()), actions.get((STOP, 0), ()), ORDERED, table)
 
 

@@ -72,7 +72,7 @@ def _doing(instances: list[Resource]) -> _Doing:
 
 
 def _take(leaf: Resource, found: _Doing) -> None:
-    found.is_active = found.is_active or leaf.original_role.value > Role.STOPPED.value
+    found.is_active = found.is_active or leaf.found.original_role.value > Role.STOPPED.value
     is_starting = any(start.is_required and start.is_runnable for start in leaf.actions.get((START, 0), ()))
     is_stopping = any(
         stop.is_required and (stop.is_pseudo or stop.is_runnable) for stop in leaf.actions.get((STOP, 0), ())

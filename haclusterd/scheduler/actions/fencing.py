@@ -95,7 +95,7 @@ class _Fencing:
         shutdown = self._table.make_cluster(None, DO_SHUTDOWN, node)
         for leaf in self._inventory.primitives():
             for stop in leaf.actions.get((STOP, 0), ()):
-                if stop.node is node and not leaf.is_maintenance and (leaf.is_managed or leaf.is_blocked):
+                if stop.node is node and not leaf.found.is_maintenance and (leaf.is_managed or leaf.is_blocked):
                     stop.is_optional = False
                     self._table.relate(stop, shutdown, ORDERED | UNRUNNABLE_FIRST_BLOCKS)
         if node.is_controller:
@@ -118,7 +118,7 @@ def fencing_warnings(inventory: Inventory, settings: Settings) -> list[str]:
     """Say what cannot be recovered, and what is recovered without certainty."""
     found: list[str] = []
     for node in inventory.nodes:
-        held = sorted(resource.id for resource in inventory.primitives() if node in resource.active_nodes)
+        held = sorted(resource.id for resource in inventory.primitives() if node in resource.found.active_nodes)
         if node.is_unclean and not node.can_be_fenced:
             cause = "no fencing device can fence it" if not node.devices else "without quorum nothing is fenced"
             what = f"; not recovered: {', '.join(held)}" if held else ""

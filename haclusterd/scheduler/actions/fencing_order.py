@@ -47,13 +47,13 @@ def _order_starts(fence: Action, leaf: Resource, node: Node, table: ActionTable)
 
 def _may_be_there(leaf: Resource, node: Node) -> bool:
     parent = leaf.parent
-    if parent is not None and parent.is_anonymous_clone and node.name in parent.known_on:
+    if parent is not None and parent.is_anonymous_clone and node.name in parent.found.known_on:
         return False
-    return node.name in leaf.allowed and node.name not in leaf.known_on
+    return node.name in leaf.allowed and node.name not in leaf.found.known_on
 
 
 def _order_stops(fence: Action, leaf: Resource, node: Node, table: ActionTable, settings: Settings) -> None:
-    is_after = leaf.needs is Needs.FENCING or node.is_guest or not settings.options.is_pacemaker_compatible
+    is_after = leaf.definition.needs is Needs.FENCING or node.is_guest or not settings.options.is_pacemaker_compatible
     is_in_bundle = leaf.outermost.variant is Variant.BUNDLE
     for stop in leaf.actions.get((STOP, 0), ()):
         if stop.node is not node:
@@ -63,10 +63,10 @@ def _order_stops(fence: Action, leaf: Resource, node: Node, table: ActionTable, 
             if not is_in_bundle:
                 table.relate(fence, stop, AFTER_FENCING | GUEST_ALLOWED | _blocking(settings))
             _before_outer_stop(fence, leaf, table)
-        if leaf.notifies:
+        if leaf.definition.notifies:
             notify_after_fencing(fence, stop, leaf, table)
     for demote in leaf.actions.get((DEMOTE, 0), ()):
-        if demote.node is not node or (node.is_online and not node.is_unclean and not leaf.is_failed):
+        if demote.node is not node or (node.is_online and not node.is_unclean and not leaf.found.is_failed):
             continue
         demote.is_pseudo = demote.is_runnable = True
         if is_after and not is_in_bundle:

@@ -54,7 +54,7 @@ class _Occasion:
 
 def create_notification_marks(clone: Resource, table: ActionTable, *, is_promotable: bool) -> None:
     """Create the marks around the actions of a clone or bundle, after those actions."""
-    if clone.variant is not Variant.CLONE or not clone.notifies:
+    if clone.variant is not Variant.CLONE or not clone.definition.notifies:
         return
     made = {task: _marks(clone, task, table) for task in (_ACTIVITIES if is_promotable else (START, STOP))}
     _chain(made[STOP], made[START], table)
@@ -119,7 +119,7 @@ def create_notifications(inventory: Inventory, table: ActionTable) -> None:
     """Create the notifications, when it is settled what will be done."""
     for top in inventory.tops:
         for clone in (top, *top.children) if top.variant is Variant.BUNDLE else (top,):
-            if clone.variant is Variant.CLONE and clone.notifies:
+            if clone.variant is Variant.CLONE and clone.definition.notifies:
                 _tell_instances(clone, inventory, table)
 
 
@@ -190,13 +190,13 @@ def _standing(clone: Resource) -> dict[str, Members]:
         node = leaf.current_node() or leaf.assigned
         if node is None:
             continue
-        if leaf.original_role.value <= Role.STOPPED.value:
+        if leaf.found.original_role.value <= Role.STOPPED.value:
             found["inactive"].append((leaf, node))
             continue
         found["active"].append((leaf, node))
-        if leaf.original_role is Role.PROMOTED:
+        if leaf.found.original_role is Role.PROMOTED:
             found["promoted"].append((leaf, node))
-        elif leaf.original_role is Role.UNPROMOTED:
+        elif leaf.found.original_role is Role.UNPROMOTED:
             found["unpromoted"].append((leaf, node))
     found["master"], found["slave"] = found["promoted"], found["unpromoted"]
     return found
@@ -235,7 +235,7 @@ class _Telling:
     def _tell_of_an_end(self, instance: Resource) -> None:
         stops = instance.actions.get((STOP, 0), ())
         stop = stops[-1] if stops else None
-        for node in instance.active_nodes:
+        for node in instance.found.active_nodes:
             if stop is not None and stop.is_pseudo and (node.is_unclean or node.must_be_reset):
                 continue
             self._before(instance, node)

@@ -122,7 +122,7 @@ def _needed_instances(item: Ordering, first: Resource) -> int:
     """Return how many instances of a clone are enough; 0 when it counts as a whole."""
     if first.variant is not Variant.CLONE:
         return 0
-    return first.clone_min or (0 if item.require_all else 1)
+    return first.definition.clone_min or (0 if item.require_all else 1)
 
 
 def apart_templates(colocations: list[ColocationPair]) -> list[Template]:

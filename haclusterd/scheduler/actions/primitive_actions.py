@@ -49,16 +49,16 @@ def create_actions(resource: Resource, table: ActionTable, settings: Settings) -
     """Create all role-changing actions of one primitive."""
     if resource.next_role is Role.UNKNOWN:
         resource.next_role = Role.STARTED if resource.assigned is not None else Role.STOPPED
-    for source in resource.dangling_sources:
+    for source in resource.found.dangling_sources:
         table.make(resource, STOP, source, required=True).is_migration_abort = True
     course = _course(resource)
-    if resource.is_start_pending and resource.assigned is not None:
+    if resource.found.is_start_pending and resource.assigned is not None:
         start = table.make(resource, START, resource.assigned, required=False)
         start.is_always = True
     _judge_recovery(resource, course, table)
     steps = _Steps(resource, table, settings)
     resource.is_restarting = True
-    role = steps.down(resource.original_role, required=course.must_stop)
+    role = steps.down(resource.found.original_role, required=course.must_stop)
     if not resource.is_blocked:
         steps.up_again(role, course)
     resource.is_restarting = False
@@ -74,7 +74,7 @@ def finish_migration(resource: Resource, course: Course, table: ActionTable) -> 
 
 def _course(resource: Resource) -> Course:
     """Find out whether it moves, migrates, or has to stop because it is active too often."""
-    course = Course(must_stop=bool(resource.pending_stops))
+    course = Course(must_stop=bool(resource.found.pending_stops))
     current, assigned = resource.current_node(), resource.assigned
     if current is not None and assigned is not None and current is not assigned:
         course.is_moving = resource.next_role.value >= Role.STARTED.value
@@ -82,14 +82,14 @@ def _course(resource: Resource) -> Course:
         course.must_stop = True
         course.is_migrating = can_migrate(resource)
     _judge_partial_migration(resource, course)
-    active = resource.active_nodes
-    if resource.needs is not Needs.FENCING:
+    active = resource.found.active_nodes
+    if resource.definition.needs is not Needs.FENCING:
         active = [node for node in active if node.is_online and not node.is_unclean]
     resource.stops_unexpected_only = False
     if len(active) > 1:
-        if resource.multiple_active is MultipleActive.STOP_START:
+        if resource.definition.multiple_active is MultipleActive.STOP_START:
             course.must_stop = True
-        elif resource.multiple_active is MultipleActive.STOP_UNEXPECTED:
+        elif resource.definition.multiple_active is MultipleActive.STOP_UNEXPECTED:
             course.must_stop = True
             resource.stops_unexpected_only = True
     return course
@@ -101,9 +101,9 @@ def _judge_partial_migration(resource: Resource, course: Course) -> None:
     if source is None and target is None:
         return
     is_the_same = resource.current_node() is source and resource.assigned is target
-    if course.is_migrating and len(resource.active_nodes) == 2 and is_the_same:
+    if course.is_migrating and len(resource.found.active_nodes) == 2 and is_the_same:
         return
-    resource.partial_source = resource.partial_target = None
+    resource.has_given_up_migration = True
     course.must_stop, course.is_migrating = True, False
 
 
@@ -111,15 +111,15 @@ def _judge_recovery(resource: Resource, course: Course, table: ActionTable) -> N
     """Find out whether what stays where it is has to stop or to be promoted again."""
     if course.is_moving:
         return
-    assigned = resource.assigned
-    if resource.is_failed:
-        if resource.must_stop_when_failed:
+    assigned, found = resource.assigned, resource.found
+    if found.is_failed:
+        if found.must_stop_when_failed:
             course.must_stop = True
         elif resource.next_role is Role.PROMOTED:
             course.must_promote = True
     elif resource.is_blocked:
         course.must_stop = True
-    elif resource.original_role.value > Role.STARTED.value and resource.active_nodes and assigned is not None:
+    elif found.original_role.value > Role.STARTED.value and found.active_nodes and assigned is not None:
         start = table.make(resource, START, assigned, required=False)
         if start.is_required:
             course.must_stop = True
@@ -144,7 +144,7 @@ class _Steps:
     def up_again(self, role: Role, course: Course) -> None:
         """Create what leads back to the present role, if that is still wanted."""
         resource = self._resource
-        target = resource.original_role
+        target = resource.found.original_role
         if target.value > resource.next_role.value:
             return
         while role is not target and target is not Role.UNKNOWN:
@@ -156,7 +156,7 @@ class _Steps:
     def transition(self) -> None:
         """Create what leads from the present role to the next one."""
         resource = self._resource
-        role, target = resource.original_role, resource.next_role
+        role, target = resource.found.original_role, resource.next_role
         while role is not target:
             following = _DOWN_TO_STOPPED[role] if target in (Role.STOPPED, Role.UNKNOWN) else _STEPS[(role, target)]
             self._act(role, following, resource.assigned, required=True)
@@ -170,13 +170,13 @@ class _Steps:
         elif following is Role.PROMOTED:
             self._promote(node, required=required)
         elif role is Role.PROMOTED:
-            for active in self._resource.active_nodes:
+            for active in self._resource.found.active_nodes:
                 if not self._is_expected(active):
                     self._table.make(self._resource, DEMOTE, active, required=required)
 
     def _stop(self, *, required: bool) -> None:
         resource = self._resource
-        for node in resource.active_nodes:
+        for node in resource.found.active_nodes:
             if self._is_expected(node):
                 continue
             is_migrating = resource.partial_target is not None
@@ -204,7 +204,7 @@ class _Steps:
         start = self._table.make(self._resource, START, node, required=False)
         if required and start.is_runnable and self._resource.is_managed:
             start.is_optional = False
-        if self._is_expected(node) and (self._is_pacemaker_compatible or node in self._resource.active_nodes):
+        if self._is_expected(node) and (self._is_pacemaker_compatible or node in self._resource.found.active_nodes):
             start.is_pseudo = True
 
     def _promote(self, node: Node | None, *, required: bool) -> None:

@@ -88,11 +88,11 @@ class _Prober:
             return False
         leaves = list(top.leaves())
         if not self._is_asking and not self._has_lived_on:
-            return not any(leaf.unverified_on for leaf in leaves)
+            return not any(leaf.found.unverified_on for leaf in leaves)
         if top.is_anonymous_clone:
             is_simple = all(child.variant is Variant.PRIMITIVE for child in top.children)
-            return is_simple and names <= set().union(*(leaf.known_on for leaf in leaves))
-        return all(names <= leaf.known_on for leaf in leaves)
+            return is_simple and names <= set().union(*(leaf.found.known_on for leaf in leaves))
+        return all(names <= leaf.found.known_on for leaf in leaves)
 
     def probe(self, resource: Resource, node: Node) -> None:
         """Create the probes of a resource, and of what it contains, on a node."""
@@ -112,7 +112,7 @@ class _Prober:
         if clone.has_exclusive_discovery and clone.discovery.get(name) is not Discovery.EXCLUSIVE:
             clone.allowed.pop(name, None)
             return
-        if clone.is_unique:
+        if clone.definition.is_unique:
             for child in clone.children:
                 self.probe(child, node)
             return
@@ -133,7 +133,7 @@ class _Prober:
             return
         if replica.ip is not None:
             self._probe_primitive(replica.ip, node)
-        if self._probe_primitive(replica.container, node) and bundle.clone_node_max == 1:
+        if self._probe_primitive(replica.container, node) and bundle.definition.clone_node_max == 1:
             probe = self.made.by_resource[replica.container][-1]
             for other in bundle.replicas:
                 if other is not replica:
@@ -147,25 +147,25 @@ class _Prober:
             )
 
     def _probe_primitive(self, resource: Resource, node: Node) -> bool:
-        if node.name in resource.known_on or not self._is_to_be_asked(resource, node):
+        if node.name in resource.found.known_on or not self._is_to_be_asked(resource, node):
             return False
         if node.is_remote and not self._is_asked_on_remote(resource, node):
             return False
         probe = self._table.make_probe(resource, node)
-        if node not in resource.active_nodes:
+        if node not in resource.found.active_nodes:
             probe.expected = ExitCode.NOT_RUNNING
-        elif resource.original_role is Role.PROMOTED:
+        elif resource.found.original_role is Role.PROMOTED:
             probe.expected = ExitCode.PROMOTED
-        probe.why = _DOUBTED if node.name in resource.unverified_on else _UNKNOWN
+        probe.why = _DOUBTED if node.name in resource.found.unverified_on else _UNKNOWN
         self.made.by_resource.setdefault(resource, []).append(probe)
         return True
 
     def _is_to_be_asked(self, resource: Resource, node: Node) -> bool:
-        if node.name in resource.unverified_on:
+        if node.name in resource.found.unverified_on:
             return True
-        if resource.is_removed or not (self._is_asking or _lived_on(node)):
+        if resource.found.is_removed or not (self._is_asking or _lived_on(node)):
             return False
-        if resource.launcher is not None and not resource.is_remote_connection:
+        if resource.launcher is not None and not resource.definition.is_remote_connection:
             return False
         if node.is_bundle_node or self._is_exclusive(resource):
             return resource.discovery.get(node.name) is Discovery.EXCLUSIVE
@@ -179,24 +179,24 @@ class _Prober:
         found = self._exclusive.get(resource)
         if found is None:
             around = [resource, resource.top]
-            if not resource.is_remote_connection:
+            if not resource.definition.is_remote_connection:
                 around.append(resource.outermost)
             found = self._exclusive[resource] = any(each.has_exclusive_discovery for each in around)
         return found
 
     def _is_asked_on_remote(self, resource: Resource, node: Node) -> bool:
         """Fence devices and connections never run on remote nodes; a guest is asked only while its launcher stays."""
-        if resource.is_fence_device or resource.is_remote_connection:
+        if resource.definition.is_fence_device or resource.definition.is_remote_connection:
             return False
         if not node.is_guest:
             return True
-        if any(launched.is_remote_connection for launched in resource.launched):
+        if any(launched.definition.is_remote_connection for launched in resource.launched):
             return False
         launcher = node.connection.launcher if node.connection is not None else None
         if launcher is None:
             return True
-        if launcher.original_role.value <= Role.STOPPED.value:
-            if launcher.assigned is not None and launcher.assigned.name not in launcher.known_on:
+        if launcher.found.original_role.value <= Role.STOPPED.value:
+            if launcher.assigned is not None and launcher.assigned.name not in launcher.found.known_on:
                 self.made.templates.append(Template(launcher, MONITOR, resource.top, START, ORDERED))
             return False
         if _is_about_to_stop(launcher, node):
@@ -206,15 +206,15 @@ class _Prober:
 
 
 def _is_doubted_on(instance: Resource, node: Node) -> bool:
-    return any(node.name in leaf.unverified_on for leaf in instance.leaves())
+    return any(node.name in leaf.found.unverified_on for leaf in instance.leaves())
 
 
 def _is_known_on(instance: Resource, node: Node) -> bool:
-    return node.name in instance.known_on or any(_is_known_on(child, node) for child in instance.children)
+    return node.name in instance.found.known_on or any(_is_known_on(child, node) for child in instance.children)
 
 
 def _is_about_to_stop(launcher: Resource, guest: Node) -> bool:
-    if guest.must_be_reset or guest.is_unclean or launcher.is_failed or launcher.next_role is Role.STOPPED:
+    if guest.must_be_reset or guest.is_unclean or launcher.found.is_failed or launcher.next_role is Role.STOPPED:
         return True
     current = launcher.current_node()
     return current is not None and launcher.assigned is not None and current is not launcher.assigned

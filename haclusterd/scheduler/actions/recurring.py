@@ -63,7 +63,7 @@ def _cancel(resource: Resource, node: Node, interval_ms: int, table: ActionTable
 
 def create_monitors(resource: Resource, nodes: tuple[Node, ...], table: ActionTable, settings: Settings) -> None:
     """Create the recurring actions of one primitive."""
-    if resource.is_blocked or resource.is_maintenance or not resource.operations:
+    if resource.is_blocked or resource.found.is_maintenance or not resource.definition.operations:
         return
     operations = [item for item in recurring_operations(resource, settings) if item.name == MONITOR]
     if not operations:
@@ -100,7 +100,7 @@ def _monitor_active(
     node = start.node
     assert node is not None
     key = (node.name, operation.interval_ms)
-    is_kept = start.is_optional and key in resource.registered and key not in resource.changed_recurring
+    is_kept = start.is_optional and key in resource.found.registered and key not in resource.found.changed_recurring
     next_role = resource.next_role
     is_match = next_role is not Role.PROMOTED if role is None else role is next_role
     if not is_match:
@@ -112,7 +112,7 @@ def _monitor_active(
     if not start.is_runnable or not node.is_online or node.is_unclean:
         monitor.is_runnable = False
     if not monitor.is_optional:
-        is_changed = start.is_optional and key in resource.changed_recurring
+        is_changed = start.is_optional and key in resource.found.changed_recurring
         monitor.why = "its parameters have changed" if is_changed else "it watches what runs"
     if resource.is_managed:
         _order_monitor(resource, monitor, table)
@@ -125,7 +125,7 @@ def _order_monitor(resource: Resource, monitor: Action, table: ActionTable) -> N
     task = ""
     if resource.next_role is Role.PROMOTED:
         task = PROMOTE
-    elif resource.original_role is Role.PROMOTED:
+    elif resource.found.original_role is Role.PROMOTED:
         task = DEMOTE
     for before in resource.actions.get((task, 0), ()):
         table.relate(before, monitor, ORDERED | UNRUNNABLE_FIRST_BLOCKS)
@@ -135,9 +135,9 @@ def _cancel_for_role(resource: Resource, node: Node, interval_ms: int, table: Ac
     """End a monitor of another role, before the role changes."""
     cancel = _cancel(resource, node, interval_ms, table, "another role")
     task = ""
-    if resource.original_role is Role.PROMOTED:
+    if resource.found.original_role is Role.PROMOTED:
         task = DEMOTE
-    elif resource.original_role in (Role.STARTED, Role.UNPROMOTED):
+    elif resource.found.original_role in (Role.STARTED, Role.UNPROMOTED):
         task = {Role.PROMOTED: PROMOTE, Role.STOPPED: STOP}.get(resource.next_role, "")
     for after in resource.actions.get((task, 0), ()):
         table.relate(cancel, after, UNRUNNABLE_FIRST_BLOCKS)
@@ -147,14 +147,14 @@ def _monitor_inactive(resource: Resource, operation: Operation, nodes: tuple[Nod
     """A monitor with role Stopped runs on every node where the resource is not, and expects to find nothing."""
     for node in nodes:
         key = (node.name, operation.interval_ms)
-        is_running = key in resource.registered
+        is_running = key in resource.found.registered
         if node is resource.assigned and resource.next_role is not Role.STOPPED:
             if is_running:
                 cancel = _cancel(resource, node, operation.interval_ms, table, "it is to run here")
                 for start in resource.actions.get((START, 0), ()):
                     table.relate(cancel, start, UNRUNNABLE_FIRST_BLOCKS)
             continue
-        is_kept = is_running and key not in resource.changed_recurring
+        is_kept = is_running and key not in resource.found.changed_recurring
         monitor = table.make(resource, MONITOR, node, required=not is_kept, interval_ms=operation.interval_ms)
         monitor.expected = ExitCode.NOT_RUNNING
         monitor.why = "it must not run here"

@@ -47,7 +47,7 @@ def remote_templates(table: ActionTable) -> list[Template]:
         resource, node = action.resource, action.node
         if resource is None:
             continue
-        if action.task == CLEAR_FAILCOUNT and resource.is_remote_connection:
+        if action.task == CLEAR_FAILCOUNT and resource.definition.is_remote_connection:
             found.append(Template(resource, CLEAR_FAILCOUNT, resource, START, ORDERED, first_action=action))
         elif node is not None and node.is_remote and node.connection is not None and not action.is_pseudo:
             found.extend(_of_action(action, node, node.connection))
@@ -108,7 +108,7 @@ def _on_guest(action: Action, connection: Resource, launcher: Resource) -> Itera
         )
         yield _after_start(connection, action, 0)
     elif action.task in _DOWN or action.task == DEMOTE:
-        if not launcher.is_failed:
+        if not launcher.found.is_failed:
             yield _before_stop(action, connection, 0)
     elif not action.is_cancel:
         yield _after_start(connection, action, FIRST_IMPLIES_THEN if action.interval_ms else 0)

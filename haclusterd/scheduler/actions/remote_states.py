@@ -34,7 +34,7 @@ def remote_state(node: Node) -> RemoteState:
         return RemoteState.UNKNOWN
     if host.is_unclean or not host.is_online:
         return RemoteState.RESTING
-    if len(connection.active_nodes) > 1 and connection.partial_source is not None:
+    if len(connection.found.active_nodes) > 1 and connection.partial_source is not None:
         return RemoteState.RESTING
     return RemoteState.ALIVE
 
@@ -42,9 +42,9 @@ def remote_state(node: Node) -> RemoteState:
 def _without_future(node: Node, connection: Resource, host: Node | None) -> RemoteState:
     if host is not None and host.is_unclean:
         return RemoteState.FAILED
-    if not connection.is_failed:
+    if not connection.found.is_failed:
         return RemoteState.STOPPED
-    is_waiting = connection.reconnect_interval_ms > 0 and connection.next_role is Role.STOPPED
+    is_waiting = connection.definition.reconnect_interval_ms > 0 and connection.next_role is Role.STOPPED
     if is_waiting and node.is_remote_fenced and not node.is_shutting_down:
         return RemoteState.UNKNOWN
     return RemoteState.FAILED

@@ -49,6 +49,6 @@ class _Creation:
         finish_migration(leaf, course, self._table)
 
     def _create_other_marks(self, collective: Resource, clone: Resource) -> None:
-        if clone.is_promotable:
+        if clone.definition.is_promotable:
             create_promotion_marks(collective, self._table)
-        create_notification_marks(collective, self._table, is_promotable=clone.is_promotable)
+        create_notification_marks(collective, self._table, is_promotable=clone.definition.is_promotable)

@@ -41,19 +41,19 @@ def create_unfencing(
         if node.is_online and not node.is_unclean:
             _require(_unfencing_of(node, table), node, why, settings)
     for leaf in inventory.primitives():
-        if not leaf.is_fence_device and not leaf.needs_unfencing:
+        if not leaf.definition.is_fence_device and not leaf.definition.needs_unfencing:
             continue
         for action in (*leaf.actions.get((MONITOR, 0), ()), *leaf.actions.get((START, 0), ())):
             if action.node is not None:
                 _unfence_before(action, leaf, action.node, table, settings)
-        for name in leaf.allowed if leaf.needs_unfencing and leaf.is_managed else ():
+        for name in leaf.allowed if leaf.definition.needs_unfencing and leaf.is_managed else ():
             _unfencing_of(inventory.nodes_by_name[name], table)
     _unfence_after_changes(inventory, table, settings)
 
 
 def _unfence_after_changes(inventory: Inventory, table: ActionTable, settings: Settings) -> None:
     """Let in again what other devices have let in, or these ones with other parameters."""
-    devices = [leaf for leaf in inventory.primitives() if leaf.meta.get("provides") == "unfencing"]
+    devices = [leaf for leaf in inventory.primitives() if leaf.definition.meta.get("provides") == "unfencing"]
     for node in inventory.nodes:
         unfence = table.fences.get((node.name, UNFENCE))
         changed = _changed_device(node, devices, settings) if unfence is not None else None
@@ -92,7 +92,7 @@ def _changed_device(node: Node, devices: Iterable[Resource], settings: Settings)
         return None
     public = node.attributes.get(_LET_IN_BY_PUBLIC, "")
     for device in devices:
-        name = f"{device.id}:{device.agent.type if device.agent else ''}"
+        name = f"{device.id}:{device.definition.agent.type if device.definition.agent else ''}"
         parameters = resource_parameters(device, node, settings)
         shown = {key: value for key, value in parameters.items() if key not in _PASSWORDS}
         if (
@@ -112,7 +112,7 @@ def unfencing_templates(inventory: Inventory, table: ActionTable, settings: Sett
     if not settings.is_unfencing_used:
         return
     for leaf in inventory.primitives():
-        if not leaf.needs_unfencing or not leaf.is_managed:
+        if not leaf.definition.needs_unfencing or not leaf.is_managed:
             continue
         for name in sorted(leaf.allowed):
             unfence = _unfencing_of(inventory.nodes_by_name[name], table)

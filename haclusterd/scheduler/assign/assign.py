@@ -19,15 +19,23 @@ def assign_all(inventory: Inventory, settings: Settings) -> None:
     """Assign every resource; afterwards `assigned` of each is final."""
     has_device = settings.is_fence_device_configured
     is_all_unmanaged = settings.options.is_pacemaker_compatible and settings.is_fencing_enabled and not has_device
+    for top in inventory.tops:
+        _begin(top)
     assignment = Assignment(inventory, settings, is_all_unmanaged=is_all_unmanaged)
     if settings.placement_strategy != "default":
         _sort_by_scores(inventory, assignment.placing)
     for top in inventory.tops:
-        if top.is_remote_connection:
-            assignment.assign(top, top.partial_target)
+        if top.definition.is_remote_connection:
+            assignment.assign(top, top.found.partial_target)
     for top in list(inventory.tops):
-        if not top.is_remote_connection:
+        if not top.definition.is_remote_connection:
             assignment.assign(top)
+
+
+def _begin(resource: Resource) -> None:
+    resource.next_role = resource.found.next_role
+    for child in resource.children:
+        _begin(child)
 
 
 def _sort_by_scores(inventory: Inventory, placing: Placing) -> None:

@@ -21,7 +21,7 @@ def assign_bundle(bundle: Resource, placing: Placing) -> Steps:
     bundle.is_assigning = True
     remember_scores(bundle)
     containers = InstanceOrder(placing).sorted([replica.container for replica in bundle.replicas])
-    yield from Instances(bundle, len(bundle.replicas), bundle.clone_node_max, placing).steps(containers)
+    yield from Instances(bundle, len(bundle.replicas), bundle.definition.clone_node_max, placing).steps(containers)
     for replica in bundle.replicas:
         yield from _assign_replica(replica)
     bundled = next((child for child in bundle.children if child.variant is Variant.CLONE), None)

@@ -24,15 +24,16 @@ from haclusterd.scheduler.scores.colocation_lists import this_with, with_this
 def assign_clone(clone: Resource, placing: Placing, effects: ColocationEffects) -> Steps:
     """Assign all instances, and choose who is promoted."""
     clone.is_assigning = True
-    if clone.is_promotable:
+    if clone.definition.is_promotable:
         add_promotion_scores(clone, placing)
     for colocation in this_with(clone):
         yield Wanted(colocation.primary)
     add_scores_of_dependents(clone, with_this(clone), placing, is_nonnegative=True)
     remember_scores(clone)
     clone.children = InstanceOrder(placing).sorted(clone.children)
-    yield from Instances(clone, clone.clone_max, clone.clone_node_max, placing).steps(clone.children)
-    if clone.is_promotable:
+    definition = clone.definition
+    yield from Instances(clone, definition.clone_max, definition.clone_node_max, placing).steps(clone.children)
+    if clone.definition.is_promotable:
         choose_roles(clone, placing, effects)
     clone.is_assigned = True
     clone.is_assigning = False
@@ -74,7 +75,7 @@ class Instances:
     def _current(self, instance: Resource, optimal_per_node: int) -> Node | None:
         """Where an instance is and may be; None when it should not stay there as a matter of course."""
         node = instance.current_node()
-        if node is None or instance.is_failed or not self._placing.can_stay(node):
+        if node is None or instance.found.is_failed or not self._placing.can_stay(node):
             return None
         return node if self._collective.counts.get(node.name, 0) < optimal_per_node else None
 
@@ -112,7 +113,7 @@ class Instances:
 
     def _objection(self, instance: Resource, name: NodeName) -> str:
         collective = self._collective
-        if instance.is_removed:
+        if instance.found.is_removed:
             return "it is an instance too many"
         if name not in self._placing.available:
             return f"{name}{CANNOT_RUN}"

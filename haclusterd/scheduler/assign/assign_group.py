@@ -19,6 +19,6 @@ def assign_group(group: Resource, prefer: Node | None, *, is_trial: bool) -> Ste
     group.next_role = group.children[0].next_role
     if first is None and group.next_role is Role.UNKNOWN and not is_trial:
         group.next_role = Role.STOPPED
-    group.assigned = first if group.is_collocated else None
+    group.assigned = first if group.definition.is_collocated else None
     group.is_assigned = True
     group.is_assigning = False

@@ -43,7 +43,7 @@ class PrimitiveAssignment:
         self._settle(resource, wanted)
         resource.is_assigned = True
         resource.is_assigning = False
-        if resource.is_remote_connection:
+        if resource.definition.is_remote_connection:
             self._connect(resource)
 
     def _follow(self, resource: Resource, colocation: ColocationPair) -> Steps:
@@ -60,16 +60,16 @@ class PrimitiveAssignment:
         """A resource that is to be stopped goes nowhere; without quorum a frozen one does not rise."""
         if resource.next_role is Role.STOPPED:
             resource.ban_everywhere(_stopped_words(resource), self._placing.nodes)
-        elif resource.next_role.value > resource.original_role.value:
+        elif resource.next_role.value > resource.found.original_role.value:
             is_frozen = self._settings.no_quorum_policy is NoQuorumPolicy.FREEZE
             if is_frozen and not self._settings.options.has_quorum:
-                resource.next_role = resource.original_role
+                resource.next_role = resource.found.original_role
 
     def _settle(self, resource: Resource, wanted: Wanted) -> None:
         if self._is_all_unmanaged:
-            resource.is_managed = False
+            resource.is_left_alone = True
         if not resource.is_managed:
-            resource.next_role = resource.original_role
+            resource.next_role = resource.found.original_role
             self._force(resource, resource.current_node(), wanted)
         elif self._settings.stops_all:
             self._force(resource, None, wanted)
@@ -90,7 +90,7 @@ class PrimitiveAssignment:
         is managed, a guest node stays as it is unless its launcher runs already: nobody starts that.
         """
         node, launcher = connection.remote_node, connection.launcher
-        if node is None or (self._is_all_unmanaged and launcher is not None and not launcher.active_nodes):
+        if node is None or (self._is_all_unmanaged and launcher is not None and not launcher.found.active_nodes):
             return
         if connection.assigned is not None and connection.next_role is not Role.STOPPED:
             node.is_online = True
@@ -103,6 +103,6 @@ class PrimitiveAssignment:
 
 
 def _stopped_words(resource: Resource) -> str:
-    if resource.target_role_stopped:
+    if resource.definition.target_role is Role.STOPPED:
         return "target-role=Stopped"
     return resource.failed_because or "it is to be stopped"

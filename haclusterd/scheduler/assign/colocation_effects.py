@@ -15,7 +15,7 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.assign.placing import Placing, Table
 from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Resource, Variant
-from haclusterd.scheduler.model.node_values import host_of, is_bundled, is_same, value_on
+from haclusterd.scheduler.model.node_values import host_of, is_by_host, is_same, value_on
 
 _PROMOTABLE_ROLES = (Role.UNPROMOTED, Role.PROMOTED)
 
@@ -46,7 +46,7 @@ class ColocationEffects:
     def _with_group(self, dependent: Resource, group: Resource, colocation: ColocationPair) -> None:
         if not group.is_assigned:
             return
-        if group.is_collocated:
+        if group.definition.is_collocated:
             self.apply(dependent, group.children[-1 if colocation.is_mandatory else 0], colocation)
         elif not colocation.is_mandatory:
             for member in group.children:
@@ -55,7 +55,7 @@ class ColocationEffects:
     def _with_clone(self, dependent: Resource, clone: Resource, colocation: ColocationPair) -> None:
         if not clone.is_assigned:
             return
-        if clone.is_promotable and colocation.primary_role is not Role.UNKNOWN:
+        if clone.definition.is_promotable and colocation.primary_role is not Role.UNKNOWN:
             if not dependent.is_assigned:
                 self._with_role(dependent, clone, colocation)
             elif colocation.dependent_role is Role.PROMOTED:
@@ -119,7 +119,7 @@ class ColocationEffects:
     def _beside(self, dependent: Resource, wanted: str | None, colocation: ColocationPair) -> Table:
         """A dependent's scores, given the value that the primary's node has."""
         allowed, score = dependent.allowed, colocation.score
-        if colocation.attribute == UNAME and not dependent.uses_host_attributes and not is_bundled(dependent):
+        if colocation.attribute == UNAME and not is_by_host(dependent):
             same = [NodeName(wanted)] if wanted is not None and wanted in allowed else []
         else:
             nodes, attribute = self._placing.nodes, colocation.attribute
@@ -173,7 +173,7 @@ class ColocationEffects:
 
 def for_role(resource: Resource) -> Resource:
     """Return whose role counts: of a bundle's container, the bundled primitive's."""
-    if resource.is_replica_container and resource.parent is not None:
+    if resource.definition.is_replica_container and resource.parent is not None:
         for replica in resource.parent.replicas:
             if replica.container is resource and replica.child is not None:
                 return replica.child
@@ -185,7 +185,7 @@ def affects_role(dependent: Resource, primary: Resource, colocation: ColocationP
     if not primary.is_assigned or colocation.dependent_role not in _PROMOTABLE_ROLES:
         return False
     instance = for_role(dependent)
-    return instance.is_assigned and instance.parent is not None and instance.top.is_promotable
+    return instance.is_assigned and instance.parent is not None and instance.top.definition.is_promotable
 
 
 def affects_location(dependent: Resource, primary: Resource, colocation: ColocationPair) -> bool:
@@ -238,9 +238,9 @@ def _is_interleaved(dependent: Resource, primary: Resource) -> bool:
     collective = dependent.parent
     while collective is not None and collective.variant < Variant.CLONE:
         collective = collective.parent
-    if collective is None or not collective.is_interleaved:
+    if collective is None or not collective.definition.is_interleaved:
         return False
-    return collective.clone_node_max == primary.clone_node_max
+    return collective.definition.clone_node_max == primary.definition.clone_node_max
 
 
 def _is_any_blocked(resource: Resource) -> bool:

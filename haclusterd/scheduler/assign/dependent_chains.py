@@ -111,6 +111,6 @@ def _is_link(item: ColocationPair) -> bool:
         return False
     if item.dependent.variant > Variant.GROUP:
         return False
-    if item.dependent.uses_host_attributes or item.primary.uses_host_attributes:
+    if item.dependent.definition.uses_host_attributes or item.primary.definition.uses_host_attributes:
         return False
     return not item.is_configured or item.dependent.parent is None

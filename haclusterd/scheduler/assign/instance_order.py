@@ -29,8 +29,9 @@ class InstanceOrder:
 
     def compare(self, left: Resource, right: Resource) -> int:
         """Negative when the left one comes first."""
-        if left.active_nodes and right.active_nodes and len(left.active_nodes) != len(right.active_nodes):
-            return len(left.active_nodes) - len(right.active_nodes)
+        active, others = len(left.found.active_nodes), len(right.found.active_nodes)
+        if active and others and active != others:
+            return active - others
         here, there = left.current_node(), right.current_node()
         is_left_right = here is None or _is_allowed(left, here), there is None or _is_allowed(right, there)
         if is_left_right[0] is not is_left_right[1]:
@@ -92,7 +93,7 @@ def instance_number(instance: Resource) -> int:
 
 def _is_allowed(instance: Resource, node: Node) -> bool:
     """Tell whether an instance may be where it is; a container by its own scores, since it alone fails."""
-    is_container = instance.is_replica_container
+    is_container = instance.definition.is_replica_container
     table = instance.allowed if is_container or instance.parent is None else instance.parent.allowed
     return table.get(node.name, -1) >= 0
 
@@ -106,4 +107,4 @@ def _count(instance: Resource, node: Node) -> int:
 
 
 def _has_failed(instance: Resource) -> bool:
-    return instance.is_failed or any(_has_failed(child) for child in instance.children)
+    return instance.found.is_failed or any(_has_failed(child) for child in instance.children)

@@ -263,7 +263,7 @@ def _scores_of(source: Resource, colocation: ColocationPair) -> Table:
 
 def _is_repelled(colocation: ColocationPair, score: int) -> bool:
     """A dependent that must not be there, and can be nowhere else, may push a primary that is not sticky away."""
-    if colocation.primary.stickiness >= -score or not has_influence(colocation, colocation.primary):
+    if colocation.primary.definition.stickiness >= -score or not has_influence(colocation, colocation.primary):
         return False
     return sum(1 for value in colocation.dependent.allowed.values() if value >= 0) == 1
 

@@ -182,7 +182,7 @@ class Placing:
 
 def _is_unique_instance(resource: Resource) -> bool:
     parent = resource.parent
-    return parent is not None and parent.variant is Variant.CLONE and parent.is_unique
+    return parent is not None and parent.variant is Variant.CLONE and parent.definition.is_unique
 
 
 def _withdraw_actions(resource: Resource) -> None:

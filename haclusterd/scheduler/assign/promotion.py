@@ -21,6 +21,7 @@ from haclusterd.scheduler.assign.promotion_scores import PROMOTION_SCORE, promot
 from haclusterd.scheduler.model.entities import Node, Resource
 from haclusterd.scheduler.model.settings import NoQuorumPolicy
 from haclusterd.scheduler.scores.colocation_lists import this_with, with_this
+from haclusterd.scheduler.unpack.found_state import take_as_unpromoted
 
 
 def choose_roles(clone: Resource, placing: Placing, effects: ColocationEffects) -> None:
@@ -34,7 +35,7 @@ def choose_roles(clone: Resource, placing: Placing, effects: ColocationEffects) 
     promoted = len(out_of_hand)
     for instance in clone.children:
         is_counted = instance.assigned is not None and (instance.id, instance.assigned.name) in out_of_hand
-        is_wanted = is_counted or promoted < clone.promoted_max or not clone.is_managed
+        is_wanted = is_counted or promoted < clone.definition.promoted_max or not clone.is_managed
         if is_wanted and _can_be_promoted(clone, instance, placing):
             assert instance.assigned is not None
             name = instance.assigned.name
@@ -54,7 +55,7 @@ def _promoted_out_of_hand(clone: Resource) -> set[tuple[ResourceId, NodeName]]:
         (instance.id, node.name)
         for instance in clone.children
         for leaf in instance.leaves()
-        for node in leaf.active_nodes
+        for node in leaf.found.active_nodes
         if _is_out_of_hand(node) and possibly_promoted(node.status, leaf.recorded_as)
     }
 
@@ -66,7 +67,7 @@ def _is_out_of_hand(node: Node) -> bool:
 def _weigh(clone: Resource, instance: Resource, effects: ColocationEffects) -> None:
     """Work out an instance's priority for promotion."""
     if instance.present_role is Role.STARTED:
-        _take_as_unpromoted(instance)
+        take_as_unpromoted(instance)
     node = instance.assigned
     instance.promotion_addends = []
     if node is not None:
@@ -91,12 +92,6 @@ def _begin(instance: Resource, node: Node) -> None:
 
 def _score_words(score: int | None, node: Node) -> str:
     return f"no {PROMOTION_SCORE}{node.name}" if score is None else f"{PROMOTION_SCORE}{node.name}"
-
-
-def _take_as_unpromoted(instance: Resource) -> None:
-    for leaf in instance.leaves():
-        if leaf.original_role is Role.STARTED:
-            leaf.original_role = Role.UNPROMOTED
 
 
 def _sort(clone: Resource, placing: Placing) -> None:
@@ -137,7 +132,7 @@ def _can_be_promoted(clone: Resource, instance: Resource, placing: Placing) -> b
     if instance.promotion_priority < 0 or not _qualifies(clone, instance, placing):
         return False
     if placing.settings.no_quorum_policy is NoQuorumPolicy.FREEZE and not placing.settings.options.has_quorum:
-        return instance.original_role is Role.PROMOTED
+        return instance.found.original_role is Role.PROMOTED
     return True
 
 
@@ -148,12 +143,12 @@ def _qualifies(clone: Resource, instance: Resource, placing: Placing) -> bool:
     if node is None:
         return False
     if not instance.is_managed:
-        return instance.original_role is Role.PROMOTED
+        return instance.found.original_role is Role.PROMOTED
     if instance.priority < 0 or not _is_usable(node, placing):
         return False
     if node.name not in clone.allowed:
         return False
-    return clone.counts.get(node.name, 0) < clone.promoted_node_max or not clone.is_managed
+    return clone.counts.get(node.name, 0) < clone.definition.promoted_node_max or not clone.is_managed
 
 
 def _is_usable(node: Node, placing: Placing) -> bool:

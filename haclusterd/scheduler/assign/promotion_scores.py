@@ -38,8 +38,8 @@ def promotion_score(instance: Resource, node: Node) -> int | None:
     if not _is_its_own(instance, node):
         return None
     attributes = attributes_of_place(node, instance)
-    text = attributes.get(f"master-{instance.history_id or instance.id}")
-    if text is None and not instance.is_unique:
+    text = attributes.get(f"master-{instance.found.history_id or instance.id}")
+    if text is None and not instance.definition.is_unique:
         text = attributes.get(f"master-{instance.base_id}")
     return read_score(text, 0) if text is not None else None
 
@@ -51,11 +51,11 @@ def _is_its_own(instance: Resource, node: Node) -> bool:
     clone = instance.top
     if clone.is_anonymous_clone:
         twins = [leaf for leaf in clone.leaves() if leaf.base_id == instance.base_id]
-        active = [twin for twin in twins if node in twin.active_nodes]
+        active = [twin for twin in twins if node in twin.found.active_nodes]
         if instance in active:
             return True
-        if not active and any(node.name in twin.known_on for twin in twins):
+        if not active and any(node.name in twin.found.known_on for twin in twins):
             return True
-    if not instance.active_nodes and not instance.known_on:
+    if not instance.found.active_nodes and not instance.found.known_on:
         return True
-    return node.name in instance.known_on or node in instance.active_nodes
+    return node.name in instance.found.known_on or node in instance.found.active_nodes

@@ -90,7 +90,7 @@ def _points(resource: Resource, node: Node, score: int) -> Iterator[str]:
 
 
 def _tie(resource: Resource, winner: Node) -> str:
-    if winner in resource.active_nodes and resource.allowed.get(winner.name, 0) > 0:
+    if winner in resource.found.active_nodes and resource.allowed.get(winner.name, 0) > 0:
         return "; with equal scores it stays"
     return "; of equal scores the node with fewer resources wins, then the name"
 
@@ -123,7 +123,7 @@ def to_be_promoted(instance: Resource, clone: Resource) -> tuple[str, ...]:
     if score < 0:
         return (f"its promotion score, {render(score)}, would have to be 0 or more",)
     promoted = [each for each in clone.children if each.next_role is Role.PROMOTED]
-    if len(promoted) < clone.promoted_max or not promoted:
+    if len(promoted) < clone.definition.promoted_max or not promoted:
         return (f"{instance.assigned.name} would have to be usable for the promoted role",)
     last = min(promoted, key=lambda each: each.promotion_priority)
     if last.promotion_priority >= INFINITY:

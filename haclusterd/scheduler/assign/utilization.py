@@ -26,14 +26,14 @@ def compare_capacities(first: Node, second: Node) -> int:
 
 def consume(node: Node, resource: Resource) -> None:
     """Take what a resource needs from a node; what the node does not say is not counted."""
-    for name, amount in resource.utilization.items():
+    for name, amount in resource.definition.utilization.items():
         if name in node.utilization:
             node.utilization[name] -= amount
 
 
 def give_back(node: Node, resource: Resource) -> None:
     """Return what a resource needed."""
-    for name, amount in resource.utilization.items():
+    for name, amount in resource.definition.utilization.items():
         if name in node.utilization:
             node.utilization[name] += amount
 
@@ -41,7 +41,7 @@ def give_back(node: Node, resource: Resource) -> None:
 def make_room(resource: Resource, nodes: Mapping[NodeName, Node], available: set[NodeName]) -> Node | None:
     """Forbid the nodes that cannot hold a resource with its company; return the node to prefer when none can."""
     company = company_of(resource)
-    if not any(each.utilization for each in _parts(company)):
+    if not any(each.definition.utilization for each in _parts(company)):
         return None
     wanted = _needed(company)
     usable = [name for name, score in resource.allowed.items() if score >= 0 and name in available]
@@ -53,8 +53,8 @@ def make_room(resource: Resource, nodes: Mapping[NodeName, Node], available: set
     for name in usable:
         if most_free is None or compare_capacities(nodes[name], most_free) < 0:
             most_free = nodes[name]
-    too_small = [name for name in usable if not _fits(nodes[name], resource.utilization)]
-    _forbid(resource, nodes, too_small, resource.utilization, "")
+    too_small = [name for name in usable if not _fits(nodes[name], resource.definition.utilization)]
+    _forbid(resource, nodes, too_small, resource.definition.utilization, "")
     return most_free
 
 
@@ -89,7 +89,7 @@ def company_of(resource: Resource) -> list[Resource]:
 
 
 def _neighbours(resource: Resource) -> Iterator[Resource]:
-    if resource.variant is Variant.GROUP and resource.is_collocated:
+    if resource.variant is Variant.GROUP and resource.definition.is_collocated:
         yield from resource.children
     for item in this_with(resource):
         if _binds(item):
@@ -131,6 +131,6 @@ def _parts(company: list[Resource]) -> Iterator[Resource]:
 def _needed(company: list[Resource]) -> Amounts:
     total: dict[str, int] = {}
     for part in _parts(company):
-        for name, amount in part.utilization.items():
+        for name, amount in part.definition.utilization.items():
             total[name] = total.get(name, 0) + amount
     return total

@@ -42,22 +42,22 @@ def _placement(
 ) -> Placement:
     is_stopped = resource.next_role is Role.STOPPED
     replica, part = parts.get(resource.id, ("", None))
-    is_guest_connection = resource.is_remote_connection and resource.launcher is not None
+    is_guest_connection = resource.definition.is_remote_connection and resource.launcher is not None
     target = None if is_stopped or resource.assigned is None else resource.assigned.name
     return Placement(
         resource.id,
-        tuple(node.name for node in resource.active_nodes),
+        tuple(node.name for node in resource.found.active_nodes),
         target,
         _scores(inventory, resource) if resource.addends is not None else (),
         _verdict(resource),
-        is_failed=resource.is_failed,
+        is_failed=resource.found.is_failed,
         is_managed=resource.is_managed,
-        is_blocked=resource.is_blocked and not resource.is_maintenance,
+        is_blocked=resource.is_blocked and not resource.found.is_maintenance,
         is_start_held=any(
             action.is_required and not action.is_runnable for action in resource.actions.get((START, 0), ())
         ),
         base=resource.base_id if resource.number is not None else None,
-        now_role=resource.original_role,
+        now_role=resource.found.original_role,
         next_role=resource.next_role,
         replica=replica,
         part=part,
@@ -71,15 +71,15 @@ def _verdict(resource: Resource) -> str:
     if resource.is_blocked:
         return f"left alone: {resource.failed_because or 'blocked after a failure'}"
     if not resource.is_managed:
-        return "left alone: maintenance" if resource.is_maintenance else "left alone: not managed"
+        return "left alone: maintenance" if resource.found.is_maintenance else "left alone: not managed"
     if node is None or resource.next_role is Role.STOPPED:
         return why_nowhere(resource, resource.current_node())
-    stuck = [item.name for item in resource.active_nodes if item.is_unclean and not item.can_be_fenced]
+    stuck = [item.name for item in resource.found.active_nodes if item.is_unclean and not item.can_be_fenced]
     if stuck:
         return f"blocked: {', '.join(stuck)} may run it and cannot be fenced"
-    if node in resource.active_nodes:
+    if node in resource.found.active_nodes:
         return f"stays on {node.name}"
-    if resource.active_nodes:
+    if resource.found.active_nodes:
         return f"moves to {node.name}"
     return f"starts on {node.name}"
 
@@ -121,6 +121,8 @@ def _promotion(resource: Resource) -> Promotion | None:
     while instance.parent is not None and instance.parent.variant is Variant.GROUP:
         instance = instance.parent
     clone = instance.parent
-    if resource.addends is None or clone is None or not clone.is_promotable or clone.variant is not Variant.CLONE:
+    if resource.addends is None or clone is None or clone.variant is not Variant.CLONE:
+        return None
+    if not clone.definition.is_promotable:
         return None
     return Promotion(instance.promotion_priority, _named(instance.promotion_addends), to_be_promoted(instance, clone))

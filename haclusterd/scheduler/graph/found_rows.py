@@ -53,10 +53,10 @@ def _of_bundle(bundle: Resource, inventory: Inventory) -> Iterator[FoundRow]:
     parts = bundle_parts(inventory)
     for replica in bundle.replicas:
         container, child = replica.container, replica.child
-        if child is None or child.active_nodes:
+        if child is None or child.found.active_nodes:
             shown = child or container
             name, _ = parts[container.id]
-            for node in container.active_nodes:
+            for node in container.found.active_nodes:
                 yield FoundRow(name, node.name, _role(shown))
 
 
@@ -65,40 +65,41 @@ def _of_instance(clone: Resource, instance: Resource) -> Iterator[FoundRow]:
     node = _only_node(leaves)
     is_plain = all(map(_is_plain, leaves))
     is_managed = all(leaf.is_managed for leaf in leaves)
-    if node is not None and not (clone.is_unique or node.is_online or node.is_unclean) and is_managed:
+    if node is not None and not (clone.definition.is_unique or node.is_online or node.is_unclean) and is_managed:
         return  # on a guest node that is away with its host
-    if clone.is_unique or instance.is_removed or not is_plain or node is None or node.is_unclean:
+    if clone.definition.is_unique or instance.found.is_removed or not is_plain or node is None or node.is_unclean:
         for leaf in leaves:
             yield from _one_by_one(leaf)
         return
-    role = max((_printed(leaf, leaf.original_role) for leaf in leaves), key=lambda each: each.value)
+    role = max((_printed(leaf, leaf.found.original_role) for leaf in leaves), key=lambda each: each.value)
     members = tuple(leaf.base_id for leaf in leaves)
-    is_held = clone.is_promotable and role is not Role.PROMOTED and clone.target_role is Role.UNPROMOTED
+    definition = clone.definition
+    is_held = definition.is_promotable and role is not Role.PROMOTED and definition.target_role is Role.UNPROMOTED
     yield FoundRow(clone.id, node.name, role, members, is_held)
 
 
 def _is_plain(leaf: Resource) -> bool:
-    return bool(leaf.active_nodes) and leaf.is_managed and not leaf.is_failed
+    return bool(leaf.found.active_nodes) and leaf.is_managed and not leaf.found.is_failed
 
 
 def _only_node(leaves: list[Resource]) -> Node | None:
     """Return the one node where an instance is active."""
-    nodes = {node.name: node for leaf in leaves for node in leaf.active_nodes}
+    nodes = {node.name: node for leaf in leaves for node in leaf.found.active_nodes}
     return next(iter(nodes.values())) if len(nodes) == 1 else None
 
 
 def _one_by_one(leaf: Resource) -> Iterator[FoundRow]:
     if leaf.remote_node is not None and leaf.launcher is not None:
         return
-    for node in leaf.active_nodes:
+    for node in leaf.found.active_nodes:
         yield FoundRow(leaf.id, node.name, _role(leaf))
 
 
 def _role(resource: Resource) -> Role:
-    return _printed(resource, _CHANGING.get(resource.pending_action, resource.original_role))
+    return _printed(resource, _CHANGING.get(resource.found.pending_action, resource.found.original_role))
 
 
 def _printed(resource: Resource, role: Role) -> Role:
     if role.value > Role.STARTED.value:
         return role
-    return Role.UNPROMOTED if resource.top.is_promotable else Role.STARTED
+    return Role.UNPROMOTED if resource.top.definition.is_promotable else Role.STARTED

@@ -131,23 +131,23 @@ def _agent_and_parameters(
     And what may run is asked for by the agent that started it: another one would not find it.
     """
     assert action.node is not None
-    history = resource.histories.get(action.node.name)
+    history = resource.found.histories.get(action.node.name)
     if history is not None and not settings.options.is_pacemaker_compatible:
-        is_active, is_ending = action.node in resource.active_nodes, action.task in (STOP, DEMOTE)
-        may_run = is_active or action.node.name in resource.unverified_on or history_says_active(history)
-        is_other_agents = may_run and history.agent != resource.agent
+        is_active, is_ending = action.node in resource.found.active_nodes, action.task in (STOP, DEMOTE)
+        may_run = is_active or action.node.name in resource.found.unverified_on or history_says_active(history)
+        is_other_agents = may_run and history.agent != resource.definition.agent
         if (is_ending or action.is_probe) and is_other_agents:
             return history.agent, history.parameters
         if is_ending and is_active and history.parameters:
             return history.agent, history.parameters
-    return resource.agent, parameters_for(resource, operation, action.interval_ms, settings, action.node)
+    return resource.definition.agent, parameters_for(resource, operation, action.interval_ms, settings, action.node)
 
 
 def _meta(action: Action, resource: Resource, operation: str, timeout: int) -> dict[str, str]:
     """What the agent finds in OCF_RESKEY_CRM_meta_* (docs/design: agents)."""
     assert action.node is not None
     meta = {
-        **{name: value for name, value in resource.meta.items() if is_own_meta(name)},
+        **{name: value for name, value in resource.definition.meta.items() if is_own_meta(name)},
         "name": operation,
         "on_node": action.node.name,
         "on_node_uuid": action.node.name,
@@ -171,13 +171,13 @@ def _instance_meta(resource: Resource) -> dict[str, str]:
         return {}
     meta = {
         "clone": str(resource.number or 0),
-        "clone_max": str(clone.clone_max),
-        "clone_node_max": str(clone.clone_node_max),
-        "globally_unique": _word(clone.is_unique),
-        "notify": _word(clone.notifies),
+        "clone_max": str(clone.definition.clone_max),
+        "clone_node_max": str(clone.definition.clone_node_max),
+        "globally_unique": _word(clone.definition.is_unique),
+        "notify": _word(clone.definition.notifies),
     }
-    if clone.is_promotable:
-        most, most_on_node = str(clone.promoted_max), str(clone.promoted_node_max)
+    if clone.definition.is_promotable:
+        most, most_on_node = str(clone.definition.promoted_max), str(clone.definition.promoted_node_max)
         meta |= {"promoted_max": most, "promoted_node_max": most_on_node}
         meta |= {"master_max": most, "master_node_max": most_on_node}
     return meta

@@ -86,18 +86,18 @@ def _why_stopped(resource: Resource, action: Action) -> str:
     node = action.node
     if action.is_pseudo and node is not None and node.is_unclean:
         return f"{node.name} is fenced"
-    failed = resource.fails_off_on.get(node.name) if node is not None else None
-    if failed and resource.is_failed:
+    failed = resource.found.fails_off_on.get(node.name) if node is not None else None
+    if failed and resource.found.is_failed:
         return failed
-    if resource.is_removed:
+    if resource.found.is_removed:
         return "it is no longer configured"
-    if len(resource.active_nodes) > 1:
-        return f"active on several nodes ({', '.join(item.name for item in resource.active_nodes)})"
+    if len(resource.found.active_nodes) > 1:
+        return f"active on several nodes ({', '.join(item.name for item in resource.found.active_nodes)})"
     if resource.assigned is None:
         return why_nowhere(resource, node)
     if node is not None and node is not resource.assigned:
         return _why_moved(resource, node)
-    if resource.definition_changed:
+    if resource.found.definition_changed:
         return "its definition has changed"
     return _why_stranded(resource) or in_words(action.reason) or "it restarts"
 
@@ -117,16 +117,16 @@ def _why_stranded(resource: Resource) -> str:
 
 def _why_started(resource: Resource, action: Action) -> str:
     node = action.node
-    gone = [item for item in resource.active_nodes if item is not node]
+    gone = [item for item in resource.found.active_nodes if item is not node]
     lost = [item.name for item in gone if item.is_unclean]
     if lost:
         return f"recovered from {', '.join(lost)}, which is fenced first"
-    if resource.is_failed and resource.fails_off_on:
-        return f"recovered after a {next(iter(resource.fails_off_on.values()))}"
+    if resource.found.is_failed and resource.found.fails_off_on:
+        return f"recovered after a {next(iter(resource.found.fails_off_on.values()))}"
     if gone:
         return _why_moved(resource, gone[0])
-    if resource.active_nodes:
-        changed = "its definition has changed" if resource.definition_changed else ""
+    if resource.found.active_nodes:
+        changed = "its definition has changed" if resource.found.definition_changed else ""
         return changed or in_words(action.reason) or "it restarts"
     return in_words(action.reason) or "it should run and does not"
 
@@ -146,9 +146,9 @@ def _banned(resource: Resource, node: Node) -> str:
 
 def why_nowhere(resource: Resource, node: Node | None = None) -> str:
     """Say why a resource runs nowhere."""
-    if resource.is_removed:
+    if resource.found.is_removed:
         return "it is no longer configured"
-    if resource.target_role_stopped:
+    if resource.definition.target_role is Role.STOPPED:
         return "target-role=Stopped"
     if resource.failed_because:
         return resource.failed_because

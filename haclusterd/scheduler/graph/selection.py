@@ -207,7 +207,7 @@ def _is_input(first: Action, then: Action, flags: int) -> bool:
     if flags == ORDERED and first.task == STOP and first.is_migratable:
         return False
     owner, other = then.resource, first.resource
-    is_abandoned = other is not None and other is not owner and other.is_failed and not other.is_managed
+    is_abandoned = other is not None and other is not owner and other.found.is_failed and not other.is_managed
     return not (is_abandoned and first.task == STOP and owner is not None and owner.variant is Variant.CLONE)
 
 
@@ -221,24 +221,24 @@ def _is_in_flight(action: Action, being_fenced: set[NodeName]) -> bool:
     resource = action.resource
     if action.is_pseudo or resource is None or action.node is None:
         return False
-    if action.is_probe and action.node.name in resource.migrating_at:
+    if action.is_probe and action.node.name in resource.found.migrating_at:
         return True
     if action.task == PROMOTE and _is_promoting(resource.top):
         return True
-    if not resource.orders_in_flight:
+    if not resource.found.orders_in_flight:
         return False
-    if (action.node.name, action.task, action.interval_ms) in resource.orders_in_flight:
+    if (action.node.name, action.task, action.interval_ms) in resource.found.orders_in_flight:
         return True
     return not action.is_probe and _is_busy(resource)
 
 
 def _is_promoting(clone: Resource) -> bool:
     """Tell whether an instance is being promoted: until that has ended, nobody knows how many are."""
-    return any(task == PROMOTE for leaf in clone.leaves() for _, task, _ in leaf.orders_in_flight)
+    return any(task == PROMOTE for leaf in clone.leaves() for _, task, _ in leaf.found.orders_in_flight)
 
 
 def _is_busy(resource: Resource) -> bool:
-    return any(task not in _BUSY_EXEMPT for _, task, _ in resource.orders_in_flight)
+    return any(task not in _BUSY_EXEMPT for _, task, _ in resource.found.orders_in_flight)
 
 
 def _sort(candidates: list[Action], inputs: dict[int, list[Action]]) -> tuple[list[Action], list[Action]]:

@@ -73,10 +73,10 @@ class _Way:
 
 def _changes(resource: Resource) -> Iterator[Change]:
     origin, target = resource.current_node(), resource.assigned
-    is_gone = resource.is_removed and origin is None
+    is_gone = resource.found.is_removed and origin is None
     if is_gone or not resource.is_managed or (origin is None and target is None):
         return
-    now_role = resource.original_role
+    now_role = resource.found.original_role
     if now_role.value <= Role.STOPPED.value:
         now_role = Role.STARTED if origin is not None else Role.STOPPED
     way = _Way(
@@ -130,9 +130,9 @@ def _same_role(way: _Way) -> Iterator[Change]:
         cause = way.stop if way.stop is not None and way.stop.reason else start
         yield way.change(ChangeKind.STOP, way.stop, cause, origin=origin, target=None)
     elif way.is_moving:
-        kind = ChangeKind.RECOVER if resource.is_failed else ChangeKind.MOVE
+        kind = ChangeKind.RECOVER if resource.found.is_failed else ChangeKind.MOVE
         yield way.change(kind, way.stop, origin=origin, target=target)
-    elif resource.is_failed:
+    elif resource.found.is_failed:
         yield way.change(ChangeKind.RECOVER, way.stop, origin=origin, target=origin)
     else:
         yield way.change(ChangeKind.RESTART, start, origin=origin, target=target)
@@ -143,7 +143,7 @@ def _other_role(way: _Way) -> Iterator[Change]:
     start, stop, next_role = way.start, way.stop, way.resource.next_role
     if stop is not None and (next_role is Role.STOPPED or (start is not None and not start.is_runnable)):
         yield from _stops(way)
-    elif stop is not None and resource.is_failed and resource.must_stop_when_failed:
+    elif stop is not None and resource.found.is_failed and resource.found.must_stop_when_failed:
         yield way.change(ChangeKind.RECOVER, stop, start, origin=origin, target=target or origin)
     elif way.is_moving:
         yield way.change(ChangeKind.MOVE, stop, origin=origin, target=target)
@@ -160,7 +160,7 @@ def _other_role(way: _Way) -> Iterator[Change]:
 
 
 def _stops(way: _Way) -> Iterator[Change]:
-    for node in way.resource.active_nodes:
+    for node in way.resource.found.active_nodes:
         stop = _on(way.resource, STOP, node)
         cause = stop if stop is not None and stop.reason else way.start
         yield way.change(ChangeKind.STOP, stop, cause, origin=node, target=None)

@@ -41,7 +41,7 @@ class Verdict(Enum):
 
 def depends_on_placement(resource: Resource) -> bool:
     """Tell whether it is a connection whose address is the node that its container is placed on."""
-    return resource.is_remote_connection and resource.parameters.get("addr") == UNAME
+    return resource.definition.is_remote_connection and resource.definition.parameters.get("addr") == UNAME
 
 
 def digest_of(parameters: Mapping[str, str], timeout: int | None = None) -> str:
@@ -84,11 +84,11 @@ class Digests:
 
     def of(self, resource: Resource, name: str, interval_ms: int, node: Node) -> str:
         """Return the digest that this action would be recorded with now."""
-        if resource.parameter_sets:
+        if resource.definition.parameter_sets:
             return self._made(resource, name, interval_ms, node)
         key = (resource.id, name if interval_ms else "", interval_ms)
         found = self._known.get(key)
-        if found is None or resource.is_removed:
+        if found is None or resource.found.is_removed:
             found = self._known[key] = self._made(resource, name, interval_ms, node)
         return found
 
@@ -127,7 +127,7 @@ class Digests:
     def _judge_foreign(self, resource: Resource, node: Node, record: OperationRecord) -> Verdict:
         key = (resource.id, record.operation, record.interval_ms)
         expected = self._foreign.get(key)
-        if expected is None or resource.is_removed or resource.parameter_sets:
+        if expected is None or resource.found.is_removed or resource.definition.parameter_sets:
             parameters = self._foreign_parameters(resource, node, record)
             expected = self._foreign[key] = pacemaker_digest(parameters)
         is_same = record.digest == expected

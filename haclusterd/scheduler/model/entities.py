@@ -40,6 +40,7 @@ CLEAR_FAILCOUNT = "clear_failcount"
 LRM_DELETE = "lrm_delete"
 DO_SHUTDOWN = "do_shutdown"
 _ACTIVATING = frozenset({START, PROMOTE})
+_LIMITS = (Role.STOPPED, Role.UNPROMOTED)
 
 
 class Variant(IntEnum):
@@ -200,7 +201,7 @@ class Node:
         """`inside`: the guest nodes whose launchers are asked for; one that claims to run inside itself has no end."""
         connection = self.connection
         if self.is_guest and connection is not None and connection.launcher is not None:
-            hosts = connection.launcher.active_nodes
+            hosts = connection.launcher.found.active_nodes
             outer = inside | {self.name}
             return all(host.is_online or (host.name not in outer and host._can_be_fenced(outer)) for host in hosts)
         power = self.power
@@ -243,11 +244,11 @@ class Node:
 
     def _reset_guest(self, connection: Resource) -> None:
         launcher = connection.launcher
-        if launcher is None or connection.is_removed_launched:
-            connection.is_failed = connection.must_stop_when_failed = True
-        elif launcher.is_managed and not launcher.is_failed:
+        if launcher is None or connection.found.is_removed_launched:
+            connection.found.is_failed = connection.found.must_stop_when_failed = True
+        elif launcher.is_managed and not launcher.found.is_failed:
             self.must_be_reset = True
-            launcher.is_failed = launcher.must_stop_when_failed = True
+            launcher.found.is_failed = launcher.found.must_stop_when_failed = True
 
 
 class Replica:
@@ -267,106 +268,114 @@ class Replica:
         self.address = ""
 
 
-class Resource:
-    """One primitive, group, clone or bundle (or an instance of a clone), and what the plan makes of it."""
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What is configured of a resource, with the defaults: made once, and shared by what is defined alike."""
+
+    meta: Mapping[str, str] = field(default_factory=dict)
+    """All meta-attributes, resolved."""
+    agent: AgentReference | None = None
+    operations: tuple[Operation, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Instance parameters whatever the node: with blocks that have rules, those that are true without one."""
+    parameter_sets: tuple[AttributeSet, ...] = ()
+    """Own blocks and then the parents', when one of them has a rule that may depend on the node; else empty."""
+    utilization: Mapping[str, int] = field(default_factory=dict)
+    is_fence_device: bool = False
+    priority: int = 0
+    stickiness: int = 0
+    migration_threshold: int = INFINITY
+    failure_timeout_ms: int = 0
+    multiple_active: MultipleActive = MultipleActive.STOP_START
+    needs: Needs = Needs.FENCING
+    needs_unfencing: bool = False
+    is_critical: bool = True
+    is_managed: bool = True
+    is_maintenance: bool = False
+    target_role: Role = Role.UNKNOWN
+    is_migratable: bool = False
+    allows_unhealthy_nodes: bool = False
+    uses_host_attributes: bool = False
+    """`container-attribute-target=host`."""
+    # groups and clones
+    is_ordered: bool = True
+    is_collocated: bool = True
+    is_unique: bool = False
+    is_promotable: bool = False
+    is_interleaved: bool = False
+    notifies: bool = False
+    clone_max: int = 1
+    clone_node_max: int = 1
+    clone_min: int = 0
+    promoted_max: int = 1
+    promoted_node_max: int = 1
+    # bundles, remote and guest nodes
+    is_replica_container: bool = False
+    is_remote_connection: bool = False
+    is_nesting_allowed: bool = False
+    """The connection of a bundle's container: it may run apart from the container, and on remote nodes not."""
+    reconnect_interval_ms: int = 0
+
+
+class Found:
+    """What is known of a resource from its histories, from open orders, and from comparing both with its definition."""
 
     __slots__ = (
-        "actions", "active_nodes", "addends", "agent", "allowed", "allows_unhealthy_nodes", "assigned",
-        "banned_by", "base_id", "changed_recurring", "children", "clone_max", "clone_min", "clone_node_max",
-        "considered", "counts", "dangling_sources", "definition_changed", "discovery", "failed_because",
-        "fails_off_on", "failure_timeout_ms", "has_exclusive_discovery", "histories", "history_id", "id",
-        "ignores_failure", "is_assigned", "is_assigning", "is_blocked", "is_choosing_roles", "is_collocated",
-        "is_critical", "is_failed", "is_fence_device", "is_interleaved", "is_maintenance", "is_managed",
-        "is_migratable", "is_nesting_allowed", "is_ordered", "is_promotable", "is_reloading",
-        "is_remote_connection", "is_removed", "is_removed_launched", "is_replica_container", "is_restarting",
-        "is_start_pending", "is_unique", "known_on", "launched", "launcher", "locations", "lock_node",
-        "lock_time", "members_this_with", "members_with_this", "meta", "migrating_at", "migration_threshold",
-        "multiple_active",
-        "must_stop_when_failed", "needs", "needs_unfencing", "next_role", "notifies", "number", "operations",
-        "optional_stops", "orders_in_flight", "original_role", "parameter_sets", "parameters", "parent",
-        "partial_source", "partial_target", "pending_action", "pending_node", "pending_stops", "priority",
-        "promoted_max", "promoted_node_max", "promotion_addends", "promotion_priority", "reconnect_interval_ms",
-        "registered", "reload_on", "remote_node", "replicas", "required_demotes", "required_stops",
-        "stickiness", "stops_unexpected_only", "target_role", "target_role_stopped",
-        "this_with", "ticket_uses", "timings", "unverified_on", "updating_scores", "uses_host_attributes",
-        "utilization", "variant", "winning_scores", "with_this",
+        "active_nodes",
+        "changed_recurring",
+        "dangling_sources",
+        "definition_changed",
+        "failed_because",
+        "fails_off_on",
+        "failure_timeout_ms",
+        "histories",
+        "history_id",
+        "ignores_failure",
+        "is_blocked",
+        "is_failed",
+        "is_maintenance",
+        "is_managed",
+        "is_migratable",
+        "is_removed",
+        "is_removed_launched",
+        "is_start_pending",
+        "known_on",
+        "lock_node",
+        "lock_time",
+        "migrating_at",
+        "must_stop_when_failed",
+        "next_role",
+        "optional_stops",
+        "orders_in_flight",
+        "original_role",
+        "partial_source",
+        "partial_target",
+        "pending_action",
+        "pending_node",
+        "pending_stops",
+        "registered",
+        "reload_on",
+        "required_demotes",
+        "required_stops",
+        "unverified_on",
     )  # fmt: skip
 
-    def __init__(self, identifier: ResourceId, variant: Variant, number: int | None = None) -> None:
-        self.id = identifier
-        self.base_id = identifier
-        """Of an instance of a clone: without its number."""
+    def __init__(self, definition: Definition) -> None:
+        self.histories: dict[NodeName, ResourceHistory] = {}
         self.history_id: ResourceId | None = None
         """The name under which it is recorded, where that is not its id."""
-        self.number = number
-        """Which instance of a clone it is, or belongs to."""
-        self.variant = variant
-        self.parent: Resource | None = None
-        self.children: list[Resource] = []
-        self.agent: AgentReference | None = None
-        self.operations: tuple[Operation, ...] = ()
-        self.timings: dict[tuple[str, int], tuple[int, int]] = {}
-        """How long its actions take and wait, as far as that was asked for (`operation_settings`)."""
-        self.parameters: Mapping[str, str] = {}
-        """Instance parameters whatever the node: with blocks that have rules, those that are true without one."""
-        self.parameter_sets: tuple[AttributeSet, ...] = ()
-        """Own blocks and then the parents', when one of them has a rule that may depend on the node; else empty."""
-        self.meta: Mapping[str, str] = {}
-        """All meta-attributes, resolved."""
-        self.utilization: dict[str, int] = {}
-        self.is_fence_device = False
-        self.is_removed = False
-        self.is_removed_launched = False
-        self.histories: dict[NodeName, ResourceHistory] = {}
-        self._begin_configuration()
-        self._begin_history()
-        self._begin_scores()
-        self._begin_actions()
-
-    def _begin_configuration(self) -> None:
-        self.priority = 0
-        self.stickiness = 0
-        self.migration_threshold = INFINITY
-        self.failure_timeout_ms = 0
-        self.multiple_active = MultipleActive.STOP_START
-        self.needs = Needs.FENCING
-        self.needs_unfencing = False
-        self.is_critical = True
-        self.is_managed = True
-        self.is_maintenance = False
-        self.target_role = Role.UNKNOWN
-        self.target_role_stopped = False
-        self.is_migratable = False
-        self.allows_unhealthy_nodes = False
-        self.uses_host_attributes = False
-        """`container-attribute-target=host`."""
-        # groups and clones
-        self.is_ordered = True
-        self.is_collocated = True
-        self.is_unique = False
-        self.is_promotable = False
-        self.is_interleaved = False
-        self.notifies = False
-        self.clone_max = 1
-        self.clone_node_max = 1
-        self.clone_min = 0
-        self.promoted_max = 1
-        self.promoted_node_max = 1
-        # bundles, remote and guest nodes
-        self.replicas: list[Replica] = []
-        self.is_replica_container = False
-        self.launcher: Resource | None = None
-        self.launched: list[Resource] = []
-        self.is_remote_connection = False
-        self.remote_node: Node | None = None
-        """The node that this connection leads to."""
-        self.is_nesting_allowed = False
-        """The connection of a bundle's container: it may run apart from the container, and on remote nodes not."""
-        self.reconnect_interval_ms = 0
-
-    def _begin_history(self) -> None:
         self.original_role = Role.UNKNOWN
-        self.next_role = Role.UNKNOWN
+        """The role now."""
+        self.next_role = definition.target_role if definition.target_role in _LIMITS else Role.UNKNOWN
+        """The role that the configuration or a failure limits it to; UNKNOWN: any."""
+        self.is_managed = definition.is_managed
+        self.is_maintenance = definition.is_maintenance
+        self.is_migratable = definition.is_migratable
+        self.is_removed = False
+        """It is no longer configured, or an instance too many."""
+        self.is_removed_launched = False
+        self.failure_timeout_ms = definition.failure_timeout_ms
+        """0 where its failures do not expire."""
         self.active_nodes: list[Node] = []
         self.known_on: set[NodeName] = set()
         self.unverified_on: set[NodeName] = set()
@@ -383,7 +392,6 @@ class Resource:
         """Recurring monitors that run: node, interval."""
         self.changed_recurring: set[tuple[NodeName, int]] = set()
         self.definition_changed = False
-        self.is_reloading = False
         self.reload_on: list[Node] = []
         """Where it is to take its changed parameters without a restart."""
         self.required_stops: set[NodeName] = set()
@@ -399,6 +407,61 @@ class Resource:
         self.pending_node: Node | None = None
         self.lock_node: Node | None = None
         self.lock_time = WallTime(0)
+
+
+class Resource:
+    """One primitive, group, clone or bundle (or an instance of a clone), and what the plan makes of it.
+
+    What each stage has worked out stands apart, and no other stage writes it: what is configured (`definition`), what
+    is found (`found`).
+    """
+
+    __slots__ = (
+        "actions", "addends", "allowed", "assigned", "banned_by", "base_id", "children", "considered", "counts",
+        "definition", "discovery", "found", "frozen_by", "has_exclusive_discovery", "has_given_up_migration", "id",
+        "is_assigned", "is_assigning", "is_choosing_roles", "is_left_alone", "is_reloading", "is_restarting",
+        "launched", "launcher", "locations", "lock_node", "members_this_with", "members_with_this", "next_role",
+        "number", "parent", "priority", "promotion_addends", "promotion_priority", "remote_node", "replicas",
+        "stops_unexpected_only", "this_with", "ticket_uses", "timings", "updating_scores", "variant",
+        "winning_scores", "with_this",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        identifier: ResourceId,
+        variant: Variant,
+        definition: Definition,
+        *,
+        base_id: ResourceId,
+        number: int | None = None,
+        parent: Resource | None = None,
+    ) -> None:
+        self.id = identifier
+        self.base_id = base_id
+        """Of an instance of a clone: without its number."""
+        self.number = number
+        """Which instance of a clone it is, or belongs to."""
+        self.variant = variant
+        self.parent = parent
+        self.children: list[Resource] = []
+        self.definition = definition
+        self.replicas: list[Replica] = []
+        self.launcher: Resource | None = None
+        self.launched: list[Resource] = []
+        self.remote_node: Node | None = None
+        """The node that this connection leads to."""
+        self.frozen_by = ""
+        """What freezes it where it is since its ticket was lost; empty: nothing."""
+        self.is_left_alone = False
+        """Nothing is managed, since the cluster has no means to fence."""
+        self.lock_node: Node | None = None
+        """Where it is locked while that node is shut down."""
+        self.next_role = Role.UNKNOWN
+        self.timings: dict[tuple[str, int], tuple[int, int]] = {}
+        """How long its actions take and wait, as far as that was asked for (`operation_settings`)."""
+        self.found = Found(definition)
+        self._begin_scores()
+        self._begin_actions()
 
     def _begin_scores(self) -> None:
         self.allowed: dict[NodeName, int] = {}
@@ -430,11 +493,16 @@ class Resource:
         self.assigned: Node | None = None
         self.is_assigned = self.is_assigning = self.updating_scores = False
         self.promotion_priority = 0
+        self.priority = self.definition.priority
+        """Of an instance of a promotable clone: what its promotion score makes of it."""
 
     def _begin_actions(self) -> None:
         self.actions: dict[tuple[str, int], list[Action]] = {}
         """By task and interval, oldest first; of several that fit, the newest counts."""
+        self.is_reloading = False
         self.is_restarting = False
+        self.has_given_up_migration = False
+        """A live migration that had begun does not go on: both copies stop."""
         self.stops_unexpected_only = False
 
     def __repr__(self) -> str:
@@ -459,18 +527,43 @@ class Resource:
     @property
     def is_anonymous_clone(self) -> bool:
         """Whether its instances are interchangeable."""
-        return self.variant is Variant.CLONE and not self.is_unique
+        return self.variant is Variant.CLONE and not self.definition.is_unique
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether the cluster may start and stop it."""
+        return self.found.is_managed and not self.frozen_by and not self.is_left_alone
+
+    @property
+    def partial_source(self) -> Node | None:
+        """The node that a live migration has left, while that goes on."""
+        return None if self.has_given_up_migration else self.found.partial_source
+
+    @property
+    def partial_target(self) -> Node | None:
+        """The node to which a live migration leads, while that goes on."""
+        return None if self.has_given_up_migration else self.found.partial_target
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether a person has to look after it first."""
+        return self.found.is_blocked or bool(self.frozen_by)
+
+    @property
+    def failed_because(self) -> str:
+        """Why it is blocked, or must not run; for a person."""
+        return self.frozen_by or self.found.failed_because
 
     @property
     def recorded_as(self) -> ResourceId:
         """The name under which it is recorded on nodes."""
-        return self.history_id or (self.id if self.is_unique else self.base_id)
+        return self.found.history_id or (self.id if self.definition.is_unique else self.base_id)
 
     @property
     def present_role(self) -> Role:
         """The role now; of what contains others the highest of theirs."""
         if not self.children:
-            return self.original_role
+            return self.found.original_role
         return max((child.present_role for child in self.children), key=lambda role: role.value)
 
     def leaves(self) -> Iterator[Resource]:
@@ -490,14 +583,15 @@ class Resource:
 
         While it migrates, it runs at the source still.
         """
-        if self.partial_source is not None and self.partial_source in self.active_nodes:
-            return self.partial_source
-        if not self.active_nodes:
+        nodes, source = self.found.active_nodes, self.found.partial_source
+        if source is not None and source in nodes and not self.has_given_up_migration:
+            return source
+        if not nodes:
             return None
-        if self.needs is not Needs.FENCING:
-            healthy = (node for node in self.active_nodes if node.is_online and not node.is_unclean)
-            return next(healthy, self.active_nodes[0])
-        return self.active_nodes[0]
+        if self.definition.needs is not Needs.FENCING:
+            healthy = (node for node in nodes if node.is_online and not node.is_unclean)
+            return next(healthy, nodes[0])
+        return nodes[0]
 
     def add_score(self, node: NodeName, value: int, source: str) -> None:
         """Add to a node's score; a node that had none gets exactly this one."""
@@ -595,7 +689,7 @@ class Inventory:
         if found is not None:
             return found
         recorded = self.by_history_id.get(ResourceId(name))
-        return recorded.top if recorded is not None and recorded.history_id == name else None
+        return recorded.top if recorded is not None and recorded.found.history_id == name else None
 
     def primitives(self) -> list[Resource]:
         """Return all primitives in the order of decision."""
@@ -659,7 +753,7 @@ class Action:
         self.is_migration_abort = False
         """The stop of a copy that a live migration left behind."""
         self.is_rescheduled = False
-        self.needs = resource.needs if resource is not None and task in _ACTIVATING else Needs.NOTHING
+        self.needs = resource.definition.needs if resource is not None and task in _ACTIVATING else Needs.NOTHING
         """What must be before it may be done."""
         self.router_node: Node | None = None
         """Of what is done on a remote or guest node: the member that carries it out."""

@@ -15,12 +15,12 @@ def is_bundled(resource: Resource) -> bool:
 
 def is_by_host(resource: Resource) -> bool:
     """Tell whether a guest's host may count in the place of the guest when a resource's places are compared."""
-    return resource.uses_host_attributes or is_bundled(resource)
+    return resource.definition.uses_host_attributes or is_bundled(resource)
 
 
 def attributes_on(node: Node, resource: Resource) -> Mapping[str, str]:
     """Return a node's attributes as they are now for a resource: of a guest node its host's, if it asks for those."""
-    if not resource.uses_host_attributes or node.connection is None or not node.is_guest:
+    if not resource.definition.uses_host_attributes or node.connection is None or not node.is_guest:
         return node.attributes
     launcher = node.connection.launcher
     host = launcher.current_node() if launcher is not None else None
@@ -29,7 +29,7 @@ def attributes_on(node: Node, resource: Resource) -> Mapping[str, str]:
 
 def attributes_of_place(node: Node, resource: Resource) -> Mapping[str, str]:
     """Return a node's attributes as a resource will find them there: of a guest node those of its host to be."""
-    if not resource.uses_host_attributes:
+    if not resource.definition.uses_host_attributes:
         return node.attributes
     host = host_of(node)
     return host.attributes if host is not None else {}
@@ -47,8 +47,8 @@ def attributes_for(resource: Resource, node: Node) -> Node:
 
     Before the resource has a node, its host is where the guest's launcher is, later where that is to be.
     """
-    connection = node.connection
-    if not (resource.uses_host_attributes and node.is_guest) or connection is None or connection.launcher is None:
+    connection, by_host = node.connection, resource.definition.uses_host_attributes
+    if not (by_host and node.is_guest) or connection is None or connection.launcher is None:
         return node
     launcher = connection.launcher
     host = launcher.assigned if resource.is_assigned else launcher.current_node()
@@ -66,7 +66,7 @@ def value_on(node: Node, attribute: str, resource: Resource) -> str | None:
     if connection is not None and node.is_guest:
         launcher = connection.launcher
         is_of_bundle = connection.parent is not None and connection.parent.variant is Variant.BUNDLE
-        if resource.uses_host_attributes or (is_of_bundle and is_bundled(resource)):
+        if resource.definition.uses_host_attributes or (is_of_bundle and is_bundled(resource)):
             if launcher is None or (launcher.is_assigned and launcher.assigned is None):
                 return None
             place = launcher.assigned or node

@@ -55,7 +55,7 @@ _NOT_FOR_STOP = frozenset({OnFail.STANDBY, OnFail.STOP, OnFail.DEMOTE})
 
 def find_operation(resource: Resource, name: str, interval_ms: int) -> Operation | None:
     """Return the configured operation of that name and interval; one named `migrate` stands for both its halves."""
-    for operation in resource.operations:
+    for operation in resource.definition.operations:
         if operation.name == name and operation.interval_ms == interval_ms:
             return operation
     return find_operation(resource, "migrate", 0) if name in _MIGRATIONS else None
@@ -65,7 +65,7 @@ def recurring_operations(resource: Resource, settings: Settings) -> list[Operati
     """Return the recurring operations that are to run, of equal ones the first; Pacemaker runs none of those."""
     found: dict[tuple[str, int], Operation] = {}
     repeated: set[tuple[str, int]] = set()
-    for operation in resource.operations:
+    for operation in resource.definition.operations:
         if operation.interval_ms > 0 and operation.name not in _NOT_RECURRING:
             key = operation.name, operation.interval_ms
             if found.setdefault(key, operation) is not operation and settings.options.is_pacemaker_compatible:
@@ -77,13 +77,13 @@ def configured_recurring(resource: Resource) -> set[tuple[str, int]]:
     """Return the names and intervals of the recurring operations that are configured, also of repeated ones."""
     return {
         (operation.name, operation.interval_ms)
-        for operation in resource.operations
+        for operation in resource.definition.operations
         if operation.interval_ms > 0 and operation.is_enabled
     }
 
 
 def _default(resource: Resource, name: str, interval_ms: int, setting: str, settings: Settings) -> str | None:
-    return settings.operation_defaults.of(resource.agent, name, interval_ms).get(setting)
+    return settings.operation_defaults.of(resource.definition.agent, name, interval_ms).get(setting)
 
 
 def _said_apart(operation: Operation, setting: str, settings: Settings) -> str | None:
@@ -111,7 +111,8 @@ def resolve_on_fail(resource: Resource, name: str, interval_ms: int, node: Node,
         return OnFail.IGNORE
     chosen = _chosen(resource, name, interval_ms, settings)
     is_probe = name == MONITOR and interval_ms == 0
-    is_connection = resource.is_remote_connection and resource.launcher is None and not is_probe and name != START
+    is_to_remote = resource.definition.is_remote_connection and resource.launcher is None
+    is_connection = is_to_remote and not is_probe and name != START
     if is_connection and not resource.is_managed:
         return OnFail.STOP
     if chosen is None:
@@ -166,7 +167,7 @@ def _on_fail_text(
 def _as_promoted_monitor(resource: Resource) -> str | None:
     """A demotion that says nothing fails like the monitor of the promoted role; the last one counts."""
     found = None
-    for operation in resource.operations:
+    for operation in resource.definition.operations:
         if _is_promoted_monitor(operation) and operation.is_enabled:
             text = operation.on_fail
             if text is not None and text.strip().lower() != "demote":
@@ -200,8 +201,8 @@ def _timings(resource: Resource, name: str, interval_ms: int, settings: Settings
 
 def _timeout(resource: Resource, name: str, interval_ms: int, settings: Settings) -> int:
     is_probe = name == MONITOR and interval_ms == 0
-    if resource.is_fence_device and (is_probe or name == START):
-        stated = duration_ms(resource.parameters.get("pcmk_monitor_timeout"), 0)
+    if resource.definition.is_fence_device and (is_probe or name == START):
+        stated = duration_ms(resource.definition.parameters.get("pcmk_monitor_timeout"), 0)
         if stated > 0:
             return stated
     operation = find_operation(resource, name, interval_ms)
@@ -229,7 +230,7 @@ def _shortest_monitor_timeout(resource: Resource) -> int | None:
     """A probe without a timeout of its own takes that of the monitor with the shortest interval."""
     monitors = [
         operation
-        for operation in resource.operations
+        for operation in resource.definition.operations
         if operation.name == MONITOR and operation.interval_ms > 0 and operation.is_enabled
     ]
     return min(monitors, key=lambda operation: operation.interval_ms).timeout_ms if monitors else None
@@ -261,9 +262,9 @@ def resource_parameters(resource: Resource, node: Node | None, settings: Setting
 
     The connection to a bundle's container without an address leads to the node that the container is to be on, or is.
     """
-    parameters = resource.parameters
-    if resource.parameter_sets and node is not None:
-        parameters = merge(resource.parameter_sets, RuleContext(settings.time, node.attributes))
+    parameters = resource.definition.parameters
+    if resource.definition.parameter_sets and node is not None:
+        parameters = merge(resource.definition.parameter_sets, RuleContext(settings.time, node.attributes))
     if resource.launcher is not None and parameters.get("addr") == UNAME:
         host = resource.launcher.assigned or resource.launcher.current_node()
         return {**parameters, "addr": host.name if host is not None else UNAME}

@@ -8,11 +8,12 @@ with the cache is the plan without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from haclusterd.model.configuration import AttributeSet, Configuration, Primitive, Template
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.scheduler.model.entities import Definition
 from haclusterd.scheduler.model.options import ScheduleOptions
 
 
@@ -21,12 +22,7 @@ class Said:
     """What is the same for all instances of one primitive."""
 
     configured: Primitive
-    item: Primitive
-    """With the words of its template."""
-    parameters: dict[str, str]
-    parameter_sets: tuple[AttributeSet, ...]
-    meta: Mapping[str, str]
-    utilization: dict[str, int]
+    definition: Definition
 
 
 class PlanCache:

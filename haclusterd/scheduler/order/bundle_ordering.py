@@ -43,14 +43,14 @@ def bundle_templates(bundle: Resource) -> Iterator[Template]:
         yield Template(bundle, STOP, inside, STOP, _DOWN)
         yield Template(inside, RUNNING, bundle, RUNNING, _UP)
         yield Template(inside, STOPPED, bundle, STOPPED, _UP)
-        if inside.is_promotable:
+        if inside.definition.is_promotable:
             yield Template(bundle, DEMOTE, inside, DEMOTE, _DOWN)
             yield Template(inside, DEMOTED, bundle, DEMOTED, _UP)
             yield Template(bundle, PROMOTE, inside, PROMOTE, _DOWN)
             yield Template(inside, PROMOTED, bundle, PROMOTED, _UP)
     for replica in bundle.replicas:
         yield from _replica_templates(bundle, replica)
-    if inside is not None and inside.is_promotable:
+    if inside is not None and inside.definition.is_promotable:
         yield from promotion_templates(bundle, ())
 
 
@@ -69,10 +69,10 @@ def _replica_templates(bundle: Resource, replica: Replica) -> Iterator[Template]
 
 def launcher_templates(resource: Resource, launcher: Resource) -> Iterator[Template]:
     """Yield how a resource goes with what launches it."""
-    if resource.is_remote_connection:
+    if resource.definition.is_remote_connection:
         yield Template(launcher, MONITOR, resource, STOP, ORDERED)
-    launches_guest = any(each.is_remote_connection for each in launcher.launched)
-    if launcher.is_remote_connection or (launches_guest and not resource.is_remote_connection):
+    launches_guest = any(each.definition.is_remote_connection for each in launcher.launched)
+    if launcher.definition.is_remote_connection or (launches_guest and not resource.definition.is_remote_connection):
         return
     yield Template(launcher, START, resource, START, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
     yield Template(resource, STOP, launcher, STOP, THEN_IMPLIES_FIRST)

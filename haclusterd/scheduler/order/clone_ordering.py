@@ -41,20 +41,20 @@ def clone_templates(clone: Resource) -> Iterator[Template]:
     yield Template(clone, STOPPED, clone, START, ORDERED)
     yield Template(clone, START, clone, RUNNING, UNRUNNABLE_FIRST_BLOCKS)
     yield Template(clone, STOP, clone, STOPPED, UNRUNNABLE_FIRST_BLOCKS)
-    if clone.is_promotable:
+    if clone.definition.is_promotable:
         yield Template(clone, DEMOTED, clone, STOP, ORDERED)
         yield Template(clone, RUNNING, clone, PROMOTE, UNRUNNABLE_FIRST_BLOCKS)
-    instances = sorted(clone.children, key=_number) if clone.is_ordered else clone.children
+    instances = sorted(clone.children, key=_number) if clone.definition.is_ordered else clone.children
     for instance in instances:
         yield Template(clone, START, instance, START, UNRUNNABLE_FIRST_BLOCKS | THEN_IMPLIES_FIRST_GRAPHED)
         yield Template(instance, START, clone, RUNNING, FIRST_IMPLIES_THEN_GRAPHED)
         yield Template(clone, STOP, instance, STOP, THEN_IMPLIES_FIRST_GRAPHED)
         yield Template(instance, STOP, clone, STOPPED, FIRST_IMPLIES_THEN_GRAPHED)
-    if clone.is_ordered:
+    if clone.definition.is_ordered:
         for earlier, later in combinations(instances, 2):
             yield Template(earlier, START, later, START, ORDERED)
             yield Template(later, STOP, earlier, STOP, ORDERED)
-    if clone.is_promotable:
+    if clone.definition.is_promotable:
         yield from promotion_templates(clone, clone.children)
 
 
@@ -68,7 +68,7 @@ def promotion_templates(owner: Resource, instances: Sequence[Resource]) -> Itera
         yield Template(instance, PROMOTE, owner, PROMOTED, ORDERED)
         yield Template(owner, DEMOTE, instance, DEMOTE, THEN_IMPLIES_FIRST_GRAPHED)
         yield Template(instance, DEMOTE, owner, DEMOTED, FIRST_IMPLIES_THEN_GRAPHED)
-    if owner.is_ordered:
+    if owner.definition.is_ordered:
         for earlier, later in pairwise(sorted(instances, key=_number)):
             yield Template(earlier, PROMOTE, later, PROMOTE, ORDERED)
             yield Template(later, DEMOTE, earlier, DEMOTE, ORDERED)

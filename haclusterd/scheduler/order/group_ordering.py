@@ -34,25 +34,25 @@ def group_templates(group: Resource) -> Iterator[Template]:
     yield Template(group, STOP, group, STOPPED, UNRUNNABLE_FIRST_BLOCKS)
     yield Template(group, STOPPED, group, START, ORDERED)
     yield Template(group, START, group, RUNNING, UNRUNNABLE_FIRST_BLOCKS)
-    is_promotable = group.top.is_promotable
+    is_promotable = group.top.definition.is_promotable
     last_active: Resource | None = None
     previous: Resource | None = None
     for member in group.children:
         yield from _towards_group(group, member, previous)
         if is_promotable:
             yield from _promoting(group, member, previous)
-        if previous is not None and group.is_ordered:
+        if previous is not None and group.definition.is_ordered:
             yield from _after_previous(member, previous)
-            is_gap = bool(member.active_nodes) and not previous.active_nodes
+            is_gap = bool(member.found.active_nodes) and not previous.found.active_nodes
             if is_gap and last_active is not None:
                 yield Template(member, STOP, last_active, STOP, ORDERED)
-        if member.active_nodes:
+        if member.found.active_nodes:
             last_active = member
         previous = member
 
 
 def _towards_group(group: Resource, member: Resource, previous: Resource | None) -> Iterator[Template]:
-    is_first = previous is None and group.is_ordered
+    is_first = previous is None and group.definition.is_ordered
     down = THEN_IMPLIES_FIRST_GRAPHED | (ORDERED if is_first else 0)
     stopped = FIRST_IMPLIES_THEN if is_first else FIRST_IMPLIES_THEN_GRAPHED
     running = UNRUNNABLE_FIRST_BLOCKS | FIRST_IMPLIES_THEN | FIRST_IMPLIES_THEN_GRAPHED
@@ -65,12 +65,12 @@ def _towards_group(group: Resource, member: Resource, previous: Resource | None)
 def _after_previous(member: Resource, previous: Resource) -> Iterator[Template]:
     yield Template(previous, START, member, START, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
     yield Template(member, STOP, previous, STOP, ORDERED | INTERMEDIATE_STOP)
-    if member.is_managed and member.active_nodes and not previous.active_nodes:
+    if member.is_managed and member.found.active_nodes and not previous.found.active_nodes:
         yield Template(member, STOP, previous, START, THEN_IMPLIES_FIRST | UNRUNNABLE_FIRST_BLOCKS)
 
 
 def _promoting(group: Resource, member: Resource, previous: Resource | None) -> Iterator[Template]:
-    is_first = previous is None and group.is_ordered
+    is_first = previous is None and group.definition.is_ordered
     down = THEN_IMPLIES_FIRST_GRAPHED | (ORDERED if is_first else 0)
     demoted = FIRST_IMPLIES_THEN if is_first else FIRST_IMPLIES_THEN_GRAPHED
     promoted = UNRUNNABLE_FIRST_BLOCKS | FIRST_IMPLIES_THEN | FIRST_IMPLIES_THEN_GRAPHED
@@ -78,6 +78,6 @@ def _promoting(group: Resource, member: Resource, previous: Resource | None) -> 
     yield Template(member, DEMOTE, group, DEMOTED, demoted)
     yield Template(group, PROMOTE, member, PROMOTE, THEN_IMPLIES_FIRST_GRAPHED)
     yield Template(member, PROMOTE, group, PROMOTED, promoted)
-    if previous is not None and group.is_ordered:
+    if previous is not None and group.definition.is_ordered:
         yield Template(previous, PROMOTE, member, PROMOTE, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
         yield Template(member, DEMOTE, previous, DEMOTE, ORDERED)

@@ -18,7 +18,7 @@ def is_interleaved(first: Action, then: Action) -> bool:
         return False
     if before.variant < Variant.CLONE or after.variant < Variant.CLONE:
         return False
-    return (before if then.task in _ENDING else after).is_interleaved
+    return (before if then.task in _ENDING else after).definition.is_interleaved
 
 
 def is_about_present(first: Action) -> bool:
@@ -36,7 +36,7 @@ def place_of(resource: Resource, *, is_present: bool) -> Node | None:
     while resource.variant is not Variant.PRIMITIVE:
         if not resource.children:
             return None
-        placed = (child for child in resource.children if child.active_nodes or not is_present)
+        placed = (child for child in resource.children if child.found.active_nodes or not is_present)
         resource = next(placed, resource.children[0])
     return resource.current_node() if is_present else resource.assigned
 
@@ -57,7 +57,7 @@ def action_of_instance(action: Action, instance: Resource, *, is_first: bool) ->
     matters: of what comes before all but the stop, of what comes after the change of role."""
     owner = instance
     task = action.task
-    if instance.is_replica_container:
+    if instance.definition.is_replica_container:
         is_inside = task not in (STOP, STOPPED) if is_first else BEGUN.get(task, task) in ("promote", "demote")
         owner = (_inside(instance, action) if is_inside else None) or instance
     if owner.variant is Variant.PRIMITIVE:

@@ -62,12 +62,12 @@ def _of_primitive(
     if not resource.is_managed:
         return
     yield Template(resource, STOP, resource, START, ORDERED | FIRST_IMPLIES_THEN | INTERMEDIATE_STOP)
-    if resource.top.is_promotable or resource.original_role.value > Role.UNPROMOTED.value:
+    if resource.top.definition.is_promotable or resource.found.original_role.value > Role.UNPROMOTED.value:
         yield Template(resource, DEMOTE, resource, STOP, PROMOTED_THEN_IMPLIES_FIRST)
         yield Template(resource, START, resource, PROMOTE, UNRUNNABLE_FIRST_BLOCKS)
     if resource.actions.get((DELETE, 0)):
         yield Template(resource, DELETE, resource, MONITOR, IF_ON_SAME_NODE | THEN_CANCELS_FIRST)
-    if has_limits and resource.utilization:
+    if has_limits and resource.definition.utilization:
         yield from load_templates(resource, inventory, table)
     if resource.launcher is not None:
         yield from launcher_templates(resource, resource.launcher)

@@ -15,7 +15,7 @@ LOAD_MARK = "load_stopped_"
 
 def load_templates(resource: Resource, inventory: Inventory, table: ActionTable) -> Iterator[Template]:
     """Yield how a primitive that uses something of its node waits, and lets others wait."""
-    for node in resource.active_nodes:
+    for node in resource.found.active_nodes:
         mark = _mark(node, table)
         yield Template(resource, STOP, None, "", IF_ON_SAME_NODE_OR_TARGET, then_action=mark)
     for name in sorted(resource.allowed):

@@ -18,16 +18,16 @@ def with_migrations(templates: Iterable[Template]) -> Iterator[Template]:
         first, then = template.first, template.then
         if first is None or then is None or template.first_action is not None or template.then_action is not None:
             continue
-        if then.is_migratable and first is not then and not first.is_inside(then) and not then.is_inside(first):
+        if then.found.is_migratable and first is not then and not first.is_inside(then) and not then.is_inside(first):
             yield from _equivalents(template, first, then)
 
 
 def _equivalents(template: Template, first: Resource, then: Resource) -> Iterator[Template]:
     tasks = template.first_task, template.then_task
-    waits = ORDERED | (IF_FIRST_UNMIGRATABLE if first.is_migratable else 0)
+    waits = ORDERED | (IF_FIRST_UNMIGRATABLE if first.found.is_migratable else 0)
     is_partial = then.partial_target is not None
     if tasks == (START, START):
-        if first.is_migratable:
+        if first.found.is_migratable:
             yield Template(first, MIGRATE_FROM, then, MIGRATE_TO, ORDERED, template.id)
         yield Template(first, START, then, MIGRATE_TO, waits, template.id)
     elif tasks == (STOP, STOP):

@@ -114,7 +114,7 @@ def _then_implies_first(first: Action, then: Action, passed: int) -> int:
 
 def _promoted_then_implies_first(first: Action, then: Action, _: int) -> int:
     owner = then.resource
-    if owner is None or owner.original_role is not Role.PROMOTED or not then.is_required:
+    if owner is None or owner.found.original_role is not Role.PROMOTED or not then.is_required:
         return 0
     changed = require(first, then) * FIRST_CHANGED
     if first.is_migratable and not then.is_migratable:
@@ -144,9 +144,9 @@ def _asymmetric(first: Action, then: Action, _: int) -> int:
     owner = then.resource
     if first.is_runnable or owner is None:
         return 0
-    if then.is_optional and then.task == STOP and owner.original_role.value <= Role.STOPPED.value:
+    if then.is_optional and then.task == STOP and owner.found.original_role.value <= Role.STOPPED.value:
         return 0
-    is_running_there = owner.original_role.value > Role.STOPPED.value and owner.active_nodes == [then.node]
+    is_running_there = owner.found.original_role.value > Role.STOPPED.value and owner.found.active_nodes == [then.node]
     if then.is_optional and then.task == START and is_running_there:
         return 0
     is_new = require(then, first)

@@ -44,14 +44,14 @@ def order_own_after_probes(probes: Probes, table: ActionTable) -> None:
         starts = starting.actions.get((START, 0), ())
         for probe in asked:
             flags = ORDERED
-            if not probe.is_runnable and not starting.active_nodes:
+            if not probe.is_runnable and not starting.found.active_nodes:
                 flags |= UNRUNNABLE_FIRST_BLOCKS
             for start in starts:
                 table.relate(probe, start, flags)
             assert probe.node is not None
-            if probe.node.name in resource.unverified_on:
+            if probe.node.name in resource.found.unverified_on:
                 _order_all(probe, resource, table)
-                if top.is_promotable:
+                if top.definition.is_promotable:
                     _order_promotions(probe, top, table)
 
 
@@ -85,13 +85,13 @@ def order_others_after_probes(probes: Probes, templates: Iterable[Template], tab
 def _order_instances(resource: Resource, asked: list[Action], table: ActionTable) -> None:
     """While a node cannot answer, no instance that is inactive starts in a clone that is active on another node."""
     top = resource.top
-    if top.variant is not Variant.CLONE or not top.active_nodes:
+    if top.variant is not Variant.CLONE or not top.found.active_nodes:
         return
     for probe in asked:
         if probe.is_runnable:
             continue
         for instance in top.children:
-            if not instance.active_nodes:
+            if not instance.found.active_nodes:
                 for start in instance.actions.get((START, 0), ()):
                     table.relate(probe, start, ORDERED | UNRUNNABLE_FIRST_BLOCKS)
 
@@ -175,7 +175,7 @@ def _following(action: Action, resource: Resource) -> tuple[list[Action], list[A
     if owner is None or owner.variant is Variant.PRIMITIVE:
         return [], after
     inside = [then for child in owner.children for then in child.actions.get((action.task, 0), ())]
-    companion = _companion(resource, owner) if owner.is_interleaved else None
+    companion = _companion(resource, owner) if owner.definition.is_interleaved else None
     if companion is None:
         return inside, after
     return (

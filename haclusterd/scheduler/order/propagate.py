@@ -258,7 +258,7 @@ class Propagation:
             if not flags & flag:
                 continue
             if flag == NESTED_REMOTE_PROBE:
-                if first.resource is not None and first.resource.active_nodes and not first_flags & RUNNABLE:
+                if first.resource is not None and first.resource.found.active_nodes and not first_flags & RUNNABLE:
                     relation.flags = 0
                     continue
                 flag = UNRUNNABLE_FIRST_BLOCKS  # noqa: PLW2901 -- a probe inside a guest blocks like any other
@@ -402,7 +402,7 @@ def _stand_in(first: Action, then: Action) -> Action:
     done = DONE_WORD.get(first.task, first.task)
     if done not in BEGUN or first.interval_ms or then.resource.is_inside(owner):
         return first
-    if owner.notifies and owner.variant >= Variant.CLONE:
+    if owner.definition.notifies and owner.variant >= Variant.CLONE:
         return action_of(owner, f"confirmed-post_notify_{done}", None) or first
     return action_of(owner, done, None) or first
 

@@ -69,7 +69,7 @@ def attach(found: Iterable[ColocationPair]) -> None:
 
 def importance(resource: Resource) -> tuple[int, int, bool, str]:
     """Sort more important resources first."""
-    return (-resource.priority, -resource.variant, not resource.is_promotable, resource.id)
+    return (-resource.priority, -resource.variant, not resource.definition.is_promotable, resource.id)
 
 
 def _configured(items: Iterable[ColocationPair]) -> Iterator[ColocationPair]:
@@ -93,14 +93,15 @@ def _implied(top: Resource) -> Iterator[ColocationPair]:
 
 def _of_launched(resource: Resource, launcher: Resource) -> Iterator[ColocationPair]:
     if runs_on_node_of(resource, launcher) is None:
-        score = NESTED if resource.is_nesting_allowed else INFINITY
+        score = NESTED if resource.definition.is_nesting_allowed else INFINITY
         yield _implied_one(f"launched by {launcher.id}", resource, launcher, score)
 
 
 def _of_group(group: Resource) -> Iterator[ColocationPair]:
-    if group.is_collocated:
+    if group.definition.is_collocated:
         for before, member in zip(group.children, group.children[1:], strict=False):
-            yield _implied_one(f"group {group.id}", member, before, INFINITY, has_own_influence=member.is_critical)
+            has_influence = member.definition.is_critical
+            yield _implied_one(f"group {group.id}", member, before, INFINITY, has_own_influence=has_influence)
 
 
 def _implied_one(
@@ -218,7 +219,7 @@ class _Reader:
             first.role,
             second.role,
             self._item.node_attribute or UNAME,
-            dependent.is_critical if influence is None else influence,
+            dependent.definition.is_critical if influence is None else influence,
         )
 
 

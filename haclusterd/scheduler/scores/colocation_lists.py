@@ -73,11 +73,11 @@ def _given_with_this(resource: Resource, asker: Resource) -> Items:
 
 def _is_for(parent: Resource, child: Resource, asker: Resource) -> bool:
     """Of a bundle: for its containers; for the bundled clone only once that chooses roles."""
-    if parent.variant is not Variant.BUNDLE or child.is_replica_container:
+    if parent.variant is not Variant.BUNDLE or child.definition.is_replica_container:
         return True
     if child.variant is not Variant.CLONE:
         return False
-    return child.is_promotable and (child.is_choosing_roles or asker.is_assigned)
+    return child.definition.is_promotable and (child.is_choosing_roles or asker.is_assigned)
 
 
 def _with_primaries(items: Items, more: Items) -> Items:

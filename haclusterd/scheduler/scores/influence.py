@@ -8,6 +8,7 @@ def has_influence(colocation: ColocationPair, primary: Resource) -> bool:
 
     The connection of a bundle's container does not move a container that is well where it is.
     """
-    if colocation.dependent.is_nesting_allowed and not primary.is_failed and len(primary.active_nodes) == 1:
+    found = primary.found
+    if colocation.dependent.definition.is_nesting_allowed and not found.is_failed and len(found.active_nodes) == 1:
         return False
-    return colocation.has_own_influence or not primary.active_nodes
+    return colocation.has_own_influence or not found.active_nodes

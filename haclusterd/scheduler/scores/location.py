@@ -39,7 +39,7 @@ def unpack_health(inventory: Inventory, properties: ClusterProperties) -> list[P
         for node in inventory.nodes
         if node.health != 0
         for top in inventory.tops
-        if node.health > 0 or not top.allows_unhealthy_nodes
+        if node.health > 0 or not top.definition.allows_unhealthy_nodes
     ]
 
 
@@ -58,7 +58,7 @@ def apply_locations(preferences: Iterable[Preference]) -> None:
 
 
 def _apply(resource: Resource, preference: Preference) -> None:
-    if preference.role is Role.UNKNOWN or preference.role is resource.next_role:
+    if preference.role is Role.UNKNOWN or preference.role is resource.found.next_role:
         for node, score in preference.scores.items():
             resource.add_score(node, score, preference.source)
             if preference.discovery > resource.discovery.get(node, Discovery.ALWAYS):
@@ -74,7 +74,7 @@ def _apply(resource: Resource, preference: Preference) -> None:
 
 def _apply_to_members(group: Resource, preference: Preference) -> None:
     rest = preference
-    if group.is_collocated:
+    if group.definition.is_collocated:
         rest = replace(preference, scores=dict.fromkeys(preference.scores, 0))
     for index, member in enumerate(group.children):
         _apply(member, rest if index else preference)
@@ -106,11 +106,11 @@ def _family(resource: Resource) -> Iterable[Resource]:
 def apply_stickiness(inventory: Inventory, settings: Settings) -> None:
     """Let each primitive prefer the node where it is active."""
     for resource in inventory.primitives():
-        if resource.stickiness < 1 or not resource.is_managed or len(resource.active_nodes) != 1:
+        if resource.definition.stickiness < 1 or not resource.is_managed or len(resource.found.active_nodes) != 1:
             continue
-        node = resource.active_nodes[0].name
+        node = resource.found.active_nodes[0].name
         if settings.is_symmetric or node in resource.allowed:
-            resource.add_score(node, resource.stickiness, "stickiness")
+            resource.add_score(node, resource.definition.stickiness, "stickiness")
 
 
 def ban_by_kind(inventory: Inventory) -> None:
@@ -124,13 +124,13 @@ def ban_by_kind(inventory: Inventory) -> None:
         return
     for resource in (each for each in inventory.primitives() if each.is_managed):
         launcher = resource.launcher
-        if resource.is_fence_device or resource.is_remote_connection:
+        if resource.definition.is_fence_device or resource.definition.is_remote_connection:
             for node in remotes:
                 if node.name in resource.allowed:
                     resource.add_score(node.name, -INFINITY, f"{node.name} is a remote node")
         if launcher is None:
             continue
-        if resource.is_remote_connection and not resource.is_nesting_allowed:
+        if resource.definition.is_remote_connection and not resource.definition.is_nesting_allowed:
             source = f"it launches {resource.id}, which is a remote node itself"
             for node in remotes:
                 if node.name in launcher.allowed:
@@ -151,9 +151,9 @@ def runs_on_node_of(resource: Resource, launcher: Resource) -> NodeName | None:
 
     That is so when the launcher connects to a remote node or launches a guest node.
     """
-    if launcher.is_remote_connection and launcher.remote_node is not None:
+    if launcher.definition.is_remote_connection and launcher.remote_node is not None:
         return launcher.remote_node.name
-    connection = next((each for each in launcher.launched if each.is_remote_connection), None)
+    connection = next((each for each in launcher.launched if each.definition.is_remote_connection), None)
     if connection is None or connection is resource or connection.remote_node is None:
         return None
     return connection.remote_node.name

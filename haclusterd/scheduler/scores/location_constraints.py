@@ -103,9 +103,9 @@ class _Reader:
         resource = meant.resource
         context = RuleContext(
             self._settings.time,
-            agent=resource.agent,
-            meta=resource.meta,
-            parameters=resource.parameters,
+            agent=resource.definition.agent,
+            meta=resource.definition.meta,
+            parameters=resource.definition.parameters,
             submatches=meant.submatches,
         )
         scores: dict[NodeName, int] = {}

@@ -40,23 +40,24 @@ def _lockable(inventory: Inventory) -> Iterator[Resource]:
     for top in inventory.tops:
         if top.variant <= Variant.GROUP:
             for resource in top.leaves():
-                if not (resource.is_fence_device or resource.is_remote_connection):
+                if not (resource.definition.is_fence_device or resource.definition.is_remote_connection):
                     yield resource
 
 
 def _lock(resource: Resource, locks: ShutdownLocks, settings: Settings) -> None:
-    if resource.lock_node is not None:
-        if resource.active_nodes:
-            locks.void.append((resource, resource.lock_node))
-            resource.lock_node = None
-            resource.lock_time = WallTime(0)
-    elif len(resource.active_nodes) == 1:
-        node = resource.active_nodes[0]
+    found, since = resource.found, resource.found.lock_time
+    if found.lock_node is not None:
+        if found.active_nodes:
+            locks.void.append((resource, found.lock_node))
+        else:
+            resource.lock_node = found.lock_node
+    elif len(resource.found.active_nodes) == 1:
+        node = resource.found.active_nodes[0]
         if node.is_shutting_down and not node.is_unclean:
             resource.lock_node = node
-            resource.lock_time = _left_since(node, settings)
+            since = _left_since(node, settings)
     if resource.lock_node is not None and settings.shutdown_lock_limit_ms > 0:
-        settings.time.look_again_at((resource.lock_time + settings.shutdown_lock_limit_ms) // 1000 + 1)
+        settings.time.look_again_at((since + settings.shutdown_lock_limit_ms) // 1000 + 1)
 
 
 def _left_since(node: Node, settings: Settings) -> WallTime:

@@ -65,7 +65,7 @@ def _use(constraint: TicketConstraint, role: str | None, state: TicketState, set
 def _obey(resource: Resource, use: TicketUse, state: TicketState, nodes: Iterable[NodeName]) -> None:
     if state.is_granted:
         _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is in standby", nodes)
-    elif not resource.active_nodes:
+    elif not resource.found.active_nodes:
         if not _is_bundled(resource):
             _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is not granted", nodes)
     else:
@@ -85,14 +85,12 @@ def _keep_away(resource: Resource, use: TicketUse, source: str, nodes: Iterable[
 def _lose(resource: Resource, use: TicketUse, nodes: Iterable[NodeName]) -> None:
     """A resource is active and its ticket is not granted (any more)."""
     source = f"{use.id}: ticket {use.ticket} is not granted"
-    is_its_role = use.role in (Role.UNKNOWN, resource.original_role)
+    is_its_role = use.role in (Role.UNKNOWN, resource.found.original_role)
     if use.loss_policy == "stop" or (use.loss_policy == "demote" and use.role is not Role.PROMOTED):
         resource.ban_everywhere(source, nodes)
     elif use.loss_policy == "fence" and is_its_role:
         resource.ban_everywhere(source, nodes)
-        for node in resource.active_nodes:
+        for node in resource.found.active_nodes:
             node.demand_fencing("deadman ticket was lost")
     elif use.loss_policy == "freeze" and is_its_role:
-        resource.is_managed = False
-        resource.is_blocked = True
-        resource.failed_because = source
+        resource.frozen_by = source

@@ -4,14 +4,15 @@ Names, parameters and their order are Pacemaker's, so that what a running cluste
 Pacemaker Explained, "Bundles - Containerized Resources".
 """
 
+from dataclasses import replace
 from ipaddress import AddressValueError, IPv6Address, ip_address
 
 from haclusterd.model.configuration import AttributeSet, Bundle, BundleNetwork, Clone, Operation, Primitive
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import Discovery, NodeKind, Replica, Resource, Variant
-from haclusterd.scheduler.model.meta_attributes import apply_meta, resolve_meta
+from haclusterd.scheduler.model.entities import Definition, Discovery, NodeKind, Replica, Resource, Variant
+from haclusterd.scheduler.model.meta_attributes import define, resolve_meta
 from haclusterd.scheduler.model.readings import boolean
 from haclusterd.scheduler.unpack.container_options import REMOTE_PORT, container_parameters
 from haclusterd.scheduler.unpack.remote_nodes import add_remote_node, connection_primitive
@@ -47,17 +48,19 @@ def build_bundle(item: Bundle, builder: ResourceBuilder) -> Resource | None:
     if taken:
         builder.warn(f"{item.id} is left out: it needs the name {taken} for itself")
         return None
-    bundle = builder.new(item.id, Variant.BUNDLE)
-    apply_meta(bundle, resolve_meta(item.meta, (), None, None, builder.settings), builder.settings)
-    bundle.clone_max = count
-    bundle.clone_node_max = _count(item.replicas_per_host, 1)
-    if child is not None and not network.ip_range_start:
-        bundle.clone_node_max = 1
-    bundle.is_unique = bundle.clone_node_max > 1
-    bundle.promoted_max = promoted_max
-    bundle.is_promotable = promoted_max > 0
-    bundle.is_interleaved = boolean(bundle.meta.get("interleave"), default=False)
-    bundle.notifies = boolean(bundle.meta.get("notify"), default=False)
+    meta = resolve_meta(item.meta, (), None, None, builder.settings)
+    per_host = 1 if child is not None and not network.ip_range_start else _count(item.replicas_per_host, 1)
+    definition = replace(
+        define(Definition(), Variant.BUNDLE, meta, builder.settings),
+        clone_max=count,
+        clone_node_max=per_host,
+        is_unique=per_host > 1,
+        promoted_max=promoted_max,
+        is_promotable=promoted_max > 0,
+        is_interleaved=boolean(meta.get("interleave"), default=False),
+        notifies=boolean(meta.get("notify"), default=False),
+    )
+    bundle = builder.new(item.id, Variant.BUNDLE, definition)
     if not _Contents(item, bundle, addresses, builder).make(child if isinstance(child, Primitive) else None):
         del builder.inventory.by_id[bundle.id]
         return None
@@ -97,7 +100,7 @@ class _Contents:
         clone = self._clone(primitive) if primitive is not None else None
         if primitive is not None and clone is None:
             return False
-        for number in range(self._bundle.clone_max):
+        for number in range(self._bundle.definition.clone_max):
             self._replica(number, clone)
         return True
 
@@ -105,13 +108,13 @@ class _Contents:
         bundle = self._bundle
         said = [
             ("ordered", "true"),
-            ("clone-max", str(bundle.clone_max)),
-            ("clone-node-max", str(bundle.clone_node_max)),
-            ("globally-unique", "true" if bundle.is_unique else "false"),
+            ("clone-max", str(bundle.definition.clone_max)),
+            ("clone-node-max", str(bundle.definition.clone_node_max)),
+            ("globally-unique", "true" if bundle.definition.is_unique else "false"),
         ]
-        if bundle.is_promotable:
-            said += [("promotable", "true"), ("promoted-max", str(bundle.promoted_max))]
-        name = f"{bundle.id}-master" if bundle.is_promotable else f"{bundle.id}-clone"
+        if bundle.definition.is_promotable:
+            said += [("promotable", "true"), ("promoted-max", str(bundle.definition.promoted_max))]
+        name = f"{bundle.id}-master" if bundle.definition.is_promotable else f"{bundle.id}-clone"
         meta = AttributeSet(f"{bundle.id}-{name}-meta", tuple(said))
         clone = self._builder.clone(Clone(ResourceId(name), primitive.id, meta=(meta,)), self._around, primitive)
         if clone is not None:
@@ -122,7 +125,7 @@ class _Contents:
         address = self._addresses[number] if self._addresses else ""
         container = self._add(self._container(number, has_child=clone is not None))
         container.number = number
-        container.is_replica_container = True
+        container.definition = replace(container.definition, is_replica_container=True)
         replica = Replica(number, container)
         replica.address = address
         if address:
@@ -130,7 +133,9 @@ class _Contents:
         if clone is not None:
             replica.child = clone.children[number]
             if address:
-                replica.child.parameters = {**replica.child.parameters, "pcmk_external_ip": address}
+                inside = replica.child.definition
+                parameters = {**inside.parameters, "pcmk_external_ip": address}
+                replica.child.definition = replace(inside, parameters=parameters)
             self._connect(replica, clone)
         self._bundle.replicas.append(replica)
 
@@ -180,7 +185,7 @@ class _Contents:
             ResourceId(name), [("internal_rsc", "true"), ("container", replica.container.id)], parameters
         )
         connection = self._add(item)
-        connection.is_nesting_allowed = True
+        connection.definition = replace(connection.definition, is_nesting_allowed=True)
         for each in builder.inventory.nodes:
             if each.is_remote and each.name in connection.allowed:
                 _forbid(connection, each.name, f"{each.name} is a remote node")
@@ -193,7 +198,9 @@ class _Contents:
         child.allowed = {name: _CHILD_SCORE}
         child.discovery = {name: Discovery.EXCLUSIVE}
         _forbid(clone, name, f"{name} is a container")
-        replica.container.utilization, child.utilization = child.utilization, {}
+        container = replica.container
+        container.definition = replace(container.definition, utilization=child.definition.utilization)
+        child.definition = replace(child.definition, utilization={})
 
     def _ban_others(self, node: NodeName) -> None:
         """A node that was known before may have been offered to others."""

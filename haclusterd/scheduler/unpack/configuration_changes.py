@@ -94,14 +94,14 @@ class _Finder:
     def look_at(self, resource: Resource) -> None:
         """Compare one primitive's histories on all nodes."""
         wanted: set[tuple[str, int]] | None = None
-        for name, history in resource.histories.items():
+        for name, history in resource.found.histories.items():
             node = self._inventory.nodes_by_name[name]
             if not (node.is_maintenance or node.is_available) or not history.records:
                 continue
-            if resource.is_removed:
+            if resource.found.is_removed:
                 self._delete_removed(resource, node)
-            elif node not in resource.active_nodes:
-                if history.agent != resource.agent:
+            elif node not in resource.found.active_nodes:
+                if history.agent != resource.definition.agent:
                     self._delete(resource, node)
             else:
                 if wanted is None:
@@ -115,9 +115,9 @@ class _Finder:
                 continue
             for name, history in node.status.histories.items():
                 resource = self._inventory.by_id.get(name) if ":" in name and history.records else None
-                if resource is None or resource.is_removed or node.name in resource.histories:
+                if resource is None or resource.found.is_removed or node.name in resource.found.histories:
                     continue
-                if node not in resource.active_nodes and history.agent != resource.agent:
+                if node not in resource.found.active_nodes and history.agent != resource.definition.agent:
                     self._delete(resource, node)
 
     def _delete_removed(self, resource: Resource, node: Node) -> None:
@@ -128,19 +128,19 @@ class _Finder:
     def _delete(self, resource: Resource, node: Node) -> None:
         """What another agent said of it says nothing."""
         if not self._is_compatible:
-            resource.known_on.discard(node.name)
+            resource.found.known_on.discard(node.name)
         elif resource.is_managed:
             self.changes.deletions.append((resource, node))
 
     def _look_at_active(
         self, resource: Resource, node: Node, history: ResourceHistory, wanted: set[tuple[str, int]]
     ) -> None:
-        if history.agent != resource.agent:
-            resource.required_stops.add(node.name)
+        if history.agent != resource.definition.agent:
+            resource.found.required_stops.add(node.name)
             if self._is_compatible:
-                resource.is_start_pending = True
+                resource.found.is_start_pending = True
             else:
-                resource.definition_changed = True
+                resource.found.definition_changed = True
             self._unfence(resource, node, "Device definition changed")
             if self._is_compatible:
                 self._delete(resource, node)
@@ -152,7 +152,7 @@ class _Finder:
             return
         is_changed = False
         for record in records[max(begin, 0) :]:
-            if record.interval_ms and (resource.is_maintenance or node.is_maintenance):
+            if record.interval_ms and (resource.found.is_maintenance or node.is_maintenance):
                 self._cancel(resource, node, record, "maintenance")
             elif record.interval_ms or record.operation in _STARTING:
                 is_changed |= self._has_changed(resource, node, record, wanted)
@@ -175,25 +175,25 @@ class _Finder:
         if verdict in _DEVICE_CHANGES:
             self._unfence(resource, node, _DEVICE_CHANGES[verdict])
         if verdict is Verdict.RESCHEDULE:
-            resource.changed_recurring.add((node.name, record.interval_ms))
+            resource.found.changed_recurring.add((node.name, record.interval_ms))
         elif self._is_compatible or _is_conclusive(record):
             if verdict is Verdict.RELOAD:
                 self._reload(resource, node)
             elif verdict is Verdict.RESTART:
-                resource.definition_changed = True
+                resource.found.definition_changed = True
         return verdict is not Verdict.UNCHANGED
 
     def _unfence(self, resource: Resource, node: Node, why: str) -> None:
-        if resource.is_fence_device:
+        if resource.definition.is_fence_device:
             self.changes.unfencings.append((node, why))
 
     def _reload(self, resource: Resource, node: Node) -> None:
-        if not resource.is_managed or resource.is_failed:
+        if not resource.is_managed or resource.found.is_failed:
             return
-        if resource.is_start_pending:
-            resource.required_stops.add(node.name)
-        elif node not in resource.reload_on:
-            resource.reload_on.append(node)
+        if resource.found.is_start_pending:
+            resource.found.required_stops.add(node.name)
+        elif node not in resource.found.reload_on:
+            resource.found.reload_on.append(node)
 
 
 def _is_conclusive(record: OperationRecord) -> bool:

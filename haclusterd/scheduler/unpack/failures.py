@@ -69,7 +69,7 @@ class Failures:
         if not known:
             return []
         name = resource.recorded_as
-        return known.get(name if resource.is_unique else bare_name(name), [])
+        return known.get(name if resource.definition.is_unique else bare_name(name), [])
 
     def effective_count(self, resource: Resource, node: Node, *, with_launched: bool = False) -> int:
         """Return the number of failures that still count, on request with those of what it launches."""
@@ -81,7 +81,7 @@ class Failures:
             if not (newest > 0 and timeout > 0 and self._settings.now > newest + timeout):
                 for failure in counted:
                     total = add(total, failure.count)
-        if with_launched and not resource.is_replica_container:
+        if with_launched and not resource.definition.is_replica_container:
             for launched in resource.launched:
                 total = add(total, self.effective_count(launched, node))
         return total
@@ -91,7 +91,7 @@ class Failures:
         if record.status is ExecutionStatus.NOT_INSTALLED:
             return False
         is_last_failure = record is history.last_failure
-        if not resource.failure_timeout_ms and not is_last_failure:
+        if not resource.found.failure_timeout_ms and not is_last_failure:
             return False
         timeout = self._timeout_ms(resource, node)
         is_old = False
@@ -103,7 +103,7 @@ class Failures:
                 is_old = False
         if is_old and counted:
             self.forget(node, resource, "it expired")
-        elif is_old and is_last_failure and resource.reconnect_interval_ms:
+        elif is_old and is_last_failure and resource.definition.reconnect_interval_ms:
             self.forget(node, resource, "reconnect interval is set")
         elif not is_old and is_last_failure:
             self._judge_parameters(resource, node, record)
@@ -129,7 +129,9 @@ class Failures:
             self.forgotten.setdefault((node.name, resource.recorded_as), why)
         if is_reachable or is_compatible:
             self._cleared.add((resource.id, node.name))
-            is_after = waits_for_fencing and resource.is_remote_connection and bool(resource.reconnect_interval_ms)
+            definition = resource.definition
+            is_reconnected = definition.is_remote_connection and bool(definition.reconnect_interval_ms)
+            is_after = waits_for_fencing and is_reconnected
             is_possible = resource.is_managed and (node.is_online or (node.is_guest and not node.must_be_reset))
             self.clearings.append(Clearing(resource, node, why, is_possible, is_after))
 
@@ -138,13 +140,13 @@ class Failures:
         return (resource.id, node.name) in self._cleared
 
     def _timeout_ms(self, resource: Resource, node: Node) -> int:
-        if resource.failure_timeout_ms and self.counted(resource, node) and _is_blocking(resource, node):
-            resource.failure_timeout_ms = 0
-        return resource.failure_timeout_ms
+        if resource.found.failure_timeout_ms and self.counted(resource, node) and _is_blocking(resource, node):
+            resource.found.failure_timeout_ms = 0
+        return resource.found.failure_timeout_ms
 
     def _judge_parameters(self, resource: Resource, node: Node, record: OperationRecord) -> None:
         """A start or monitor that failed with parameters that are no longer configured says nothing any more."""
-        if record.operation not in (START, MONITOR) or resource.is_removed:
+        if record.operation not in (START, MONITOR) or resource.found.is_removed:
             return
         if depends_on_placement(resource):
             self._late.append((resource, node, record))
@@ -160,15 +162,15 @@ def bare_name(name: str) -> str:
 
 def _waits_for_fencing(resource: Resource, record: OperationRecord) -> bool:
     """A connection that failed for good does not recover by time before the node it leads to has been fenced."""
-    node = resource.remote_node
-    if not resource.reconnect_interval_ms or not record.interval_ms or record.operation != MONITOR or node is None:
+    node, interval_ms = resource.remote_node, resource.definition.reconnect_interval_ms
+    if not interval_ms or not record.interval_ms or record.operation != MONITOR or node is None:
         return False
     return node.power.is_enabled and not node.is_remote_fenced
 
 
 def _is_blocking(resource: Resource, node: Node) -> bool:
     """A failure that blocks its resource never expires by itself."""
-    blocking = [operation for operation in resource.operations if operation.on_fail == "block"]
+    blocking = [operation for operation in resource.definition.operations if operation.on_fail == "block"]
     if not blocking:
         return False
     failed = {(record.operation, record.interval_ms) for record in _failed_records(resource, node)}
@@ -192,7 +194,7 @@ def forget_removed(inventory: Inventory, failures: Failures, settings: Settings)
     if not settings.stops_removed:
         return
     for resource in inventory.tops:
-        for node in inventory.nodes if resource.is_removed else ():
+        for node in inventory.nodes if resource.found.is_removed else ():
             if node.is_online and failures.effective_count(resource, node):
                 failures.forget(node, resource, "it is removed")
 
@@ -207,8 +209,8 @@ def ban_after_failures(inventory: Inventory, failures: Failures) -> None:
     if not nodes:
         return
     for resource in inventory.primitives():
-        threshold = resource.migration_threshold
-        if threshold == 0 or resource.ignores_failure:
+        threshold = resource.definition.migration_threshold
+        if threshold == 0 or resource.found.ignores_failure:
             continue
         for node in nodes:
             if failures.is_cleared(resource, node):
@@ -224,7 +226,7 @@ def ban_after_failures(inventory: Inventory, failures: Failures) -> None:
 
 def to_ban(resource: Resource) -> Resource:
     """Return what is banned when a resource failed: the whole clone, when its instances are interchangeable."""
-    if resource.is_unique:
+    if resource.definition.is_unique:
         return resource
     top = resource.top
     return top if top.variant is Variant.CLONE else resource

@@ -6,6 +6,7 @@ that is configured becomes a removed resource. Source: Pacemaker Explained, "Clo
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from haclusterd.model.configuration import Primitive
 from haclusterd.model.ids import AgentReference, ResourceId
@@ -38,8 +39,8 @@ class HistoryOwners:
         clone = found.top
         if clone.is_anonymous_clone:
             found = self._instance(clone, found.base_id, node)
-        if name not in (found.id, found.history_id):
-            found.history_id = name
+        if name not in (found.id, found.found.history_id):
+            found.found.history_id = name
             self._inventory.by_history_id.setdefault(name, found)
         return found
 
@@ -74,18 +75,18 @@ class HistoryOwners:
             if place is None:
                 if inactive is None:
                     member = _member(child, base)
-                    is_free = member.pending_node is None or member.pending_node is node
+                    is_free = member.found.pending_node is None or member.found.pending_node is node
                     inactive = member if is_free and not child.is_blocked else None
             elif place is node:
                 member = _member(child, base)
-                return None if member.active_nodes else member
+                return None if member.found.active_nodes else member
         return inactive
 
     def _is_to_discard(self, chosen: Resource, clone: Resource, node: Node) -> bool:
         """An instance is not spent on a node that is away, unless there is one for each or fencing must come first."""
         is_away = not node.is_online or node.is_unclean
-        is_everywhere = clone.clone_max == len(self._inventory.nodes)
-        return is_away and not node.is_guest and chosen.needs is not Needs.FENCING and not is_everywhere
+        is_everywhere = clone.definition.clone_max == len(self._inventory.nodes)
+        return is_away and not node.is_guest and chosen.definition.needs is not Needs.FENCING and not is_everywhere
 
     def removed(
         self, name: ResourceId, agent: AgentReference, parameters: Mapping[str, str], *, is_launched: bool = False
@@ -97,11 +98,11 @@ class HistoryOwners:
         resource = inventory.make_primitive(Primitive(name, agent))
         if resource is None:
             return None
-        resource.parameters = parameters
-        resource.is_removed = True
-        resource.is_removed_launched = is_launched
+        resource.definition = replace(resource.definition, parameters=parameters)
+        resource.found.is_removed = True
+        resource.found.is_removed_launched = is_launched
         if not settings.stops_removed:
-            resource.is_managed = False
+            resource.found.is_managed = False
         inventory.add_top(resource)
         if homonym is not None:
             inventory.by_id[name] = homonym
@@ -113,12 +114,12 @@ class HistoryOwners:
 def _place(child: Resource) -> Node | None:
     """Return where an instance is, or is about to be."""
     if child.variant is Variant.PRIMITIVE:
-        return child.active_nodes[0] if child.active_nodes else child.pending_node
+        return child.found.active_nodes[0] if child.found.active_nodes else child.found.pending_node
     for leaf in child.leaves():
-        if leaf.active_nodes:
-            return leaf.active_nodes[0]
-        if leaf.pending_node is not None:
-            return leaf.pending_node
+        if leaf.found.active_nodes:
+            return leaf.found.active_nodes[0]
+        if leaf.found.pending_node is not None:
+            return leaf.found.pending_node
     return None
 
 

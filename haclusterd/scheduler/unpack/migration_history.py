@@ -46,7 +46,7 @@ class MigrationHistory:
         if is_source_newer and is_target_newer:
             return None
         if received is not None and _is_done(received):
-            self._resource.dangling_sources.append(self._node)
+            self._resource.found.dangling_sources.append(self._node)
             return Role.STOPPED
         self._judge_unfinished(target, received, is_source_newer=is_source_newer, is_target_newer=is_target_newer)
         return Role.STARTED
@@ -63,10 +63,10 @@ class MigrationHistory:
         if node is not None and is_target_online and not is_target_newer:
             mark_running(resource, node, is_failed=is_failed)
             if not is_failed and self._node.is_online:
-                resource.partial_source, resource.partial_target = self._node, node
+                resource.found.partial_source, resource.found.partial_target = self._node, node
         elif is_failed or not is_source_newer:
-            resource.is_failed = resource.must_stop_when_failed = True
-            resource.is_migratable = False
+            resource.found.is_failed = resource.found.must_stop_when_failed = True
+            resource.found.is_migratable = False
 
     def failed_to(self, sent: OperationRecord) -> Role | None:
         """Judge a migration that failed on its way out of this node: it may have arrived nevertheless."""
@@ -79,7 +79,7 @@ class MigrationHistory:
             if node is not None and node.is_online:
                 mark_running(self._resource, node)
         elif not self._is_later(source, sent):
-            self._resource.dangling_sources.append(self._node)
+            self._resource.found.dangling_sources.append(self._node)
         return Role.STARTED
 
     def failed_from(self, received: OperationRecord) -> Role | None:

@@ -18,12 +18,12 @@ def is_history_readable(node: Node, settings: Settings) -> bool:
         return (
             connection is not None
             and launcher is not None
-            and connection.original_role is Role.STARTED
-            and launcher.original_role is Role.STARTED
+            and connection.found.original_role is Role.STARTED
+            and launcher.found.original_role is Role.STARTED
         )
     if connection is None:
         return False
-    return settings.has_shutdown_lock or connection.original_role is Role.STARTED
+    return settings.has_shutdown_lock or connection.found.original_role is Role.STARTED
 
 
 def judge_online(node: Node) -> None:
@@ -33,20 +33,20 @@ def judge_online(node: Node) -> None:
         node.is_online = False
         return
     launcher = connection.launcher
-    if connection.original_role is Role.STARTED:
+    if connection.found.original_role is Role.STARTED:
         node.is_online = True
-        if connection.next_role is Role.STOPPED:
+        if connection.found.next_role is Role.STOPPED:
             node.is_shutting_down = True
-    if launcher is not None and launcher.is_failed:
+    if launcher is not None and launcher.found.is_failed:
         node.is_online = False
         node.must_be_reset = True
-    elif connection.is_failed:
+    elif connection.found.is_failed:
         node.is_online = False
     elif _is_stopped(connection) or (launcher is not None and _is_stopped(launcher)):
         node.is_online = False
         node.must_be_reset = False
-    elif launcher is not None and len(connection.active_nodes) == 1:
-        host = connection.active_nodes[0]
+    elif launcher is not None and len(connection.found.active_nodes) == 1:
+        host = connection.found.active_nodes[0]
         if not host.is_online and host.is_unclean:
             node.is_online = False
             node.must_be_reset = True
@@ -54,7 +54,7 @@ def judge_online(node: Node) -> None:
 
 def _is_stopped(resource: Resource) -> bool:
     """Tell whether it runs nowhere, as far as anybody knows."""
-    return resource.original_role.value <= Role.STOPPED.value
+    return resource.found.original_role.value <= Role.STOPPED.value
 
 
 def take_status(node: Node, settings: Settings) -> None:
@@ -81,6 +81,6 @@ def take_status(node: Node, settings: Settings) -> None:
 def finish_status(node: Node, *, is_taken: bool) -> None:
     """Draw the last consequences: a node that is to be shut down loses its connection, one never reached is judged."""
     if node.is_shutting_down and node.connection is not None:
-        node.connection.next_role = Role.STOPPED
+        node.connection.found.next_role = Role.STOPPED
     if not is_taken:
         judge_online(node)

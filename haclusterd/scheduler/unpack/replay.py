@@ -69,7 +69,7 @@ class Replay:
         self._failures = failures
         self._settings = settings
         top = resource.top
-        self.active_role = Role.UNPROMOTED if top.is_promotable else Role.STARTED
+        self.active_role = Role.UNPROMOTED if top.definition.is_promotable else Role.STARTED
         self.is_bundled = top.parent is not None
         self.role = Role.UNKNOWN
         self.on_fail = OnFail.IGNORE
@@ -109,16 +109,16 @@ class Replay:
             return
         resource = self._resource
         if record.operation == ActionName.START:
-            resource.is_start_pending = True
+            resource.found.is_start_pending = True
             self.role = self.active_role
         elif record.operation == ActionName.PROMOTE:
             self.role = Role.PROMOTED
         elif record.operation == ActionName.MIGRATE_TO and self._node.is_unclean:
             target = record.migrate_target
-            resource.required_stops.update(name for name in (target,) if name in self._inventory.nodes_by_name)
-        if not resource.pending_action and not record.is_probe:
-            resource.pending_action = record.operation
-            resource.pending_node = self._node
+            resource.found.required_stops.update(name for name in (target,) if name in self._inventory.nodes_by_name)
+        if not resource.found.pending_action and not record.is_probe:
+            resource.found.pending_action = record.operation
+            resource.found.pending_node = self._node
 
     def _judge(self, record: OperationRecord) -> None:
         """Take in an operation that has ended."""
@@ -219,7 +219,7 @@ class Replay:
         self.role = Role.STOPPED
         self.on_fail = OnFail.IGNORE
         self.failed_words = ""
-        self._resource.next_role = Role.UNKNOWN
+        self._resource.found.next_role = Role.UNKNOWN
         return ExecutionStatus.DONE
 
     def _judge_unimplemented(self, record: OperationRecord, *, is_expired: bool) -> ExecutionStatus:
@@ -231,8 +231,8 @@ class Replay:
     def _leave_alone_if_stop_failed(self, record: OperationRecord, *, is_expired: bool) -> None:
         """What cannot be stopped, on a node that cannot be fenced, is left to a person."""
         if not is_expired and record.operation == ActionName.STOP and not self._node.can_be_fenced:
-            self._resource.is_managed = False
-            self._resource.is_blocked = True
+            self._resource.found.is_managed = False
+            self._resource.found.is_blocked = True
 
     def _succeeded(self, record: OperationRecord, code: ExitCode) -> None:
         """Take the state that a successful operation leaves, and forgive what it makes good."""
@@ -261,11 +261,11 @@ class Replay:
             self._clear()
 
     def _clear(self) -> None:
-        is_reset = self.on_fail is OnFail.RESET_REMOTE and not self._resource.reconnect_interval_ms
+        is_reset = self.on_fail is OnFail.RESET_REMOTE and not self._resource.definition.reconnect_interval_ms
         if self.on_fail in _FORGIVABLE or is_reset:
             self.on_fail = OnFail.IGNORE
             self.failed_words = ""
-            self._resource.next_role = Role.UNKNOWN
+            self._resource.found.next_role = Role.UNKNOWN
 
     def _failed(self, record: OperationRecord, code: ExitCode, status: ExecutionStatus) -> None:
         resource, node = self._resource, self._node
@@ -278,10 +278,10 @@ class Replay:
                 on_fail = OnFail.BAN
             to_ban(resource).add_score(node.name, -INFINITY, words)
         elif status is ExecutionStatus.NOT_CONNECTED and node.connection is not None and node.connection.is_managed:
-            node.connection.is_failed = node.connection.must_stop_when_failed = True
+            node.connection.found.is_failed = node.connection.found.must_stop_when_failed = True
         is_container_stop = on_fail is OnFail.RESTART_CONTAINER and record.operation == ActionName.STOP
         if on_fail is OnFail.IGNORE or is_container_stop:
-            resource.ignores_failure = True
+            resource.found.ignores_failure = True
             self._succeeded(record, record.target_exit_code)
             if is_container_stop and self.on_fail <= OnFail.RESTART:
                 self.on_fail = on_fail
@@ -313,7 +313,7 @@ class Replay:
         elif operation == ActionName.DEMOTE:
             if on_fail is OnFail.BLOCK:
                 self.role = Role.PROMOTED
-                resource.next_role = Role.STOPPED
+                resource.found.next_role = Role.STOPPED
             else:
                 self.role = Role.STOPPED if code is ExitCode.NOT_RUNNING else Role.UNPROMOTED
         elif operation in _MIGRATION:
@@ -329,13 +329,13 @@ class Replay:
         """After some failures a resource may not come up to its role any more."""
         resource = self._resource
         after = Role.UNPROMOTED if record.operation == ActionName.PROMOTE else Role.STARTED
-        is_waiting = on_fail is OnFail.RESET_REMOTE and bool(resource.reconnect_interval_ms)
+        is_waiting = on_fail is OnFail.RESET_REMOTE and bool(resource.definition.reconnect_interval_ms)
         if on_fail is OnFail.STOP or is_waiting:
             after = Role.STOPPED
-        if after is not Role.STARTED and resource.next_role.value < after.value:
-            resource.next_role = after
+        if after is not Role.STARTED and resource.found.next_role.value < after.value:
+            resource.found.next_role = after
         if after is Role.STOPPED:
-            resource.failed_because = resource.failed_because or words
+            resource.found.failed_because = resource.failed_because or words
             self._ban_everywhere(f"{words}: on-fail=stop" if on_fail is OnFail.STOP else words)
 
     def _ban_everywhere(self, words: str) -> None:

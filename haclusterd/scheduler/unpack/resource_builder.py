@@ -7,15 +7,15 @@ once, however many instances it has.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet, Clone, Group, Primitive, contained
 from haclusterd.model.configuration import Resource as Configured
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.templates import expanded
-from haclusterd.scheduler.model.entities import Inventory, NodeKind, Resource, Variant
-from haclusterd.scheduler.model.meta_attributes import apply_meta, is_remote_agent, resolve_meta
+from haclusterd.scheduler.model.entities import Definition, Inventory, NodeKind, Resource, Variant
+from haclusterd.scheduler.model.meta_attributes import define, is_remote_agent, resolve_meta
 from haclusterd.scheduler.model.plan_cache import Said
 from haclusterd.scheduler.model.readings import at_least, boolean, duration_ms, integer
 from haclusterd.scheduler.model.rules import RuleContext, by_strength, looks_at_nodes, merge
@@ -26,6 +26,7 @@ MOST_INSTANCES = 1000
 """Of one clone or bundle; what asks for more, and for more than there are nodes, is a slip of the pen."""
 _CAN_BE_UNIQUE = ("ocf", "stonith")
 _PROMOTABLE = "ocf"
+_ALONE = Definition(is_unique=True)
 
 Outer = tuple[tuple[AttributeSet, ...], ...]
 
@@ -105,17 +106,8 @@ class ResourceBuilder:
         said = self._said.get(item.id) or self._kept(item) or self._read(item, around)
         if said is None:
             return None
-        resource = self.new(item.id, Variant.PRIMITIVE, around)
-        agent = said.item.agent
-        resource.agent = agent
-        resource.operations = said.item.operations
-        resource.is_fence_device = agent.standard == "stonith"
-        resource.is_remote_connection = is_remote_agent(agent)
-        resource.parameters = said.parameters
-        resource.parameter_sets = said.parameter_sets
-        resource.utilization = dict(said.utilization)
-        apply_meta(resource, said.meta, self.settings)
-        if resource.is_remote_connection:
+        resource = self.new(item.id, Variant.PRIMITIVE, said.definition, around)
+        if said.definition.is_remote_connection:
             self._connect(resource)
         self.take_scores(resource)
         return resource
@@ -148,14 +140,18 @@ class ResourceBuilder:
         blocks = tuple(block for level in levels for block in level)
         depends_on_node = any(block.rule is not None and looks_at_nodes(block.rule) for block in blocks)
         utilization = merge(by_strength(whole.utilization), self._context) if whole.utilization else {}
-        said = Said(
-            item,
-            whole,
-            merge(blocks, self._context),
-            blocks if depends_on_node else (),
-            resolve_meta(whole.meta, around.meta, around.parent, whole.agent, self.settings),
-            {name: integer(value, 0) for name, value in utilization.items()},
+        base = replace(
+            _inherited(around),
+            agent=whole.agent,
+            operations=whole.operations,
+            parameters=merge(blocks, self._context),
+            parameter_sets=blocks if depends_on_node else (),
+            utilization={name: integer(value, 0) for name, value in utilization.items()},
+            is_fence_device=whole.agent.standard == "stonith",
+            is_remote_connection=is_remote_agent(whole.agent),
         )
+        meta = resolve_meta(whole.meta, around.meta, around.parent, whole.agent, self.settings)
+        said = Said(item, _with_reconnect_interval(define(base, Variant.PRIMITIVE, meta, self.settings)))
         self._said[item.id] = said
         if item.template is None and self.configuration.resources.get(item.id) is item:
             self.settings.cache.said[item.id] = said
@@ -171,10 +167,6 @@ class ResourceBuilder:
 
     def _connect(self, connection: Resource) -> None:
         """A connection to a Pacemaker Remote node has the name of its node."""
-        interval = connection.parameters.get("reconnect_interval")
-        if interval is not None:
-            connection.reconnect_interval_ms = duration_ms(interval, 0)
-            connection.failure_timeout_ms = connection.reconnect_interval_ms
         node = self.inventory.nodes_by_name.get(NodeName(connection.id))
         if node is not None and node.is_remote and node.connection is None:
             node.connection = connection
@@ -182,17 +174,20 @@ class ResourceBuilder:
 
     def group(self, item: Group, around: Around = TOP) -> Resource | None:
         """Make a group with its members; None when it has none."""
-        group = self.new(item.id, Variant.GROUP, around)
-        apply_meta(group, resolve_meta(item.meta, around.meta, around.parent, None, self.settings), self.settings)
-        group.is_ordered = boolean(group.meta.get("ordered"), default=True)
-        group.is_collocated = boolean(group.meta.get("collocated"), default=True)
+        meta = resolve_meta(item.meta, around.meta, around.parent, None, self.settings)
+        base = replace(
+            _inherited(around),
+            is_ordered=boolean(meta.get("ordered"), default=True),
+            is_collocated=boolean(meta.get("collocated"), default=True),
+        )
+        group = self.new(item.id, Variant.GROUP, define(base, Variant.GROUP, meta, self.settings), around)
         inside = Around(group, around.number, (item.meta, *around.meta), (item.parameters, *around.parameters))
         for member in dict.fromkeys(item.members):
             found = self.contained_in(item.id, member)
             if not isinstance(found, Primitive):
                 self.warn(f"{item.id} does without {member}: it is no primitive of its own")
                 continue
-            if group.is_promotable and expanded(found, self.configuration).agent.standard != _PROMOTABLE:
+            if group.definition.is_promotable and expanded(found, self.configuration).agent.standard != _PROMOTABLE:
                 if not around.number:
                     self.warn(f"{item.id} does without {member}: only agents of the class ocf can be promoted")
                 continue
@@ -215,22 +210,22 @@ class ResourceBuilder:
         if child is None:
             self.warn(f"{item.id} is left out: {item.child} cannot be cloned by it")
             return None
-        clone = self.new(item.id, Variant.CLONE, around)
         meta = resolve_meta(item.meta, around.meta, around.parent, None, self.settings)
-        clone.is_promotable = boolean(meta.get("promotable"), default=False)
-        apply_meta(clone, {"resource-stickiness": "1", **meta}, self.settings)
-        problem = self._read_clone(clone, meta, [agent.standard for agent in self._agents_of(child)])
+        named = item.id if around.parent is None else around.parent.id
+        base, problem = self._read_clone(named, meta, [agent.standard for agent in self._agents_of(child)])
+        definition = define(base, Variant.CLONE, {"resource-stickiness": "1", **meta}, self.settings)
+        clone = self.new(item.id, Variant.CLONE, definition, around)
         self._clones[item.id] = item, around
         if not problem:
-            for number in range(max(clone.clone_max, 1)):
+            for number in range(max(definition.clone_max, 1)):
                 if self._make_instance(clone, number) is None:
                     break
             problem = "" if clone.children else f"{child.id} cannot be made"
         if problem:
-            self.warn(f"{_configured(clone)} is left out: {problem}")
+            self.warn(f"{named} is left out: {problem}")
             del self.inventory.by_id[clone.id]
             return None
-        if clone.clone_max == 0:
+        if definition.clone_max == 0:
             _mark_removed(clone.children[0])
         self.take_scores(clone)
         return clone
@@ -241,31 +236,36 @@ class ResourceBuilder:
         members = (self.configuration.resources.get(member) for member in item.members)
         return [expanded(member, self.configuration).agent for member in members if isinstance(member, Primitive)]
 
-    def _read_clone(self, clone: Resource, meta: Mapping[str, str], standards: list[str]) -> str:
-        """Read what only clones have; return why it cannot be, or nothing."""
-        if clone.is_promotable and all(standard != _PROMOTABLE for standard in standards):
-            return "only agents of the class ocf can be promoted"
+    def _read_clone(self, named: ResourceId, meta: Mapping[str, str], standards: list[str]) -> tuple[Definition, str]:
+        """Return what only clones have; and why it cannot be, or nothing. `named`: what people call it."""
+        is_promotable = boolean(meta.get("promotable"), default=False)
+        base = Definition(is_unique=True, is_promotable=is_promotable)
+        if is_promotable and all(standard != _PROMOTABLE for standard in standards):
+            return base, "only agents of the class ocf can be promoted"
         nodes = max(1, len(self.inventory.nodes))
-        clone.clone_max = at_least(meta.get("clone-max"), 0, nodes)
-        if clone.clone_max > max(nodes, MOST_INSTANCES):
-            return f"it asks for {clone.clone_max} instances, more than {MOST_INSTANCES}"
-        clone.clone_node_max = at_least(meta.get("clone-node-max"), 0, 1)
-        clone.is_unique = boolean(meta.get("globally-unique"), default=False)
+        clone_max = at_least(meta.get("clone-max"), 0, nodes)
+        if clone_max > max(nodes, MOST_INSTANCES):
+            return base, f"it asks for {clone_max} instances, more than {MOST_INSTANCES}"
+        clone_node_max = at_least(meta.get("clone-node-max"), 0, 1)
+        is_unique = boolean(meta.get("globally-unique"), default=False)
         if "globally-unique" not in meta:
-            clone.is_unique = clone.clone_node_max > 1
-        if clone.is_unique and any(standard not in _CAN_BE_UNIQUE for standard in standards):
-            self.warn(f"{_configured(clone)}: its instances cannot be distinguished, globally-unique counts as false")
-            clone.is_unique = False
-            clone.clone_max = min(clone.clone_max, nodes)
-        if not clone.is_unique:
-            clone.clone_node_max = min(clone.clone_node_max, 1)
-        clone.clone_min = at_least(meta.get("clone-min"), 0, 0)
-        clone.promoted_max = at_least(meta.get("promoted-max"), 0, 1) if clone.is_promotable else 0
-        clone.promoted_node_max = at_least(meta.get("promoted-node-max"), 0, 1) if clone.is_promotable else 0
-        clone.is_ordered = boolean(meta.get("ordered"), default=False)
-        clone.is_interleaved = boolean(meta.get("interleave"), default=False)
-        clone.notifies = boolean(meta.get("notify"), default=False)
-        return ""
+            is_unique = clone_node_max > 1
+        if is_unique and any(standard not in _CAN_BE_UNIQUE for standard in standards):
+            self.warn(f"{named}: its instances cannot be distinguished, globally-unique counts as false")
+            is_unique = False
+            clone_max = min(clone_max, nodes)
+        return Definition(
+            is_unique=is_unique,
+            is_promotable=is_promotable,
+            clone_max=clone_max,
+            clone_node_max=clone_node_max if is_unique else min(clone_node_max, 1),
+            clone_min=at_least(meta.get("clone-min"), 0, 0),
+            promoted_max=at_least(meta.get("promoted-max"), 0, 1) if is_promotable else 0,
+            promoted_node_max=at_least(meta.get("promoted-node-max"), 0, 1) if is_promotable else 0,
+            is_ordered=boolean(meta.get("ordered"), default=False),
+            is_interleaved=boolean(meta.get("interleave"), default=False),
+            notifies=boolean(meta.get("notify"), default=False),
+        ), ""
 
     def add_instance(self, clone: Resource) -> Resource:
         """Make one more instance of a clone than it should have: it is to be removed, whatever it is found to do."""
@@ -286,37 +286,49 @@ class ResourceBuilder:
             clone.children.append(made)
         return made
 
-    def new(self, identifier: ResourceId, variant: Variant, around: Around = TOP) -> Resource:
-        """Make a resource, with what it inherits, and register it."""
+    def new(
+        self, identifier: ResourceId, variant: Variant, definition: Definition, around: Around = TOP
+    ) -> Resource:
+        """Make a resource and register it."""
         name = identifier if around.number is None else ResourceId(f"{identifier}:{around.number}")
-        resource = Resource(name, variant, around.number)
-        resource.base_id = identifier
-        resource.is_unique = True
-        parent = around.parent
-        if parent is not None:
-            resource.parent = parent
-            if parent.variant is not Variant.BUNDLE:
-                resource.is_unique = parent.is_unique
-                resource.is_promotable = parent.is_promotable
-                resource.notifies = parent.notifies
-        self.inventory.by_id[name] = resource
-        return resource
+        made = Resource(
+            name, variant, definition, base_id=identifier, number=around.number, parent=around.parent
+        )
+        self.inventory.by_id[name] = made
+        return made
 
     def take_scores(self, resource: Resource) -> None:
         """Let every node have the score that it has for everybody; connections of guests need an entry for all."""
-        if self.settings.is_symmetric or (resource.is_remote_connection and "container" in resource.meta):
+        definition = resource.definition
+        is_of_guest = definition.is_remote_connection and "container" in definition.meta
+        if self.settings.is_symmetric or is_of_guest:
             resource.allowed = dict(self._scores)
         if self.settings.options.is_explaining:
             named = {name: [(score, f"score of {name}")] for name, score in resource.allowed.items() if score}
             resource.addends = named
 
 
-def _configured(clone: Resource) -> ResourceId:
-    """Return the name that people gave to it: a bundle's clone is the bundle to them."""
-    return clone.id if clone.parent is None else clone.parent.id
+def _inherited(around: Around) -> Definition:
+    """Return what a resource has from what contains it; from a bundle it has nothing."""
+    parent = around.parent
+    if parent is None or parent.variant is Variant.BUNDLE:
+        return _ALONE
+    outer = parent.definition
+    return Definition(is_unique=outer.is_unique, is_promotable=outer.is_promotable, notifies=outer.notifies)
+
+
+def _with_reconnect_interval(definition: Definition) -> Definition:
+    """Of a connection to a remote node: the failures of a try expire when the next one is due."""
+    interval = definition.parameters.get("reconnect_interval") if definition.is_remote_connection else None
+    if interval is None:
+        return definition
+    reconnect_interval_ms = duration_ms(interval, 0)
+    return replace(
+        definition, reconnect_interval_ms=reconnect_interval_ms, failure_timeout_ms=reconnect_interval_ms
+    )
 
 
 def _mark_removed(resource: Resource) -> None:
-    resource.is_removed = True
+    resource.found.is_removed = True
     for child in resource.children:
         _mark_removed(child)

@@ -48,7 +48,7 @@ def unpack_resources(cib: Cib, nodes: tuple[Node, ...], settings: Settings) -> I
 def _link_launchers(inventory: Inventory) -> None:
     """A primitive whose meta-attribute `container` names another resource runs inside that one."""
     for resource in inventory.primitives():
-        name = resource.meta.get("container")
+        name = resource.definition.meta.get("container")
         launcher = inventory.find(name) if name is not None and name != resource.id else None
         if launcher is not None and resource.launcher is None:
             _launch(launcher, resource)

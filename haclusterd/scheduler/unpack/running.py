@@ -13,15 +13,15 @@ from haclusterd.scheduler.model.entities import MultipleActive, Needs, Node, Res
 def mark_running(resource: Resource, node: Node, *, is_failed: bool = False) -> None:
     """Note that a resource runs on a node, and with it everything that contains it."""
     found: Resource | None = resource
-    while found is not None and node not in found.active_nodes:
-        found.active_nodes.append(node)
+    while found is not None and node not in found.found.active_nodes:
+        found.found.active_nodes.append(node)
         if found.variant is Variant.PRIMITIVE:
             node.running.append(found)
             if not is_failed:
                 _count_priority(found, node)
         if node.is_maintenance:
-            found.is_managed = False
-            found.is_maintenance = True
+            found.found.is_managed = False
+            found.found.is_maintenance = True
         if not found.is_managed:
             _leave_alone(found, node)
             return
@@ -33,11 +33,11 @@ def _count_priority(resource: Resource, node: Node) -> None:
     """A node is worth what runs there; a promoted resource is worth one more."""
     if not resource.priority:
         return
-    worth = resource.priority + (1 if resource.original_role is Role.PROMOTED else 0)
+    worth = resource.priority + (1 if resource.found.original_role is Role.PROMOTED else 0)
     node.priority += worth
     connection = node.connection
     if node.is_guest and connection is not None and connection.launcher is not None:
-        for host in connection.launcher.active_nodes:
+        for host in connection.launcher.found.active_nodes:
             host.priority += worth
 
 
@@ -46,31 +46,31 @@ def _leave_alone(resource: Resource, node: Node) -> None:
     resource.add_score(node.name, INFINITY, "it is unmanaged and stays")
     parent = resource.parent
     while parent is not None:
-        if node not in parent.active_nodes:
-            parent.active_nodes.append(node)
+        if node not in parent.found.active_nodes:
+            parent.found.active_nodes.append(node)
         parent = parent.parent
 
 
 def _judge_multiple_active(resource: Resource) -> None:
     """Apply `multiple-active` to a primitive that was found on one more node."""
-    nodes = resource.active_nodes
+    nodes = resource.found.active_nodes
     if len(nodes) < 2 or resource.variant is not Variant.PRIMITIVE:
         return
-    if resource.needs is not Needs.FENCING:
+    if resource.definition.needs is not Needs.FENCING:
         nodes = [node for node in nodes if node.is_online and not node.is_unclean]
     if len(nodes) < 2:
         return
     where = ", ".join(node.name for node in nodes)
-    if resource.multiple_active is MultipleActive.STOP_ONLY:
+    if resource.definition.multiple_active is MultipleActive.STOP_ONLY:
         resource.ban_everywhere(f"active on several nodes ({where}): multiple-active=stop_only")
-    elif resource.multiple_active is MultipleActive.BLOCK:
+    elif resource.definition.multiple_active is MultipleActive.BLOCK:
         container = resource.parent
         is_whole = (
             container is not None
             and container.variant in (Variant.GROUP, Variant.BUNDLE)
-            and container.multiple_active is MultipleActive.BLOCK
+            and container.definition.multiple_active is MultipleActive.BLOCK
         )
         for member in container.children if container is not None and is_whole else (resource,):
-            member.is_managed = False
-            member.is_blocked = True
-            member.failed_because = member.failed_because or f"{resource.id} is active on several nodes ({where})"
+            member.found.is_managed = False
+            member.found.is_blocked = True
+            member.found.failed_because = member.failed_because or f"{resource.id} is active on several nodes ({where})"

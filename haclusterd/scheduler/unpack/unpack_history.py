@@ -141,7 +141,7 @@ class _Unpacker:
             launcher = self._inventory.by_id.get(history.launcher)
             if launched is None or launcher is None or launched.launcher is not None:
                 continue
-            if launched.is_removed_launched:
+            if launched.found.is_removed_launched:
                 launched.launcher = launcher
                 launcher.launched.append(launched)
                 if launched.remote_node is not None:
@@ -151,29 +151,29 @@ class _Unpacker:
         """Replay the records, then take the orders and the doubts."""
         history = node.status.histories.get(name)
         resource = self._owner(node, name, history, orders)
-        if resource is None or resource.agent is None:
+        if resource is None or resource.definition.agent is None:
             return
         if name in node.status.locks:
             self._locked[node.name, name] = resource
         is_absent = history is not None and not orders and _is_plain_absence(resource, history)
         if history is not None and is_absent and name not in node.status.unverified:
-            resource.histories[node.name] = history
+            resource.found.histories[node.name] = history
             self._states.take_absence(resource, node)
             _restrict_to_target_role(resource)
             return
-        saved, resource.original_role = resource.original_role, Role.UNKNOWN
+        saved, resource.found.original_role = resource.found.original_role, Role.UNKNOWN
         replay, records = self._replay(resource, node, history)
         _take_orders(resource, node, orders, replay)
         self._stop_half_migrated(resource, node, orders)
         self._take_doubts(resource, name, node, replay)
         if node.is_online:
             _register_recurring(resource, node, records)
-        resource.changed_recurring.update((node.name, interval_ms) for interval_ms in replay.expired_recurring)
-        resource.original_role = replay.role
+        resource.found.changed_recurring.update((node.name, interval_ms) for interval_ms in replay.expired_recurring)
+        resource.found.original_role = replay.role
         self._states.apply(resource, node, replay)
         _restrict_to_target_role(resource)
-        if saved.value > resource.original_role.value:
-            resource.original_role = saved
+        if saved.value > resource.found.original_role.value:
+            resource.found.original_role = saved
 
     def _owner(
         self, node: Node, name: ResourceId, history: ResourceHistory | None, orders: Sequence[Order]
@@ -186,7 +186,7 @@ class _Unpacker:
             return None
         is_launched = history is not None and history.launcher is not None
         made = self._owners.removed(name, source.agent, source.parameters, is_launched=is_launched)
-        if made is not None and made.is_remote_connection:
+        if made is not None and made.definition.is_remote_connection:
             self._lead_to_node(made)
         return made
 
@@ -214,20 +214,20 @@ class _Unpacker:
             for name, locked_at in node.status.locks.items():
                 # To ask again for the owner of a history could make one more instance of a clone.
                 resource = self._locked.get((node.name, name)) or self._owners.find_probed(name)
-                if resource is None or resource.agent is None:
+                if resource is None or resource.definition.agent is None:
                     continue
                 if limit_ms > 0 and settings.now > locked_at + limit_ms:
                     self._inventory.expired_locks.append((resource, node))
                 else:
-                    resource.lock_node = node
-                    resource.lock_time = locked_at
+                    resource.found.lock_node = node
+                    resource.found.lock_time = locked_at
 
     def _stop_half_migrated(self, resource: Resource, node: Node, orders: Sequence[Order]) -> None:
         """What a lost node was migrating has to be stopped on the target (Pacemaker's rule for a pending migration)."""
         for order in orders:
             target = order.other_node
             if order.action is ActionName.MIGRATE_TO and node.is_unclean and target in self._inventory.nodes_by_name:
-                resource.required_stops.add(target)
+                resource.found.required_stops.add(target)
 
     def _take_doubts(self, resource: Resource, name: ResourceId, node: Node, replay: Replay) -> None:
         """What is unverified is asked for again; on a lost node, where nobody can ask, every doubt counts as active."""
@@ -235,9 +235,9 @@ class _Unpacker:
             return
         if node.is_online:
             if name in node.status.unverified:
-                resource.unverified_on.add(node.name)
+                resource.found.unverified_on.add(node.name)
             if name in self._migrating[node.name]:
-                resource.migrating_at.add(node.name)
+                resource.found.migrating_at.add(node.name)
             return
         doubts = self._doubts.get(node.name)
         if doubts is None:
@@ -248,8 +248,8 @@ class _Unpacker:
     def _replay(
         self, resource: Resource, node: Node, history: ResourceHistory | None
     ) -> tuple[Replay, list[OperationRecord]]:
-        assert resource.agent is not None
-        known = history or ResourceHistory(resource.recorded_as, resource.agent)
+        assert resource.definition.agent is not None
+        known = history or ResourceHistory(resource.recorded_as, resource.definition.agent)
         replay = Replay(
             resource,
             node,
@@ -261,7 +261,7 @@ class _Unpacker:
         )
         records = records_in_order(known)
         if history is not None:
-            resource.histories[node.name] = history
+            resource.found.histories[node.name] = history
             replay.run(records)
         return replay, records
 
@@ -277,8 +277,8 @@ def _is_plain_absence(resource: Resource, history: ResourceHistory) -> bool:
         and record.status is ExecutionStatus.DONE
         and record.operation == MONITOR
         and not record.interval_ms
-        and not resource.failure_timeout_ms
-        and resource.partial_source is None
+        and not resource.found.failure_timeout_ms
+        and resource.found.partial_source is None
     )
 
 
@@ -290,20 +290,20 @@ def _take_orders(resource: Resource, node: Node, orders: Sequence[Order], replay
                 replay.role = Role.STARTED
             replay.on_fail = OnFail.IGNORE
             if order.action == ActionName.START:
-                resource.is_start_pending = True
+                resource.found.is_start_pending = True
         if node.is_online:
-            resource.orders_in_flight.append((node.name, str(order.action), order.interval_ms))
+            resource.found.orders_in_flight.append((node.name, str(order.action), order.interval_ms))
             if order.action == ActionName.STOP:
-                resource.pending_stops.add(node.name)
+                resource.found.pending_stops.add(node.name)
 
 
 def _restrict_to_target_role(resource: Resource) -> None:
     """The configured role is the most that it may come up to; a failure may have brought that down further."""
-    target = resource.target_role
+    target = resource.definition.target_role
     if target not in (Role.STOPPED, Role.UNPROMOTED):
         return
-    if resource.next_role is Role.UNKNOWN or target.value < resource.next_role.value:
-        resource.next_role = target
+    if resource.found.next_role is Role.UNKNOWN or target.value < resource.found.next_role.value:
+        resource.found.next_role = target
 
 
 _BEGINNINGS = frozenset({START, MIGRATE_FROM})
@@ -338,4 +338,4 @@ def _register_recurring(resource: Resource, node: Node, records: list[OperationR
     begin, stop = active_window(records)
     for record in records[stop + 1 :] if begin < stop else records[max(begin, 0) :]:
         if record.interval_ms and record.status is not ExecutionStatus.PENDING:
-            resource.registered.add((node.name, record.interval_ms))
+            resource.found.registered.add((node.name, record.interval_ms))

@@ -45,8 +45,8 @@ def test_the_container_is_a_node_for_its_child_only() -> None:
     assert found(inventory, "b-clone").allowed == {"n1": 0, "n2": 0, "b-0": -INFINITY}
     assert all("b-0" not in found(inventory, name).allowed for name in ("a", "z", "b-docker-0"))
     assert connection.launcher is found(inventory, "b-docker-0")
-    assert connection.is_nesting_allowed
-    assert (found(inventory, "b-docker-0").utilization, child.utilization) == ({"cpu": 2}, {})
+    assert connection.definition.is_nesting_allowed
+    assert (found(inventory, "b-docker-0").definition.utilization, child.definition.utilization) == ({"cpu": 2}, {})
 
 
 def test_a_node_that_was_known_before_is_forbidden_to_others() -> None:
@@ -61,7 +61,7 @@ def test_a_node_that_was_known_before_is_forbidden_to_others() -> None:
 
 
 def run_options(inventory: Inventory, name: str) -> str:
-    return found(inventory, name).parameters["run_opts"]
+    return found(inventory, name).definition.parameters["run_opts"]
 
 
 STORAGE = (
@@ -117,7 +117,7 @@ def test_ports_of_a_container() -> None:
 def test_other_parameters_of_a_container(engine: str, inside: str, expected: dict[str, str]) -> None:
     inventory = inventory_of(bundle(engine, 'control-port="1"' if inside else "", inside))
     common = {"image": "i", "allow_pull": "true", "force_kill": "false", "reuse": "false", "monitor_cmd": "/bin/true"}
-    parameters = found(inventory, "b-docker-0").parameters
+    parameters = found(inventory, "b-docker-0").definition.parameters
     assert parameters == common | expected | {"run_opts": parameters["run_opts"]}
 
 
@@ -134,10 +134,10 @@ def test_other_parameters_of_a_container(engine: str, inside: str, expected: dic
 def test_how_many(engine: str, network: str, count: int, per_host: int, *, unique: bool, promotable: bool) -> None:
     inventory = inventory_of(bundle(engine, network, INSIDE))
     b, inner = found(inventory, "b"), found(inventory, "b-master" if promotable else "b-clone")
-    assert (b.clone_max, b.clone_node_max, b.is_unique) == (count, per_host, unique)
-    assert (inner.clone_max, inner.clone_node_max, inner.is_unique) == (count, per_host, unique)
+    assert (b.definition.clone_max, b.definition.clone_node_max, b.definition.is_unique) == (count, per_host, unique)
+    assert (inner.definition.clone_max, inner.definition.clone_node_max, inner.definition.is_unique) == (count, per_host, unique)
     assert len(b.replicas) == len(inner.children) == count
-    assert inner.is_promotable is promotable
+    assert inner.definition.is_promotable is promotable
 
 
 def test_what_is_said_of_a_bundle_holds_inside() -> None:

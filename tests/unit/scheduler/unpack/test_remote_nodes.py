@@ -19,7 +19,7 @@ def test_a_remote_node_has_the_name_of_its_connection() -> None:
     connection, remote = found(inventory, "r1"), node(inventory, "r1")
     assert [each.name for each in inventory.nodes] == ["n1", "n2", "r1"]
     assert (remote.kind, remote.connection, connection.remote_node) == (NodeKind.REMOTE, connection, remote)
-    assert (connection.is_remote_connection, connection.needs, connection.is_migratable) == (True, Needs.QUORUM, True)
+    assert (connection.definition.is_remote_connection, connection.definition.needs, connection.found.is_migratable) == (True, Needs.QUORUM, True)
     assert found(inventory, "a").allowed == {"n1": 0, "n2": 0, "r1": 0}
     assert remote.attributes["#kind"] == "remote"
 
@@ -34,7 +34,7 @@ def test_a_remote_node_that_is_only_configured() -> None:
 def test_how_long_to_wait_before_reconnecting() -> None:
     said = meta("r1", **{"failure-timeout": "5"}) + block("instance_attributes", "p", reconnect_interval="60s")
     connection = found(inventory_of(primitive("r1", said, REMOTE)), "r1")
-    assert (connection.reconnect_interval_ms, connection.failure_timeout_ms) == (60_000, 60_000)
+    assert (connection.definition.reconnect_interval_ms, connection.found.failure_timeout_ms) == (60_000, 60_000)
 
 
 GUEST = {"remote-node": "g1", "remote-addr": "10.0.0.7", "remote-port": "99", "remote-connect-timeout": "33s"}
@@ -46,11 +46,11 @@ def test_a_guest_is_reached_by_a_connection_that_nobody_configured() -> None:
     assert [top.id for top in inventory.tops] == ["vm", "a", "g1"]
     assert (guest.kind, guest.connection, connection.launcher) == (NodeKind.GUEST, connection, vm)
     assert vm.launched == [connection]
-    assert connection.parameters == {"addr": "10.0.0.7", "port": "99"}
-    assert [(each.name, each.interval_ms, each.timeout_ms) for each in connection.operations] == [
+    assert connection.definition.parameters == {"addr": "10.0.0.7", "port": "99"}
+    assert [(each.name, each.interval_ms, each.timeout_ms) for each in connection.definition.operations] == [
         ("monitor", 30_000, 30_000), ("start", 0, 33_000),
     ]  # fmt: skip
-    assert (connection.is_managed, connection.is_migratable) == (False, False)
+    assert (connection.is_managed, connection.found.is_migratable) == (False, False)
 
 
 def test_a_connection_to_a_guest_may_go_anywhere_even_where_nothing_may() -> None:

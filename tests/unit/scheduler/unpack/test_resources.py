@@ -25,7 +25,7 @@ def test_a_clone_of_a_primitive_has_an_instance_for_each_node() -> None:
     c, first, second = (found(inventory, name) for name in ("c", "a:0", "a:1"))
     assert inventory.tops == [c]
     assert c.children == [first, second]
-    assert (c.variant, c.clone_max, c.clone_node_max, c.is_anonymous_clone) == (Variant.CLONE, 2, 1, True)
+    assert (c.variant, c.definition.clone_max, c.definition.clone_node_max, c.is_anonymous_clone) == (Variant.CLONE, 2, 1, True)
     assert (second.parent, second.number, second.base_id, second.recorded_as) == (c, 1, "a", "a")
     assert ResourceId("a") not in inventory.by_id
 
@@ -56,9 +56,9 @@ def test_a_clone_of_a_group_numbers_the_members() -> None:
 def test_how_many_instances(pairs: dict[str, str], agent: str, expected: tuple[int, int, bool]) -> None:
     inventory = inventory_of(clone(primitive("a", agent=agent), **pairs))
     c = found(inventory, "c")
-    assert (c.clone_max, c.clone_node_max, c.is_unique) == expected
-    assert len(c.children) == max(1, c.clone_max)
-    assert [child.is_removed for child in c.children] == [c.clone_max == 0] * len(c.children)
+    assert (c.definition.clone_max, c.definition.clone_node_max, c.definition.is_unique) == expected
+    assert len(c.children) == max(1, c.definition.clone_max)
+    assert [child.found.is_removed for child in c.children] == [c.definition.clone_max == 0] * len(c.children)
 
 
 def test_one_more_instance_than_there_should_be_is_to_be_removed() -> None:
@@ -67,7 +67,7 @@ def test_one_more_instance_than_there_should_be_is_to_be_removed() -> None:
     assert [leaf.id for leaf in inventory.primitives()] == ["a:0", "b:0"]
     extra = inventory.make_instance(found(inventory, "c"))
     assert [leaf.id for leaf in inventory.primitives()] == ["a:0", "b:0", "a:1", "b:1"]
-    assert (extra.id, [leaf.is_removed for leaf in inventory.primitives()]) == ("g:1", [False, False, True, True])
+    assert (extra.id, [leaf.found.is_removed for leaf in inventory.primitives()]) == ("g:1", [False, False, True, True])
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,12 @@ def test_one_more_instance_than_there_should_be_is_to_be_removed() -> None:
 )  # fmt: skip
 def test_the_nearest_word_counts(resources: str, name: str, stickiness: int) -> None:
     defaults = f"<rsc_defaults>{block('meta_attributes', 'd', **{'resource-stickiness': '7'})}</rsc_defaults>"
-    assert found(inventory_of(resources, more=defaults), name).stickiness == stickiness
+    assert found(inventory_of(resources, more=defaults), name).definition.stickiness == stickiness
 
 
 def test_instances_stay_a_little_where_they_are() -> None:
     inventory = inventory_of(clone(GROUP) + primitive("z"))
-    assert [found(inventory, name).stickiness for name in ("c", "g:0", "a:0", "z")] == [1, 0, 1, 0]
+    assert [found(inventory, name).definition.stickiness for name in ("c", "g:0", "a:0", "z")] == [1, 0, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_invalid_words_count_as_unset_or_false() -> None:
            "multiple-active": "dance", "target-role": "Sleeping", "requires": "luck", "maintenance": "perhaps"},
     )  # fmt: skip
     a = found(inventory_of(primitive("a", said)), "a")
-    assert (a.is_managed, a.is_critical, a.priority, a.migration_threshold) == (False, False, 0, INFINITY)
-    assert (a.multiple_active, a.next_role, a.is_maintenance) == (MultipleActive.STOP_START, Role.UNKNOWN, False)
-    assert a.needs is Needs.FENCING
+    assert (a.is_managed, a.definition.is_critical, a.priority, a.definition.migration_threshold) == (False, False, 0, INFINITY)
+    assert (a.definition.multiple_active, a.found.next_role, a.found.is_maintenance) == (MultipleActive.STOP_START, Role.UNKNOWN, False)
+    assert a.definition.needs is Needs.FENCING
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_invalid_words_count_as_unset_or_false() -> None:
 def test_a_target_role(role: str, *, promotable: bool, next_role: Role) -> None:
     pairs = {"target-role": role, "promotable": str(promotable).lower()}
     inventory = inventory_of(clone(primitive("a"), **pairs))
-    assert {found(inventory, name).next_role for name in ("c", "a:0", "a:1")} == {next_role}
+    assert {found(inventory, name).found.next_role for name in ("c", "a:0", "a:1")} == {next_role}
 
 
 @pytest.mark.parametrize(
@@ -143,13 +143,13 @@ def test_a_target_role(role: str, *, promotable: bool, next_role: Role) -> None:
 )  # fmt: skip
 def test_what_a_start_needs(said: str, agent: str, properties: str, needs: Needs, *, unfencing: bool) -> None:
     a = found(inventory_of(primitive("a", meta("a", requires=said) if said else "", agent), properties=properties), "a")
-    assert (a.needs, a.needs_unfencing) == (needs, unfencing)
+    assert (a.definition.needs, a.definition.needs_unfencing) == (needs, unfencing)
 
 
 def test_where_unfencing_is_used_everything_needs_it_by_default() -> None:
     device = primitive("f", meta("f", provides="unfencing"), "stonith:fence_dummy")
     inventory = inventory_of(device + primitive("a") + primitive("b", meta("b", requires="quorum")))
-    assert [found(inventory, name).needs_unfencing for name in ("f", "a", "b")] == [False, True, False]
+    assert [found(inventory, name).definition.needs_unfencing for name in ("f", "a", "b")] == [False, True, False]
 
 
 def test_a_template_speaks_before_the_primitive() -> None:
@@ -164,8 +164,8 @@ def test_a_template_speaks_before_the_primitive() -> None:
     )
     inventory = inventory_of(template + f'<primitive id="a" template="t">{own}</primitive>')
     a = found(inventory, "a")
-    assert a.parameters == {"fake": "a", "state": "t"}
-    assert [operation.id for operation in a.operations] == ["t2", "a1"]
+    assert a.definition.parameters == {"fake": "a", "state": "t"}
+    assert [operation.id for operation in a.definition.operations] == ["t2", "a1"]
     assert inventory.template_users == {"t": ["a"]}
 
 
@@ -173,7 +173,7 @@ def test_parameters_of_what_it_is_in_come_last() -> None:
     group = f'<group id="g">{block("instance_attributes", "gp", score="INFINITY", fake="g", state="g")}' + primitive(
         "a", block("instance_attributes", "ap", fake="a")
     )
-    assert found(inventory_of(f"{group}</group>"), "a").parameters == {"fake": "a", "state": "g"}
+    assert found(inventory_of(f"{group}</group>"), "a").definition.parameters == {"fake": "a", "state": "g"}
 
 
 def test_maintenance_mode_holds_for_all() -> None:
@@ -181,7 +181,7 @@ def test_maintenance_mode_holds_for_all() -> None:
         primitive("a", meta("a", **{"is-managed": "true"})) + clone(primitive("b")),
         properties=pair("maintenance-mode", "true"),
     )
-    assert {(each.is_managed, each.is_maintenance) for each in inventory.by_id.values()} == {(False, True)}
+    assert {(each.is_managed, each.found.is_maintenance) for each in inventory.by_id.values()} == {(False, True)}
 
 
 def test_scores_of_nodes_are_everybodys() -> None:
@@ -224,7 +224,7 @@ def test_a_cloned_primitive_is_found_by_its_name_once_it_has_a_record() -> None:
     inventory = inventory_of(clone(primitive("a")))
     assert inventory.find("a") is None
     instance = found(inventory, "a:1")
-    instance.history_id = ResourceId("a")
+    instance.found.history_id = ResourceId("a")
     inventory.by_history_id[ResourceId("a")] = instance
     assert inventory.find("a") is found(inventory, "c")
     assert inventory.find("a:1") is instance
