@@ -121,7 +121,7 @@ APPLY = (
     ),
     Mutant(
         "_agent_and_parameters",
-        "may_run and history.agent != resource.agent",
+        "may_run and history.agent != resource.definition.agent",
         "False",
         "what another agent has started is stopped by the new one, or never",
     ),
