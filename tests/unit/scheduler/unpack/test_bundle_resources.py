@@ -135,7 +135,8 @@ def test_how_many(engine: str, network: str, count: int, per_host: int, *, uniqu
     inventory = inventory_of(bundle(engine, network, INSIDE))
     b, inner = found(inventory, "b"), found(inventory, "b-master" if promotable else "b-clone")
     assert (b.definition.clone_max, b.definition.clone_node_max, b.definition.is_unique) == (count, per_host, unique)
-    assert (inner.definition.clone_max, inner.definition.clone_node_max, inner.definition.is_unique) == (count, per_host, unique)
+    inside = inner.definition
+    assert (inside.clone_max, inside.clone_node_max, inside.is_unique) == (count, per_host, unique)
     assert len(b.replicas) == len(inner.children) == count
     assert inner.definition.is_promotable is promotable
 

@@ -19,7 +19,8 @@ def test_a_remote_node_has_the_name_of_its_connection() -> None:
     connection, remote = found(inventory, "r1"), node(inventory, "r1")
     assert [each.name for each in inventory.nodes] == ["n1", "n2", "r1"]
     assert (remote.kind, remote.connection, connection.remote_node) == (NodeKind.REMOTE, connection, remote)
-    assert (connection.definition.is_remote_connection, connection.definition.needs, connection.found.is_migratable) == (True, Needs.QUORUM, True)
+    definition = connection.definition
+    assert (definition.is_remote_connection, definition.needs, definition.is_migratable) == (True, Needs.QUORUM, True)
     assert found(inventory, "a").allowed == {"n1": 0, "n2": 0, "r1": 0}
     assert remote.attributes["#kind"] == "remote"
 

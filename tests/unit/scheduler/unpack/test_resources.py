@@ -25,7 +25,8 @@ def test_a_clone_of_a_primitive_has_an_instance_for_each_node() -> None:
     c, first, second = (found(inventory, name) for name in ("c", "a:0", "a:1"))
     assert inventory.tops == [c]
     assert c.children == [first, second]
-    assert (c.variant, c.definition.clone_max, c.definition.clone_node_max, c.is_anonymous_clone) == (Variant.CLONE, 2, 1, True)
+    assert (c.variant, c.is_anonymous_clone) == (Variant.CLONE, True)
+    assert (c.definition.clone_max, c.definition.clone_node_max) == (2, 1)
     assert (second.parent, second.number, second.base_id, second.recorded_as) == (c, 1, "a", "a")
     assert ResourceId("a") not in inventory.by_id
 
@@ -110,9 +111,11 @@ def test_invalid_words_count_as_unset_or_false() -> None:
            "multiple-active": "dance", "target-role": "Sleeping", "requires": "luck", "maintenance": "perhaps"},
     )  # fmt: skip
     a = found(inventory_of(primitive("a", said)), "a")
-    assert (a.is_managed, a.definition.is_critical, a.priority, a.definition.migration_threshold) == (False, False, 0, INFINITY)
-    assert (a.definition.multiple_active, a.found.next_role, a.found.is_maintenance) == (MultipleActive.STOP_START, Role.UNKNOWN, False)
-    assert a.definition.needs is Needs.FENCING
+    definition = a.definition
+    assert (definition.is_managed, definition.is_maintenance, definition.is_critical) == (False, False, False)
+    assert (definition.priority, definition.migration_threshold) == (0, INFINITY)
+    assert (definition.multiple_active, definition.target_role) == (MultipleActive.STOP_START, Role.UNKNOWN)
+    assert definition.needs is Needs.FENCING
 
 
 @pytest.mark.parametrize(
