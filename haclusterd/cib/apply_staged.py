@@ -13,8 +13,8 @@ from haclusterd.cib.changes import RefusalCode
 from haclusterd.cib.commands import ActivateStaged, ChangeConfiguration, StageChange
 from haclusterd.cib.staging import digest_of
 from haclusterd.cib.verdict import Entry, Verdict, accept, refuse
-from haclusterd.cib.wire import CodecError
 from haclusterd.model.cluster import Cib, StagedPart
+from haclusterd.wire.shapes import CodecError
 
 STAGED_CHARACTERS_MAX: Final = 8 * 1024 * 1024
 """Of all parts together."""

@@ -1,9 +1,10 @@
 """The one spelling of commands and of the CIB in bytes: in the journal, in snapshots, between nodes.
 
-Equal values have equal bytes, on every node and in every process: compact JSON in UTF-8, in the order of `wire`. A
-document starts with its format number (how to read it) and its feature level (which fields and types it may hold). A
-node refuses what is newer than itself, whole: leaving out what one does not know would make two nodes differ. A command
-is written at the lowest level that can express it, a CIB at the level that all members read (`cib.levels`).
+Equal values have equal bytes, on every node and in every process: compact JSON in UTF-8, in the order of
+`wire.shapes`. A document starts with its format number (how to read it) and its feature level (which fields and types
+it may hold). A node refuses what is newer than itself, whole: leaving out what one does not know would make two nodes
+differ. A command is written at the lowest level that can express it, a CIB at the level that all members read
+(`cib.levels`).
 
 An envelope is one object. A CIB is a sequence of lines, each `[address, value]` with a value small enough that no call
 into the JSON library works on more than about 256 KiB: such a call stops every other thread of the process for as long
@@ -17,14 +18,15 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, cast
 
-from haclusterd.cib.commands import Command, Envelope
+from haclusterd.cib.commands import Envelope
 from haclusterd.cib.levels import level_of
-from haclusterd.cib.wire import CodecError, FieldShape, Shape, fields_of, read_in_steps, shape_of, write_fields
+from haclusterd.cib.tags import COMMANDS, REPLICATED
 from haclusterd.model.cluster import Cib, NodeStatus, Status
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.steps import Steps, outcome_of
+from haclusterd.wire.shapes import CodecError, FieldShape, Shape, write_fields
 
 __all__ = [
     "FEATURE_LEVEL",
@@ -51,8 +53,8 @@ _LINE_COSTS: Final = 512
 _PARTS_PER_STEP: Final = 64
 """Parts, of a few hundred bytes each, that are read from plain data in one step."""
 
-_ENVELOPE = shape_of(Envelope)
-_KINDS: Final[Mapping[bytes, type]] = {kind.__name__.encode(): kind for kind in get_args(Command)}
+_ENVELOPE = REPLICATED.shape_of(Envelope)
+_KINDS: Final[Mapping[bytes, type]] = {tag.encode(): kind for kind, tag in COMMANDS.items()}
 _TAG: Final = re.compile(
     rb'\{"format":\d+,"level":\d+,"envelope":\{"request":"(?:[^"\\]|\\.)*","proposer":"(?:[^"\\]|\\.)*","at":-?\d+,'
     rb'"command":\{"([A-Za-z]+)":'
@@ -67,7 +69,7 @@ SPREAD: Final[Mapping[type, frozenset[str]]] = {
 }
 """Fields whose parts stand on lines of their own; all others are small."""
 
-_FIELDS: Final = {kind: fields_of(kind) for kind in SPREAD}
+_FIELDS: Final = {kind: REPLICATED.fields_of(kind) for kind in SPREAD}
 
 _encoder = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"))
 
@@ -132,7 +134,7 @@ def decode_cib_in_steps(data: bytes) -> Steps[Cib]:
         if size >= _STEP_BYTES:
             size = 0
             yield
-    reading = read_in_steps(Cib, root, SPREAD)
+    reading = REPLICATED.read_in_steps(Cib, root, SPREAD)
     try:
         while True:
             for _ in range(_PARTS_PER_STEP):

@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from haclusterd.cib.commands import ActivateStaged, ChangeConfiguration, Edit, StageChange
-from haclusterd.cib.wire import CodecError, shape_of
+from haclusterd.cib.tags import REPLICATED
 from haclusterd.model.steps import Steps, outcome_of
+from haclusterd.wire.shapes import CodecError
 
 PART_CHARACTERS: Final = 40_000
 """Of one part: with everything around it, well below the store's limit of an entry."""
@@ -30,8 +31,8 @@ _EDIT_COSTS: Final = 1024
 """An edit takes as long as so many characters of it, whatever it holds."""
 _SPACES: Final = re.compile(r"[ \t\n\r]*")
 
-_EDITS = shape_of(tuple[Edit, ...])
-_EDIT = shape_of(Edit)
+_EDITS = REPLICATED.shape_of(tuple[Edit, ...])
+_EDIT = REPLICATED.shape_of(Edit)
 
 _decoder = json.JSONDecoder()
 

@@ -46,6 +46,7 @@ from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import NO_LEASE, Heartbeat, HeldLease, Link, PacerReport, PacerSettings, PeerAddress
 from haclusterd.protocol import heartbeat as heartbeat_protocol
 from haclusterd.protocol import pacer_socket
+from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
 
 LOCK_NAME = "pacer.lock"
 EXIT_UNUSABLE = 1
@@ -432,8 +433,8 @@ def inherited_settings(environment: MutableMapping[str, str]) -> PacerSettings |
     try:
         with open(int(word), "rb") as memory:
             memory.seek(0)
-            frames = list(pacer_socket.FrameBuffer().feed(memory.read()))
-    except (OSError, pacer_socket.FrameTooLongError) as error:
+            frames = FrameBuffer(pacer_socket.MAXIMUM_SIZE).feed(memory.read())
+    except (OSError, FrameTooLongError) as error:
         say(f"the settings of the program before cannot be read: {error}", syslog.LOG_WARNING)
         return None
     message = pacer_socket.decode(frames[0]) if frames else None

@@ -11,8 +11,9 @@ import socket
 import sys
 from contextlib import suppress
 
-from haclusterd.protocol.planner_messages import FrameBuffer, Loaded, decode, encode
+from haclusterd.protocol.planner_messages import FRAME_BYTES_MAX, Loaded, decode, encode
 from haclusterd.runtime.planning_worker import PlanningWorker
+from haclusterd.wire.framing import FrameBuffer
 
 READ_BYTES = 256 * 1024
 OOM_SCORE = "500"
@@ -31,7 +32,7 @@ def main() -> int:
 
 
 def _converse(daemon: socket.socket) -> None:
-    worker, buffer = PlanningWorker(), FrameBuffer()
+    worker, buffer = PlanningWorker(), FrameBuffer(FRAME_BYTES_MAX)
     while data := daemon.recv(READ_BYTES):
         for body in buffer.feed(data):
             message = decode(body)

@@ -1,10 +1,11 @@
 """What `crm` and the daemon say to each other on the control socket.
 
-A frame is a length in 4 bytes (big-endian) and that many bytes of JSON, one object. A client sends requests; for each
+A frame (`wire.framing`) holds JSON, one object. A client sends requests; for each
 the daemon answers any number of `Progress` and then one `Response`, all with the request's id.
 
-Invariant: decoding is total. Whatever bytes come, the answer is a value or a `Malformed`, and nothing larger than
-MAX_FRAME_BYTES is ever collected.
+Invariant: decoding is total: whatever bytes come, the answer is a value or a `Malformed`.
+
+It is written by hand, and not by `wire.shapes`: every call of `crm` waits for what it imports.
 """
 
 import json
@@ -14,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Basis, Options, Progress, Request, Response, Told
+from haclusterd.wire.framing import HEADER_BYTES, framed
 
 if TYPE_CHECKING:
     from haclusterd.reports.items import ReportItem
 
 VERSION = 1
 MAX_FRAME_BYTES = 8 * 1024 * 1024
-HEADER_BYTES = 4
 MAX_DEPTH = 32
 """Of nested JSON values in a request."""
 MAX_ID_CHARACTERS = 200
@@ -59,32 +60,6 @@ def told(item: "ReportItem") -> Told:
     return Told(str(item.severity), str(item.code), item.message, item.remedy, place)
 
 
-class FrameBuffer:
-    """Collects bytes of one connection and cuts them into frames."""
-
-    def __init__(self) -> None:
-        self._buffer = bytearray()
-
-    @property
-    def waiting(self) -> int:
-        """How many bytes of an incomplete frame are kept."""
-        return len(self._buffer)
-
-    def feed(self, data: bytes) -> list[bytes] | Malformed:
-        """Return the payloads that are complete now; after `Malformed` the buffer must not be used again."""
-        self._buffer += data
-        frames: list[bytes] = []
-        while len(self._buffer) >= HEADER_BYTES:
-            size = int.from_bytes(self._buffer[:HEADER_BYTES], "big")
-            if size > MAX_FRAME_BYTES:
-                return Malformed(f"a frame of {size} bytes is larger than {MAX_FRAME_BYTES}")
-            if len(self._buffer) < HEADER_BYTES + size:
-                break
-            frames.append(bytes(self._buffer[HEADER_BYTES : HEADER_BYTES + size]))
-            del self._buffer[: HEADER_BYTES + size]
-        return frames
-
-
 def encode(message: Message) -> bytes:
     """Return a message as one frame. A response that is too large becomes one that says so."""
     payload = _payload(message)
@@ -92,7 +67,7 @@ def encode(message: Message) -> bytes:
         assert isinstance(message, Response), "only a response grows with the cluster"
         problem = Told("error", "TOO_LARGE", f"the answer is larger than {MAX_FRAME_BYTES} bytes", "ask for less of it")
         payload = _payload(Response(message.id, 1, (problem,)))
-    return len(payload).to_bytes(HEADER_BYTES, "big") + payload
+    return framed(payload)
 
 
 def _payload(message: Message) -> bytes:

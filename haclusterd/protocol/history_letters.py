@@ -4,24 +4,23 @@ Layout: one byte of version, then JSON, compressed, of [kind, serial, ...]. `dec
 has its type and range, or raises `LetterRefused`; it unpacks no more than a bounded number of bytes.
 """
 
-import base64
-import binascii
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 from haclusterd.model.history_chain import chained
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.remembered import HistoryRow, HistorySummary, KeptVersion, Span
+from haclusterd.model.remembered import HistoryRow, HistorySummary, KeptVersion
+from haclusterd.wire.shapes import BASE64, CodecError, Shape, Shapes, text_that, whole_number
 
 VERSION: Final = b"\x01"
 UNPACKED_BYTES_MAX: Final = 4 * 1024 * 1024
 PART_BYTES: Final = 96 * 1024
 """Of a version's content in one letter."""
-_LARGEST: Final = 2**53
 _DIGEST_CHARACTERS: Final = frozenset("0123456789abcdef")
 
 
@@ -108,9 +107,58 @@ class TellSummary:
 Letter = AskPage | TellPage | AskVersion | TellVersion | AskSummary | TellSummary
 
 
+def _read_digest(text: str) -> str:
+    if len(text) not in (0, 64) or not _DIGEST_CHARACTERS.issuperset(text):
+        raise ValueError("not a digest")
+    return text
+
+
+_DIGEST: Final = text_that(_read_digest)
+_NUMBER: Final = whole_number()
+_ROWS: Final = Shapes(special={int: _NUMBER}).shape_of(
+    tuple[tuple[WallTime, str, NodeName | None, ResourceId | None, str, str], ...]
+)
+"""Of a log entry: everything but the entry's index and the row's number, which is its place."""
+
+
+def _read_entry(value: Any) -> KeptEntry:
+    if type(value) is not list or len(value) != 3:
+        raise CodecError("expected an array of 3")
+    index, before, rows = _NUMBER.read(value[0]), _DIGEST.read(value[1]), _ROWS.read(value[2])
+    return KeptEntry(index, before, tuple(HistoryRow(index, n, *row) for n, row in enumerate(rows)))
+
+
+def _write_entry(entry: KeptEntry) -> list[Any]:
+    rows = [(row.at, row.kind, row.node, row.resource, row.text, row.detail_json) for row in entry.rows]
+    return [entry.index, entry.before, _ROWS.write(rows)]
+
+
+_SHAPES: Final = Shapes(
+    special={
+        int: _NUMBER,
+        bytes: BASE64,
+        KeptEntry: Shape(_read_entry, _write_entry),
+        (KeptVersion, "digest"): _DIGEST,
+    },
+    is_positional=True,
+)
+_KINDS: Final[Mapping[str, type[Letter]]] = {
+    "AskPage": AskPage,
+    "TellPage": TellPage,
+    "AskVersion": AskVersion,
+    "TellVersion": TellVersion,
+    "AskSummary": AskSummary,
+    "TellSummary": TellSummary,
+}
+"""By their tags, which are part of the format."""
+_LETTERS: Final = {tag: _SHAPES.shape_of(kind) for tag, kind in _KINDS.items()}
+_TAGS: Final = {kind: tag for tag, kind in _KINDS.items()}
+
+
 def encode(letter: Letter) -> bytes:
     """Return the bytes of a letter."""
-    document = [type(letter).__name__, letter.serial, *_FIELDS[type(letter)](letter)]
+    tag = _TAGS[type(letter)]
+    document = [tag, *_flat(letter, _LETTERS[tag].write(letter))]
     return VERSION + zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 1)
 
 
@@ -123,137 +171,29 @@ def decode(data: bytes) -> Letter:
         text = unpacking.decompress(data[1:], UNPACKED_BYTES_MAX)
         if not unpacking.eof or unpacking.unused_data:
             raise LetterRefused("too large, or cut off")
-        kind, serial, *fields = json.loads(text)
-        return _READERS[kind](_number(serial), *fields)
+        letter = _read(json.loads(text))
     except LetterRefused:
         raise
-    except (zlib.error, ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
+    except (zlib.error, ValueError, RecursionError) as error:
         raise LetterRefused(f"{type(error).__name__}: {error}"[:200]) from None
-
-
-# Writing.
-
-
-def _row(row: HistoryRow) -> list[Any]:
-    return [row.at, row.kind, row.node, row.resource, row.text, row.detail_json]
-
-
-def _page(letter: TellPage) -> list[Any]:
-    page = letter.page
-    if page is None:
-        return [None]
-    return [[page.first, page.last, [[each.index, each.before, [_row(row) for row in each.rows]]
-                                     for each in page.entries]]]  # fmt: skip
-
-
-def _version(letter: TellVersion) -> list[Any]:
-    kept = letter.version
-    about = None if kept is None else [kept.number, kept.at, kept.author, kept.reason, kept.digest]
-    return [about, letter.total, letter.offset, base64.b64encode(letter.data).decode()]
-
-
-def _summary(letter: TellSummary) -> list[Any]:
-    found = letter.summary
-    gaps, damaged = ([[each.first, each.last] for each in spans] for spans in (found.gaps, found.damaged))
-    return [found.node, found.last, found.forgotten, found.rows, gaps, found.blocks, damaged, found.versions,
-            found.problem]  # fmt: skip
-
-
-_FIELDS: Final[dict[type, Callable[[Any], list[Any]]]] = {
-    AskPage: lambda letter: [letter.first, letter.last],
-    TellPage: _page,
-    AskVersion: lambda letter: [letter.number, letter.offset],
-    TellVersion: _version,
-    AskSummary: lambda letter: [letter.through],
-    TellSummary: _summary,
-}
-
-# Reading.
-
-
-def _number(value: object) -> int:
-    if type(value) is not int or not 0 <= value < _LARGEST:
-        raise LetterRefused("not a number")
-    return value
-
-
-def _text(value: object) -> str:
-    if type(value) is not str:
-        raise LetterRefused("not a text")
-    value.encode()
-    return value
-
-
-def _digest(value: object) -> str:
-    text = _text(value)
-    if len(text) not in (0, 64) or not _DIGEST_CHARACTERS.issuperset(text):
-        raise LetterRefused("not a digest")
-    return text
-
-
-def _maybe(value: object) -> str | None:
-    return None if value is None else _text(value)
-
-
-def _read_row(index: int, n: int, written: Any) -> HistoryRow:
-    at, kind, node, resource, text, detail = written
-    where = _maybe(node), _maybe(resource)
-    return HistoryRow(
-        index, n, WallTime(_number(at)), _text(kind), None if where[0] is None else NodeName(where[0]),
-        None if where[1] is None else ResourceId(where[1]), _text(text), _text(detail),
-    )  # fmt: skip
-
-
-def _read_page(serial: int, written: Any) -> TellPage:
-    if written is None:
-        return TellPage(serial, None)
-    first, last, listed = written
-    entries: list[KeptEntry] = []
-    for number, before, rows in listed:
-        index = _number(number)
-        if entries and index <= entries[-1].index:
+    if isinstance(letter, TellPage) and letter.page is not None:
+        indices = [each.index for each in letter.page.entries]
+        if any(later <= earlier for earlier, later in pairwise(indices)):
             raise LetterRefused("entries in disorder")
-        entries.append(KeptEntry(index, _digest(before), tuple(_read_row(index, n, row) for n, row in enumerate(rows))))
-    return TellPage(serial, Page(_number(first), _number(last), tuple(entries)))
+    return letter
 
 
-def _read_version(serial: int, about: Any, total: Any, offset: Any, data: Any) -> TellVersion:
-    if about is None:
-        return TellVersion(serial, None)
-    number, at, author, reason, digest = about
-    kept = KeptVersion(_number(number), WallTime(_number(at)), _text(author), _text(reason), _digest(digest))
-    try:
-        part = base64.b64decode(_text(data), validate=True)
-    except binascii.Error as error:
-        raise LetterRefused(str(error)) from None
-    return TellVersion(serial, kept, _number(total), _number(offset), part)
+def _flat(letter: Letter, written: list[Any]) -> list[Any]:
+    """Return the fields of a letter: those of a summary stand beside its serial number."""
+    return [written[0], *written[1]] if isinstance(letter, TellSummary) else written
 
 
-def _spans(written: Any) -> tuple[Span, ...]:
-    return tuple(Span(_number(first), _number(last)) for first, last in written)
-
-
-def _read_summary(serial: int, *fields: Any) -> TellSummary:
-    node, last, forgotten, rows, gaps, blocks, damaged, versions, problem = fields
-    summary = HistorySummary(
-        node=NodeName(_text(node)),
-        last=_number(last),
-        forgotten=_number(forgotten),
-        rows=_number(rows),
-        gaps=_spans(gaps),
-        blocks=tuple((_number(index), _text(link), _text(texts)) for index, link, texts in blocks),
-        damaged=_spans(damaged),
-        versions=tuple((_number(number), _text(digest)) for number, digest in versions),
-        problem=_text(problem),
-    )
-    return TellSummary(serial, summary)
-
-
-_READERS: Final[dict[str, Callable[..., Letter]]] = {
-    "AskPage": lambda serial, first, last: AskPage(serial, _number(first), _number(last)),
-    "TellPage": _read_page,
-    "AskVersion": lambda serial, number, offset: AskVersion(serial, _number(number), _number(offset)),
-    "TellVersion": _read_version,
-    "AskSummary": lambda serial, through: AskSummary(serial, _number(through)),
-    "TellSummary": _read_summary,
-}
+def _read(document: Any) -> Letter:
+    if type(document) is not list or not document or type(document[0]) is not str:
+        raise LetterRefused("no letter")
+    tag, *written = document
+    shape = _LETTERS.get(tag)
+    if shape is None:
+        raise LetterRefused(f"no letter is called {tag!r:.40}")
+    letter: Letter = shape.read([written[0], written[1:]] if tag == "TellSummary" and written else written)
+    return letter

@@ -4,7 +4,7 @@ The daemon first shows the worker a CIB, in pieces as `cib.codec` writes it; fro
 the log, and asks for plans in between. So nothing is encoded for a plan, and the worker's CIB at a question is the
 daemon's.
 
-A frame is a length in 4 bytes (big-endian) and that many bytes of msgpack: an array whose first item says what it is.
+A frame (`wire.framing`) holds msgpack: an array whose first item says what it is.
 Both ends are the same version of one program: what is malformed is a programmer's error, and raises ValueError.
 """
 
@@ -15,8 +15,8 @@ import msgpack
 
 from haclusterd.model.ids import Term
 from haclusterd.model.instants import WallTime
+from haclusterd.wire.framing import framed
 
-HEADER_BYTES: Final = 4
 FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
 
 
@@ -81,10 +81,10 @@ _KINDS: Final[tuple[type, ...]] = (Fragment, Loaded, Entry, PlanFor, PlanPart, P
 
 
 def encode(message: Message) -> bytes:
-    """Return the frame of a message."""
+    """Return a message as one frame."""
     fields = [getattr(message, name) for name in message.__slots__]
     body: bytes = msgpack.packb([_KINDS.index(type(message)), *fields], unicode_errors="surrogatepass")
-    return len(body).to_bytes(HEADER_BYTES, "big") + body
+    return framed(body)
 
 
 def decode(body: bytes) -> Message:
@@ -95,29 +95,3 @@ def decode(body: bytes) -> Message:
     except (TypeError, IndexError, KeyError) as error:
         raise ValueError(f"no message between daemon and worker: {error}") from None
     return message
-
-
-class FrameBuffer:
-    """Collects bytes and cuts them into frames."""
-
-    def __init__(self) -> None:
-        self._buffer = bytearray()
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """Return the frames that are complete now, without their lengths."""
-        self._buffer += data
-        frames: list[bytes] = []
-        start = 0
-        while (size := self._size_at(start)) is not None:
-            frames.append(bytes(self._buffer[start + HEADER_BYTES : start + HEADER_BYTES + size]))
-            start += HEADER_BYTES + size
-        del self._buffer[:start]
-        return frames
-
-    def _size_at(self, start: int) -> int | None:
-        if len(self._buffer) < start + HEADER_BYTES:
-            return None
-        size = int.from_bytes(self._buffer[start : start + HEADER_BYTES], "big")
-        if size > FRAME_BYTES_MAX:
-            raise ValueError(f"a frame of {size} bytes is larger than {FRAME_BYTES_MAX}")
-        return size if len(self._buffer) >= start + HEADER_BYTES + size else None

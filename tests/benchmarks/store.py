@@ -29,7 +29,8 @@ from haclusterd.adapters.control.client import ControlClient
 from haclusterd.entry_points.local_cluster import LocalCluster
 from haclusterd.model.ids import NodeName
 from haclusterd.model.requests import Options, Progress, Request, Response
-from haclusterd.protocol.control import FrameBuffer, Malformed, decode, encode
+from haclusterd.protocol.control import MAX_FRAME_BYTES, decode, encode
+from haclusterd.wire.framing import FrameBuffer
 
 PATIENCE_S = 60.0
 IDLE_S = 6.0
@@ -173,7 +174,7 @@ class Clients:
         self._lifetime = lifetime
         self._selector = selectors.DefaultSelector()
         self._counts = [0] * IN_FLIGHT
-        self._buffers = [FrameBuffer() for _ in range(IN_FLIGHT)]
+        self._buffers = [FrameBuffer(MAX_FRAME_BYTES) for _ in range(IN_FLIGHT)]
         for number in range(IN_FLIGHT):
             connection = socket.socket(socket.AF_UNIX)
             connection.connect(str(sockets[number % len(sockets)]))
@@ -191,9 +192,7 @@ class Clients:
         while time.monotonic() < end:
             for key, _ in self._selector.select(0.1):
                 assert isinstance(key.fileobj, socket.socket)
-                frames = self._buffers[key.data].feed(key.fileobj.recv(65536))
-                assert not isinstance(frames, Malformed)
-                for frame in frames:
+                for frame in self._buffers[key.data].feed(key.fileobj.recv(65536)):
                     answer = decode(frame)
                     if isinstance(answer, Response):
                         self.done += not answer.exit

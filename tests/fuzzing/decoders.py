@@ -23,7 +23,6 @@ from pathlib import Path
 from haclusterd.adapters.raft.transport import _decode_places, _encode_places
 from haclusterd.cib import codec
 from haclusterd.cib.backup import Backup, BackupDamaged, read_backup, write_backup
-from haclusterd.cib.wire import CodecError
 from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.formats.crm.syntax import assemble, parse_script
 from haclusterd.formats.policy.yaml import load_policy
@@ -37,6 +36,7 @@ from haclusterd.protocol.enrolment_token import Token, TokenUnreadable, read_tok
 from haclusterd.raft import frames as raft_frames
 from haclusterd.raft.journal import FIRST_INDEX, NO_OPERATION, JournalContent, decode_journal, encode_journal
 from haclusterd.raft.snapshot import Snapshot, decode_snapshot, encode_snapshot
+from haclusterd.wire.shapes import CodecError
 from tests.administered_clusters import CONFIGURATION, running
 from tests.remembered_logs import row
 from tests.unit.protocol.test_pacer_socket import MESSAGES as PACER_MESSAGES

@@ -32,6 +32,8 @@ BREACHES = [
     ("raft", "from haclusterd.adapters.raft import thread", "Storeys"),
     ("raft", "from haclusterd.cib import codec", "Raft does not know what its entries mean"),
     ("runtime", "from haclusterd.raft import journal", "The log is reached through the port of the store"),
+    ("wire", "import socket", "No I/O, no clock, no chance below runtime"),
+    ("wire", "from haclusterd.cib import commands", "Storeys"),
     ("runtime", "import pysyncobj", "Raft enters by one door"),
     ("adapters", "import pysyncobj", "Raft enters by one door"),
     ("model", "from haclusterd.cib import codec", "Storeys"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from haclusterd.cib import commands
 from haclusterd.cib.codec import SPREAD, CodecError, decode_cib, decode_envelope, digest, encode_cib, encode_envelope
 from haclusterd.cib.staging import put_together
-from haclusterd.cib.wire import read_in_steps, shape_of
+from haclusterd.cib.tags import REPLICATED
 from haclusterd.model.cluster import Cib
 from haclusterd.model.steps import outcome_of
 from tests.examples import examples
@@ -113,25 +113,25 @@ def _told(read: Callable[[], object]) -> tuple[str, object]:
 @settings(_relaxed, max_examples=examples(100))
 @given(cib=values_of(Cib), data=st.data())
 def test_a_cib_that_is_read_in_steps_is_the_one_that_is_read_whole(cib: Cib, data: st.DataObject) -> None:
-    document = shape_of(Cib).write(cib)
+    document = REPLICATED.shape_of(Cib).write(cib)
     if data.draw(st.booleans()):
         document = _other_json(document, data.draw)
-    whole = _told(lambda: shape_of(Cib).read(document))
+    whole = _told(lambda: REPLICATED.shape_of(Cib).read(document))
     copy = json.loads(json.dumps(document))
-    assert _told(lambda: outcome_of(read_in_steps(Cib, copy, SPREAD))) == whole
+    assert _told(lambda: outcome_of(REPLICATED.read_in_steps(Cib, copy, SPREAD))) == whole
 
 
 def _read_at_once(text: str) -> object:
     """Read a staged change as one array: what the steps must agree with."""
     packed = base64.b64decode(text, validate=True)
-    return shape_of(tuple[commands.Edit, ...]).read(json.loads(zlib.decompress(packed)))
+    return REPLICATED.shape_of(tuple[commands.Edit, ...]).read(json.loads(zlib.decompress(packed)))
 
 
 @settings(_relaxed, max_examples=examples(100))
 @given(data=st.data())
 def test_a_staged_change_that_is_read_in_steps_is_the_one_that_is_read_whole(data: st.DataObject) -> None:
     edits = data.draw(st.lists(values_of(commands.Edit), max_size=5).map(tuple))
-    document = shape_of(tuple[commands.Edit, ...]).write(edits)
+    document = REPLICATED.shape_of(tuple[commands.Edit, ...]).write(edits)
     if data.draw(st.booleans()):
         document = _other_json(document, data.draw)
     spelled = json.dumps(document, separators=data.draw(st.sampled_from([(",", ":"), (" ,\n ", "\t:\r")])))

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from haclusterd.model.requests import Progress, Response
-from haclusterd.protocol.control import FrameBuffer, Malformed, decode, encode
+from haclusterd.protocol.control import MAX_FRAME_BYTES, decode, encode
+from haclusterd.wire.framing import FrameBuffer
 from tests.verb_storm.requests import Requests
 
 SILENCE_S = 30.0
@@ -62,7 +63,7 @@ class Client(threading.Thread):
     def _play(self, link: socket.socket) -> None:
         chance = self._chance
         requests = [self._requests.draw() for _ in range(chance.randrange(1, REQUESTS_MAX + 1))]
-        buffer = FrameBuffer()
+        buffer = FrameBuffer(MAX_FRAME_BYTES)
         if chance.random() < 0.2:
             self.tally.requests += len(requests)
             link.sendall(b"".join(map(encode, requests)))
@@ -95,9 +96,7 @@ class Client(threading.Thread):
             if not data:
                 self.tally.problems.append(f"the daemon hung up on {sorted(waiting.values())}")
                 return False
-            frames = buffer.feed(data)
-            assert not isinstance(frames, Malformed), frames
-            for frame in frames:
+            for frame in buffer.feed(data):
                 message = decode(frame)
                 if isinstance(message, Response) and message.id in waiting:
                     del waiting[message.id]

@@ -7,7 +7,8 @@ import socket
 from collections.abc import Callable
 
 from haclusterd.model.requests import Progress, Request, Response
-from haclusterd.protocol.control import FrameBuffer, Malformed, decode, encode
+from haclusterd.protocol.control import MAX_FRAME_BYTES, Malformed, decode, encode
+from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
 
 CONNECT_TIMEOUT_S = 5.0
 SILENCE_TIMEOUT_S = 30.0
@@ -21,7 +22,7 @@ class ControlClient:
     def __init__(self, path: str) -> None:
         self._path = path
         self._socket: socket.socket | None = None
-        self._buffer = FrameBuffer()
+        self._buffer = FrameBuffer(MAX_FRAME_BYTES)
         self._waiting: list[bytes] = []
 
     def describe(self) -> str:
@@ -66,7 +67,7 @@ class ControlClient:
             raise
         connection.settimeout(SILENCE_TIMEOUT_S)
         self._socket = connection
-        self._buffer = FrameBuffer()
+        self._buffer = FrameBuffer(MAX_FRAME_BYTES)
         self._waiting = []
         return connection
 
@@ -91,10 +92,10 @@ class ControlClient:
             if not data:
                 self.close()
                 return _failed(request, "DISCONNECTED")
-            frames = self._buffer.feed(data)
-            if isinstance(frames, Malformed):
-                return self._unreadable(request, frames)
-            self._waiting += frames
+            try:
+                self._waiting += self._buffer.feed(data)
+            except FrameTooLongError as error:
+                return self._unreadable(request, Malformed(str(error)))
 
     def _unreadable(self, request: Request, what: Malformed) -> Response:
         self.close()

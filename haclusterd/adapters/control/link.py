@@ -10,9 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from haclusterd.model.requests import Progress, Request, Response
-from haclusterd.protocol.control import FrameBuffer, Malformed, decode, encode, told
+from haclusterd.protocol.control import MAX_FRAME_BYTES, Malformed, decode, encode, told
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
+from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
 
 REQUESTS_OF_CONNECTION = 8
 """As many as the daemon carries out at once for one connection."""
@@ -111,11 +112,10 @@ class ControlLink:
         return made
 
     async def _listen(self, place: int, connection: _Connection, reader: asyncio.StreamReader) -> None:
-        buffer = FrameBuffer()
-        with suppress(OSError):
+        buffer = FrameBuffer(MAX_FRAME_BYTES)
+        with suppress(OSError, FrameTooLongError):
             while data := await reader.read(_CHUNK_BYTES):
-                frames = buffer.feed(data)
-                if isinstance(frames, Malformed) or not _all_passed_on(connection, frames):
+                if not _all_passed_on(connection, buffer.feed(data)):
                     break
         if self._connections[place] is connection:
             self._connections[place] = None

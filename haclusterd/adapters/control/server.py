@@ -24,9 +24,10 @@ from haclusterd.adapters.control.admission import (
 )
 from haclusterd.adapters.network.refusals import Refusals
 from haclusterd.model.requests import Progress, Request, Response
-from haclusterd.protocol.control import EncodedResponse, FrameBuffer, Malformed, decode, encode, told
+from haclusterd.protocol.control import MAX_FRAME_BYTES, EncodedResponse, Malformed, decode, encode, told
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
+from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
 
 READ_BYTES = 65536
 REQUEST_PATIENCE_S = 30.0
@@ -168,7 +169,7 @@ class _Conversation:
         self._credentials = credentials
         self._places = places
         self._unread = unread
-        self._buffer = FrameBuffer()
+        self._buffer = FrameBuffer(MAX_FRAME_BYTES)
         self._open: dict[int, HangUp] = {}
         """Requests that are carried out, with what ends them."""
         self._serial = 0
@@ -196,10 +197,11 @@ class _Conversation:
 
     async def _take(self, data: bytes, handle: Handle, refuse: Callable[..., None]) -> bool:
         before = self._buffer.waiting
-        frames = self._buffer.feed(data)
-        if isinstance(frames, Malformed):
+        try:
+            frames = self._buffer.feed(data)
+        except FrameTooLongError as error:
             self._places.hold(self._credentials, self._buffer.waiting - before)
-            refuse("not a frame", frames.problem)
+            refuse("not a frame", str(error))
             return False
         too_much = self._places.hold(self._credentials, self._buffer.waiting - before)
         if too_much is not None:

@@ -17,7 +17,6 @@ from haclusterd.adapters.network.certificates import fingerprint_of, pin_of, req
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, Message, News
 from haclusterd.protocol.enrolment import (
     FRAME_BYTES_MAX,
-    HEADER_BYTES,
     NONCE_SIZE,
     Unreadable,
     decode,
@@ -25,6 +24,7 @@ from haclusterd.protocol.enrolment import (
     proof_of,
 )
 from haclusterd.protocol.enrolment_token import Token, proof_key_of, spell
+from haclusterd.wire.framing import HEADER_BYTES, FrameTooLongError, payload_size
 
 CONNECT_TIMEOUT_S: Final = 10.0
 ANSWER_TIMEOUT_S: Final = 180.0
@@ -95,10 +95,11 @@ def _recognise(stream: ssl.SSLSocket, hello: Hello, token: Token) -> str:
 
 
 def _read(stream: ssl.SSLSocket) -> Message | Unreadable:
-    length = int.from_bytes(_read_exactly(stream, HEADER_BYTES), "big")
-    if length > FRAME_BYTES_MAX:
-        return Unreadable(f"a frame of {length} bytes")
-    return decode(_read_exactly(stream, length))
+    try:
+        size = payload_size(_read_exactly(stream, HEADER_BYTES), FRAME_BYTES_MAX)
+    except FrameTooLongError as error:
+        return Unreadable(str(error))
+    return decode(_read_exactly(stream, size))
 
 
 def _read_exactly(stream: ssl.SSLSocket, size: int) -> bytes:

@@ -18,8 +18,9 @@ from haclusterd.adapters.network.certificates import NODE_CERTIFICATE, NODE_KEY,
 from haclusterd.adapters.network.tls_listening import forget_frames, listen, secure_stream
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
 from haclusterd.ports.enrolment import Address, Visit
-from haclusterd.protocol.enrolment import FRAME_BYTES_MAX, HEADER_BYTES, NONCE_SIZE, Unreadable, decode, encode
+from haclusterd.protocol.enrolment import FRAME_BYTES_MAX, NONCE_SIZE, Unreadable, decode, encode
 from haclusterd.protocol.enrolment_token import spell
+from haclusterd.wire.framing import HEADER_BYTES, payload_size
 
 VISITS_MAX = 8
 PAUSE_S = 0.05
@@ -155,7 +156,5 @@ def _context(credentials: Path) -> tuple[ssl.SSLContext, str]:
 
 
 async def _read(reader: asyncio.StreamReader) -> object:
-    length = int.from_bytes(await reader.readexactly(HEADER_BYTES), "big")
-    if length > FRAME_BYTES_MAX:
-        raise ValueError(f"a frame of {length} bytes")
-    return decode(await reader.readexactly(length))
+    size = payload_size(await reader.readexactly(HEADER_BYTES), FRAME_BYTES_MAX)
+    return decode(await reader.readexactly(size))

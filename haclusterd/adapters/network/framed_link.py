@@ -1,4 +1,4 @@
-"""A connection of frames: a length (u32, big endian), then that many bytes. Each frame is handed over where it arrives.
+"""A connection of frames (`wire.framing`). Each frame is handed over where it arrives.
 
 asyncio's streams wake a task for every read; at several frames a second, for ever, that is a third of what a voter that
 rests costs. Here the loop calls whoever takes frames, in the turn in which they came.
@@ -11,13 +11,14 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-LENGTH_BYTES = 4
+from haclusterd.wire.framing import FrameBuffer, FrameTooLongError, framed
+
 HELD_MAX = 64 * 1024
 """Bytes that wait to be asked for; more are left with the sender."""
 
 
 class FrameTooLong(ConnectionError):  # noqa: N818 (a verdict, not an accident)
-    """A length above what is permitted."""
+    """A length above what is permitted: the connection has ended."""
 
 
 class FramedLink(asyncio.Protocol):
@@ -26,7 +27,7 @@ class FramedLink(asyncio.Protocol):
     transport: asyncio.Transport
 
     def __init__(self) -> None:
-        self._unread = bytearray()
+        self._unread = FrameBuffer()
         self._limit = 0
         self._waiting: asyncio.Future[bytes] | None = None
         self._take: Callable[[bytes], None] | None = None
@@ -41,9 +42,9 @@ class FramedLink(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        self._unread += data
+        self._unread.add(data)
         self._hand_over()
-        if self._take is None and len(self._unread) > HELD_MAX:
+        if self._take is None and self._unread.waiting > HELD_MAX:
             self.transport.pause_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -54,7 +55,7 @@ class FramedLink(asyncio.Protocol):
 
     def send(self, frame: bytes) -> None:
         """Send a frame; one on a connection that has ended is lost."""
-        self.transport.write(len(frame).to_bytes(LENGTH_BYTES, "big") + frame)
+        self.transport.write(framed(frame))
 
     async def frame(self, at_most: int) -> bytes:
         """Return the next frame; raises EOFError or OSError at the end of the connection."""
@@ -82,18 +83,15 @@ class FramedLink(asyncio.Protocol):
 
     def _hand_over(self) -> None:
         """Hand over the whole frames that are here, as long as somebody wants one."""
-        unread, place = self._unread, 0
-        while len(unread) - place >= LENGTH_BYTES and self._is_wanted():
-            begin = place + LENGTH_BYTES
-            length = int.from_bytes(unread[place:begin], "big")
-            if length > self._limit:
-                self._fail(FrameTooLong(f"a frame of {length} bytes"))
-                break
-            if len(unread) - begin < length:
-                break
-            place = begin + length
-            self._give(bytes(unread[begin:place]))
-        del unread[:place]
+        while self._is_wanted():
+            try:
+                frame = self._unread.take(self._limit)
+            except FrameTooLongError as error:
+                self._fail(FrameTooLong(str(error)))
+                return
+            if frame is None:
+                return
+            self._give(frame)
 
     def _is_wanted(self) -> bool:
         if self._error is not None or self.transport.is_closing():

@@ -22,6 +22,7 @@ from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import NO_LEASE, PacerReport, PacerSettings
 from haclusterd.ports.clock import Clock
 from haclusterd.protocol import pacer_socket
+from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
 
 RETRY_MS = 100
 RECEIVE_SIZE = 65536
@@ -43,7 +44,7 @@ class PacerLink:
         self._has_answered = False
         """Whether what is connected now has reported."""
         self._connection: socket.socket | None = None
-        self._frames = pacer_socket.FrameBuffer()
+        self._frames = FrameBuffer(pacer_socket.MAXIMUM_SIZE)
         self._retry: asyncio.TimerHandle | None = None
         self._is_stopped = False
         self._lock = threading.Lock()
@@ -212,7 +213,7 @@ class PacerLink:
             self._retry = self._loop.call_later(RETRY_MS / 1000, self._connect)
             return
         self._connection = connection
-        self._frames = pacer_socket.FrameBuffer()
+        self._frames = FrameBuffer(pacer_socket.MAXIMUM_SIZE)
         self._loop.add_reader(connection, self._readable)
         self._map()
         self._send(self._settings)
@@ -287,7 +288,7 @@ class PacerLink:
                     is_newer |= self._take(pacer_socket.decode(payload))
             except BlockingIOError:
                 break
-            except (OSError, pacer_socket.FrameTooLongError):
+            except (OSError, FrameTooLongError):
                 received = b""
             if not received:
                 self._reconnect()

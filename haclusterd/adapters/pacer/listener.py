@@ -11,7 +11,8 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-from haclusterd.protocol.pacer_socket import FrameBuffer, FrameTooLongError
+from haclusterd.protocol.pacer_socket import MAXIMUM_SIZE
+from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
 
 MOST_CLIENTS = 4
 """A brain, its successor, and what connects by mistake."""
@@ -24,7 +25,7 @@ class BrainClient:
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
-        self.frames = FrameBuffer()
+        self.frames = FrameBuffer(MAXIMUM_SIZE)
         self._unsent = b""
 
     def send(self, frame: bytes) -> None:

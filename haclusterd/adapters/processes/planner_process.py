@@ -18,9 +18,9 @@ from haclusterd.ports.clock import Clock, Timer
 from haclusterd.ports.store import Applied
 from haclusterd.protocol.plan_codec import PlanReader
 from haclusterd.protocol.planner_messages import (
+    FRAME_BYTES_MAX,
     Entry,
     Fragment,
-    FrameBuffer,
     Loaded,
     PlanFailed,
     PlanFor,
@@ -29,6 +29,7 @@ from haclusterd.protocol.planner_messages import (
     decode,
     encode,
 )
+from haclusterd.wire.framing import FrameBuffer
 
 COMMAND = (sys.executable, "-m", "haclusterd.entry_points.planning_worker")
 PATIENCE_MS = 60_000
@@ -67,7 +68,7 @@ class PlannerProcess:
         self._patience_ms = patience_ms
         self._answered: Callable[[PlanAnswer], None] = _nobody
         self._worker: WorkerProcess | None = None
-        self._frames = FrameBuffer()
+        self._frames = FrameBuffer(FRAME_BYTES_MAX)
         self._question: _Question | None = None
 
     def start(self, answered: Callable[[PlanAnswer], None]) -> None:
@@ -77,7 +78,7 @@ class PlannerProcess:
     def prepare(self, cib: Cib) -> None:
         """See `Planner.prepare`."""
         if self._worker is None:
-            self._frames = FrameBuffer()
+            self._frames = FrameBuffer(FRAME_BYTES_MAX)
             self._worker = WorkerProcess(self._loop, self._command, self._heard, self._lost)
             self._worker.send(self._state(cib))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from haclusterd.cib.wire import shape_of
+from haclusterd.cib.tags import REPLICATED
 from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.configure.adoption import adopt
 from haclusterd.commands.configure.change import change
@@ -29,7 +29,7 @@ from haclusterd.reports.items import exit_status, has_errors, report
 from haclusterd.reports.rendering import to_json
 from haclusterd.reports.suggestions import did_you_mean
 
-_CONFIGURATION = shape_of(Configuration)
+_CONFIGURATION = REPLICATED.shape_of(Configuration)
 
 TEXT = Argument("text", Kind.TEXT, "the text", is_required=True)
 SOURCE = Argument("source", Kind.WORD, "what to call the text in messages")

@@ -17,7 +17,7 @@ from haclusterd.cib.codec import (
     kind_of,
 )
 from haclusterd.cib.commands import CleanUp, Envelope, Join, Lost, RecordResults, RequestLeader
-from haclusterd.cib.wire import shape_of
+from haclusterd.cib.tags import REPLICATED
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus, Status
 from haclusterd.model.configuration import Configuration, Group, Primitive
 from haclusterd.model.history import OperationRecord, ResourceHistory
@@ -25,6 +25,7 @@ from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
+from haclusterd.wire.shapes import Shapes
 
 UPGRADE = Path(__file__).parents[2] / "upgrade"
 INCARNATION = Incarnation("boot-1", "0123456789abcdef")
@@ -195,8 +196,8 @@ def test_a_type_that_cannot_be_spelled_is_found_when_its_shape_is_made() -> None
     class Weight:
         kilograms: float
 
-    with pytest.raises(TypeError, match=r"float.* cannot be replicated"):
-        shape_of(Weight)
+    with pytest.raises(TypeError, match=r"float.* cannot be written"):
+        REPLICATED.shape_of(Weight)
 
 
 def test_unions_of_every_depth_survive() -> None:
@@ -223,3 +224,19 @@ def test_the_kind_of_a_command_is_not_what_its_text_says() -> None:
     spaced = encode_envelope(envelope).replace(b'"command":{', b'"command": {')
     assert kind_of(spaced) is RequestLeader
     assert kind_of(b"rubbish") is None
+
+
+def test_a_class_in_a_union_needs_a_tag_and_is_written_by_it_alone() -> None:
+    @dataclass(frozen=True)
+    class Renamed:
+        size: int
+
+    @dataclass(frozen=True)
+    class Other:
+        size: int
+
+    with pytest.raises(TypeError, match="Other stands in a union and has no tag"):
+        Shapes(tags={Renamed: "Older"}).shape_of(Renamed | Other)
+    shape = Shapes(tags={Renamed: "Older", Other: "Other"}).shape_of(Renamed | Other)
+    assert shape.write(Renamed(3)) == {"Older": {"size": 3}}
+    assert shape.read({"Older": {"size": 3}}) == Renamed(3)

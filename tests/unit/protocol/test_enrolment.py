@@ -11,7 +11,7 @@ from haclusterd.model.cluster import Member
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
-from haclusterd.protocol.enrolment import HEADER_BYTES, Unreadable, decode, encode, is_proven, proof_of
+from haclusterd.protocol.enrolment import Unreadable, decode, encode, is_proven, proof_of
 from haclusterd.protocol.enrolment_token import (
     Token,
     TokenUnreadable,
@@ -21,6 +21,7 @@ from haclusterd.protocol.enrolment_token import (
     read_token,
     write_token,
 )
+from haclusterd.wire.framing import HEADER_BYTES
 
 SECRET = bytes(range(16))
 TOKEN = Token((("10.0.0.1", 7401), ("fe80::1", 7401), ("n1.example", 7401)), b"p" * 32, SECRET)

@@ -13,13 +13,12 @@ from haclusterd.model.pacer import BrainState, HeardNode, PacerReport, PacerSett
 from haclusterd.protocol.pacer_socket import (
     MAXIMUM_SIZE,
     VERSION,
-    FrameBuffer,
-    FrameTooLongError,
     Message,
     Refusal,
     decode,
     encode,
 )
+from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
 
 SETTINGS = PacerSettings(
     node=NodeName("n1"),
@@ -56,7 +55,7 @@ MESSAGES = [SETTINGS, REPORT, Refusal("no")]
 
 
 def payload_of(message: Message) -> bytes:
-    (payload,) = FrameBuffer().feed(encode(message))
+    (payload,) = FrameBuffer(MAXIMUM_SIZE).feed(encode(message))
     return payload
 
 
@@ -78,7 +77,7 @@ def test_what_is_written_is_read(message: Message) -> None:
 @given(st.lists(st.integers(1, 200), max_size=20))
 def test_messages_come_whole_however_the_stream_is_cut(sizes: list[int]) -> None:
     stream = b"".join(encode(message) for message in MESSAGES)
-    frames = FrameBuffer()
+    frames = FrameBuffer(MAXIMUM_SIZE)
     read: list[Message] = []
     for size in [*sizes, len(stream)]:
         read.extend(decode(payload) for payload in frames.feed(stream[:size]))
@@ -88,7 +87,7 @@ def test_messages_come_whole_however_the_stream_is_cut(sizes: list[int]) -> None
 
 def test_a_length_beyond_the_cap_ends_it() -> None:
     with pytest.raises(FrameTooLongError):
-        list(FrameBuffer().feed((MAXIMUM_SIZE + 1).to_bytes(4, "big")))
+        FrameBuffer(MAXIMUM_SIZE).feed((MAXIMUM_SIZE + 1).to_bytes(4, "big"))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import pytest
 from haclusterd.adapters.control import client as control_client
 from haclusterd.adapters.control.client import ControlClient
 from haclusterd.model.requests import Progress, Request, Response
-from haclusterd.protocol.control import HEADER_BYTES, decode, encode
+from haclusterd.protocol.control import decode, encode
+from haclusterd.wire.framing import HEADER_BYTES
 
 Serve = Callable[[socket.socket], None]
 

@@ -28,8 +28,9 @@ from haclusterd.adapters.control.client import ControlClient
 from haclusterd.adapters.control.server import REQUESTS_OF_CONNECTION_MAX, Answer, ControlServer, HangUp
 from haclusterd.entry_points import haclusterd
 from haclusterd.model.requests import Options, Request, Response
-from haclusterd.protocol.control import HEADER_BYTES, decode, encode
+from haclusterd.protocol.control import decode, encode
 from haclusterd.reports.exit_codes import ExitStatus
+from haclusterd.wire.framing import HEADER_BYTES
 from tests.unit.runtime.test_control import Desk
 
 

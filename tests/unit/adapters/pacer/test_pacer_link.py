@@ -18,6 +18,7 @@ from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import NO_LEASE, HeldLease, PacerReport, PacerSettings, PeerAddress
 from haclusterd.protocol import pacer_socket
 from haclusterd.protocol.pacer_page import PAGE_SIZE
+from haclusterd.wire.framing import FrameBuffer
 from tests.unit.adapters.network.test_name_resolution import NameServer
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -54,7 +55,7 @@ class Pacer:
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.writer = writer
         self.begun += 1
-        frames = pacer_socket.FrameBuffer()
+        frames = FrameBuffer(pacer_socket.MAXIMUM_SIZE)
         while received := await reader.read(65536):
             for payload in frames.feed(received):
                 self.received.put_nowait(pacer_socket.decode(payload))

@@ -1,0 +1,82 @@
+"""The tags of replicated classes: how a class that stands in a union is called in the log and in snapshots.
+
+Tags are part of the format. A class may be renamed; its tag stays, since entries and snapshots of every released level
+are read for ever (tests/upgrade). A class in a union without a tag is refused when the codec is imported; a tag that
+was released is never given to another class.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from haclusterd.cib import commands
+from haclusterd.model import configuration, rules
+from haclusterd.wire.shapes import Shapes
+
+COMMANDS: Final[Mapping[type, str]] = {
+    commands.FormCluster: "FormCluster",
+    commands.ChangeMembers: "ChangeMembers",
+    commands.Retire: "Retire",
+    commands.RequestCertificate: "RequestCertificate",
+    commands.MembersFollowed: "MembersFollowed",
+    commands.DcElected: "DcElected",
+    commands.Join: "Join",
+    commands.PublishWatchdog: "PublishWatchdog",
+    commands.PublishLoad: "PublishLoad",
+    commands.RequestLeave: "RequestLeave",
+    commands.Leaving: "Leaving",
+    commands.Lost: "Lost",
+    commands.RequestFence: "RequestFence",
+    commands.IssueOrders: "IssueOrders",
+    commands.JudgeRules: "JudgeRules",
+    commands.VoidOrders: "VoidOrders",
+    commands.RecordResults: "RecordResults",
+    commands.IssueFence: "IssueFence",
+    commands.RecordFenceAgent: "RecordFenceAgent",
+    commands.Fenced: "Fenced",
+    commands.RecordFenceFailure: "RecordFenceFailure",
+    commands.EndAbandonedFencing: "EndAbandonedFencing",
+    commands.RecordProof: "RecordProof",
+    commands.ForgetFencings: "ForgetFencings",
+    commands.ChangeConfiguration: "ChangeConfiguration",
+    commands.StageChange: "StageChange",
+    commands.ActivateStaged: "ActivateStaged",
+    commands.CleanUp: "CleanUp",
+    commands.ForgetHistory: "ForgetHistory",
+    commands.SetTransientAttribute: "SetTransientAttribute",
+    commands.Forget: "Forget",
+    commands.SetTicket: "SetTicket",
+    commands.AddApiToken: "AddApiToken",
+    commands.RevokeApiToken: "RevokeApiToken",
+    commands.RequestLeader: "RequestLeader",
+    commands.ReadBarrier: "ReadBarrier",
+}
+EDITS: Final[Mapping[type, str]] = {
+    commands.PutNode: "PutNode",
+    commands.PutTemplate: "PutTemplate",
+    commands.PutResource: "PutResource",
+    commands.PutConstraint: "PutConstraint",
+    commands.PutTag: "PutTag",
+    commands.PutFencingLevels: "PutFencingLevels",
+    commands.PutSets: "PutSets",
+    commands.Delete: "Delete",
+    commands.Arrange: "Arrange",
+}
+PARTS: Final[Mapping[type, str]] = {
+    configuration.Primitive: "Primitive",
+    configuration.Group: "Group",
+    configuration.Clone: "Clone",
+    configuration.Bundle: "Bundle",
+    configuration.Location: "Location",
+    configuration.Colocation: "Colocation",
+    configuration.Ordering: "Ordering",
+    configuration.TicketConstraint: "TicketConstraint",
+    rules.Rule: "Rule",
+    rules.AttributeExpression: "AttributeExpression",
+    rules.DateExpression: "DateExpression",
+    rules.ResourceExpression: "ResourceExpression",
+    rules.OperationExpression: "OperationExpression",
+}
+"""Of a configuration."""
+
+REPLICATED: Final = Shapes(tags={**COMMANDS, **EDITS, **PARTS}, is_sparse=True)
+"""The shapes of everything that is replicated."""
