@@ -14,7 +14,7 @@ from haclusterd.model import durations
 from haclusterd.model.activity import migrations_at
 from haclusterd.model.cluster import Cib, DesignatedController, NodeState, NodeStatus
 from haclusterd.model.fencing import FailedOperation, FenceAction, FenceOutcome
-from haclusterd.model.history import ResourceHistory
+from haclusterd.model.history import ResourceHistory, history_of
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.quorum import ends_quorum
 from haclusterd.model.watchdog import WATCHDOG
@@ -180,7 +180,7 @@ def _restarted(status: NodeStatus, entry: Entry) -> NodeStatus:
     histories = dict(status.histories)
     for order in status.orders.values():
         if order.resource not in histories:
-            histories[order.resource] = ResourceHistory(order.resource, order.agent, parameters=order.parameters)
+            histories[order.resource] = history_of(order)
     unverified: frozenset[ResourceId] = frozenset(histories)
     kept = {key: replace(order, is_voided=True) for key, order in status.orders.items() if order.is_activating}
     return replace(

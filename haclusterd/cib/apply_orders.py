@@ -8,7 +8,6 @@ from haclusterd.cib.activity import (
     active_on_others,
     copies_of,
     history_says_active,
-    may_be_active,
     promoted_on_others,
     starting_on_others,
     unfenced_holders,
@@ -16,15 +15,22 @@ from haclusterd.cib.activity import (
 from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
 from haclusterd.cib.migrations import with_doubt, with_undecided
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_nodes
-from haclusterd.model.activity import HOLDING, known_promoted, migrating_to_or_from, possibly_promoted
+from haclusterd.model.activity import HOLDING, known_promoted, migrating_to_or_from, possibly_promoted, started_as
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key
+from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, history_of, operation_key
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import LOCKS, OperationResult, Order, ResultKind
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.scores import INFINITY, add
+
+_BY_WHAT_RUNS = frozenset({
+    ActionName.START, ActionName.STOP, ActionName.MONITOR, ActionName.PROMOTE, ActionName.DEMOTE,
+    ActionName.MIGRATE_TO, ActionName.MIGRATE_FROM,
+})  # fmt: skip
+"""Actions that do something with what runs, or say whether anything does."""
+_BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
 
 
 def issue_orders(cib: Cib, command: commands.IssueOrders, entry: Entry) -> Verdict:
@@ -58,8 +64,8 @@ def _objection(cib: Cib, status: NodeStatus | None, order: Order, entry: Entry) 
         return Refusal(RefusalCode.OLD_INCARNATION, f"that incarnation of {order.node} is over")
     if order.key in status.orders:
         return Refusal(RefusalCode.DUPLICATE_KEY, f"order {order.key} is known already")
-    if entry.rules.started_by_one_agent and _is_for_another_agent(status, order):
-        text = f"{order.resource} may run on {order.node}, started by {status.histories[order.resource].agent}"
+    if entry.rules.asked_as_started and _is_hidden_from(status, order):
+        text = f"{order.resource} may run on {order.node}, started by another agent or with other parameters"
         return Refusal(RefusalCode.STILL_ACTIVE, text)
     return _activation_objection(cib, order, entry)
 
@@ -75,16 +81,16 @@ def _activation_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | Non
     return _start_objection(cib, order, entry)
 
 
-def _is_for_another_agent(status: NodeStatus, order: Order) -> bool:
-    """Tell whether an order asks another agent than the one that has started what may run there.
+def _is_hidden_from(status: NodeStatus, order: Order) -> bool:
+    """Tell whether an order goes by another agent, or other parameters, than what may run there was started with.
 
-    That one would say that nothing runs, or stop nothing: what runs would stand in no history any more.
+    It would find that nothing runs, or stop nothing: what runs would stand in no history any more.
     """
-    history = status.histories.get(order.resource)
-    if history is None or history.agent == order.agent or history.agent.standard == "stonith":
+    started = started_as(status, order.resource)
+    if started is None or started.agent.standard == "stonith" or order.action not in _BY_WHAT_RUNS:
         return False
-    is_judging = order.is_probe or order.action in (ActionName.START, ActionName.STOP, ActionName.DEMOTE)
-    return is_judging and may_be_active(status, order.resource)
+    is_known = bool(started.definition and order.definition)
+    return order.agent != started.agent or (is_known and order.definition != started.definition)
 
 
 def _migration_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
@@ -228,7 +234,9 @@ def _record(
     known = status.histories.get(result.resource)
     if known is None and order is None:
         return status, []
-    history = known if known is not None else _new_history(order)
+    history = known if known is not None else _of_order(order)
+    if order is not None and result.kind is ResultKind.UNKNOWN and order.action in _BEGINNINGS:
+        history = _begun_by(history, order)
     status = replace(status, last_call_id=max(status.last_call_id, result.call_id))
     if result.kind is ResultKind.UNKNOWN:
         doubted = frozenset({result.resource}) if entry.rules.unverified_is_probed else frozenset()
@@ -256,9 +264,15 @@ def _is_overtaken(history: ResourceHistory, result: OperationResult) -> bool:
     )
 
 
-def _new_history(order: Order | None) -> ResourceHistory:
+def _of_order(order: Order | None) -> ResourceHistory:
     assert order is not None
-    return ResourceHistory(order.resource, order.agent, parameters=order.parameters)
+    return history_of(order)
+
+
+def _begun_by(history: ResourceHistory, order: Order) -> ResourceHistory:
+    return replace(
+        history, agent=order.agent, parameters=order.parameters, definition=order.definition, devices=order.devices
+    )
 
 
 def _record_finished(
@@ -267,8 +281,9 @@ def _record_finished(
     reported = result
     if result.operation == ActionName.RELOAD_AGENT and result.exit_code is result.target_exit_code:
         # From now on it runs as if it had been started with the new parameters.
-        result = replace(result, operation=str(ActionName.START))
-        history = replace(history, parameters=order.parameters if order is not None else history.parameters)
+        result = _as_start(result, history.records.get(operation_key(ActionName.START, 0)))
+        if order is not None:
+            history = replace(history, parameters=order.parameters, definition=order.definition)
     key = operation_key(result.operation, result.interval_ms)
     record = _as_record(history, order, result, key)
     is_probe = result.operation == ActionName.MONITOR and result.interval_ms == 0
@@ -288,6 +303,14 @@ def _record_finished(
         unverified=status.unverified - {result.resource} if is_conclusive else status.unverified,
     )
     return updated, [_change_of(status.name, record, reported)]
+
+
+def _as_start(result: OperationResult, started: OperationRecord | None) -> OperationResult:
+    """Return the result of a reload as that of a start; what needs a restart to change is as it was."""
+    result = replace(result, operation=str(ActionName.START))
+    if started is None or started.restart_parameters is None:
+        return result
+    return replace(result, restart_digest=started.restart_digest, restart_parameters=started.restart_parameters)
 
 
 def _locks(
@@ -356,7 +379,7 @@ def _with_record(
         history = replace(history, agent=order.agent)
     is_over = record.operation == ActionName.STOP and not record.is_failure
     is_reload = order is not None and order.action is ActionName.RELOAD_AGENT
-    is_begun = record.operation in (ActionName.START, ActionName.MIGRATE_FROM) and not is_reload
+    is_begun = record.operation in _BEGINNINGS and not is_reload
     if is_begun or is_over or (record.is_probe and record.exit_code is ExitCode.NOT_RUNNING):
         records = {key: record}
     elif record.operation == ActionName.MONITOR:
@@ -366,7 +389,7 @@ def _with_record(
         records[key] = record
     history = replace(history, records=records)
     if is_begun and order is not None:
-        history = replace(history, agent=order.agent, parameters=order.parameters, devices=order.devices)
+        history = _begun_by(history, order)
     return history
 
 

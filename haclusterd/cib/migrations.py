@@ -9,9 +9,9 @@ arrive after the answer.
 from dataclasses import replace
 
 from haclusterd.cib.verdict import Entry, with_node
-from haclusterd.model.activity import HOLDING
+from haclusterd.model.activity import HOLDING, started_as
 from haclusterd.model.cluster import Cib, NodeStatus
-from haclusterd.model.history import OperationRecord, ResourceHistory, operation_key
+from haclusterd.model.history import OperationRecord, history_of, operation_key
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
@@ -19,8 +19,10 @@ from haclusterd.model.orders import Order
 
 def with_doubt(status: NodeStatus, order: Order) -> NodeStatus:
     """Return a node's status in which the resource of a migration, ordered on another node, may be active."""
-    known = status.histories.get(order.resource)
-    history = known or ResourceHistory(order.resource, order.agent, parameters=order.parameters)
+    history = status.histories.get(order.resource) or history_of(order)
+    if order.action is ActionName.MIGRATE_TO and started_as(status, order.resource) is None:
+        # What is recorded there is over: what may arrive is what the order goes by.
+        history = replace(history, agent=order.agent, parameters=order.parameters, definition=order.definition)
     return replace(
         status,
         histories={**status.histories, order.resource: history},

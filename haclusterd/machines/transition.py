@@ -504,6 +504,7 @@ class TransitionMachine:
             target_exit_code=action.target_exit_code,
             devices=action.devices,
             digest=action.digest,
+            definition=action.definition,
             start_delay_ms=action.start_delay_ms,
             reason=action.reason,
             issued_at=moment.wall,

@@ -13,6 +13,7 @@ from haclusterd.model.properties import ClusterProperties
 
 _NOT_PROMOTED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING})
 """What a monitor answers of an instance that is not promoted; one that fails says nothing about the role."""
+_BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
 _CANNOT_RUN = frozenset({ExitCode.NOT_INSTALLED, ExitCode.ARGUMENTS})
 """What a probe answers where the service is not installed or its configuration is missing (Pacemaker masks both)."""
 
@@ -69,6 +70,20 @@ def known_promoted(status: NodeStatus, resource: ResourceId) -> bool:
         return True
     history = status.histories.get(resource)
     return history is not None and history_says_promoted(history)
+
+
+def started_as(status: NodeStatus, resource: ResourceId) -> Order | ResourceHistory | None:
+    """Return what says by which agent and parameters that was started which may run on a node.
+
+    It is the open order to start it, or its history; None: nothing may run there, or nobody knows how it was started.
+    """
+    for order in status.orders.values():
+        if order.resource == resource and order.action in _BEGINNINGS:
+            return order
+    history = status.histories.get(resource)
+    if history is None or not (resource in status.unverified or history_says_active(history)):
+        return None
+    return history
 
 
 def may_hold_anything(status: NodeStatus) -> bool:

@@ -42,6 +42,8 @@ class GraphAction:
     start_delay_ms: int = 0
     target_exit_code: ExitCode = ExitCode.OK
     digest: str = ""
+    definition: str = ""
+    """See `Order.definition`."""
     devices: tuple[str, ...] = ()
     reason: str = ""
     priority: int = 0

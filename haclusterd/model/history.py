@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from haclusterd.model.ids import AgentReference, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import Order
 
 _FINDINGS = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED})
 
@@ -102,7 +103,9 @@ class ResourceHistory:
     fail_counts: Mapping[str, FailCount] = field(default_factory=dict)
     """By `operation_key`."""
     parameters: Mapping[str, str] = field(default_factory=dict)
-    """What the newest successful start ran with: a stop needs it when the configuration has changed or is gone."""
+    """What the newest start ran with: what runs is probed, watched and stopped with these, whatever is configured."""
+    definition: str = ""
+    """Digest of those of them that are the resource's own, without what single operations add; empty: not recorded."""
     devices: tuple[str, ...] = ()
     """Devices claimed by the newest start."""
     last_failure: OperationRecord | None = None
@@ -112,6 +115,11 @@ class ResourceHistory:
     """The resource that it ran inside of, where that is not configured any more."""
     locked_at: WallTime | None = None
     """Only CIBs of feature levels 1 and 2 have it, and nothing is done with it: see `NodeStatus.locks`."""
+
+
+def history_of(order: Order) -> ResourceHistory:
+    """Return the history of a resource of which nothing is recorded yet but this order."""
+    return ResourceHistory(order.resource, order.agent, parameters=order.parameters, definition=order.definition)
 
 
 def ordered_records(history: ResourceHistory) -> list[OperationRecord]:

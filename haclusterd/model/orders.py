@@ -40,6 +40,8 @@ class Order:
     target_exit_code: ExitCode
     devices: tuple[str, ...] = ()
     digest: str = ""
+    definition: str = ""
+    """Digest of the resource's own parameters that it goes by, without what the operation adds to them."""
     start_delay_ms: int = 0
     reason: str = ""
     issued_at: WallTime = WallTime(0)

@@ -33,8 +33,8 @@ class SafetyRules:
     """An instance whose last action may have had any outcome may be promoted until a probe answers (safety.md §1)."""
     one_active_copy: bool = True
     """`apply` refuses a start of what may be active on another node, and a plan that an older order overtakes ends."""
-    started_by_one_agent: bool = True
-    """What may run is probed and stopped by the agent that started it, whatever is configured since (safety.md §1)."""
+    asked_as_started: bool = True
+    """What may run is probed, watched and stopped by the agent and parameters that started it (safety.md §1)."""
     own_orders_are_known: bool = True
     """A DC walks no plan that was made while orders of its own were on their way into the log (safety.md §1)."""
     refuse_old_term: bool = True

@@ -72,7 +72,7 @@ class PlanReader:
     def _action(self, written: list[Any]) -> GraphAction:
         (number, kind, name, resource, node, inputs, interval_ms, agent, parameters, meta, timeout_ms, start_delay_ms,
          target_exit_code, digest, devices, reason, priority, incarnation, is_probe, instance, notification,
-         router_node, causes) = written  # fmt: skip
+         router_node, causes, definition) = written  # fmt: skip
         return GraphAction(
             id=number,
             kind=ActionKind(kind),
@@ -97,6 +97,7 @@ class PlanReader:
             notification=notification,
             router_node=router_node,
             causes=tuple(FailedOperation(*each) for each in causes),
+            definition=definition,
         )
 
 
@@ -141,6 +142,7 @@ class _Writer:
             action.notification,
             action.router_node,
             [[each.resource, each.operation, each.ending] for each in action.causes],
+            action.definition,
         ]
 
     def _agent(self, agent: AgentReference) -> int:

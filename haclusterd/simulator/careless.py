@@ -15,7 +15,7 @@ from haclusterd.model.rules_in_force import SafetyRules
 def seen_by(rules: SafetyRules, cib: Cib) -> Cib:
     """Return the CIB as a scheduler sees it that keeps only these rules."""
     nodes = {name: _seen(rules, status) for name, status in cib.status.nodes.items()}
-    if not rules.started_by_one_agent:
+    if not rules.asked_as_started:
         agents = {primitive.id: primitive.agent for primitive in cib.configuration.primitives()}
         nodes = {name: _with_agents(status, agents) for name, status in nodes.items()}
     return replace(cib, status=replace(cib.status, nodes=nodes))
@@ -40,8 +40,9 @@ def _seen(rules: SafetyRules, status: NodeStatus) -> NodeStatus:
 
 
 def _with_agents(status: NodeStatus, agents: Mapping[ResourceId, AgentReference]) -> NodeStatus:
-    """Return a node on which everything counts as started by the agent that is configured now."""
+    """Return a node on which everything counts as started by the agent and the parameters that are configured now."""
     histories = {
-        name: replace(history, agent=agents.get(name, history.agent)) for name, history in status.histories.items()
+        name: replace(history, agent=agents.get(name, history.agent), parameters={}, definition="")
+        for name, history in status.histories.items()
     }
     return replace(status, histories=histories)

@@ -21,7 +21,7 @@ from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.fencing import FenceAction
 from haclusterd.model.graph import Plan
-from haclusterd.model.ids import AgentReference, Incarnation, NodeName, RequestId, ResourceId
+from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
@@ -47,7 +47,7 @@ from haclusterd.simulator.hosts.hosts import Boot, Host
 from haclusterd.simulator.hosts.network import Datagrams, Network, Streams
 from haclusterd.simulator.hosts.pacers import PacerProcess
 from haclusterd.simulator.hosts.planner import PlannerManners, Scheduler
-from haclusterd.simulator.hosts.truth import Truth
+from haclusterd.simulator.hosts.truth import Truth, maker
 from haclusterd.simulator.hosts.world import MS, Life, World
 
 CLUSTER_UUID = "5f3c1e0a-0000-4000-8000-000000000001"
@@ -657,9 +657,10 @@ class Cluster:
         process = self.hosts[node].brain.process
         return process is not None and process.is_at_work
 
-    def is_of_another_agent(self, node: NodeName, resource: ResourceId, agent: AgentReference) -> bool:
+    def is_hidden_from(self, node: NodeName, call: AgentCall) -> bool:
         """See `checkers.Scene`."""
-        return self.truth.is_active(node, resource) and not self.truth.is_known_to(agent, node, resource)
+        resource = call.resource
+        return self.truth.is_active(node, resource) and not self.truth.is_known_to(maker(call), node, resource)
 
     def services_on(self, node: NodeName) -> tuple[ResourceId, ...]:
         """See `Scene.services_on`."""

@@ -114,16 +114,46 @@ ACTIVITY = (
 
 APPLY = (
     Mutant(
-        "_is_for_another_agent",
-        "history.agent == order.agent",
-        "True",
+        "_is_hidden_from",
+        "order.agent != started.agent",
+        "False",
         "another agent is asked about what runs, and finds nothing: two copies, one in no history",
     ),
     Mutant(
-        "_agent_and_parameters",
-        "may_run and history.agent != resource.definition.agent",
+        "_is_hidden_from",
+        "order.definition != started.definition",
+        "False",
+        "what runs is asked for with other parameters, and not found: two copies, one in no history",
+    ),
+    Mutant(
+        "_is_other",
+        "started.agent != resource.definition.agent",
         "False",
         "what another agent has started is stopped by the new one, or never",
+    ),
+    Mutant(
+        "_is_other",
+        "started.definition != now",
+        "False",
+        "what was started with other parameters is looked for, and stopped, with those of now",
+    ),
+    Mutant(
+        "started_as",
+        "order.resource == resource and order.action in _BEGINNINGS",
+        "False",
+        "while something is being started with new parameters, it is looked for with the older ones",
+    ),
+    Mutant(
+        "apply_orders:_record",
+        "if order is not None and result.kind is ResultKind.UNKNOWN and order.action in _BEGINNINGS",
+        "False",
+        "a start whose end nobody knows is looked for where the one before it was: two copies",
+    ),
+    Mutant(
+        "with_doubt",
+        "if order.action is ActionName.MIGRATE_TO and started_as(status, order.resource) is None",
+        "False",
+        "what migrates to a node is looked for as what ran there long ago",
     ),
     Mutant(
         "issue_orders",

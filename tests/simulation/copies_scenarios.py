@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from haclusterd.cib.commands import PutResource, RequestLeader
-from haclusterd.model.configuration import Primitive
+from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import OTHER, Fate
-from haclusterd.simulator.hosts.truth import promoted
+from haclusterd.simulator.hosts.agents import OTHER, SERVICE, Fate
+from haclusterd.simulator.hosts.truth import PIDFILE, Maker, promoted
 from haclusterd.simulator.scenario import Cluster
 
 SOURCE, TARGET, THIRD = NodeName("n1"), NodeName("n2"), NodeName("n3")
@@ -118,23 +118,65 @@ FAULTS: dict[str, Callable[[Cluster, NodeName], None]] = {
 }
 
 
-def is_run_by_the_new_agent(cluster: Cluster) -> bool:
-    """Tell whether the only copy of db was started by the agent that is configured."""
+CHANGED = (Maker(OTHER), Maker(SERVICE, "new.pid"))
+"""Ways to run db that neither find nor end what runs: another agent, another pidfile."""
+
+
+def is_run_as(cluster: Cluster, made: Maker) -> bool:
+    """Tell whether the only copy of db was started in that way."""
     nodes = cluster.truth.active_nodes(DB)
-    return len(nodes) == 1 and cluster.truth.is_known_to(OTHER, nodes[0], DB)
+    return len(nodes) == 1 and cluster.truth.is_known_to(made, nodes[0], DB)
 
 
-def change_agent_of_db(cluster: Cluster) -> None:
-    """Configure another agent for db, which neither finds nor ends what runs."""
-    resource = configurations.primitive("db").resource
+def change_db(cluster: Cluster, made: Maker, **meta: str) -> None:
+    """Configure db to be run in another way; `_` stands for `-`."""
+    usual = {"failure-timeout": "10s", **{name.replace("_", "-"): value for name, value in meta.items()}}
+    resource = configurations.primitive("db", meta=usual).resource
     assert isinstance(resource, Primitive)
-    cluster.configure((PutResource(replace(resource, agent=OTHER)),))
+    parameters = (AttributeSet("db-parameters", ((PIDFILE, made.pidfile),)),) if made.pidfile else ()
+    cluster.configure((PutResource(replace(resource, agent=made.agent, parameters=parameters)),))
+
+
+def _daemon_dies_after_a_change(rules: SafetyRules, made: Maker) -> None:
+    cluster = Cluster(3, rules=rules).form()
+    change_db(cluster, made)
+    cluster.kill_brain("n1")
+    cluster.until(lambda: is_run_as(cluster, made), SETTLED_MS, "db is run as configured")
+    cluster.until(cluster.is_settled, SETTLED_MS, "settled")
 
 
 def agent_is_changed(rules: SafetyRules) -> None:
     """db runs when another agent is configured for it, and n1's daemon dies: its next life must ask the older agent."""
+    _daemon_dies_after_a_change(rules, CHANGED[0])
+
+
+def parameter_is_changed(rules: SafetyRules) -> None:
+    """db runs when another pidfile is configured for it, and n1's daemon dies: the older one must be looked at."""
+    _daemon_dies_after_a_change(rules, CHANGED[1])
+
+
+def start_after_a_change_outlives_its_daemon(rules: SafetyRules) -> None:
+    """db was stopped, and is being started with another pidfile when n1's daemon dies: that pidfile is looked at."""
     cluster = Cluster(3, rules=rules).form()
-    change_agent_of_db(cluster)
+    change_db(cluster, Maker(SERVICE), target_role="Stopped")
+    cluster.until(lambda: not cluster.truth.active_nodes(DB), SETTLED_MS, "db is stopped")
+    cluster.until_settled(SETTLED_MS, "settled")
+    cluster.fates.write(DB, "start", Fate(duration_ms=3000, effect_at_percent=30), times=1)
+    change_db(cluster, CHANGED[1])
+    cluster.until(lambda: bool(cluster.truth.active_nodes(DB)), SETTLED_MS, "db runs")
+    (node,) = cluster.truth.active_nodes(DB)
+    change_db(cluster, Maker(SERVICE, "newest.pid"))
+    cluster.kill_brain(node)
+    cluster.until(lambda: is_run_as(cluster, Maker(SERVICE, "newest.pid")), SETTLED_MS, "db is run as configured")
+    cluster.until(cluster.is_settled, SETTLED_MS, "settled")
+
+
+def unmanaged_while_changed(rules: SafetyRules) -> None:
+    """db is unmanaged when another pidfile is configured, and n1's daemon dies: its monitors must look at the older."""
+    cluster = Cluster(3, rules=rules).form()
+    change_db(cluster, CHANGED[1], is_managed="false")
     cluster.kill_brain("n1")
-    cluster.until(lambda: is_run_by_the_new_agent(cluster), SETTLED_MS, "db is run by its new agent")
+    cluster.run_for(20_000)
+    change_db(cluster, CHANGED[1])
+    cluster.until(lambda: is_run_as(cluster, CHANGED[1]), SETTLED_MS, "db is run as configured")
     cluster.until(cluster.is_settled, SETTLED_MS, "settled")

@@ -47,7 +47,10 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
     (("migration_counts_on_both",), copies.source_dies_after_the_hand_over, frozenset({"NeverTwoActive"})),
     (("restart_keeps_orders",), copies.migration_outlives_its_daemon, frozenset({"NeverTwoActive"})),
     (("unverified_may_be_promoted",), copies.promotion_outlives_its_daemon, frozenset({"NeverTwoActive"})),
-    (("started_by_one_agent",), copies.agent_is_changed, frozenset({"AgentsFindWhatRuns"})),
+    (("asked_as_started",), copies.agent_is_changed, frozenset({"AgentsFindWhatRuns"})),
+    (("asked_as_started",), copies.parameter_is_changed, frozenset({"AgentsFindWhatRuns"})),
+    (("asked_as_started",), copies.start_after_a_change_outlives_its_daemon, frozenset({"AgentsFindWhatRuns"})),
+    (("asked_as_started",), copies.unmanaged_while_changed, frozenset({"AgentsFindWhatRuns"})),
     (
         ("one_active_copy", "own_orders_are_known"),
         scenarios.order_of_an_aborted_plan,

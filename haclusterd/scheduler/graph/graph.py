@@ -2,17 +2,35 @@
 
 from collections.abc import Iterator, Mapping
 
-from haclusterd.model.activity import history_says_active
+from haclusterd.model.activity import started_as
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
+from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import AgentReference, ResourceId
-from haclusterd.model.orders import LOCKS
+from haclusterd.model.orders import LOCKS, Order
 from haclusterd.model.properties import is_own_meta
 from haclusterd.scheduler.graph.claims import Claims
 from haclusterd.scheduler.graph.reasons import reason_of
 from haclusterd.scheduler.graph.selection import Selected
-from haclusterd.scheduler.model.digests import Digests
-from haclusterd.scheduler.model.entities import CANCEL, DEMOTE, MONITOR, NOTIFY, START, STOP, Action, Resource, Variant
-from haclusterd.scheduler.model.operation_settings import parameters_for, start_delay_ms, timeout_ms
+from haclusterd.scheduler.model.digests import Digests, digest_of
+from haclusterd.scheduler.model.entities import (
+    CANCEL,
+    MONITOR,
+    NOTIFY,
+    PROMOTE,
+    RELOAD_AGENT,
+    START,
+    STOP,
+    Action,
+    Node,
+    Resource,
+    Variant,
+)
+from haclusterd.scheduler.model.operation_settings import (
+    parameters_for,
+    resource_parameters,
+    start_delay_ms,
+    timeout_ms,
+)
 from haclusterd.scheduler.model.settings import Settings
 
 REDUCED_UP_TO = 4000
@@ -104,11 +122,13 @@ def _of_resource(
     action: Action, resource: Resource, claims: Claims, digests: Digests, settings: Settings
 ) -> dict[str, object]:
     operation = MONITOR if action.task == CANCEL else action.task
-    agent, parameters = _agent_and_parameters(action, resource, operation, settings)
+    agent, parameters, definition = _asked(action, resource, operation, digests, settings)
     timeout = timeout_ms(resource, operation, action.interval_ms, settings)
     is_start = action.task == START
-    is_compared = is_start or action.task == MONITOR
+    digest = definition if is_start or action.is_probe or action.task == RELOAD_AGENT else ""
     assert action.node is not None
+    if action.task == MONITOR and not action.is_probe:
+        digest = digests.of(resource, operation, action.interval_ms, action.node)
     return {
         **_of_any(action, ActionKind.RESOURCE),
         "agent": agent,
@@ -117,30 +137,55 @@ def _of_resource(
         "timeout_ms": timeout,
         "start_delay_ms": start_delay_ms(resource, operation, action.interval_ms, settings),
         "target_exit_code": action.expected,
-        "digest": digests.of(resource, operation, action.interval_ms, action.node) if is_compared else "",
+        "digest": digest,
+        "definition": definition,
         "devices": claims.get((resource.id, action.node.name), ()) if is_start else (),
         "is_probe": action.is_probe,
     }
 
 
-def _agent_and_parameters(
-    action: Action, resource: Resource, operation: str, settings: Settings
-) -> tuple[AgentReference | None, Mapping[str, str]]:
-    """What runs must be stopped as it was started, whatever the configuration says now; Pacemaker does not remember.
+def _asked(
+    action: Action, resource: Resource, operation: str, digests: Digests, settings: Settings
+) -> tuple[AgentReference | None, Mapping[str, str], str]:
+    """Return by which agent and parameters an action goes, and the digest of the resource's own ones.
 
-    And what may run is asked for by the agent that started it: another one would not find it.
+    What may run is asked and ended by those that it was started with, whatever the configuration says now: others would
+    find nothing (safety.md §1). Pacemaker does not remember them.
     """
     assert action.node is not None
-    history = resource.found.histories.get(action.node.name)
-    if history is not None and not settings.options.is_pacemaker_compatible:
-        is_active, is_ending = action.node in resource.found.active_nodes, action.task in (STOP, DEMOTE)
-        may_run = is_active or action.node.name in resource.found.unverified_on or history_says_active(history)
-        is_other_agents = may_run and history.agent != resource.definition.agent
-        if (is_ending or action.is_probe) and is_other_agents:
-            return history.agent, history.parameters
-        if is_ending and is_active and history.parameters:
-            return history.agent, history.parameters
-    return resource.definition.agent, parameters_for(resource, operation, action.interval_ms, settings, action.node)
+    now = digests.of(resource, START, 0, action.node)
+    started = _started(action, resource) if not settings.options.is_pacemaker_compatible else None
+    if started is not None and _is_other(started, resource, now, action.node, settings):
+        return started.agent, started.parameters, started.definition or digest_of(started.parameters)
+    configured = parameters_for(resource, operation, action.interval_ms, settings, action.node)
+    return resource.definition.agent, configured, now
+
+
+def _started(action: Action, resource: Resource) -> Order | ResourceHistory | None:
+    """Return what says how that was started which an action is about; None: it is about what is configured now."""
+    node = action.node
+    assert node is not None
+    if action.task in (START, RELOAD_AGENT) or resource.definition.is_fence_device:
+        return None
+    is_later = action.task in (PROMOTE, NOTIFY) or bool(action.interval_ms)
+    if is_later and any(
+        begin.node is node and not begin.is_optional
+        for task in (START, RELOAD_AGENT)
+        for begin in resource.actions.get((task, 0), ())
+    ):
+        return None
+    started = started_as(node.status, _name_of(resource))
+    return started or (resource.found.histories.get(node.name) if node in resource.found.active_nodes else None)
+
+
+def _is_other(
+    started: Order | ResourceHistory, resource: Resource, now: str, node: Node, settings: Settings
+) -> bool:
+    if started.agent != resource.definition.agent:
+        return True
+    if started.definition:
+        return started.definition != now
+    return bool(started.parameters) and started.parameters != resource_parameters(resource, node, settings)
 
 
 def _meta(action: Action, resource: Resource, operation: str, timeout: int) -> dict[str, str]:

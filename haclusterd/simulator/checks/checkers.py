@@ -17,7 +17,7 @@ from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Configuration, Primitive, TicketConstraint
 from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.history import OperationRecord, ordered_records
-from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId, Term
+from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExitCode
 from haclusterd.model.orders import Order
@@ -63,8 +63,8 @@ class Scene(Protocol):
         """Return what really runs there."""
         ...
 
-    def is_of_another_agent(self, node: NodeName, resource: ResourceId, agent: AgentReference) -> bool:
-        """Tell whether what really runs there was started by another agent."""
+    def is_hidden_from(self, node: NodeName, call: AgentCall) -> bool:
+        """Tell whether what really runs there was started by another agent, or so that this call does not find it."""
         ...
 
     def agents_at_work(self, node: NodeName, resource: ResourceId) -> tuple[AgentCall, ...]:
@@ -268,12 +268,16 @@ class OneAgentPerResource(Checker):
 
 
 class AgentsFindWhatRuns(Checker):
-    """Nothing is started by one agent where it runs, started by another: that would be a second copy on one host."""
+    """Nothing is started where it runs and the agent cannot see it: that would be a second copy on one host.
+
+    It was started by another agent, or with other parameters.
+    """
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """See `Checker`."""
-        if call.action == "start" and self.scene.is_of_another_agent(node, call.resource, call.agent):
-            self.object_to(f"{call.resource} is started by {call.agent} on {node}, where another agent has started it")
+        if call.action == "start" and self.scene.is_hidden_from(node, call):
+            text = "where it runs, started by another agent or with other parameters"
+            self.object_to(f"{call.resource} is started by {call.agent} on {node}, {text}")
 
 
 class OrdersRunByTheirIncarnation(Checker):

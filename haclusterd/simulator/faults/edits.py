@@ -18,6 +18,7 @@ from haclusterd.simulator.drawn_configurations import TICKET
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import OTHER, SERVICE
+from haclusterd.simulator.hosts.truth import PIDFILE
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
 
@@ -122,6 +123,19 @@ def change_agent(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
                         "op stop interval=0 timeout=10s meta failure-timeout=10s")  # fmt: skip
 
     return _drawn(chance, f"{name} gets another agent", written(OTHER), written(SERVICE))
+
+
+def change_pidfile(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+    """A service is to be run with another pidfile: with that, nothing finds or ends what runs."""
+    name = chance.choice((*configurations.SERVICES, *EXTRAS, "pg", GUEST))
+    old, new = chance.sample(("", "one.pid", "two.pid"), 2)
+
+    def written(pidfile: str) -> Deed:
+        if pidfile:
+            return _setting(name, "params", PIDFILE, pidfile)
+        return "resource.setting", {"resource": name, "section": "params", "action": "delete", "name": PIDFILE}
+
+    return _drawn(chance, f"{name} gets another pidfile", written(new), written(old))
 
 
 def modify_group(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
@@ -453,6 +467,7 @@ OF_EDITS: tuple[Kind[Cluster], ...] = _kinds(
     ("delete an object", 2, delete_object),
     ("modify a primitive", 2, modify_primitive),
     ("change an agent", 2, change_agent),
+    ("change a pidfile", 3, change_pidfile),
     ("modify a group", 1, modify_group),
     ("constrain", 3, constrain),
     ("set a property", 3, set_property),

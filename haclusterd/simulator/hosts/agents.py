@@ -22,7 +22,7 @@ from haclusterd.model.instants import Instant, after
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.ports.agents import ActionMetadata, AdoptedAction, AgentCall, AgentMetadata, AgentResult
 from haclusterd.simulator.hosts.hosts import Boot
-from haclusterd.simulator.hosts.truth import Holding, Truth, promoted
+from haclusterd.simulator.hosts.truth import Holding, Truth, maker, promoted
 from haclusterd.simulator.hosts.world import MS, Event, Life, World
 
 MAKING = ("start", "promote")
@@ -243,7 +243,8 @@ class HostAgents:
         """Let the service go on on the other host, in the boot in which it has been brought there."""
         resource, target = running.call.resource, _target(running.call)
         is_same_boot = running.target_boot is not None and running.target_boot == self._truth.boot_of(target)
-        if is_same_boot and self._truth.is_active(self.node, resource):
+        is_found = self._truth.is_active(self.node, resource) and self._finds(running.call)
+        if is_same_boot and is_found:
             running.has_moved = True
             self._truth.service_moves(self.node, target, resource)
 
@@ -271,8 +272,8 @@ class HostAgents:
         if call.action == "migrate_to":
             self._hand_over(running)
         elif call.action in MAKING:
-            self._truth.service_begins(self.node, _made(call), call.agent)
-        elif not self._truth.is_known_to(call.agent, self.node, call.resource):
+            self._truth.service_begins(self.node, _made(call), maker(call))
+        elif not self._finds(call):
             return
         elif call.action == "demote":
             self._truth.service_ends(self.node, promoted(call.resource))
@@ -290,13 +291,17 @@ class HostAgents:
         if call.action == "migrate_to":
             return ExitCode.OK if running.has_moved else ExitCode.ERROR
         if call.action == "migrate_from":
-            return ExitCode.OK if self._truth.is_active(self.node, call.resource) else ExitCode.ERROR
+            is_found = self._truth.is_active(self.node, call.resource) and self._finds(call)
+            return ExitCode.OK if is_found else ExitCode.ERROR
         if call.action != "monitor":
             return ExitCode.OK
-        is_known = self._truth.is_known_to(call.agent, self.node, call.resource)
-        if not is_known or not self._truth.seems_active(self.node, call.resource):
+        if not self._finds(call) or not self._truth.seems_active(self.node, call.resource):
             return ExitCode.NOT_RUNNING
         return ExitCode.PROMOTED if self._truth.is_active(self.node, promoted(call.resource)) else ExitCode.OK
+
+    def _finds(self, call: AgentCall) -> bool:
+        """Tell whether a call would find what runs here: not what was started in another way."""
+        return self._truth.is_known_to(maker(call), self.node, call.resource)
 
     def _end(self, running: _Running, status: ExecutionStatus, code: int) -> None:
         running.is_ended = True

@@ -27,6 +27,19 @@ class Holding:
     node: NodeName
 
 
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """How something is started: only the same agent with the same pidfile finds it and can end it."""
+
+    agent: AgentReference
+    pidfile: str = ""
+
+
+def maker(call: AgentCall) -> Maker:
+    """Return what a call goes by."""
+    return Maker(call.agent, call.parameters.get(PIDFILE, ""))
+
+
 class Witness(Protocol):
     """Somebody who looks on; every call comes at the moment itself."""
 
@@ -40,6 +53,8 @@ class Witness(Protocol):
 
 
 PROMOTED_MARK = "^promoted"
+PIDFILE = "pidfile"
+"""The parameter by which simulated agents find what runs."""
 
 
 def promoted(resource: ResourceId) -> ResourceId:
@@ -54,8 +69,8 @@ class Truth:
         self._world = world
         self._services: set[Holding] = set()
         self._starting: Counter[Holding] = Counter()
-        self._agents: dict[Holding, AgentReference] = {}
-        """Which agent has started what runs: no other one finds or ends it."""
+        self._makers: dict[Holding, Maker] = {}
+        """How what runs was started: nothing else finds or ends it."""
         self._witnesses: list[Witness] = []
         self._arriving: dict[Holding, bool] = {}
         """What a live migration has brought so far, and whether a monitor takes it for the service."""
@@ -88,9 +103,9 @@ class Truth:
         holding = Holding(resource, node)
         return holding in self._services or self._arriving.get(holding, False)
 
-    def is_known_to(self, agent: AgentReference, node: NodeName, resource: ResourceId) -> bool:
-        """Tell whether an agent would find what runs there: not what another one has started."""
-        return self._agents.get(Holding(resource, node), agent) == agent
+    def is_known_to(self, asked: Maker, node: NodeName, resource: ResourceId) -> bool:
+        """Tell whether an agent would find what runs there: not what was started in another way."""
+        return self._makers.get(Holding(resource, node), asked) == asked
 
     def boot_of(self, node: NodeName) -> int | None:
         """Return which boot of a host goes on; None when it has no power."""
@@ -109,13 +124,13 @@ class Truth:
         """Return what runs on a node."""
         return tuple(sorted(holding.resource for holding in self._services if holding.node == node))
 
-    def service_begins(self, node: NodeName, resource: ResourceId, agent: AgentReference | None = None) -> None:
-        """A service runs from now on, started by an agent."""
+    def service_begins(self, node: NodeName, resource: ResourceId, made: Maker | None = None) -> None:
+        """A service runs from now on, started in some way."""
         holding = Holding(resource, node)
         self._arriving.pop(holding, None)
         if holding not in self._services:
-            if agent is not None:
-                self._agents[holding] = agent
+            if made is not None:
+                self._makers[holding] = made
             self._services.add(holding)
             self._world.record(f"{node} service {resource} runs")
             self._tell(resource)
@@ -128,7 +143,7 @@ class Truth:
         self._arriving.pop(holding, None)
         if holding in self._services:
             self._services.remove(holding)
-            self._agents.pop(holding, None)
+            self._makers.pop(holding, None)
             self._world.record(f"{node} service {resource} ended")
             for call in self.when_service_ends:
                 call(holding)
@@ -147,8 +162,8 @@ class Truth:
         left = Holding(resource, source)
         self._services.remove(left)
         self._services.add(Holding(resource, target))
-        if left in self._agents:
-            self._agents[Holding(resource, target)] = self._agents.pop(left)
+        if left in self._makers:
+            self._makers[Holding(resource, target)] = self._makers.pop(left)
         self._arriving.pop(Holding(resource, target), None)
         self._world.record(f"{source} service {resource} moves to {target}")
         for call in self.when_service_ends:
@@ -185,7 +200,7 @@ class Truth:
         for holding in sorted(self._services, key=lambda holding: holding.resource):
             if holding.node == node:
                 self._services.discard(holding)
-                self._agents.pop(holding, None)
+                self._makers.pop(holding, None)
                 self._world.record(f"{node} service {holding.resource} died with its host")
         for holding in list(self._starting):
             if holding.node == node:

@@ -238,6 +238,53 @@ def test_another_agent_is_not_asked_about_what_may_run(log: Log, action: ActionN
     log.must(issue(other))
 
 
+def with_definition(made: Order, definition: str) -> Order:
+    return replace(made, definition=definition, parameters={"pidfile": definition})
+
+
+@pytest.mark.parametrize(
+    ("action", "is_probe"),
+    [
+        (ActionName.START, False), (ActionName.STOP, False), (ActionName.PROMOTE, False), (ActionName.DEMOTE, False),
+        (ActionName.MONITOR, True), (ActionName.MONITOR, False),
+    ],
+)  # fmt: skip
+def test_what_may_run_is_not_asked_with_other_parameters(log: Log, action: ActionName, is_probe: bool) -> None:
+    log.must(issue(with_definition(order("start"), "old")))
+    other = with_definition(replace(order("b", action=action), is_probe=is_probe), "new")
+    log.must_refuse(issue(other), RefusalCode.STILL_ACTIVE)
+    log.must(record(result("start")))
+    log.must_refuse(issue(other), RefusalCode.STILL_ACTIVE)
+    log.must(issue(with_definition(order("s", action=ActionName.STOP), "old")))
+    log.must(record(result("s", "stop", call_id=2)))
+    log.must(issue(other))
+
+
+def test_a_start_whose_end_is_unknown_is_what_counts(log: Log) -> None:
+    log.must(issue(with_definition(order("start"), "old")))
+    log.must(record(result("start")))
+    log.must(issue(with_definition(order("s", action=ActionName.STOP), "old")))
+    log.must(record(result("s", "stop", call_id=2)))
+    log.must(issue(with_definition(order("again"), "new")))
+    log.must(record(result("again", kind=ResultKind.UNKNOWN, call_id=3)))
+    history = log.cib.status.nodes[N2].histories[DB]
+    assert (history.definition, history.parameters) == ("new", {"pidfile": "new"})
+    probe = replace(order("p", action=ActionName.MONITOR), is_probe=True)
+    log.must_refuse(issue(with_definition(probe, "old")), RefusalCode.STILL_ACTIVE)
+    log.must(issue(with_definition(probe, "new")))
+
+
+def test_after_a_reload_the_next_change_is_noticed(log: Log) -> None:
+    log.must(issue(replace(with_definition(order("start"), "old"), digest="old")))
+    log.must(record(replace(result("start"), restart_digest="fixed", restart_parameters=("port",))))
+    log.must(issue(replace(with_definition(order("r", action=ActionName.RELOAD_AGENT), "new"), digest="new")))
+    log.must(record(result("r", "reload-agent", call_id=2)))
+    history = log.cib.status.nodes[N2].histories[DB]
+    assert history.definition == "new"
+    known = history.records["start_0"]
+    assert (known.digest, known.restart_digest, known.restart_parameters) == ("new", "fixed", ("port",))
+
+
 def test_a_start_is_accepted_once_the_fencing_is_recorded(log: Log) -> None:
     started(log)
     log.must(lose())
