@@ -19,6 +19,7 @@ _OPTIONS: Final[Mapping[str, tuple[Json, str]]] = {
     "force": ({"type": "boolean"}, "Do what is refused as unsafe."),
     "wait": ({"type": "string"}, "How long to wait until it is done, as 30s; 0: not at all. Each verb has a default."),
     "reason": ({"type": "string", "maxLength": 1000}, "Why, for the history."),
+    "no_validate": ({"type": "boolean"}, "Do not ask agents what they say of the parameters that are new."),
     "consistent": ({"type": "boolean"}, "Answer from a state that has every acknowledged change in it."),
 }
 _INTEGER_HEADER: Final[dict[str, Json]] = {"schema": {"type": "integer"}}

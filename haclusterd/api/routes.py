@@ -21,7 +21,7 @@ from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import did_you_mean
 
 PREFIX = "/v1"
-OPTIONS_OF_CHANGES = ("dry_run", "force", "wait", "reason", "consistent")
+OPTIONS_OF_CHANGES = ("dry_run", "force", "wait", "reason", "consistent", "no_validate")
 OPTIONS_OF_READS = ("consistent",)
 LONGEST_REASON = 1000
 LONGEST_WAIT_MS = 3_600_000
@@ -120,7 +120,7 @@ def _typed(name: str, argument: Argument | None, values: list[str]) -> Json:
 
 def _options(words: Mapping[str, str]) -> Options:
     flags = {}
-    for name in ("dry_run", "force", "consistent"):
+    for name in ("dry_run", "force", "consistent", "no_validate"):
         found = _FLAGS.get(words.get(name, "false"))
         if found is None:
             raise bad(name, "must be true or false")
@@ -128,7 +128,10 @@ def _options(words: Mapping[str, str]) -> Options:
     reason = words.get("reason", "")
     if len(reason) > LONGEST_REASON or not reason.isprintable():
         raise bad("reason", f"must be one line of at most {LONGEST_REASON} characters")
-    return Options(_wait_ms(words.get("wait")), flags["dry_run"], flags["force"], reason, flags["consistent"])
+    return Options(
+        _wait_ms(words.get("wait")), flags["dry_run"], flags["force"], reason, flags["consistent"],
+        no_validate=flags["no_validate"],
+    )  # fmt: skip
 
 
 def _wait_ms(text: str | None) -> int | None:

@@ -99,6 +99,7 @@ class Interpreter:
             force=before.force or given.force,
             reason=given.reason or before.reason,
             is_consistent=before.is_consistent or given.is_consistent,
+            no_validate=before.no_validate or given.no_validate,
         )
         try:
             return self._command(parse(given.words, self.level), line, number)

@@ -25,6 +25,7 @@ class GlobalOptions:
     force: bool = False
     reason: str = ""
     is_consistent: bool = False
+    no_validate: bool = False
     socket: str = ""
     cib_file: str = ""
     script: str = ""
@@ -41,13 +42,14 @@ class GlobalOptions:
             force=self.force,
             reason=self.reason,
             is_consistent=self.is_consistent,
+            no_validate=self.no_validate,
         )
 
 
 _FLAGS = {
     "-h": "help", "--help": "help", "--version": "version", "-w": "wait", "--wait": "wait", "--no-wait": "no-wait",
     "-n": "dry-run", "--dry-run": "dry-run", "-F": "force", "--force": "force",
-    "--consistent": "consistent",
+    "--consistent": "consistent", "--no-validate": "no-validate",
 }  # fmt: skip
 _VALUES = {
     "-o": "output", "--output-format": "output", "-D": "display", "--display": "display", "--reason": "reason",
@@ -62,6 +64,7 @@ HELP = (
     ("--no-wait", "do not wait, where a command waits by itself"),
     ("-n, --dry-run", "change nothing; show what would change and happen"),
     ("-F, --force", "do what is refused as unsafe; safety rules stay"),
+    ("--no-validate", "do not ask agents what they say of new parameters"),
     ("--consistent", "answer only with what a majority confirms to be newest"),
     ("--reason TEXT", "why; kept in the history"),
     ("--cib-file FILE", "work on a state file (or: environment CIB_file)"),
@@ -140,6 +143,8 @@ def _set_flag(options: GlobalOptions, flag: str, value: str) -> None:
             options.dry_run = True
         case "consistent":
             options.is_consistent = True
+        case "no-validate":
+            options.no_validate = True
         case _:
             assert flag == "force", flag
             options.force = True

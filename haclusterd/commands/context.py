@@ -215,6 +215,8 @@ class Context:
     """None: offline."""
     validations: Validations | None = None
     """None: offline."""
+    no_validate: bool = False
+    """A change does not ask agents what they say of its parameters (`--no-validate`)."""
     is_forced: bool = False
     """Warnings that refuse are accepted; safety rules are not touched by this."""
     is_preview: bool = False

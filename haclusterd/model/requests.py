@@ -22,6 +22,8 @@ class Options:
     """Answer from a state that has everything in it which was acknowledged, by any node, before the request."""
     if_version: int | None = None
     """Only while the configuration is this version; None: whichever it is."""
+    no_validate: bool = False
+    """Do not ask agents what they say of the parameters that a change brings in."""
 
 
 @dataclass(frozen=True, slots=True)

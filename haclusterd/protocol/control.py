@@ -85,6 +85,7 @@ def _as_json(message: Message) -> dict[str, Json]:
                     "wait_ms": options.wait_ms, "dry_run": options.dry_run, "force": options.force,
                     "reason": options.reason, **({"consistent": True} if options.is_consistent else {}),
                     **({} if options.if_version is None else {"if_version": options.if_version}),
+                    **({"no_validate": True} if options.no_validate else {}),
                 },
                 **({} if message.credential is None else {"credential": message.credential}),
             }  # fmt: skip
@@ -192,11 +193,14 @@ def _basis(fields: Mapping[str, Json]) -> Basis:
     )
 
 
+_OPTIONS = frozenset({"wait_ms", "dry_run", "force", "reason", "consistent", "if_version", "no_validate"})
+
+
 def _request(fields: Mapping[str, Json]) -> Request:
     arguments = _mapping(fields.get("arguments", {}), "arguments")
     _refuse_depth_and_surrogates(arguments)
     options = _mapping(fields.get("options", {}), "options")
-    unknown = sorted(set(options) - {"wait_ms", "dry_run", "force", "reason", "consistent", "if_version"})
+    unknown = sorted(set(options) - _OPTIONS)
     if unknown:
         raise _BadFieldError(f"unknown option {unknown[0][:40]!r}")
     wait_ms = None if options.get("wait_ms") is None else _integer(options, "wait_ms")
@@ -213,6 +217,7 @@ def _request(fields: Mapping[str, Json]) -> Request:
             _text(options, "reason", ""),
             _flag(options, "consistent"),
             None if options.get("if_version") is None else _integer(options, "if_version"),
+            _flag(options, "no_validate"),
         ),
         credential=None if fields.get("credential") is None else _text(fields, "credential"),
     )

@@ -65,6 +65,7 @@ class Code(StrEnum):
     MISSING_PARAMETER = "MISSING_PARAMETER"
     TOOLS_MISSING = "TOOLS_MISSING"
     AGENT_OBJECTS = "AGENT_OBJECTS"
+    AGENTS_SILENT = "AGENTS_SILENT"
     MEMBER_NOT_A_PRIMITIVE = "MEMBER_NOT_A_PRIMITIVE"
     MEMBER_TWICE = "MEMBER_TWICE"
     MEMBER_OF_TWO_GROUPS = "MEMBER_OF_TWO_GROUPS"
@@ -267,6 +268,10 @@ CODES: dict[Code, CodeRow] = {
     Code.AGENT_OBJECTS: CodeRow(
         "{where} objects on {node}: {words}", _CONFIGURATION,
         "correct the parameters; on the node that is to run it: crm configure validate-all", severity=_WARNING,
+    ),
+    Code.AGENTS_SILENT: CodeRow(
+        "agents of {node} gave no answer about the parameters of {ids}", ExitStatus.OK,
+        "ask them all, with more time: crm configure validate-all", severity=Severity.INFO,
     ),
     Code.MEMBER_NOT_A_PRIMITIVE: CodeRow(
         "group {group}: member {id} is not a primitive", _CONFIGURATION, "a group is made of primitives only"

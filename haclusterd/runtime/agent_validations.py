@@ -5,6 +5,7 @@ Invariant: a request asks so few, and waits so briefly for each, that it is answ
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -14,25 +15,37 @@ from haclusterd.model.json_value import Json
 from haclusterd.ports.agents import AgentRunner
 
 ASKED_AT_ONCE: Final = 8
-ASKED_MOST: Final = 24
-"""By one request."""
-TIMEOUT_MS: Final = 6_000
-NOT_ASKED = Validation(None, f"not asked: {ASKED_MOST} resources are as many as one request asks about")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many agents one request asks, and how long each may take."""
+
+    most: int
+    timeout_ms: int
+
+
+THOROUGH: Final = Limits(24, 6_000)
+"""Of the verb that is there to ask."""
+BESIDE_A_CHANGE: Final = Limits(ASKED_AT_ONCE, 2_000)
+"""Of a verb that changes the configuration: somebody waits for the change itself."""
 
 
 class AgentValidations:
     """The answers as one request sees them; see `commands.context.Validations`."""
 
-    def __init__(self, agents: AgentRunner) -> None:
+    def __init__(self, agents: AgentRunner, limits: Limits = THOROUGH) -> None:
         self._agents = agents
+        self._limits = limits
         self._known: dict[ValidationQuestion, Validation] = {}
         self._wanted: dict[ValidationQuestion, None] = {}
 
     def answer(self, question: ValidationQuestion) -> Validation | None:
         """Return what the agent said; None: it must be asked first."""
         known = self._known.get(question)
-        if known is None and len(self._known) + len(self._wanted) >= ASKED_MOST and question not in self._wanted:
-            return NOT_ASKED
+        most = self._limits.most
+        if known is None and len(self._known) + len(self._wanted) >= most and question not in self._wanted:
+            return Validation(None, f"not asked: {most} resources are as many as one request asks about")
         if known is None:
             self._wanted[question] = None
         return known
@@ -73,7 +86,7 @@ class AgentValidations:
         def begin_next() -> None:
             question = next(not_begun, None)
             if question is not None:
-                self._agents.validate(question, TIMEOUT_MS, partial(known, question))
+                self._agents.validate(question, self._limits.timeout_ms, partial(known, question))
 
         for _ in range(ASKED_AT_ONCE):
             begin_next()

@@ -22,6 +22,7 @@ from haclusterd.commands.api_tokens import PERMISSION_OF, ROLE_FOR, bearer_of, k
 from haclusterd.commands.context import Context, HeardFrom, Hold, LiveView, TransitionProgress
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.planning.preview import preview
+from haclusterd.commands.validation import VALIDATES
 from haclusterd.commands.verb import Cost, Permission
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName
@@ -37,7 +38,7 @@ from haclusterd.protocol.control import EncodedResponse, encode, told
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, exit_status, report
 from haclusterd.runtime.agent_catalogue import AgentCatalogue
-from haclusterd.runtime.agent_validations import AgentValidations
+from haclusterd.runtime.agent_validations import BESIDE_A_CHANGE, THOROUGH, AgentValidations
 from haclusterd.runtime.changes_under_way import ChangesUnderWay
 from haclusterd.runtime.dampened_attributes import DampenedAttributes
 from haclusterd.runtime.enrolment import EnrolmentService
@@ -237,6 +238,7 @@ class ControlService:
             validations=validations,
             is_forced=request.options.force,
             is_preview=request.options.dry_run,
+            no_validate=request.options.no_validate,
         )
 
 
@@ -267,7 +269,8 @@ class _Dialogue:
         self._base = self._runtime.cib
         """What the verb decided over."""
         self._agents = AgentCatalogue(self._runtime.ports.agents)
-        self._validations = AgentValidations(self._runtime.ports.agents)
+        is_asking = request.verb == VALIDATES
+        self._validations = AgentValidations(self._runtime.ports.agents, THOROUGH if is_asking else BESIDE_A_CHANGE)
         self._versions = VersionCatalogue(self._runtime.ports.history)
         self._past = PastCatalogue(
             self._runtime.ports.history, service.followers, _other_voters(self._runtime), caller.author

@@ -108,6 +108,16 @@ def test_a_dry_run_changes_nothing(running: Scenario) -> None:
     assert running.status()["configuration"] == before
 
 
+def test_what_an_agent_says_of_new_parameters_is_a_warning_of_the_change(running: Scenario) -> None:
+    words = ("configure", "primitive", "job", "ocf:haclusterd:exec", "params", "command=/bin/true", "stop_signal=NONE")
+    tried = crm(running, "n1", "--dry-run", *words)
+    assert tried.returncode == 0
+    assert "job: agent ocf:haclusterd:exec objects on n1: " in tried.stderr
+    silent = crm(running, "n1", "--dry-run", "--no-validate", *words)
+    assert silent.returncode == 0
+    assert "objects on" not in silent.stderr
+
+
 def test_what_is_wrong_with_a_file_is_told_and_nothing_changes(running: Scenario, tmp_path: Path) -> None:
     version = running.status()["configuration"]["version"]
     policy = tmp_path / "web.yaml"

@@ -25,6 +25,7 @@ from haclusterd.commands.configure.view import revealed
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Condition, Outcome
 from haclusterd.commands.planning.planning import settled
+from haclusterd.commands.validation import objections
 from haclusterd.commands.verify.configuration import verify
 from haclusterd.model.configuration import (
     Colocation,
@@ -64,6 +65,7 @@ def change(
     found = (*reports, *_brought_in(context, new, places))
     if has_errors(found):
         return Outcome(found)
+    found = (*found, *objections(context, new, places or Places()))
     version = context.cib.version
     command = ChangeConfiguration(
         version.epoch, edits, context.author, context.reason, version.request, _round_trip_ms(context)
