@@ -7,7 +7,7 @@ attributes, also joined by `and`); more is refused by name.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
@@ -16,6 +16,7 @@ from haclusterd.commands.configure import configure
 from haclusterd.commands.configure.view import masked
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.resource import resource
 from haclusterd.commands.tools.call import (
     NO_SUCH_OBJECT,
     Given,
@@ -33,7 +34,7 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.json_value import Json
 from haclusterd.reports.items import has_errors
 
-_VERBS = {each.name: each for each in (*configure.VERBS, *simulate.VERBS)}
+_VERBS = {each.name: each for each in (*configure.VERBS, *resource.VERBS, *simulate.VERBS)}
 _Element = ET.Element
 _SECTIONS = {
     "all": ".", "configuration": "configuration", "crm_config": "configuration/crm_config",
@@ -285,20 +286,66 @@ def simulated(context: Context, call: ToolCall, given: Given) -> Outcome:
     """crm_simulate: the state now, and what would be done."""
     if given.any_of("live", "file", "pipe") == "":
         raise ToolUsage("say what: -L, -x FILE or -p")
+    if "utilization" in given:
+        raise ToolUsage("-U: capacities stand in the configuration, crm node utilization NODE show")
     arguments: dict[str, Json] = {} if "live" in given else {"text": call.text, "source": given.text("file") or "text"}
     outcome = ask(context, _VERBS["simulate"], arguments)
     if outcome.is_refused:
         return outcome
-    assert isinstance(outcome.data, dict)
-    changes = outcome.data["summary"]
-    assert isinstance(changes, list)
-    lines = ["Current cluster status:", *(f"  {line}" if line else "" for line in cluster_lines(context)), ""]
-    return printed("\n".join([*lines, "Transition Summary:", *map(_planned, changes)]) + "\n")
+    lines = []
+    if "quiet" not in given:
+        lines += ["Current cluster status:", *(f"  {line}" if line else "" for line in cluster_lines(context)), ""]
+    if "scores" in given:
+        found = ask(context, _VERBS["resource.scores"], {})
+        if found.is_refused:
+            return found
+        lines += ["Assignment Scores:", *_score_lines(_listed(found.data, "resources")), ""]
+    lines += ["Transition Summary:", *map(_planned, _listed(outcome.data, "summary"))]
+    if "run" in given:
+        assert isinstance(outcome.data, dict)
+        lines += ["", "Executing Cluster Transition:", *_executed(_listed(outcome.data, "actions"))]
+        lines += ["", "Revised Cluster Status:", *_revised(_listed(outcome.data["after"], "resources"))]
+    return printed("\n".join(lines) + "\n")
 
 
-def _planned(change: Json) -> str:
+def _listed(data: Json, name: str) -> Iterator[Mapping[str, Json]]:
+    """Yield the entries of a list in a document."""
+    assert isinstance(data, dict)
+    entries = data[name]
+    assert isinstance(entries, list)
+    for entry in entries:
+        assert isinstance(entry, dict)
+        yield entry
+
+
+def _score_lines(resources: Iterator[Mapping[str, Json]]) -> Iterator[str]:
+    """Yield the scores as Pacemaker 2.1 words them: of each resource by node, then those of promotions."""
+    for entry in resources:
+        by_node = sorted((str(each["node"]), each["score"]) for each in _listed(dict(entry), "nodes"))
+        for node, score in by_node:
+            yield f"  * pcmk__primitive_assign: {entry['resource']} allocation score on {node}: {score}"
+        promotion = entry["promotion"]
+        if isinstance(promotion, dict) and entry["next_on"] is not None:
+            yield f"  * {entry['resource']} promotion score on {entry['next_on']}: {promotion['score']}"
+
+
+def _executed(actions: Iterator[Mapping[str, Json]]) -> Iterator[str]:
+    """Yield the actions that need a hand: `  * Resource action: web start on n1`."""
+    for entry in actions:
+        if entry["kind"] == "fence":
+            yield f"  * Fencing {entry['node']} ({entry['task']})"
+        elif entry["kind"] == "resource":
+            every = f"={entry['interval']}" if "interval" in entry else ""
+            yield f"  * Resource action: {entry['resource']:<15} {entry['task']}{every} on {entry['node']}"
+
+
+def _revised(rows: Iterator[Mapping[str, Json]]) -> Iterator[str]:
+    for row in rows:
+        yield f"  * {row['resource']}: {row['role']}" + (f" {row['node']}" if "node" in row else "")
+
+
+def _planned(change: Mapping[str, Json]) -> str:
     """Write one change of a plan: `  * Move       web     ( n1 -> n2 )`."""
-    assert isinstance(change, dict)
     words = {name: value for name, value in change.items() if isinstance(value, str)}
     action, reason = words.get("action", ""), words.get("reason", "")
     because = f"  due to {reason}" if reason else ""

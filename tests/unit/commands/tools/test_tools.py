@@ -1,5 +1,6 @@
 """What Pacemaker's tools change here, and what they refuse; tests/golden/test_tools.py compares what they print."""
 
+import re
 import shlex
 
 import pytest
@@ -254,6 +255,21 @@ def test_a_plan_is_shown() -> None:
     assert code == 0
     assert "Transition Summary:\n  * Start      extra            ( " in out
     assert "  * Node List:\n    * Online: [ n1 n2 n3 ]\n" in out
+
+
+def test_a_plan_is_shown_with_what_was_asked_for_and_nothing_is_ignored() -> None:
+    cluster = running()
+    cluster.configure("primitive extra ocf:haclusterd:dummy\nlocation l extra 7: n2")
+    plain, asked = (run(cluster, f"crm_simulate -L {flags}")[1] for flags in ("-Q", "-Q -s -S"))
+    assert plain.startswith("Transition Summary:\n")
+    assert "scores" not in plain.lower()
+    assert "  * pcmk__primitive_assign: extra allocation score on n1: 0\n" in asked
+    assert "  * pcmk__primitive_assign: extra allocation score on n2: 7\n" in asked
+    assert re.search(r"^  \* Resource action: extra +start on n2$", asked, re.MULTILINE)
+    assert asked.partition("Revised Cluster Status:\n")[2].count("  * extra: Started n2\n") == 1
+    code, _, err = run(cluster, "crm_simulate -L -U")
+    assert code == 64
+    assert "crm node utilization" in err
 
 
 @pytest.mark.parametrize("tool", sorted(TOOLS))
