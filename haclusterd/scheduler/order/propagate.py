@@ -19,7 +19,6 @@ from haclusterd.scheduler.model.entities import (
     START,
     STOP,
     Action,
-    ColocationPair,
     Node,
     Relation,
     Resource,
@@ -131,8 +130,7 @@ class Propagation:
         """Propagate until nothing changes."""
         actions = self._table.actions
         for action in reversed(actions):
-            if not action.is_runnable and action.task in (START, PROMOTE) and action.resource is not None:
-                self._block_dependents(action.resource, action.task)
+            self._block_dependents(action)
         self._drain()
         for action in reversed(list(actions)):
             self._update(action)
@@ -195,8 +193,8 @@ class Propagation:
     def _settle(self, then: Action, *, was_runnable: bool, changed: bool) -> None:
         if not changed:
             return
-        if was_runnable and not then.is_runnable and then.task in (START, PROMOTE) and then.resource is not None:
-            self._block_dependents(then.resource, then.task)
+        if was_runnable:
+            self._block_dependents(then)
         self._changed(then)
 
     def _after_collectives(self, then: Action) -> list[Relation]:
@@ -331,10 +329,11 @@ class Propagation:
         return changed
 
     def _left_alone(self, instance: Resource) -> bool:
-        """An instance that has nothing to go with on its node runs nowhere."""
+        """An instance that has nothing to go with on its node runs nowhere, nor does what must run with it."""
         changed = [action for leaf in instance.leaves() for action in unassign(leaf)]
         for action in changed:
             self._changed(action)
+            self._block_dependents(action)
         return bool(changed)
 
     def _seen(self, action: Action, node: Node | None) -> int:
@@ -355,27 +354,38 @@ class Propagation:
 
     # -- colocations ------------------------------------------------------------------------------------------------
 
-    def _block_dependents(self, resource: Resource, task: str) -> None:
+    def _block_dependents(self, action: Action) -> None:
         """What must run with a resource that cannot start cannot start either; what must run with that may go on."""
-        top = resource.outermost
-        for child in top.children:
-            known = action_of(child, task, None)
-            if known is None or known.is_runnable:
-                return
-        for colocation in _mandatory_dependents(top):
-            if task == PROMOTE and colocation.primary_role is not Role.PROMOTED:
-                continue
-            wanted = PROMOTE if colocation.dependent_role is Role.PROMOTED else START
-            for blocked in _with_all_inside(colocation.dependent):
-                for action in blocked.actions.get((wanted, 0), ()):
-                    if action.is_runnable:
-                        action.is_runnable = False
-                        action.reason = action.reason or f"colocation with {colocation.primary.id}"
-                        self._changed(action)
+        unable = [action]
+        while unable:
+            for dependent, primary in _mandatory_dependents(unable.pop()):
+                if dependent.is_runnable:
+                    dependent.is_runnable = False
+                    dependent.reason = dependent.reason or f"colocation with {primary.id}"
+                    self._changed(dependent)
+                    unable.append(dependent)
 
 
-def _mandatory_dependents(top: Resource) -> list[ColocationPair]:
-    return [item for item in with_this(top) if item.score >= INFINITY]
+def _mandatory_dependents(action: Action) -> Iterator[tuple[Action, Resource]]:
+    """Yield what has to start with a resource, and with what, when an action shows that the resource cannot start.
+
+    A collective cannot when none of its instances can.
+    """
+    resource, task = action.resource, action.task
+    if action.is_runnable or task not in (START, PROMOTE) or resource is None:
+        return
+    top = resource.outermost
+    for child in top.children:
+        known = action_of(child, task, None)
+        if known is None or known.is_runnable:
+            return
+    for colocation in with_this(top):
+        if colocation.score < INFINITY or (task == PROMOTE and colocation.primary_role is not Role.PROMOTED):
+            continue
+        wanted = PROMOTE if colocation.dependent_role is Role.PROMOTED else START
+        for blocked in _with_all_inside(colocation.dependent):
+            for dependent in blocked.actions.get((wanted, 0), ()):
+                yield dependent, colocation.primary
 
 
 def _with_all_inside(resource: Resource) -> Iterator[Resource]:
