@@ -127,7 +127,7 @@ def installation_of(
 
 
 def initialize(installation: Installation) -> Path:
-    """Prepare the empty state directory of a new member, once; raises StoreRefused when it belongs to a node."""
+    """Prepare the empty state directory of a new member, once; raises StoreRefusedError when it belongs to a node."""
     files = FilesDirectory(installation.state_directory)
     # The identity comes last: without it no daemon starts on a directory that is half prepared.
     install_initial_state(installation, files)

@@ -15,7 +15,7 @@ from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
-from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.protocol.enrolment_token import read_address, spell
 from haclusterd.raft.identity import IDENTITY_NAME
 from haclusterd.reports.codes import Code
@@ -39,7 +39,7 @@ def init(arguments: Mapping[str, Json]) -> Response:
     try:
         make_first_node(name, member, directory, authority, places)
         initialize(load(directory / CONFIGURATION_FILE))
-    except (SetupRefused, StoreRefused, StoreDamaged) as error:
+    except (SetupRefused, StoreRefusedError, StoreDamagedError) as error:
         return answer([report(Code.REFUSED, problem=error)])
     except OSError as error:
         return answer(

@@ -22,7 +22,7 @@ from haclusterd.adapters.network.certificates import (
     require_credentials,
     write_private,
 )
-from haclusterd.adapters.network.enrolment_client import NobodyThere, WrongAuthority, enrol
+from haclusterd.adapters.network.enrolment_client import NoMemberAnswersError, WrongAuthorityError, enrol
 from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.entry_points.cluster_setup import NodePlaces, initialize, installation_of, write_node
 from haclusterd.entry_points.crm_init import already_here, is_usual, own_member, places_of, read_places, start_by_hand
@@ -34,8 +34,8 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Progress, Request, Response, Told
-from haclusterd.ports.store import StoreDamaged, StoreRefused
-from haclusterd.protocol.enrolment_token import Token, TokenUnreadable, read_address, read_token
+from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
+from haclusterd.protocol.enrolment_token import Token, TokenUnreadableError, read_address, read_token
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, load
@@ -69,11 +69,11 @@ def _join_by_token(arguments: Mapping[str, Json]) -> Response:
         return answer(objections)
     try:
         return _join(token, member, directory, places)
-    except WrongAuthority as error:
+    except WrongAuthorityError as error:
         return answer([report(Code.NOT_ADMITTED, problem=error, remedy="take the token that this cluster printed")])
-    except NobodyThere as error:
+    except NoMemberAnswersError as error:
         return answer([report(Code.NO_INVITER, problem=error)])
-    except (StoreRefused, StoreDamaged, ValueError) as error:
+    except (StoreRefusedError, StoreDamagedError, ValueError) as error:
         return answer([report(Code.REFUSED, problem=error)])
     except OSError as error:
         problem = error.strerror or str(error)
@@ -128,7 +128,7 @@ def _read_token(arguments: Mapping[str, Json]) -> Token | ReportItem:
         token = read_token(text)
     except OSError as error:
         return report(Code.NO_INPUT, file=file, problem=error.strerror or str(error))
-    except TokenUnreadable as error:
+    except TokenUnreadableError as error:
         return report(Code.BAD_ARGUMENT, name="the token", problem=error)
     host = read_text(arguments, "host")
     if not host:

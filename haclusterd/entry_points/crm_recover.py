@@ -31,7 +31,7 @@ from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import Term
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
-from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.frames import NO_OP, VOTERS
 from haclusterd.raft.identity import require_identity
 from haclusterd.raft.journal import read_journal
@@ -70,9 +70,9 @@ def recover(arguments: Mapping[str, Json], author: str) -> Response:
         if objections:
             return answer(objections)
         return _recover(installation, author)
-    except StoreRefused as error:
+    except StoreRefusedError as error:
         return answer([report(Code.REFUSED, problem=error)])
-    except StoreDamaged as error:
+    except StoreDamagedError as error:
         problem = f"{error} Recover on another node, or restore a backup."
         return answer([report(Code.UNREADABLE, what=installation.state_directory, problem=problem)])
     except OSError as error:
@@ -97,22 +97,22 @@ def _objections(arguments: Mapping[str, Json], installation: Installation) -> li
 
 
 def read_data(installation: Installation, files: FilesDirectory) -> Found:
-    """Fold everything that a stopped node's data directory holds; raises StoreRefused, StoreDamaged, OSError."""
+    """Fold what a stopped node's data directory holds; raises StoreRefusedError, StoreDamagedError, OSError."""
     cluster, node = installation.cluster_uuid, installation.node
     try:
         files.lock()
     except BlockingIOError:
-        raise StoreRefused(f"{files.describe('lock')}: the daemon runs: stop it first") from None
+        raise StoreRefusedError(f"{files.describe('lock')}: the daemon runs: stop it first") from None
     require_identity(files, cluster, node)
     if files.read("journal") is None:
-        raise StoreRefused(f"{files.describe('journal')} is missing: this node never took part in the cluster")
+        raise StoreRefusedError(f"{files.describe('journal')} is missing: this node never took part in the cluster")
     snapshot = load_snapshot(files, cluster)
     cib = Cib()
     if snapshot is not None:
         try:
             cib = decode_cib(snapshot.payload)
         except CodecError as error:
-            raise StoreDamaged(f"{files.describe('snapshot')}: {error}.") from None
+            raise StoreDamagedError(f"{files.describe('snapshot')}: {error}.") from None
     journal = read_journal(files, cluster, node, None if snapshot is None else (snapshot.index, int(snapshot.term)))
     first = 1 if snapshot is None else snapshot.index + 1
     for command, index, term in journal.entries[1:]:
@@ -154,7 +154,7 @@ def _recover(installation: Installation, author: str) -> Response:
     files = FilesDirectory(installation.state_directory)
     found = read_data(installation, files)
     if not found.cib.cluster_uuid:
-        raise StoreRefused(f"{installation.state_directory} holds no cluster yet")
+        raise StoreRefusedError(f"{installation.state_directory} holds no cluster yet")
     me = next(each for each in installation.members if each.name == installation.node)
     made = _prepare(installation, found, me, author)
     aside = _put_in_place(installation, made)

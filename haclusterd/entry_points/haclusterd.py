@@ -32,14 +32,14 @@ from haclusterd.adapters.agents.stonith import StonithAgents
 from haclusterd.adapters.agents.systemd import SystemdAgents, SystemdPlaces
 from haclusterd.adapters.agents.systemd_bus import DEFAULT_ADDRESS
 from haclusterd.adapters.control.admission import PeerCredentials
-from haclusterd.adapters.control.server import Answer, ControlServer, ControlSocketBusy, HangUp
+from haclusterd.adapters.control.server import Answer, ControlServer, ControlSocketBusyError, HangUp
 from haclusterd.adapters.history.event_log import standard_event_log
 from haclusterd.adapters.history.sqlite import SqliteHistory
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.adapters.machine.entropy_system import SystemEntropy
 from haclusterd.adapters.machine.installation import (
     SYSTEM_FENCE_DIRECTORIES,
-    InstallationIncomplete,
+    InstallationIncompleteError,
     agent_search_path,
     share_directory,
 )
@@ -48,8 +48,8 @@ from haclusterd.adapters.machine.real_time import LOOP_PRIORITY, run_first
 from haclusterd.adapters.machine.service_notification import notify
 from haclusterd.adapters.network.authority_files import AuthorityFiles
 from haclusterd.adapters.network.certificates import NODE_CERTIFICATE, complete_adoption, heartbeat_keys
-from haclusterd.adapters.network.enrolment_door import EnrolmentDoor
-from haclusterd.adapters.network.peer_mail import RaftMail
+from haclusterd.adapters.network.enrolment_listener import TlsEnrolmentListener
+from haclusterd.adapters.network.peer_messages import RaftPeerMessages
 from haclusterd.adapters.pacer.link import PacerLink
 from haclusterd.adapters.processes.background_threads import BackgroundThreads
 from haclusterd.adapters.processes.crash_records import CrashFile
@@ -70,7 +70,7 @@ from haclusterd.model.requests import Request
 from haclusterd.model.timing import derive
 from haclusterd.ports.agents import AgentRunner
 from haclusterd.ports.event_log import EventLog, Priority
-from haclusterd.ports.store import StoreBusy, StoreDamaged, StoreRefused, StoreUnwritable
+from haclusterd.ports.store import StoreBusyError, StoreDamagedError, StoreRefusedError, StoreUnwritableError
 from haclusterd.raft.settings import RaftSettings, RaftTimers
 from haclusterd.runtime.control import ControlService
 from haclusterd.runtime.enrolment import EnrolmentService
@@ -99,11 +99,11 @@ PASSING = frozenset({
 """Errors at the start that end without anybody's correcting the configuration."""
 CODES: dict[type[Exception], int] = {
     SettingsError: EXIT_CONFIGURATION,
-    InstallationIncomplete: EXIT_CONFIGURATION,
-    ControlSocketBusy: EXIT_BUSY,
-    StoreBusy: EXIT_BUSY,
-    StoreRefused: EXIT_REFUSED,
-    StoreDamaged: EXIT_DAMAGED,
+    InstallationIncompleteError: EXIT_CONFIGURATION,
+    ControlSocketBusyError: EXIT_BUSY,
+    StoreBusyError: EXIT_BUSY,
+    StoreRefusedError: EXIT_REFUSED,
+    StoreDamagedError: EXIT_DAMAGED,
     ValueError: EXIT_CONFIGURATION,
 }
 """What the daemon ends with when it cannot start; of several that fit the first counts."""
@@ -180,7 +180,7 @@ class Daemon:
         self._group = delegated_group()
         self._spawner = Spawner() if self._group is not None else None
         self._pacer = PacerLink(installation.runtime_directory, BoottimeClock(loop), loop)
-        self._mail = RaftMail()
+        self._peer_messages = RaftPeerMessages()
         self._replica = Replica(self._pacer)
         self._runtime = NodeRuntime(
             settings,
@@ -190,8 +190,8 @@ class Daemon:
             members_changed=self._members_changed,
         )
         self._renewal = RenewalService(self._runtime, authority)
-        self._door = EnrolmentDoor(installation.directory)
-        enrolment = EnrolmentService(self._runtime, authority, self._door)
+        self._listener = TlsEnrolmentListener(installation.directory)
+        enrolment = EnrolmentService(self._runtime, authority, self._listener)
         self._own_certificate = OwnCertificate(
             self._runtime, authority.own_certificate, lambda: enrolment.is_certificate_wanted
         )
@@ -248,7 +248,10 @@ class Daemon:
             fence_agents=fence_agents,
             log=self._log,
             history=SqliteHistory(
-                installation.state_directory / "history.sqlite", self._call_main, node=settings.node, mail=self._mail
+                installation.state_directory / "history.sqlite",
+                self._call_main,
+                node=settings.node,
+                peer_messages=self._peer_messages,
             ),
             planner=PlannerProcess(
                 clock,
@@ -318,7 +321,7 @@ class Daemon:
             alive=self._raft_is_alive,
             main_silence_ms=self._pacer.main_silence_ms,
             loop_factory=self._loops.factory("raft"),
-            mail=self._mail,
+            peer_messages=self._peer_messages,
             heartbeat_sent=self._loops.heartbeats(),
             objection=self._objection,
             kept_out=self._kept_out,
@@ -369,7 +372,7 @@ class Daemon:
         keeper.cancel()
         notify(f"WATCHDOG_USEC={WHILE_NOBODY_FEEDS_US}")
         self._server.stop()
-        self._door.close()
+        self._listener.close()
         self._runtime.stop()
         self._background.stop()
         self._units.stop()
@@ -530,7 +533,7 @@ def main(arguments: list[str] | None = None) -> int:
             return 0
         installation.runtime_directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         return _run(installation)
-    except StoreUnwritable as error:
+    except StoreUnwritableError as error:
         return _refuse(UNWRITABLE.format(problem=error), EXIT_CODE_IO_ERROR)
     except tuple(CODES) as error:
         return _refuse(str(error), next(code for kind, code in CODES.items() if isinstance(error, kind)))

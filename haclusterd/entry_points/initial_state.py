@@ -21,7 +21,7 @@ from haclusterd.model.configuration import Configuration
 from haclusterd.model.history_chain import chained
 from haclusterd.model.ids import Term
 from haclusterd.ports.history import HistoryRow
-from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.identity import IDENTITY_NAME
 from haclusterd.raft.journal import FIRST_INDEX, create_journal
 from haclusterd.raft.snapshot import Snapshot, write_snapshot
@@ -64,18 +64,21 @@ def write_initial_state(bundle: Path, backup: Backup) -> None:
 def install_initial_state(installation: Installation, files: FilesDirectory) -> bool:
     """Let the empty state directory begin with the initial state; return whether there is one.
 
-    Raises StoreRefused when the directory belongs to a node, StoreDamaged when the file is not whole, OSError.
+    Raises StoreRefusedError when the directory belongs to a node, StoreDamagedError when the file is not whole,
+    OSError.
     """
     path = installation.directory / INITIAL_STATE
     if not path.exists():
         return False
     if files.read(IDENTITY_NAME) is not None:
-        raise StoreRefused(f"{files.describe(IDENTITY_NAME)} exists: this data directory belongs to a node already")
+        identity = files.describe(IDENTITY_NAME)
+        raise StoreRefusedError(f"{identity} exists: this data directory belongs to a node already")
     try:
         backup = read_backup(path.read_text(encoding="utf-8", errors="replace"))
     except BackupDamaged as error:
         problem = f"{path}:{error.line}: {error.problem}"
-        raise StoreDamaged(f"{problem}. Copy it from another node's directory, or restore the backup again.") from None
+        remedy = "Copy it from another node's directory, or restore the backup again."
+        raise StoreDamagedError(f"{problem}. {remedy}") from None
     mark = _write_history(installation.state_directory / "history.sqlite", backup)
     old = backup.state
     state = Cib(configuration=old.configuration, version=old.version, index=INITIAL_INDEX, history=mark)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from haclusterd.adapters.machine.installation import InstallationIncomplete, share_directory
+from haclusterd.adapters.machine.installation import InstallationIncompleteError, share_directory
 
 RAFT_PORT: Final = 7400
 UNITS: Final = ("haclusterd-pacer.service", "haclusterd.service", "haclusterd-resources.target")
@@ -81,7 +81,7 @@ def start_services(root: Path = Path("/")) -> list[str]:
     try:
         _install_units(root)
         _run("systemctl", "enable", "--now", MAIN_UNIT)
-    except (OSError, InstallationIncomplete, subprocess.SubprocessError) as error:
+    except (OSError, InstallationIncompleteError, subprocess.SubprocessError) as error:
         return [f"systemd did not start it: {_problem(error)}", f"Then: systemctl enable --now {MAIN_UNIT}"]
     return []
 

@@ -198,7 +198,7 @@ class PacerProcess:
         self._is_to_renew = True
 
     def _renew(self) -> None:
-        """Put a new image into this process; it goes on with the page, and with the open device."""
+        """Put a new image into this process; the image keeps the page and the open device."""
         notify("RELOADING=1")
         device = self._device.hand_over() if self._device is not None else {}
         environment = {**os.environ, **device, **_hand_over(self._settings)}

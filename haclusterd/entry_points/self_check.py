@@ -15,10 +15,10 @@ from typing import Final
 
 import haclusterd
 from haclusterd.adapters.machine.files_directory import FilesDirectory
-from haclusterd.adapters.machine.installation import InstallationIncomplete, share_directory
+from haclusterd.adapters.machine.installation import InstallationIncompleteError, share_directory
 from haclusterd.cib.codec import CodecError, decode_cib, decode_envelope
 from haclusterd.entry_points.cluster_setup import read_keys
-from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.frames import NO_OP
 from haclusterd.raft.identity import require_identity
 from haclusterd.raft.journal import read_entries
@@ -37,7 +37,7 @@ def problems(configuration: Path) -> list[str]:
         installation = load(configuration)
         read_keys(installation.directory)
         found += _state(installation)
-    except (SettingsError, StoreRefused, StoreDamaged, OSError, ValueError) as error:
+    except (SettingsError, StoreRefusedError, StoreDamagedError, OSError, ValueError) as error:
         found.append(str(error))
     return found
 
@@ -46,7 +46,7 @@ def _package() -> Iterator[str]:
     yield from _files()
     try:
         share_directory()
-    except InstallationIncomplete as error:
+    except InstallationIncompleteError as error:
         yield str(error)
     for module in pkgutil.walk_packages(haclusterd.__path__, "haclusterd.", onerror=lambda _: None):
         if module.name.startswith(_NOT_THE_DAEMONS) or module.name.endswith("__main__"):
@@ -77,7 +77,7 @@ def _files() -> Iterator[str]:
 
 
 def _state(installation: Installation) -> Iterator[str]:
-    """Yield what of this node's state cannot be read. Raises StoreRefused, StoreDamaged."""
+    """Yield what of this node's state cannot be read. Raises StoreRefusedError, StoreDamagedError."""
     files = FilesDirectory(installation.state_directory)
     cluster, node = installation.cluster_uuid, installation.node
     require_identity(files, cluster, node)

@@ -22,7 +22,7 @@ REQUEST, STDIN, STDOUT, STDERR, LINK, GROUP = range(6)
 """Places of the descriptors that come with a request; the last is there only when there is a group."""
 GO = b"go"
 FORKED, FORKED_OUTSIDE, FAILED = b"f", b"o", b"e"
-"""What is told on the link, with a number: the process id, in the group if there is one; the same, but the group could
+"""What is sent on the link, with a number: the process id, in the group if there is one; the same, but the group could
 not be entered; the errno for which nothing was cloned, or executed."""
 REQUEST_MARK = b"r"
 
@@ -69,17 +69,17 @@ def _serve(link: int, descriptors: list[int]) -> None:
     words = os.pread(descriptors[REQUEST], os.fstat(descriptors[REQUEST]).st_size, 0).split(b"\0")
     count = int(words[0])
     arguments, environment = words[1 : 1 + count], dict(word.split(b"=", 1) for word in words[1 + count :])
-    told = FORKED
+    answer = FORKED
     try:
         pid = _clone(descriptors[GROUP] if len(descriptors) > GROUP else None)
     except OSError:
         if len(descriptors) <= GROUP:
             raise
-        told = FORKED_OUTSIDE
+        answer = FORKED_OUTSIDE
         pid = _clone(None)
     if pid == 0:
         _become(arguments, environment, descriptors)
-    os.write(link, told + b"%d" % pid)
+    os.write(link, answer + b"%d" % pid)
 
 
 def _become(arguments: list[bytes], environment: dict[bytes, bytes], descriptors: list[int]) -> None:

@@ -2,7 +2,7 @@
 
 Contract: `work` changes nothing of this process, and reads nothing that others change. `done` is called on the main
 loop, once. What the work of `run` raises is a programmer's error and ends the process; in `apart` it ends only that
-work, and is told as its failure.
+work, and is reported as its failure.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""How `crm` reaches whoever carries out its verbs: a daemon, or a state file in the same process.
+"""How `crm` reaches what carries out its verbs: a daemon, or a state file in the same process.
 
 Contract: `call` answers every request with a response. What goes wrong on the way (nobody listens, the connection ends,
-the answer cannot be read) is told in the response like everything else; it does not raise.
+the answer cannot be read) is reported in the response like everything else; it does not raise.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""What letting in new nodes asks of the world: the cluster's authority, and a door that is open to those invited.
+"""What letting in new nodes asks of the world: the cluster's authority, and a listener that is open to those invited.
 
-Contract: the authority's key never leaves its adapter. The door reads one application from each visitor, at most a few
-at a time, and knows nothing of secrets; every visit that ends without an application is told to `noted`.
+Contract: the authority's key never leaves its adapter. The listener reads one application from each applicant, at most
+a few at a time, and knows nothing of secrets; every connection that ends without an application is reported to `noted`.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,22 +14,25 @@ from haclusterd.model.ids import NodeName
 Address = tuple[str, int]
 
 
-class AuthorityMissing(Exception):  # noqa: N818 (a finding, named as people say it)
+class AuthorityMissingError(Exception):
     """The authority's key is not here; the message says where it was looked for."""
 
 
 class Authority(Protocol):
-    """Whoever signs the certificates of the cluster's nodes."""
+    """Signs the certificates of the cluster's nodes."""
 
     def certificate(self, directory: str) -> tuple[str, bytes]:
-        """Return the authority's certificate (PEM) and its pin; `directory` as in `sign`. Raises AuthorityMissing."""
+        """Return the authority's certificate (PEM) and its pin; `directory` as in `sign`.
+
+        Raises AuthorityMissingError.
+        """
         ...
 
     def sign(self, directory: str, request: str, node: NodeName, hosts: Iterable[str]) -> str:
         """Return a certificate (PEM) for a request.
 
-        `directory` holds the authority's key; empty: the one beside this node's certificate. Raises AuthorityMissing,
-        or ValueError when the request is not one for this node.
+        `directory` holds the authority's key; empty: the one beside this node's certificate. Raises
+        AuthorityMissingError, or ValueError when the request is not one for this node.
         """
         ...
 
@@ -40,7 +43,7 @@ class Authority(Protocol):
     def sign_renewal(self, request: str, node: NodeName, hosts: Iterable[str], present: str) -> str:
         """Return another certificate for what `begin_renewal` asks; `present` is the one in force (both PEM).
 
-        Raises AuthorityMissing, or ValueError when the holder of the present key did not ask.
+        Raises AuthorityMissingError, or ValueError when the holder of the present key did not ask.
         """
         ...
 
@@ -64,8 +67,8 @@ class Authority(Protocol):
         ...
 
 
-class Visit(Protocol):
-    """One new node at the door."""
+class Applicant(Protocol):
+    """One new node that has connected."""
 
     @property
     def address(self) -> str:
@@ -74,31 +77,34 @@ class Visit(Protocol):
 
     @property
     def session_certificate(self) -> str:
-        """The fingerprint of the certificate that this daemon showed in this visit."""
+        """The fingerprint of the certificate that this daemon showed on this connection."""
         ...
 
     def tell(self, message: News | Admitted | Denied) -> None:
-        """Tell it something; after `Admitted` or `Denied` the visit is over. Nothing happens when it has gone."""
+        """Send it a message; after `Admitted` or `Denied` the connection is closed.
+
+        Nothing happens when it has gone.
+        """
         ...
 
 
-class Door(Protocol):
-    """Where new nodes come to."""
+class EnrolmentListener(Protocol):
+    """Where new nodes connect to."""
 
     def open(
         self,
         addresses: tuple[Address, ...],
         greeting: Callable[[], Hello],
-        applied: Callable[[Visit, Hello, Apply], None],
+        applied: Callable[[Applicant, Hello, Apply], None],
         noted: Callable[[str, str], None],
     ) -> tuple[Address, ...]:
         """Listen at these addresses too; return those that are listened at. Raises OSError when none can be had.
 
-        Everything is called on the main loop: `greeting` for each visitor, `applied` with its application, `noted` with
-        its address and why it was sent away without having applied.
+        Everything is called on the main loop: `greeting` for each applicant, `applied` with its application, `noted`
+        with its address and why it was sent away without having applied.
         """
         ...
 
     def close(self) -> None:
-        """Listen no more; visits that are under way go on."""
+        """Listen no more; applications that are under way are finished."""
         ...

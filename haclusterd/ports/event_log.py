@@ -1,6 +1,6 @@
 """The daemon's running account of itself: one line for each event, command and effect.
 
-Machines do not log; they return reasons, and the runtime writes them here. What a person must be told reaches them
+Machines do not log; they return reasons, and the runtime writes them here. What a person must know reaches them
 through status and reports: a line here is never the only trace of a decision.
 
 Contract: `write` returns at once and never raises, whatever becomes of the line; lines come out in the order of the

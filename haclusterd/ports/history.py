@@ -88,7 +88,7 @@ class History(Protocol):
     """This node's history."""
 
     def start(self, failed: Callable[[str], None]) -> None:
-        """Begin; each new problem is told once, on the main loop."""
+        """Begin; each new problem is reported once, on the main loop."""
         ...
 
     def record(

@@ -75,7 +75,7 @@ class Pacer(Protocol):
         ...
 
     def set_links(self, nodes: tuple[NodeName, ...]) -> None:
-        """Say with which peers' daemons this one has sessions: the heartbeats carry it to whoever judges."""
+        """Say with which peers' daemons this one has sessions: the heartbeats carry it to the nodes that judge."""
         ...
 
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:

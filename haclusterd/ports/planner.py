@@ -4,7 +4,8 @@ Contract:
 
 * Every question gets exactly one answer, in the order in which they were asked, on the main loop, and never within the
   call that asked; unless `rest` or `stop` was called meanwhile.
-* A planner that crashes, hangs or cannot be started is an answer with a problem, in bounded time. It is begun anew by
+* A planner that crashes, hangs or cannot be started is an answer with a problem, in bounded time. It is started again
+by
   the next question.
 * A plan is `schedule(cib, now)` of the very CIB of its question. A planner may keep a copy of its own, which follows
   what `applied` tells; it must notice when that copy is not the CIB that it is asked about.

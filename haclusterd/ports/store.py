@@ -18,7 +18,7 @@ Contract (each point has a test in tests/simulation and tests/unit/adapters):
   only when its own term has a committed entry, no other change is uncommitted, at most one vote is added or taken, it
   keeps its own, and the state machine agrees; otherwise the same entry is an ordinary one, which `apply` refuses.
 * An I/O error on journal or snapshot ends the process (exit code 75); damage found at start refuses to start with
-  `StoreDamaged`, naming the file, the offset and the way to recover.
+  `StoreDamagedError`, naming the file, the offset and the way to recover.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,19 +33,19 @@ MAX_ENTRY_BYTES = 64 * 1024
 """Largest entry that can be proposed (safety.md §7)."""
 
 
-class StoreDamaged(Exception):  # noqa: N818 (a finding, named as people say it)
+class StoreDamagedError(Exception):
     """The data on disk cannot be trusted; the message says where, and how to recover."""
 
 
-class StoreUnwritable(Exception):  # noqa: N818 (a finding, named as people say it)
+class StoreUnwritableError(Exception):
     """The data directory has too little room or cannot be written; a later start may find it better."""
 
 
-class StoreRefused(Exception):  # noqa: N818 (a finding, named as people say it)
+class StoreRefusedError(Exception):
     """The store must not run here: foreign or missing identity, unsupported library version."""
 
 
-class StoreBusy(StoreRefused):
+class StoreBusyError(StoreRefusedError):
     """The store must not run here now: what it needs is in use, or is not there yet. Later it may be."""
 
 
@@ -163,7 +163,7 @@ class StateMachine(Protocol):
         """Begin what must be done before `apply` of this entry, the next one, takes little time; None: nothing.
 
         A step takes a few milliseconds; the store does all else that is due between two steps. It calls `apply` when
-        the last one is done, or never: after a restart it begins anew, and a `restore` in between makes it void.
+        the last one is done, or never: after a restart it begins again, and a `restore` in between makes it void.
         """
         ...
 
@@ -210,7 +210,7 @@ class Store(Protocol):
     """This node's end of the replicated log, seen from the main loop."""
 
     def start(self, deliver: Callable[[StoreEvent], None]) -> None:
-        """Begin; events are delivered on the main loop, in order. Raises StoreDamaged or StoreRefused."""
+        """Begin; events are delivered on the main loop, in order. Raises StoreDamagedError or StoreRefusedError."""
         ...
 
     def propose(self, entry: bytes, term: Term | None = None) -> bool:

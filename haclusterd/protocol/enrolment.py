@@ -7,7 +7,7 @@
 
 The joiner speaks only after the authority's certificate has the fingerprint in its token, and the certificate of the
 TLS session was issued by that authority. The proof is an HMAC over everything said and over the session's certificate:
-neither an eavesdropper nor another node in the middle can use it elsewhere, or for another request.
+neither an eavesdropper nor another node in the middle can use it in another place, or for another request.
 
 A frame (`wire.framing`) holds JSON. Invariant: decoding is total; whatever comes,
 the answer is a message or `Unreadable`.

@@ -25,13 +25,13 @@ _TOKEN_LENGTH_MAX: Final = 1024
 Address = tuple[str, int]
 
 
-class TokenUnreadable(ValueError):  # noqa: N818 (a finding, named as people say it)
+class TokenUnreadableError(ValueError):
     """It is no token; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What whoever is invited holds."""
+    """What the invited node holds."""
 
     addresses: tuple[Address, ...]
     """Where the inviting daemon listens, first choice first."""
@@ -83,27 +83,28 @@ def write_token(token: Token) -> str:
 
 
 def read_token(text: str) -> Token:
-    """Read a token; raises TokenUnreadable with a reason that shows nothing of it."""
+    """Read a token; raises TokenUnreadableError with a reason that shows nothing of it."""
     text = text.strip()
     if not text.startswith(PREFIX):
-        raise TokenUnreadable(f"it does not begin with {PREFIX}: take the whole word that `crm cluster invite` printed")
+        remedy = "take the whole word that `crm cluster invite` printed"
+        raise TokenUnreadableError(f"it does not begin with {PREFIX}: {remedy}")
     encoded = text.removeprefix(PREFIX)
     try:
         data = base64.b64decode(encoded + "=" * (-len(encoded) % 4), b"-_", validate=True)
     except (binascii.Error, ValueError):
-        raise TokenUnreadable("it is damaged: take the whole word that `crm cluster invite` printed") from None
+        raise TokenUnreadableError("it is damaged: take the whole word that `crm cluster invite` printed") from None
     body, checksum = data[:-_CHECKSUM_SIZE], data[-_CHECKSUM_SIZE:]
     is_whole = len(text) <= _TOKEN_LENGTH_MAX and len(body) > 1 + SECRET_SIZE + _PIN_SIZE
     if not is_whole or checksum != _checksum(body):
-        raise TokenUnreadable("it is damaged: take the whole word that `crm cluster invite` printed")
+        raise TokenUnreadableError("it is damaged: take the whole word that `crm cluster invite` printed")
     if body[0] != _VERSION:
-        raise TokenUnreadable(f"it is of version {body[0]}; this program reads version {_VERSION}")
+        raise TokenUnreadableError(f"it is of version {body[0]}; this program reads version {_VERSION}")
     secret, rest = body[1 : 1 + SECRET_SIZE], body[1 + SECRET_SIZE :]
     pin, places = rest[:_PIN_SIZE], rest[_PIN_SIZE:]
     try:
         addresses = tuple(read_address(place) for place in places.decode().split(","))
     except ValueError:
-        raise TokenUnreadable("it names no address") from None
+        raise TokenUnreadableError("it names no address") from None
     return Token(addresses, pin, secret)
 
 

@@ -37,7 +37,7 @@ MAXIMUM_BOOT_ID_SIZE = 48
 MINIMUM_KEY_SIZE = 16
 MAXIMUM_SPAN_MS = 2**32 - 1
 CACHED = 64
-"""Names and tokens of the nodes at hand, so that each datagram does not spell them anew; authentic ones only."""
+"""Names and tokens of the nodes at hand, so that each datagram does not format them again; authentic ones only."""
 
 _STATES = (BrainState.ALIVE, BrainState.RESTARTING, BrainState.HUNG)
 _STATE_NUMBERS = {state: number for number, state in enumerate(_STATES)}

@@ -53,7 +53,7 @@ class PlanFor:
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """A part of the plan that is being told (`protocol.plan_codec`)."""
+    """A part of the plan that is being sent (`protocol.plan_codec`)."""
 
     number: int
     data: bytes
@@ -61,7 +61,7 @@ class PlanPart:
 
 @dataclass(frozen=True, slots=True)
 class PlanMade:
-    """The end of a plan: all its parts have been told."""
+    """The end of a plan: all its parts have been sent."""
 
     number: int
     head: bytes

@@ -26,11 +26,11 @@ from haclusterd.ports.store import (
     ReplicasDiffer,
     Restored,
     StateMachine,
-    StoreBusy,
-    StoreDamaged,
+    StoreBusyError,
+    StoreDamagedError,
     StoreEvent,
-    StoreRefused,
-    StoreUnwritable,
+    StoreRefusedError,
+    StoreUnwritableError,
     VoterLinks,
     VoterSet,
 )
@@ -188,19 +188,20 @@ class RaftCore:
     def open(self) -> None:
         """Lock and load the data; calls `restore` and `appended` on the machine.
 
-        Raises StoreDamaged, StoreRefused, or StoreUnwritable: what was read is written again before it counts.
+        Raises StoreDamagedError, StoreRefusedError, or StoreUnwritableError: what was read is written again before it
+        counts.
         """
         try:
             self._open()
         except OSError as error:
-            raise StoreUnwritable(f"{self._files.describe(JOURNAL_NAME)}: {error}") from error
+            raise StoreUnwritableError(f"{self._files.describe(JOURNAL_NAME)}: {error}") from error
 
     def _open(self) -> None:
         settings = self._settings
         try:
             self._files.lock()
         except BlockingIOError:
-            raise StoreBusy(f"{self._files.describe('lock')}: another process uses this data directory") from None
+            raise StoreBusyError(f"{self._files.describe('lock')}: another process uses this data directory") from None
         identity = require_identity(self._files, settings.cluster, settings.node)
         self._require_journal(identity)
         snapshot = load_snapshot(self._files, settings.cluster)
@@ -214,7 +215,7 @@ class RaftCore:
                 # Nobody waits for this node yet: it may take its time.
                 outcome = self._machine.restore(outcome_of(self._machine.read(snapshot.payload)))
             except ValueError as error:
-                raise StoreDamaged(f"{self._files.describe(SNAPSHOT_NAME)}: {error}. {REJOIN}") from error
+                raise StoreDamagedError(f"{self._files.describe(SNAPSHOT_NAME)}: {error}. {REJOIN}") from error
             self._deliver(Restored(snapshot.index, outcome))
             self._restored_voters(snapshot.index)
             if snapshot.index % settings.snapshot_every == 0:
@@ -248,7 +249,8 @@ class RaftCore:
             return
         if identity.is_started or self._files.read(SNAPSHOT_NAME) is not None:
             path = self._files.describe(JOURNAL_NAME)
-            raise StoreRefused(f"{path} is missing, but this node has voted and promised before (amnesia). {REJOIN}")
+            problem = f"{path} is missing, but this node has voted and promised before (amnesia)"
+            raise StoreRefusedError(f"{problem}. {REJOIN}")
         create_journal(self._files, self._settings.cluster, self._settings.node)
 
     def stop(self) -> None:
@@ -356,7 +358,7 @@ class RaftCore:
         """Stop, and do not start again with this data: what this node holds is not what it promised."""
         try:
             mark_refused(self._files, require_identity(self._files, self._settings.cluster, self._settings.node), why)
-        except (OSError, StoreDamaged, StoreRefused) as error:
+        except (OSError, StoreDamagedError, StoreRefusedError) as error:
             why = f"{why}; it could not be marked, and will be found again ({error})"
         self.violated(f"{why}. {REJOIN}")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.files import Files
-from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 
 IDENTITY_NAME = "identity"
 FORMAT = 1
@@ -39,28 +39,30 @@ class Identity:
 
 
 def create_identity(files: Files, cluster: str, node: NodeName) -> None:
-    """Write the identity of a new member at set-up; raises StoreRefused when the directory has one already."""
+    """Write the identity of a new member at set-up; raises StoreRefusedError when the directory has one already."""
     if files.read(IDENTITY_NAME) is not None:
-        raise StoreRefused(f"{files.describe(IDENTITY_NAME)} exists: this data directory belongs to a node already")
+        path = files.describe(IDENTITY_NAME)
+        raise StoreRefusedError(f"{path} exists: this data directory belongs to a node already")
     _write(files, Identity(cluster, node, is_started=False))
 
 
 def require_identity(files: Files, cluster: str, node: NodeName) -> Identity:
-    """Return the identity; raises StoreRefused when it is missing or another's, StoreDamaged when it is unreadable."""
+    """Return the identity; raises StoreRefusedError: missing or another's; StoreDamagedError: unreadable."""
     data = files.read(IDENTITY_NAME)
     path = files.describe(IDENTITY_NAME)
     if data is None:
-        raise StoreRefused(
+        raise StoreRefusedError(
             f"{path} is missing: the data directory was never set up, or it was emptied. "
             f"A new member begins with: haclusterd --initialize. If it was a member before: {REJOIN}"
         )
     identity = _read(data, path)
     if identity.cluster != cluster:
-        raise StoreRefused(f"{path} is of cluster {identity.cluster}, this node is configured for cluster {cluster}")
+        problem = f"{path} is of cluster {identity.cluster}, this node is configured for cluster {cluster}"
+        raise StoreRefusedError(problem)
     if identity.node != node:
-        raise StoreRefused(f"{path} is of node {identity.node}, this node is configured as {node}")
+        raise StoreRefusedError(f"{path} is of node {identity.node}, this node is configured as {node}")
     if identity.refused:
-        raise StoreDamaged(f"{path}: this node ended for good: {identity.refused}. {REJOIN}")
+        raise StoreDamagedError(f"{path}: this node ended for good: {identity.refused}. {REJOIN}")
     return identity
 
 
@@ -99,4 +101,4 @@ def _read(data: bytes, path: str) -> Identity:
             refused=str(document.get("refused", "")),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise StoreDamaged(f"{path}: unreadable ({error}). {REJOIN}") from None
+        raise StoreDamagedError(f"{path}: unreadable ({error}). {REJOIN}") from None

@@ -37,7 +37,7 @@ from typing import Final, NamedTuple, overload
 
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.files import Files
-from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.identity import REJOIN
 
 JOURNAL_NAME = "journal"
@@ -360,7 +360,8 @@ def open_journal(files: Files, cluster: str, node: NodeName, snapshot: tuple[int
 def read_journal(files: Files, cluster: str, node: NodeName, snapshot: tuple[int, int] | None) -> JournalContent:
     """Read the journal and align it with the snapshot's index and term, without writing.
 
-    A torn last frame is left out. Raises StoreRefused for another's journal, StoreDamaged for an untrustworthy one.
+    A torn last frame is left out. Raises StoreRefusedError for another's journal, StoreDamagedError for an
+    untrustworthy one.
     """
     data = files.read(JOURNAL_NAME)
     path = files.describe(JOURNAL_NAME)
@@ -373,7 +374,7 @@ def read_journal(files: Files, cluster: str, node: NodeName, snapshot: tuple[int
 def read_entries(files: Files, cluster: str, node: NodeName) -> list[bytes]:
     """Return the commands of a journal that a running store may be writing, and change nothing of it.
 
-    Raises StoreRefused for another's journal, StoreDamaged for an untrustworthy one.
+    Raises StoreRefusedError for another's journal, StoreDamagedError for an untrustworthy one.
     """
     data = files.read(JOURNAL_NAME)
     if data is None:
@@ -399,7 +400,7 @@ def encode_journal(names: bytes, content: JournalContent) -> bytes:
 
 
 def decode_journal(data: bytes, names: bytes, path: str) -> tuple[JournalContent, int]:
-    """Return what the file says, and how many of its bytes are good; raises StoreDamaged, StoreRefused."""
+    """Return what the file says, and how many of its bytes are good; raises StoreDamagedError, StoreRefusedError."""
     offset, sealed = _read_header(data, names, path)
     content = JournalContent()
     while offset < len(data):
@@ -427,12 +428,12 @@ def _read_header(data: bytes, names: bytes, path: str) -> tuple[int, int]:
     if magic != MAGIC or len(data) < end + 4 or zlib.crc32(data[:end]) != int.from_bytes(data[end : end + 4], "little"):
         raise _damaged(path, 0, "broken header")
     if not OLDEST_FORMAT <= version <= FORMAT:
-        raise StoreRefused(
+        raise StoreRefusedError(
             f"{path}: format {version} is not known to this version, which reads formats {OLDEST_FORMAT} to {FORMAT}"
         )
     if data[_PREFIX.size : end] != names:
         owner = data[_PREFIX.size : end].decode(errors="replace").replace("\0", ", node ")
-        raise StoreRefused(f"{path} belongs to another: cluster {owner}")
+        raise StoreRefusedError(f"{path} belongs to another: cluster {owner}")
     return end + 4, sealed
 
 
@@ -554,5 +555,6 @@ def _frame_crc(body: bytes) -> int:
     return zlib.crc32(body, zlib.crc32(len(body).to_bytes(4, "little")))
 
 
-def _damaged(path: str, offset: int, what: str) -> StoreDamaged:
-    return StoreDamaged(f"{path}: damaged at offset {offset}: {what}. What this node promised is unknown. {REJOIN}")
+def _damaged(path: str, offset: int, what: str) -> StoreDamagedError:
+    problem = f"{path}: damaged at offset {offset}: {what}"
+    return StoreDamagedError(f"{problem}. What this node promised is unknown. {REJOIN}")

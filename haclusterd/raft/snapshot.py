@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from haclusterd.model.ids import Term
 from haclusterd.ports.files import Files
-from haclusterd.ports.store import StoreDamaged
+from haclusterd.ports.store import StoreDamagedError
 from haclusterd.raft.identity import REJOIN
 from haclusterd.raft.settings import MAX_SNAPSHOT_BYTES
 
@@ -65,14 +65,14 @@ def index_of(data: bytes) -> int:
 
 
 def load_snapshot(files: Files, cluster: str) -> Snapshot | None:
-    """Return the snapshot on disk, None when there is none; raises StoreDamaged."""
+    """Return the snapshot on disk, None when there is none; raises StoreDamagedError."""
     data = files.read(SNAPSHOT_NAME)
     if data is None:
         return None
     try:
         return decode_snapshot(data, cluster)
     except ValueError as error:
-        raise StoreDamaged(f"{files.describe(SNAPSHOT_NAME)}: offset 0: {error}. {REJOIN}") from None
+        raise StoreDamagedError(f"{files.describe(SNAPSHOT_NAME)}: offset 0: {error}. {REJOIN}") from None
 
 
 def write_snapshot(files: Files, snapshot: Snapshot, cluster: str) -> None:

@@ -17,7 +17,7 @@ from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, Invitatio
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant, WallTime, after
 from haclusterd.model.json_value import Json
-from haclusterd.ports.enrolment import Authority, AuthorityMissing, Door, Visit
+from haclusterd.ports.enrolment import Applicant, Authority, AuthorityMissingError, EnrolmentListener
 from haclusterd.ports.event_log import Priority
 from haclusterd.protocol.enrolment import is_proven
 from haclusterd.protocol.enrolment_token import (
@@ -35,11 +35,11 @@ from haclusterd.runtime.member_change import InForce, MemberChange, Wait, with_m
 from haclusterd.runtime.node import NodeRuntime
 
 PORT_OFFSET = 1
-"""From the port of Raft to that of the door."""
+"""From the port of Raft to that of the listener."""
 CLOCKS_MAX_MS = 300_000
 """Clocks that differ by more make certificates and histories worthless."""
 REPEAT_MS = 60_000
-"""How long whoever was admitted may ask again: the answer may have been lost."""
+"""How long an admitted node may ask again: the answer may have been lost."""
 WRONG_PROOFS_MAX = 5
 """After so many an invitation is withdrawn."""
 INVITATIONS_MAX = 32
@@ -64,10 +64,10 @@ class _Invitation:
 class EnrolmentService:
     """This daemon's invitations; see the module."""
 
-    def __init__(self, runtime: NodeRuntime, authority: Authority, door: Door) -> None:
+    def __init__(self, runtime: NodeRuntime, authority: Authority, listener: EnrolmentListener) -> None:
         self._runtime = runtime
         self._authority = authority
-        self._door = door
+        self._listener = listener
         self._serial = 0
         self._invitations: dict[str, _Invitation] = {}
         self._read: dict[str, CertificateFacts | None] = {}
@@ -92,11 +92,11 @@ class EnrolmentService:
     # -- inviting ---------------------------------------------------------------------------------------------------
 
     def invite(self, terms: InvitationTerms, author: str) -> tuple[tuple[ReportItem, ...], Json]:
-        """Open the door; return the token, which is told once and kept nowhere."""
+        """Open the listener; return the token, which is shown once and kept nowhere."""
         runtime = self._runtime
         try:
             _, pin = self._authority.certificate(terms.authority)
-        except AuthorityMissing as error:
+        except AuthorityMissingError as error:
             return (report(Code.NO_AUTHORITY, problem=error),), None
         if len(self._invitations) >= INVITATIONS_MAX:
             problem = f"{INVITATIONS_MAX} invitations are open"
@@ -104,12 +104,12 @@ class EnrolmentService:
         me = runtime.cib.members.get(runtime.settings.node)
         if me is None:
             return (report(Code.REFUSED, problem=f"{runtime.settings.node} is no member"),), None
-        wanted = _door_addresses(me, terms.port)
+        wanted = _listening_addresses(me, terms.port)
         entropy = runtime.ports.entropy
         secret = bytes.fromhex(entropy.token() + entropy.token())[:SECRET_SIZE]
         name = invitation_of(secret)
         try:
-            opened = self._door.open(wanted, partial(self._greeting, terms.authority), self._applied, self._noted)
+            opened = self._listener.open(wanted, partial(self._greeting, terms.authority), self._applied, self._noted)
         except OSError as error:
             what = ", ".join(map(spell, wanted))
             return (report(Code.INPUT_OUTPUT, what=what, problem=error.strerror or str(error)),), None
@@ -121,9 +121,9 @@ class EnrolmentService:
         self.is_certificate_wanted = True
         clock.call_at(after(clock.now(), terms.valid_ms), self._tidy)
         self._log("invited", invitation=name, author=author, node=terms.node, valid_ms=terms.valid_ms)
-        return (), self._told(terms, write_token(Token(opened, pin, secret)), opened, expires)
+        return (), self._answer_data(terms, write_token(Token(opened, pin, secret)), opened, expires)
 
-    def _told(self, terms: InvitationTerms, token: str, opened: tuple[Address, ...], expires: WallTime) -> Json:
+    def _answer_data(self, terms: InvitationTerms, token: str, opened: tuple[Address, ...], expires: WallTime) -> Json:
         return {
             "schema": "haclusterd.invitation/1",
             "now": self._runtime.ports.clock.wall(),
@@ -138,19 +138,19 @@ class EnrolmentService:
         """Take all invitations back; return how many there were."""
         count = len(self._invitations)
         self._invitations.clear()
-        self._door.close()
+        self._listener.close()
         self._log("withdrawn", count=count)
         return count
 
     def _tidy(self) -> None:
-        """Forget invitations that are over, and close the door when nobody is invited any more."""
+        """Forget invitations that are over, and close the listener when nobody is invited any more."""
         now = self._runtime.ports.clock.now()
         for name, invitation in list(self._invitations.items()):
             if now >= invitation.expires_at and not invitation.is_busy:
                 del self._invitations[name]
                 self._log("expired", invitation=name)
         if not self._invitations:
-            self._door.close()
+            self._listener.close()
 
     # -- those who come ---------------------------------------------------------------------------------------------
 
@@ -158,21 +158,21 @@ class EnrolmentService:
         cib, clock = self._runtime.cib, self._runtime.ports.clock
         try:
             certificate, _ = self._authority.certificate(directory)
-        except AuthorityMissing:
+        except AuthorityMissingError:
             certificate = ""
         return Hello(cib.cluster_uuid, cib.cluster_name, certificate, b"", clock.wall(), FEATURE_LEVEL)
 
     def _noted(self, address: str, why: str) -> None:
         self._log("turned-away", Priority.NOTICE, address=address, why=why)
 
-    def _applied(self, visit: Visit, hello: Hello, application: Apply) -> None:
+    def _applied(self, applicant: Applicant, hello: Hello, application: Apply) -> None:
         invitation = self._invitations.get(application.invitation)
-        objection = self._objection(invitation, visit, hello, application)
+        objection = self._objection(invitation, applicant, hello, application)
         if objection is not None or invitation is None:
             assert objection is not None
-            self._deny(visit, application.node, objection)
+            self._deny(applicant, application.node, objection)
             return
-        self._log("admitting", invitation=invitation.name, node=str(application.node), address=visit.address)
+        self._log("admitting", invitation=invitation.name, node=str(application.node), address=applicant.address)
         try:
             invitation.certificate = invitation.certificate or self._authority.sign(
                 invitation.terms.authority,
@@ -180,11 +180,11 @@ class EnrolmentService:
                 application.node,
                 [host for host, _ in application.addresses],
             )
-        except AuthorityMissing as error:
-            self._deny(visit, application.node, report(Code.NO_AUTHORITY, problem=error))
+        except AuthorityMissingError as error:
+            self._deny(applicant, application.node, report(Code.NO_AUTHORITY, problem=error))
             return
         except ValueError as error:
-            self._deny(visit, application.node, report(Code.NOT_ADMITTED, problem=error))
+            self._deny(applicant, application.node, report(Code.NOT_ADMITTED, problem=error))
             return
         invitation.admitted, invitation.is_busy = application, True
         self._serial += 1
@@ -192,18 +192,18 @@ class EnrolmentService:
             self._runtime,
             f"enrolment:{self._serial}",
             partial(self._wish, invitation, application),
-            partial(self._ended, visit, invitation, application),
-            lambda text: visit.tell(News(f"waiting: {text}")),
+            partial(self._ended, applicant, invitation, application),
+            lambda text: applicant.tell(News(f"waiting: {text}")),
         ).begin()
 
     def _objection(
-        self, invitation: _Invitation | None, visit: Visit, hello: Hello, application: Apply
+        self, invitation: _Invitation | None, applicant: Applicant, hello: Hello, application: Apply
     ) -> ReportItem | None:
         """Return why somebody is not let in; nothing is said of the cluster before the secret is proven."""
         if invitation is None:
             problem = "this invitation is not known here: it is over, withdrawn, or the daemon was started again"
             return report(Code.NOT_ADMITTED, problem=problem, remedy="crm cluster invite, for another token")
-        if not is_proven(invitation.key, hello, visit.session_certificate, application):
+        if not is_proven(invitation.key, hello, applicant.session_certificate, application):
             invitation.wrong_proofs += 1
             if invitation.wrong_proofs >= WRONG_PROOFS_MAX:
                 self._invitations.pop(invitation.name, None)
@@ -262,13 +262,13 @@ class EnrolmentService:
         return with_members(cib, {member.name: member}, invitation.author, f"{application.node} joins")
 
     def _ended(
-        self, visit: Visit, invitation: _Invitation, application: Apply, problem: ReportItem | None
+        self, applicant: Applicant, invitation: _Invitation, application: Apply, problem: ReportItem | None
     ) -> None:
         invitation.is_busy = False
         if problem is not None:
             # Nobody was let in, so the invitation is as good as before.
             invitation.admitted, invitation.certificate = None, ""
-            self._deny(visit, application.node, problem)
+            self._deny(applicant, application.node, problem)
             return
         clock = self._runtime.ports.clock
         invitation.expires_at = min(invitation.expires_at, after(clock.now(), REPEAT_MS))
@@ -277,11 +277,11 @@ class EnrolmentService:
         self._log("admitted", Priority.NOTICE, invitation=invitation.name, node=str(application.node))
         members = tuple(cib.members[name] for name in sorted(cib.members))
         node_timeout_ms = self._runtime.timing.node_timeout_ms
-        visit.tell(Admitted(invitation.certificate, cib.cluster_uuid, cib.cluster_name, members, node_timeout_ms))
+        applicant.tell(Admitted(invitation.certificate, cib.cluster_uuid, cib.cluster_name, members, node_timeout_ms))
 
-    def _deny(self, visit: Visit, node: NodeName, item: ReportItem) -> None:
-        self._log("denied", Priority.NOTICE, node=str(node), address=visit.address, why=item.message)
-        visit.tell(Denied(str(item.code), item.message, item.remedy, int(item.exit_status)))
+    def _deny(self, applicant: Applicant, node: NodeName, item: ReportItem) -> None:
+        self._log("denied", Priority.NOTICE, node=str(node), address=applicant.address, why=item.message)
+        applicant.tell(Denied(str(item.code), item.message, item.remedy, int(item.exit_status)))
 
     def _log(self, what: str, priority: Priority = Priority.NOTICE, **fields: str | int | None) -> None:
         self._runtime.ports.log.write(f"enrolment.{what}", priority=priority, **fields)
@@ -302,5 +302,5 @@ def taken(cib: Cib, node: NodeName, addresses: tuple[Address, ...]) -> ReportIte
     return None
 
 
-def _door_addresses(me: Member, port: int | None) -> tuple[Address, ...]:
+def _listening_addresses(me: Member, port: int | None) -> tuple[Address, ...]:
     return tuple((host, port if port is not None else raft_port + PORT_OFFSET) for host, raft_port in me.addresses)

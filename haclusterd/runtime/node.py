@@ -160,7 +160,7 @@ class NodeRuntime:
     # -- life -------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin; raises StoreDamaged or StoreRefused when the store must not run."""
+        """Begin; raises StoreDamagedError or StoreRefusedError when the store must not run."""
         ports = self._ports
         self._log("daemon.start", incarnation=str(self._incarnation), cluster=self._settings.cluster_name)
         self._judge_crashes()

@@ -12,7 +12,7 @@ from haclusterd.cib.commands import ChangeMembers, RequestCertificate
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant, after
-from haclusterd.ports.enrolment import Authority, AuthorityMissing
+from haclusterd.ports.enrolment import Authority, AuthorityMissingError
 from haclusterd.ports.event_log import Priority
 from haclusterd.reports.items import ReportItem
 from haclusterd.runtime.member_change import InForce, MemberChange, Wait, with_certificate, with_members
@@ -84,7 +84,7 @@ class RenewalService:
         hosts = [host for host, _ in member.addresses]
         try:
             certificate = self._authority.sign_renewal(request, node, hosts, member.certificate)
-        except (AuthorityMissing, ValueError) as error:
+        except (AuthorityMissingError, ValueError) as error:
             self._refused = (node, request)
             self._log("refused", node=str(node), why=str(error))
             return

@@ -35,7 +35,7 @@ from haclusterd.ports.history import (
     VersionQuery,
 )
 from haclusterd.ports.holds import LoopHold
-from haclusterd.ports.store import StoreDamaged, StoreEvent, StoreRefused, StoreUnwritable
+from haclusterd.ports.store import StoreDamagedError, StoreEvent, StoreRefusedError, StoreUnwritableError
 from haclusterd.raft.settings import RaftSettings, RaftTimers
 from haclusterd.runtime.control import ControlService
 from haclusterd.runtime.node import NodeRuntime
@@ -310,13 +310,13 @@ class BrainProcess:
     def _start(self) -> None:
         try:
             self.runtime.start()
-        except (StoreDamaged, StoreRefused) as verdict:
+        except (StoreDamagedError, StoreRefusedError) as verdict:
             self._around.world.record(f"{self._host.name} does not start: {verdict}")
             self.refusal = str(verdict)
             self.may_restart = False
             self.life.end()
             return
-        except StoreUnwritable as verdict:
+        except StoreUnwritableError as verdict:
             self._around.world.record(f"{self._host.name} cannot write its data: {verdict}")
             self.life.end()
             return

@@ -11,7 +11,7 @@ from collections import deque
 
 from haclusterd.cib.commands import Join
 from haclusterd.model.ids import NodeName
-from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.journal import FIRST_INDEX, JOURNAL_NAME, read_journal
 from haclusterd.raft.snapshot import load_snapshot
 from haclusterd.simulator.brain import BrainProcess
@@ -190,6 +190,6 @@ class Forgetting(Checker):
                 return (0, FIRST_INDEX)
             ending = None if snapshot is None else (snapshot.index, int(snapshot.term))
             content = read_journal(files, CLUSTER_UUID, node, ending)
-        except (StoreDamaged, StoreRefused):
+        except (StoreDamagedError, StoreRefusedError):
             return None
         return content.term, content.entries[-1][1]

@@ -21,7 +21,7 @@ HOSTILE = '<img src="/x" onerror="document.title=\'owned\'"><script>document.tit
 ENTER, ESCAPE = 13, 27
 
 
-class Visit:
+class PageWalk:
     """One operator with the page open."""
 
     def __init__(self, scenario: Scenario, api: Api, browser: Chromium, pictures: Path | None) -> None:
@@ -209,15 +209,15 @@ def run(directory: Path, pictures: Path | None, axe: Path | None) -> int:
         api = started(scenario, "n1", directory)
         api.tokens["admin"] = crm(scenario, "n1", "api", "token", "add", "browser", "--role", "admin")["token"]
         browser = Chromium(directory / "browser")
-        visit = Visit(scenario, api, browser, pictures)
-        visit.step("sign in", visit.sign_in)
-        visit.picture("web-page-light", 1000, 800, is_dark=False)
+        walk = PageWalk(scenario, api, browser, pictures)
+        walk.step("sign in", walk.sign_in)
+        walk.picture("web-page-light", 1000, 800, is_dark=False)
         inaccessible = nameless(browser) + grave(browser, axe)
         for act in (
-            visit.ask_why_with_the_keyboard, visit.move_with_a_plan, visit.meet_a_conflict, visit.search, visit.zoom,
-            visit.see_accelerators, visit.see_a_failover, visit.lose_the_quorum, visit.sign_out,
+            walk.ask_why_with_the_keyboard, walk.move_with_a_plan, walk.meet_a_conflict, walk.search, walk.zoom,
+            walk.see_accelerators, walk.see_a_failover, walk.lose_the_quorum, walk.sign_out,
         ):  # fmt: skip
-            visit.step(act.__name__.replace("_", " "), act)
+            walk.step(act.__name__.replace("_", " "), act)
         complaints = [each for each in browser.console if not each.startswith("Failed to load resource")]
     finally:
         if browser is not None:
@@ -228,7 +228,7 @@ def run(directory: Path, pictures: Path | None, axe: Path | None) -> int:
         scenario.close()
     for each in (*complaints, *inaccessible):
         print(f"  {each}")
-    print(f"RESULT steps={visit.steps} complaints={len(complaints)} inaccessible={len(inaccessible)}")
+    print(f"RESULT steps={walk.steps} complaints={len(complaints)} inaccessible={len(inaccessible)}")
     return int(bool(complaints or inaccessible))
 
 

@@ -30,9 +30,9 @@ from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.pacer import BrainState, HeardAge, Heartbeat, Receipt
 from haclusterd.model.requests import Options, Request, Response, Told
-from haclusterd.ports.store import PeerPlaces, StoreDamaged, StoreRefused
-from haclusterd.protocol import control, enrolment, heartbeat, history_letters, pacer_socket
-from haclusterd.protocol.enrolment_token import Token, TokenUnreadable, read_token, write_token
+from haclusterd.ports.store import PeerPlaces, StoreDamagedError, StoreRefusedError
+from haclusterd.protocol import control, enrolment, heartbeat, history_messages, pacer_socket
+from haclusterd.protocol.enrolment_token import Token, TokenUnreadableError, read_token, write_token
 from haclusterd.raft import frames as raft_frames
 from haclusterd.raft.journal import FIRST_INDEX, NO_OPERATION, JournalContent, decode_journal, encode_journal
 from haclusterd.raft.snapshot import Snapshot, decode_snapshot, encode_snapshot
@@ -80,8 +80,8 @@ def _heartbeat_sealed(body: bytes) -> bytes:
     return body + heartbeat._code(body, KEY)
 
 
-def _letter_sealed(document: bytes) -> bytes:
-    return history_letters.VERSION + zlib.compress(document, 1)
+def _message_sealed(document: bytes) -> bytes:
+    return history_messages.VERSION + zlib.compress(document, 1)
 
 
 def _backup_sealed(text: bytes) -> bytes:
@@ -97,8 +97,9 @@ def decoders() -> tuple[Decoder, ...]:
     boot = Incarnation("8a3c1f60-boot", "00000000000000a1")
     beat = Heartbeat(n2, n1, boot, Instant(5), BrainState.ALIVE, 42, Receipt("00000000000000b1", Instant(99)), None,
                      (HeardAge(n1, "00000000000000b1", 20),))  # fmt: skip
-    page = history_letters.Page(1, 9, tuple(history_letters.KeptEntry(i, "ab" * 32, (row(i),)) for i in (2, 5, 9)))
-    letters = (history_letters.AskPage(1, 2, 3), history_letters.TellPage(4, page), history_letters.AskVersion(1, 2, 3))
+    page = history_messages.Page(1, 9, tuple(history_messages.KeptEntry(i, "ab" * 32, (row(i),)) for i in (2, 5, 9)))
+    asked = (history_messages.AskPage(1, 2, 3), history_messages.AskVersion(1, 2, 3))
+    history = (*asked, history_messages.TellPage(4, page))
     asked = Request("1", "resource.move", {"resource": "web", "node": "n1"}, Options(wait_ms=5, reason="because"))
     answered = Response("1", 1, (Told("error", "X", "text", "remedy", "web"),), {"a": [1, None, "x"]})
     state = codec.encode_cib(sample_cib())
@@ -119,17 +120,17 @@ def decoders() -> tuple[Decoder, ...]:
         Decoder("heartbeat", (heartbeat.encode(beat, KEY),), lambda data: heartbeat.decode(data, n1, {n2: KEY})),
         Decoder("heartbeat-sealed", (heartbeat.encode(beat, KEY)[: -heartbeat.CODE_SIZE],),
                 lambda data: heartbeat.decode(data, n1, {n2: KEY}), seal=_heartbeat_sealed),
-        Decoder("history-letter", tuple(map(history_letters.encode, letters)), history_letters.decode,
-                (history_letters.LetterRefused,)),
-        Decoder("history-letter-sealed", tuple(zlib.decompress(history_letters.encode(each)[1:]) for each in letters),
-                history_letters.decode, (history_letters.LetterRefused,), _letter_sealed),
+        Decoder("history-message", tuple(map(history_messages.encode, history)), history_messages.decode,
+                (history_messages.MessageRefusedError,)),
+        Decoder("history-message-sealed", tuple(zlib.decompress(history_messages.encode(each)[1:]) for each in history),
+                history_messages.decode, (history_messages.MessageRefusedError,), _message_sealed),
         Decoder("control", tuple(control.encode(each)[4:] for each in (asked, answered)), control.decode),
         Decoder("enrolment", (b'{"kind":"hello","version":1}', b'{"kind":"apply","node":"n4","addresses":["h:1"]}'),
                 enrolment.decode),
-        Decoder("token", (write_token(token).encode(),), lambda data: read_token(_text(data)), (TokenUnreadable,)),
+        Decoder("token", (write_token(token).encode(),), lambda data: read_token(_text(data)), (TokenUnreadableError,)),
         Decoder("pacer-socket", tuple(map(payload_of, PACER_MESSAGES)), pacer_socket.decode),
         Decoder("journal", (encode_journal(NAMES, journal),), lambda data: decode_journal(data, NAMES, "journal"),
-                (StoreDamaged, StoreRefused)),
+                (StoreDamagedError, StoreRefusedError)),
         Decoder("snapshot", (encode_snapshot(Snapshot(7, Term(2), state[:2000]), "cluster"),),
                 lambda data: decode_snapshot(data, "cluster"), (ValueError,)),
         Decoder("envelope", tuple(map(codec.encode_envelope, sample_envelopes())), codec.decode_envelope,

@@ -22,7 +22,7 @@ from typing import Any
 
 from haclusterd.adapters.machine.files_directory import FilesDirectory
 from haclusterd.model.ids import NodeName, Term
-from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.identity import create_identity, mark_started, require_identity
 from haclusterd.raft.journal import JOURNAL_NAME, PAGE_BYTES, Journal, create_journal, open_journal
 from haclusterd.raft.snapshot import Snapshot, load_snapshot, write_snapshot
@@ -56,12 +56,12 @@ class Counts:
 
 
 def load(directory: Path) -> State:
-    """Start from a directory as a daemon does; raises StoreDamaged or StoreRefused."""
+    """Start from a directory as a daemon does; raises StoreDamagedError or StoreRefusedError."""
     files = FilesDirectory(directory)
     try:
         identity = require_identity(files, CLUSTER, N1)
         if files.read(JOURNAL_NAME) is None:
-            raise StoreRefused("no journal")
+            raise StoreRefusedError("no journal")
         snapshot = load_snapshot(files, CLUSTER)
         ending = None if snapshot is None else (snapshot.index, int(snapshot.term))
         journal = open_journal(files, CLUSTER, N1, ending)
@@ -197,7 +197,7 @@ def _judge(directory: Path, allowed: Sequence[State], what: str, whole: State, c
         is_started = require_identity(files, CLUSTER, N1).is_started
         files.close()
         found = load(directory)
-    except (StoreDamaged, StoreRefused):
+    except (StoreDamagedError, StoreRefusedError):
         counts.refused += 1
         return
     if found == whole and is_started:
@@ -283,14 +283,14 @@ def _judge_killed(directory: Path, told: int, what: str, counts: Counts) -> None
     """What was told must be there; what was being written may be, whole or not at all."""
     try:
         found = load(directory)
-    except StoreRefused:
+    except StoreRefusedError:
         # Before the first state was told, set-up itself had not ended.
         if told:
             counts.blame(f"{what}: refused, though {told} states were synced")
         else:
             counts.refused += 1
         return
-    except StoreDamaged as error:
+    except StoreDamagedError as error:
         counts.blame(f"{what}: {error}")
         return
     states = list(_states(directory.with_name("reference")))

@@ -23,7 +23,7 @@ import msgpack
 from haclusterd.adapters.raft.thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.steps import Steps
-from haclusterd.ports.store import Applied, Restored, StoreEvent, StoreRefused, StoreUnwritable, VoterSet
+from haclusterd.ports.store import Applied, Restored, StoreEvent, StoreRefusedError, StoreUnwritableError, VoterSet
 from haclusterd.raft.settings import RaftSettings, RaftTimers
 
 RETRY_S = 1.0
@@ -218,7 +218,7 @@ async def main(directory: Path, name: str, life: str) -> None:
     clients.store = store = make_store(directory, name, machine)
     try:
         store.start(clients.deliver)
-    except (StoreRefused, StoreUnwritable) as refusal:
+    except (StoreRefusedError, StoreUnwritableError) as refusal:
         sys.exit(f"refused: {refusal}")
     chance = random.Random(f"{name}.{life}")
     period_s = 1 / json.loads((directory / "cluster.json").read_text())["rate"]

@@ -11,7 +11,7 @@ from haclusterd.adapters.history.reading import page, read, summarise
 from haclusterd.adapters.history.tables import HistoryTables
 from haclusterd.model.ids import NodeName
 from haclusterd.model.remembered import HistoryQuery, HistorySummary, Span
-from haclusterd.protocol.history_letters import TellPage, decode, encode
+from haclusterd.protocol.history_messages import TellPage, decode, encode
 from tests.examples import examples
 from tests.remembered_logs import WrittenLog, row
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.requests import Options, Progress, Request, Response
-from haclusterd.ports.store import Appended, Applied, LeadershipChanged, StoreDamaged, StoreRefused
+from haclusterd.ports.store import Appended, Applied, LeadershipChanged, StoreDamagedError, StoreRefusedError
 from haclusterd.protocol.control import EncodedResponse
 from haclusterd.raft.frames import Message, decode_frame
 from haclusterd.raft.journal import JOURNAL_NAME, _Rewrite, decode_journal
@@ -346,7 +346,7 @@ def a_bit_of_the_journal_flips() -> None:
     disk.put(JOURNAL_NAME, bytes(data))
     try:
         world.restart(victim)
-    except StoreDamaged:
+    except StoreDamagedError:
         return
     settle(world)
 
@@ -365,7 +365,7 @@ def snapshots_of_a_majority_are_damaged() -> None:
         disk.put(SNAPSHOT_NAME, bytes(data))
         try:
             world.restart(name)
-        except StoreDamaged:
+        except StoreDamagedError:
             refused += 1
     if refused == 2:
         return
@@ -386,7 +386,7 @@ def a_disk_is_replaced_under_the_old_name() -> None:
     world.heal()
     try:
         world.restart(first)
-    except StoreRefused:
+    except StoreRefusedError:
         return
     world.restart(second)
     write(world, world.wait_for_leader(), 5, b"new")

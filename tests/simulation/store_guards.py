@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from haclusterd.ports.store import StoreDamaged
+from haclusterd.ports.store import StoreDamagedError
 from haclusterd.raft import consensus as raft_consensus
 from haclusterd.raft import core as raft_core
 from haclusterd.raft import journal as raft_journal
@@ -183,13 +183,13 @@ def _start_empty(patch: Patch) -> None:
     def load(files: Any, cluster: str) -> Any:
         try:
             return load_snapshot(files, cluster)
-        except StoreDamaged:
+        except StoreDamagedError:
             return None
 
     def open_whatever(files: Any, cluster: str, node: Any, snapshot: Any) -> Journal:
         try:
             return open_journal(files, cluster, node, snapshot)
-        except StoreDamaged:
+        except StoreDamagedError:
             create_journal(files, cluster, node)
             return open_journal(files, cluster, node, snapshot)
 

@@ -19,9 +19,9 @@ from haclusterd.ports.store import (
     Applied,
     LeadershipChanged,
     Restored,
-    StoreDamaged,
+    StoreDamagedError,
     StoreEvent,
-    StoreUnwritable,
+    StoreUnwritableError,
     VoterSet,
 )
 from haclusterd.raft.core import RaftCore
@@ -299,11 +299,11 @@ class SimulatedNode:
         )
         try:
             self.core.open()
-        except StoreUnwritable:
+        except StoreUnwritableError:
             # Its systemd starts it again; here whoever ends the fault does.
             self.is_alive = False
             return
-        except StoreDamaged:
+        except StoreDamagedError:
             if not self.is_out and self.name != world.forgetful:
                 raise
             self.is_out = True

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from haclusterd.ports.store import StoreDamaged
+from haclusterd.ports.store import StoreDamagedError
 from tests.simulation import store_guard_scenarios as scenarios
 from tests.simulation import voter_guard_scenarios as voters
 from tests.simulation.store_guards import ALL_GUARDS, StoreGuards, in_force, without
@@ -59,7 +59,7 @@ def test_with_every_guard_the_scenario_ends_well(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize(("guard", "scenario"), NEEDED, ids=_name)
 def test_without_the_guard_it_is_caught(guard: str, scenario: Scenario) -> None:
-    with in_force(without(guard)), pytest.raises((AssertionError, StoreDamaged)):
+    with in_force(without(guard)), pytest.raises((AssertionError, StoreDamagedError)):
         scenario()
 
 

@@ -18,8 +18,8 @@ from haclusterd.model.pacer import BrainState, HeardNode, PacerReport, PacerSett
 from haclusterd.model.remembered import HistoryRow, HistorySummary, KeptVersion, Span
 from haclusterd.model.requests import Basis, Options, Progress, Request, Response, Told
 from haclusterd.model.watchdog import PanicAction, Watchdog, WatchdogSettings
-from haclusterd.protocol import control, enrolment, history_letters, pacer_socket
-from haclusterd.protocol.history_letters import (
+from haclusterd.protocol import control, enrolment, history_messages, pacer_socket
+from haclusterd.protocol.history_messages import (
     AskPage,
     AskSummary,
     AskVersion,
@@ -82,9 +82,9 @@ PROTOCOLS: Mapping[str, Protocol] = {
             pacer_socket.Refusal("no"),
         ],
     ),
-    "history_letters": Protocol(
-        history_letters.encode,
-        history_letters.decode,
+    "history_messages": Protocol(
+        history_messages.encode,
+        history_messages.decode,
         [
             AskPage(1, 2, 300),
             TellPage(1, None),

@@ -56,7 +56,7 @@ LAST_WORDS_MAX = 200
 """Characters of what an agent wrote that stand for its reason."""
 SELF_EXPLAINED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED})
 """Exit codes that need no reason; every other says that something is wrong, and not what."""
-METADATA_PATIENCE_MS = 2000
+METADATA_WAIT_MS = 2000
 """How long the result of a start waits for the agent's meta-data, the first time."""
 METADATA_LIMIT = 1024 * 1024
 RELOAD_ACTION = "reload-agent"
@@ -66,11 +66,11 @@ STARTS_NOTHING = frozenset({MONITOR, "stop", VALIDATE})
 """Actions that leave no process behind."""
 TAKES_PARAMETERS = frozenset({"start", "migrate_from", RELOAD_ACTION})
 """Actions after which the resource runs with the parameters that they were given."""
-UNDYING_PATIENCE_MS = 5000
+UNDYING_WAIT_MS = 5000
 """How long a resource's next action waits for killed processes of the one before."""
 ENDS_ACTIVITY = frozenset({"stop", "demote", "migrate_to"})
 """Actions on what runs: its agent was there when it was started."""
-ABSENT_PATIENCE_MS, ABSENT_PATIENCE_SHORT_MS = 30_000, 5000
+ABSENT_WAIT_MS, ABSENT_WAIT_SHORT_MS = 30_000, 5000
 """How long an action waits for an agent that was there before; the short one where a service is to be started."""
 ABSENT_PAUSES_MS = (50, 1000)
 """Between two looks: the first pause, which doubles, and the longest."""
@@ -190,7 +190,7 @@ class OcfAgents:
         self._reading: dict[AgentReference, list[Callable[[AgentMetadata | None], None]]] = {}
         """Who waits for meta-data that is being read."""
         self._metadata: dict[AgentReference, tuple[tuple[str, int, int], AgentMetadata]] = {}
-        self._foreseen: set[AgentReference] = set()
+        self._metadata_asked: set[AgentReference] = set()
         """Agents whose meta-data was asked for because of an action."""
         self._groups = ServiceGroups(service_group, node, runtime_directory)
         self._groups.forget_empty()
@@ -207,7 +207,7 @@ class OcfAgents:
         self._running[call.key] = None
         if self._undying.get(call.resource):
             waiting.timer = self._clock.call_at(
-                after(waiting.asked_at, UNDYING_PATIENCE_MS), lambda: self._give_up(waiting)
+                after(waiting.asked_at, UNDYING_WAIT_MS), lambda: self._give_up(waiting)
             )
             self._waiting.setdefault(call.resource, []).append(waiting)
         else:
@@ -322,7 +322,7 @@ class OcfAgents:
             done(Validation(answer.exit_code if is_answer else None, answer.exit_reason))
 
         environment = {name: value for name, value in self._environment(call).items() if name != ORDER_MARK}
-        program = Program((str(path), VALIDATE), environment, timeout_ms, is_patient=True)
+        program = Program((str(path), VALIDATE), environment, timeout_ms, is_background=True)
         self._processes.start(program, Hooks(ended))
 
     def exists(self, agent: AgentReference) -> bool:
@@ -380,10 +380,10 @@ class OcfAgents:
 
         self._watch.note_begun(call.key)
         if _has_parameters(call):
-            self._foreseen.add(call.agent)
+            self._metadata_asked.add(call.agent)
             self.metadata(call.agent, lambda _metadata: None)  # So that it is known when the action ends.
         self._running[call.key] = self._processes.start(
-            Program((str(path), argument), self._environment(call), call.timeout_ms, is_patient=_recurs(call)),
+            Program((str(path), argument), self._environment(call), call.timeout_ms, is_background=_recurs(call)),
             Hooks(
                 ended=lambda ended: self._ended(waiting, now, ended),
                 is_permitted=self._has_lease if call.action in ACTIVATING else _always,
@@ -411,7 +411,7 @@ class OcfAgents:
             self._add_restart_parameters(call.agent, result, waiting.done)
         else:
             waiting.done(result)
-            self._foresee(call)
+            self._prefetch_metadata(call)
 
     def _give_up_agent(self, waiting: "_Waiting") -> None:
         reason = f"{waiting.call.agent} is not installed on {self._node}"
@@ -428,8 +428,8 @@ class OcfAgents:
         call, now = waiting.call, self._clock.now()
         if call.agent not in self._executed and call.action not in ENDS_ACTIVITY:
             return False
-        patience_ms = ABSENT_PATIENCE_SHORT_MS if call.action in ACTIVATING else ABSENT_PATIENCE_MS
-        left_ms = patience_ms - elapsed_ms(waiting.asked_at, now)
+        wait_ms = ABSENT_WAIT_SHORT_MS if call.action in ACTIVATING else ABSENT_WAIT_MS
+        left_ms = wait_ms - elapsed_ms(waiting.asked_at, now)
         if left_ms <= 0:
             return False
         if not waiting.looks:
@@ -446,10 +446,10 @@ class OcfAgents:
         waiting.timer = self._clock.call_at(after(now, pause_ms), look)
         return True
 
-    def _foresee(self, call: AgentCall) -> None:
+    def _prefetch_metadata(self, call: AgentCall) -> None:
         """Read the meta-data of an agent that has been asked for a state, once: a first start need not wait for it."""
-        if call.action == MONITOR and call.agent.standard == "ocf" and call.agent not in self._foreseen:
-            self._foreseen.add(call.agent)
+        if call.action == MONITOR and call.agent.standard == "ocf" and call.agent not in self._metadata_asked:
+            self._metadata_asked.add(call.agent)
             self.metadata(call.agent, lambda _metadata: None)
 
     def _add_restart_parameters(
@@ -464,7 +464,7 @@ class OcfAgents:
                 timer.cancel()
                 done(replace(result, restart_parameters=_restart_parameters(metadata)))
 
-        timer = self._clock.call_at(after(self._clock.now(), METADATA_PATIENCE_MS), lambda: deliver(None))
+        timer = self._clock.call_at(after(self._clock.now(), METADATA_WAIT_MS), lambda: deliver(None))
         self.metadata(agent, deliver)
 
     def _gone(self, resource: ResourceId, key: str) -> None:
@@ -557,10 +557,10 @@ class OcfAgents:
             "HA_logfacility": "none",
             "HA_use_logd": "no",
             "HA_debug": "0",
-            **self._way_back(),
+            **self._callback_environment(),
         }
 
-    def _way_back(self) -> dict[str, str]:
+    def _callback_environment(self) -> dict[str, str]:
         """Return how an agent reaches this daemon, and the interpreter that has this program's dependencies."""
         socket = self._directories.control_socket
         return {} if socket is None else {SOCKET_VARIABLE: str(socket), INTERPRETER_VARIABLE: sys.executable}

@@ -2,10 +2,10 @@
 
 After a successful start or probe the processes that carry the resource's mark in their environment, and this node's,
 or that are in the resource's control group, are looked up in /proc on a thread; the roots among them, at most eight,
-get one pidfd each. An exit is told at once; it says nothing but "ask the agent".
+get one pidfd each. An exit is reported at once; it says nothing but "ask the agent".
 
 Invariant: an agent at work is never taken for a service, though it carries the same marks. It is known by its order.
-What is on another node of the same kernel is told apart by the node's mark and by that of its local cluster.
+What is on another node of the same kernel is distinguished by the node's mark and by that of its local cluster.
 """
 
 import asyncio
@@ -141,7 +141,7 @@ class ServiceWatch:
         self._scan(resource)
 
     def unwatch(self, resource: ResourceId) -> None:
-        """Stop watching; nothing is told afterwards."""
+        """Stop watching; nothing is reported afterwards."""
         watched = self._watched.pop(resource, None)
         self._wanted.discard(resource)
         for pid in list(watched.pidfds) if watched is not None else ():

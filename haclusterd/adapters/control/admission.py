@@ -1,6 +1,6 @@
 """Who is at the other end of the control socket, whether they may be there, and how much of this daemon they may take.
 
-Invariants: who asks is told by the kernel, and the name service that knows their names and groups is never asked on the
+Invariants: the kernel says who asks, and the name service that knows their names and groups is never asked on the
 main loop, which it could hold for as long as a directory server does not answer. No user keeps another out: each has so
 many connections, those that wait for the name service included, and so many bytes; and the ones that run this machine
 always find a place. The user of `haclusterd-api` is let in to pass on what others ask, and may do nothing by itself.
@@ -23,7 +23,7 @@ CONNECTIONS_MAX = 128
 CONNECTIONS_OF_OTHERS_MAX = 96
 """Of all users together who neither are root nor run the daemon."""
 CONNECTIONS_OF_USER_MAX = 32
-PLACE_PATIENCE_S = 1.0
+PLACE_WAIT_S = 1.0
 """For a connection that finds every place taken: clients that have just ended still hold theirs."""
 WAITING_MAX = 32
 """Connections that wait for a place: of those who are trusted, and of the others."""
@@ -51,11 +51,11 @@ class PeerCredentials:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether this is root, or whoever runs the daemon."""
+        """Whether this is root, or the user who runs the daemon."""
         return self.uid in {0, os.geteuid()}
 
 
-class Doorkeeper:
+class ClientRecognition:
     """Tells who somebody is, and whether they are permitted; at most two look-ups wait for the name service at once."""
 
     def __init__(self) -> None:
@@ -102,13 +102,13 @@ class Places:
         self._was_left = asyncio.Event()
 
     async def take_soon(self, who: PeerCredentials) -> str | None:
-        """Take a place as `take` does, and wait at most PLACE_PATIENCE_S for one to become free."""
+        """Take a place as `take` does, and wait at most PLACE_WAIT_S for one to become free."""
         refusal = self.take(who)
         if refusal is None or self._waiting[who.is_trusted] >= WAITING_MAX:
             return refusal
         self._waiting[who.is_trusted] += 1
         try:
-            async with asyncio.timeout(PLACE_PATIENCE_S):
+            async with asyncio.timeout(PLACE_WAIT_S):
                 while self.take(who) is not None:
                     self._was_left.clear()
                     await self._was_left.wait()

@@ -1,6 +1,6 @@
 """The client's end of the daemon's control socket: blocking, small, quick to import.
 
-One connection serves many requests and is made anew when it broke. Contract: ports/control.py.
+One connection serves many requests and is made again when it broke. Contract: ports/control.py.
 """
 
 import socket

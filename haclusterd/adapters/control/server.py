@@ -1,6 +1,6 @@
 """The control socket's server: frames in, requests out, answers back (safety: nobody unauthenticated gets in).
 
-Who asks is told by the kernel (SO_PEERCRED), never by the client. Root and the daemon's own user may do everything,
+The kernel says who asks (SO_PEERCRED), never the client. Root and the daemon's own user may do everything,
 members of the control group too; the user of `haclusterd-api` is let in to pass on requests, each of which must carry
 a token; anybody else is refused before a byte of theirs is read. Every refusal is logged once
 for its user and reason.
@@ -17,7 +17,7 @@ from pathlib import Path
 from haclusterd.adapters.control.admission import (
     ANSWER_BYTES_MAX,
     ANSWER_BYTES_OF_USER_MAX,
-    Doorkeeper,
+    ClientRecognition,
     PeerCredentials,
     Places,
     control_group,
@@ -30,10 +30,10 @@ from haclusterd.reports.items import report
 from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
 
 READ_BYTES = 65536
-REQUEST_PATIENCE_S = 30.0
+REQUEST_TIMEOUT_S = 30.0
 """For how long nothing may come of a request that has begun."""
 REQUESTS_OF_CONNECTION_MAX = 8
-"""Requests of one connection that are carried out at once; more are told to try again."""
+"""Requests of one connection that are carried out at once; more are answered with "try again"."""
 _log = logging.getLogger(__name__)
 
 Answer = Callable[[Progress | Response | EncodedResponse], None]
@@ -42,7 +42,7 @@ Handle = Callable[[Request, PeerCredentials, Answer], HangUp]
 """Carries out a request; what it returns is called when the client has gone before the answer."""
 
 
-class ControlSocketBusy(Exception):  # noqa: N818 (a finding, named as people say it)
+class ControlSocketBusyError(Exception):
     """Another daemon answers on this socket."""
 
 
@@ -54,7 +54,7 @@ class ControlServer:
         self._handle = handle
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
-        self._doorkeeper = Doorkeeper()
+        self._recognition = ClientRecognition()
         self._places = Places()
         self._unread: dict[asyncio.StreamWriter, int] = {}
         self._refusals = Refusals()
@@ -62,10 +62,10 @@ class ControlServer:
         """Device and inode of the socket's file."""
 
     async def start(self) -> None:
-        """Listen; raises ControlSocketBusy when somebody else does."""
+        """Listen; raises ControlSocketBusyError when somebody else does."""
         if self._path.exists():
             if await _answers(self._path):
-                raise ControlSocketBusy(f"{self._path}: another haclusterd is running with this runtime directory")
+                raise ControlSocketBusyError(f"{self._path}: another haclusterd is running with this runtime directory")
             self._path.unlink()
         await self._listen()
 
@@ -111,7 +111,7 @@ class ControlServer:
             self._server.close()
         for task in tuple(self._connections):
             task.cancel()
-        self._doorkeeper.close()
+        self._recognition.close()
         self._path.unlink(missing_ok=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -119,7 +119,7 @@ class ControlServer:
         assert task is not None
         self._connections.add(task)
         try:
-            credentials = self._doorkeeper.recognise(writer.get_extra_info("socket"))
+            credentials = self._recognition.recognise(writer.get_extra_info("socket"))
             refusal = await self._places.take_soon(credentials)
             if refusal is not None:
                 self._refuse(credentials, refusal)
@@ -137,7 +137,7 @@ class ControlServer:
     async def _admit(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, credentials: PeerCredentials
     ) -> None:
-        credentials, refusal = await self._doorkeeper.identify(credentials)
+        credentials, refusal = await self._recognition.identify(credentials)
         if refusal is not None:
             self._refuse(credentials, refusal)
             return
@@ -189,7 +189,7 @@ class _Conversation:
 
     async def _read(self, refuse: Callable[..., None]) -> bytes:
         try:
-            async with asyncio.timeout(REQUEST_PATIENCE_S if self._buffer.waiting else None):
+            async with asyncio.timeout(REQUEST_TIMEOUT_S if self._buffer.waiting else None):
                 return await self._reader.read(READ_BYTES)
         except TimeoutError:
             refuse("a request begun and not ended")

@@ -1,6 +1,6 @@
 """Reads this node's history through, for a person who compares nodes or for a peer that asks, a slice at a time.
 
-What it finds damaged on the way is marked, so that it is fetched anew. It runs on the history's thread.
+What it finds damaged on the way is marked, so that it is fetched again. It runs on the history's thread.
 """
 
 from collections import deque
@@ -13,8 +13,8 @@ from haclusterd.adapters.history.tables import HistoryTables
 from haclusterd.model.ids import NodeName
 from haclusterd.model.remembered import HistorySummary
 from haclusterd.ports.history import Comparison
-from haclusterd.ports.peer_mail import PeerMail
-from haclusterd.protocol.history_letters import AskSummary, TellSummary, encode
+from haclusterd.ports.peer_messages import PeerMessages
+from haclusterd.protocol.history_messages import AskSummary, TellSummary, encode
 
 CATCH_UP_MS: Final = 2_000
 """How long a node waits to see as much as it is asked about."""
@@ -47,9 +47,9 @@ class _Asking:
 class Comparing:
     """One node's readings; see the module."""
 
-    def __init__(self, node: NodeName, mail: PeerMail, tell: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(self, node: NodeName, peer_messages: PeerMessages, tell: Callable[[Callable[[], None]], None]) -> None:
         self._node = node
-        self._mail = mail
+        self._peer_messages = peer_messages
         self._tell = tell
         self._serial = 0
         self._readings: deque[_Reading] = deque()
@@ -64,7 +64,7 @@ class Comparing:
         asking = _Asking(peers, done, now_ms + ANSWER_MS)
         self._asking[serial] = asking
         for peer in peers:
-            self._mail.send(peer, encode(AskSummary(serial, through)))
+            self._peer_messages.send(peer, encode(AskSummary(serial, through)))
         self._readings.append(_Reading(through, now_ms, lambda summary: setattr(asking, "own", summary)))
 
     def failed(self, peers: tuple[NodeName, ...], problem: str) -> Comparison:
@@ -72,20 +72,20 @@ class Comparing:
         return Comparison((HistorySummary(self._node, problem=problem),), peers)
 
     def take(
-        self, peer: NodeName, letter: AskSummary | TellSummary, now_ms: int
+        self, peer: NodeName, message: AskSummary | TellSummary, now_ms: int
     ) -> None:
         """Take a peer's question or answer."""
-        if isinstance(letter, TellSummary):
-            asking = self._asking.get(letter.serial)
-            if asking is not None and peer in asking.peers and letter.summary.node == peer:
-                asking.answers[peer] = letter.summary
+        if isinstance(message, TellSummary):
+            asking = self._asking.get(message.serial)
+            if asking is not None and peer in asking.peers and message.summary.node == peer:
+                asking.answers[peer] = message.summary
         elif len(self._readings) < JOBS_MAX:
-            serial = letter.serial
+            serial = message.serial
 
             def answer(summary: HistorySummary) -> None:
-                self._mail.send(peer, encode(TellSummary(serial, summary)))
+                self._peer_messages.send(peer, encode(TellSummary(serial, summary)))
 
-            self._readings.append(_Reading(letter.through, now_ms + CATCH_UP_MS, answer))
+            self._readings.append(_Reading(message.through, now_ms + CATCH_UP_MS, answer))
 
     def step(self, tables: HistoryTables, now_ms: int) -> int | None:
         """Read a slice; return when to go on, None when there is nothing to do."""

@@ -1,6 +1,6 @@
 """What comes after a position in the history: the same rows in the same order on every node, and what is missing named.
 
-Invariant: whoever goes on from the position that each answer gives is shown every row behind the first position exactly
+Invariant: a reader that goes on from the position of each answer gets every row behind the first position exactly
 once, at whichever nodes they ask, except what an answer names as missing. Every call may raise sqlite3.Error; nothing
 here writes.
 """
@@ -21,7 +21,7 @@ from haclusterd.model.remembered import (
     Missing,
     Position,
 )
-from haclusterd.protocol.history_letters import KeptEntry
+from haclusterd.protocol.history_messages import KeptEntry
 
 PAGE_CHARACTERS_MAX: Final = 128 * 1024
 """Of the rows of one answer, roughly; a row that has more comes alone."""

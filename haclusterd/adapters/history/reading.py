@@ -15,7 +15,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.remembered import HistoryRow, HistorySummary, Span
 from haclusterd.ports.history import GAP, HistoryAnswer, HistoryQuery, Horizon
-from haclusterd.protocol.history_letters import KeptEntry, Page
+from haclusterd.protocol.history_messages import KeptEntry, Page
 
 PAGE_CHARACTERS: Final = 96 * 1024
 """Of rows in one page, roughly; an entry that has more comes alone."""

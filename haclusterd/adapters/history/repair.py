@@ -19,12 +19,12 @@ from haclusterd.adapters.history.version_table import (
 )
 from haclusterd.model.ids import NodeName
 from haclusterd.model.remembered import KeptVersion
-from haclusterd.ports.peer_mail import PeerMail
-from haclusterd.protocol.history_letters import (
+from haclusterd.ports.peer_messages import PeerMessages
+from haclusterd.protocol.history_messages import (
     PART_BYTES,
     AskPage,
     AskVersion,
-    Letter,
+    HistoryMessage,
     TellPage,
     TellVersion,
     encode,
@@ -50,8 +50,8 @@ class _Wanted:
 class HistoryRepair:
     """One node's repair; see the module. `now_ms` is any clock that only grows."""
 
-    def __init__(self, mail: PeerMail) -> None:
-        self._mail = mail
+    def __init__(self, peer_messages: PeerMessages) -> None:
+        self._peer_messages = peer_messages
         self._serial = 0
         self._wanted: _Wanted | None = None
         self._asked: NodeName | None = None
@@ -67,7 +67,7 @@ class HistoryRepair:
 
     def step(self, tables: HistoryTables, now_ms: int) -> int | None:
         """Do what is due; return when there is something to do again, None when nothing is missing."""
-        peers = self._mail.reachable()
+        peers = self._peer_messages.reachable()
         if peers != self._peers:
             self._peers = peers
             self._hopeless_until_ms.clear()
@@ -103,66 +103,66 @@ class HistoryRepair:
 
     def _ask(self, peer: NodeName, wanted: _Wanted, now_ms: int) -> None:
         self._serial += 1
-        letter: Letter
+        message: HistoryMessage
         if wanted.gap is not None:
-            letter = AskPage(self._serial, wanted.gap.first, wanted.gap.last)
+            message = AskPage(self._serial, wanted.gap.first, wanted.gap.last)
         else:
-            letter = AskVersion(self._serial, wanted.version, len(self._parts))
+            message = AskVersion(self._serial, wanted.version, len(self._parts))
         self._asked, self._due_ms = peer, now_ms + ANSWER_MS
         self._tried.add(peer)
-        self._mail.send(peer, encode(letter))
+        self._peer_messages.send(peer, encode(message))
 
     # -- answers ----------------------------------------------------------------------------------------------------
 
-    def told(self, tables: HistoryTables, peer: NodeName, letter: TellPage | TellVersion, now_ms: int) -> None:
+    def take(self, tables: HistoryTables, peer: NodeName, message: TellPage | TellVersion, now_ms: int) -> None:
         """Take an answer; one that nobody waits for any more is dropped."""
         wanted = self._wanted
-        if wanted is None or peer != self._asked or letter.serial != self._serial:
+        if wanted is None or peer != self._asked or message.serial != self._serial:
             return
         self._asked, self._due_ms = None, now_ms
-        if isinstance(letter, TellPage) and wanted.gap is not None:
-            is_welcome = letter.page is not None and tables.fill(wanted.gap, letter.page)
+        if isinstance(message, TellPage) and wanted.gap is not None:
+            is_welcome = message.page is not None and tables.fill(wanted.gap, message.page)
         else:
-            is_welcome = isinstance(letter, TellVersion) and self._take_part(tables, letter, wanted.version)
+            is_welcome = isinstance(message, TellVersion) and self._take_part(tables, message, wanted.version)
         if is_welcome:
             self._tried.discard(peer)
             self._due_ms = now_ms + BETWEEN_PAGES_MS
 
-    def _take_part(self, tables: HistoryTables, letter: TellVersion, number: int) -> bool:
+    def _take_part(self, tables: HistoryTables, message: TellVersion, number: int) -> bool:
         """Take a part of a version; return whether it was of use."""
-        kept = letter.version
-        if kept is None or kept.number != number or letter.offset != len(self._parts) or not letter.data:
+        kept = message.version
+        if kept is None or kept.number != number or message.offset != len(self._parts) or not message.data:
             self._parts = b""
             return False
-        self._parts += letter.data
-        if len(self._parts) < min(letter.total, CONTENT_BYTES_MAX):
+        self._parts += message.data
+        if len(self._parts) < min(message.total, CONTENT_BYTES_MAX):
             return True
         content, self._parts = self._parts, b""
         return _keep(tables, kept, content)
 
     # -- giving -----------------------------------------------------------------------------------------------------
 
-    def asked(self, tables: HistoryTables, peer: NodeName, letter: AskPage | AskVersion) -> None:
+    def asked(self, tables: HistoryTables, peer: NodeName, message: AskPage | AskVersion) -> None:
         """Answer a peer with what is known here."""
-        answer: Letter
-        if isinstance(letter, AskPage):
-            answer = TellPage(letter.serial, page(tables, letter.first, letter.last))
+        answer: HistoryMessage
+        if isinstance(message, AskPage):
+            answer = TellPage(message.serial, page(tables, message.first, message.last))
         else:
-            answer = _part(tables, letter)
-        self._mail.send(peer, encode(answer))
+            answer = _part(tables, message)
+        self._peer_messages.send(peer, encode(answer))
 
 
 def _key(wanted: _Wanted) -> tuple[int, int]:
     return (wanted.gap.last if wanted.gap is not None else 0, wanted.version)
 
 
-def _part(tables: HistoryTables, letter: AskVersion) -> TellVersion:
-    found = version_with_content(tables.database, letter.number)
+def _part(tables: HistoryTables, message: AskVersion) -> TellVersion:
+    found = version_with_content(tables.database, message.number)
     if found is None:
-        return TellVersion(letter.serial, None)
+        return TellVersion(message.serial, None)
     kept, content = found
-    data = content[letter.offset : letter.offset + PART_BYTES]
-    return TellVersion(letter.serial, kept, len(content), letter.offset, data)
+    data = content[message.offset : message.offset + PART_BYTES]
+    return TellVersion(message.serial, kept, len(content), message.offset, data)
 
 
 def _keep(tables: HistoryTables, kept: KeptVersion, content: bytes) -> bool:

@@ -2,7 +2,7 @@
 
 Nothing waits for it and nothing fails with it. What cannot be written is tried again; what finds no room in the queue
 is dropped, which the chain shows and peers repair. A file that is no database any more is set aside under another name,
-never overwritten, and a new one begun. Each new problem is told once.
+never overwritten, and a new one begun. Each new problem is reported once.
 """
 
 import sqlite3
@@ -21,7 +21,7 @@ from haclusterd.adapters.history.repair import HistoryRepair
 from haclusterd.adapters.history.tables import HistoryTables, Item, Jumped, Recorded
 from haclusterd.adapters.history.version_table import content, versions
 from haclusterd.adapters.machine.real_time import run_first
-from haclusterd.adapters.network.peer_mail import NoMail
+from haclusterd.adapters.network.peer_messages import NoPeerMessages
 from haclusterd.model.cluster import HistoryMark
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
@@ -38,12 +38,12 @@ from haclusterd.ports.history import (
     VersionAnswer,
     VersionQuery,
 )
-from haclusterd.ports.peer_mail import PeerMail
-from haclusterd.protocol.history_letters import (
+from haclusterd.ports.peer_messages import PeerMessages
+from haclusterd.protocol.history_messages import (
     AskPage,
     AskSummary,
     AskVersion,
-    LetterRefused,
+    MessageRefusedError,
     TellPage,
     TellSummary,
     TellVersion,
@@ -52,7 +52,7 @@ from haclusterd.protocol.history_letters import (
 
 ITEMS_QUEUED_MAX: Final = 20_000
 QUERIES_QUEUED_MAX: Final = 100
-LETTERS_QUEUED_MAX: Final = 64
+MESSAGES_QUEUED_MAX: Final = 64
 ITEMS_PER_TRANSACTION_MAX: Final = 1_000
 RETRY_MS: Final = 1_000
 """Between two attempts to write."""
@@ -70,7 +70,7 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Newest:
-    """What the newest state is, for a file that begins anew."""
+    """What the newest state is, for a file that begins empty."""
 
     index: int
     mark: HistoryMark
@@ -80,13 +80,15 @@ class _Newest:
 class SqliteHistory:
     """History in one file."""
 
-    def __init__(self, path: Path, deliver: Deliver, *, node: NodeName, mail: PeerMail | None = None) -> None:
+    def __init__(
+        self, path: Path, deliver: Deliver, *, node: NodeName, peer_messages: PeerMessages | None = None
+    ) -> None:
         self._path = path
         self._deliver = deliver
-        self._mail = mail or NoMail()
+        self._peer_messages = peer_messages or NoPeerMessages()
         self._items: deque[Item] = deque()
         self._questions: deque[_Question] = deque()
-        self._letters: deque[tuple[NodeName, bytes]] = deque()
+        self._messages: deque[tuple[NodeName, bytes]] = deque()
         self._changed = threading.Condition()
         self._is_stopping = False
         self._problem = ""
@@ -96,16 +98,16 @@ class SqliteHistory:
         self._newest: _Newest | None = None
         self._tables: HistoryTables | None = None
         self._inode = 0
-        self._repair = HistoryRepair(self._mail)
-        self._comparing = Comparing(node, self._mail, self._tell)
+        self._repair = HistoryRepair(self._peer_messages)
+        self._comparing = Comparing(node, self._peer_messages, self._tell)
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
 
     # -- what the main loop calls -----------------------------------------------------------------------------------
 
     def start(self, failed: Callable[[str], None]) -> None:
-        """Begin; each new problem, and with an empty text its end, is told once, on the main loop."""
+        """Begin; each new problem, and with an empty text its end, is reported once, on the main loop."""
         self._failed = failed
-        self._mail.open(self._letter_came)
+        self._peer_messages.open(self._message_came)
         self._thread.start()
 
     def record(
@@ -200,10 +202,10 @@ class SqliteHistory:
             self._changed.notify_all()
         self._thread.join(timeout_ms / 1000)
 
-    def _letter_came(self, peer: NodeName, letter: bytes) -> None:
+    def _message_came(self, peer: NodeName, message: bytes) -> None:
         with self._changed:
-            if len(self._letters) < LETTERS_QUEUED_MAX:
-                self._letters.append((peer, letter))
+            if len(self._messages) < MESSAGES_QUEUED_MAX:
+                self._messages.append((peer, message))
                 self._changed.notify_all()
 
     # -- the thread -------------------------------------------------------------------------------------------------
@@ -223,17 +225,17 @@ class SqliteHistory:
             is_caught_up = len(items) == len(self._items)
             answered = len(self._questions) if is_caught_up or self._problem else 0
             questions = [self._questions.popleft() for _ in range(answered)]
-            served = len(self._letters)
+            served = len(self._messages)
         is_written = self._write(items)
         for question in questions:
             self._answer(question)
         if is_caught_up and not (is_last or self._is_pausing()):
-            # A peer that asks must not be told "I have it not" of what is only not written yet.
+            # A peer that asks must not get "I have it not" of what is only not written yet.
             self._guarded(lambda tables: self._serve(tables, served))
         return not is_last or (is_written and bool(self._items))
 
     def _is_anything_to_do(self) -> bool:
-        is_work = bool(self._letters or self._items) and not self._is_pausing()
+        is_work = bool(self._messages or self._items) and not self._is_pausing()
         return bool(self._questions) or is_work or self._is_stopping
 
     def _wait_s(self) -> float | None:
@@ -268,27 +270,27 @@ class SqliteHistory:
         mark = item.after if isinstance(item, Recorded) else item.mark
         self._newest = _Newest(item.index, mark, version)
 
-    def _serve(self, tables: HistoryTables, letters: int) -> None:
-        """Deal with the first letters, then do what is due."""
+    def _serve(self, tables: HistoryTables, messages: int) -> None:
+        """Deal with the first messages, then do what is due."""
         now_ms = _now_ms()
-        for _ in range(letters):
-            self._take_letter(tables, *self._letters.popleft(), now_ms)
+        for _ in range(messages):
+            self._take_message(tables, *self._messages.popleft(), now_ms)
         due = [self._repair.step(tables, now_ms), self._comparing.step(tables, now_ms)]
         self._due_ms = min((each for each in due if each is not None), default=None)
 
-    def _take_letter(self, tables: HistoryTables, peer: NodeName, data: bytes, now_ms: int) -> None:
+    def _take_message(self, tables: HistoryTables, peer: NodeName, data: bytes, now_ms: int) -> None:
         try:
-            letter = decode(data)
-        except LetterRefused as error:
-            self._note(f"a letter of {peer} cannot be read: {error}")
+            message = decode(data)
+        except MessageRefusedError as error:
+            self._note(f"a message of {peer} cannot be read: {error}")
             return
-        match letter:
+        match message:
             case AskPage() | AskVersion():
-                self._repair.asked(tables, peer, letter)
+                self._repair.asked(tables, peer, message)
             case TellPage() | TellVersion():
-                self._repair.told(tables, peer, letter, now_ms)
+                self._repair.take(tables, peer, message, now_ms)
             case AskSummary() | TellSummary():
-                self._comparing.take(peer, letter, now_ms)
+                self._comparing.take(peer, message, now_ms)
 
     def _answer(self, question: _Question) -> None:
         answers: list[Callable[[], None]] = []

@@ -21,7 +21,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.remembered import HistoryRow, Span
 from haclusterd.ports.history import NewVersion
-from haclusterd.protocol.history_letters import KeptEntry, Page
+from haclusterd.protocol.history_messages import KeptEntry, Page
 
 FORMAT: Final = 3
 """2 added `version`, 3 the chain; older files are taken on, and what they hold stays outside the chain."""
@@ -224,7 +224,7 @@ class HistoryTables:
             self._advance(index, mark.digest)
 
     def _distrust(self, through: int, digest: str) -> None:
-        """The chain proves that what is kept up to an index is not what happened: let it be fetched anew."""
+        """The chain proves that what is kept up to an index is not what happened: let it be fetched again."""
         first = self.progress().forgotten + 1
         self._drop(through)
         self._open_gap(Gap(first, through, digest))
@@ -310,7 +310,7 @@ class HistoryTables:
         return True
 
     def mark_damaged(self, spans: Iterable[Span]) -> None:
-        """What entries of these ranges left is not what was written: let it be fetched anew."""
+        """What entries of these ranges left is not what was written: let it be fetched again."""
         with self._transaction():
             for span in spans:
                 self.database.execute("DELETE FROM event WHERE log_index BETWEEN ? AND ?", (span.first, span.last))

@@ -66,7 +66,7 @@ def version_with_content(database: sqlite3.Connection, number: int) -> tuple[Kep
 
 
 def content(database: sqlite3.Connection, number: int) -> bytes | None:
-    """Return the content of a version; a damaged one is dropped, so that it is fetched anew."""
+    """Return the content of a version; a damaged one is dropped, so that it is fetched again."""
     found = version_with_content(database, number)
     if found is None:
         return None

@@ -22,7 +22,7 @@ _SHARE: Final = ("share", "haclusterd")
 _AGENTS: Final = "resource_agents"
 
 
-class InstallationIncomplete(Exception):  # noqa: N818 (a finding, named as people say it)
+class InstallationIncompleteError(Exception):
     """The files that belong to the package are nowhere; the message says where they were looked for."""
 
 
@@ -42,7 +42,7 @@ def share_directory() -> Path:
         if (place / _AGENTS).is_dir():
             return place
     looked = ", ".join(map(str, places))
-    raise InstallationIncomplete(f"no {_AGENTS} in {looked}: install the package again, whole")
+    raise InstallationIncompleteError(f"no {_AGENTS} in {looked}: install the package again, whole")
 
 
 def resource_agents_directory() -> Path:

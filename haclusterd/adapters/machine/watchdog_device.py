@@ -1,8 +1,8 @@
 """The watchdog device: Linux's character device (Documentation/watchdog/watchdog-api), or a stand-in that takes writes.
 
-Opening starts the count, each write begins it anew, and after the letter V closing ends it; closing without that leaves
-it counting, so that a pacer that is killed leaves a machine that is reset. A stand-in (a FIFO, a terminal) answers no
-ioctl: its timeout is the one that the settings name, and it is used only where they permit it.
+Opening starts the count, each write begins it again, and after the letter V closing ends it; closing without that
+leaves it counting, so that a pacer that is killed leaves a machine that is reset. A stand-in (a FIFO, a terminal)
+answers no ioctl: its timeout is the one that the settings name, and it is used only where they permit it.
 
 Nothing here waits: what a stand-in does not read in time is no feed. Standard library only.
 """
@@ -43,7 +43,7 @@ class WatchdogDevice:
         self.watchdog = watchdog
 
     def feed(self) -> None:
-        """Begin the count anew. Raises OSError when the device does not take it."""
+        """Begin the count again. Raises OSError when the device does not take it."""
         os.write(self._descriptor, b"\0")
 
     def disarm(self) -> None:
@@ -139,13 +139,13 @@ def is_virtual_machine(information: Path = CPU_INFORMATION) -> bool:
 
 def panic(action: PanicAction, trigger: Path = SYSRQ_TRIGGER) -> str:
     """Ask the kernel to reboot or crash this machine at once (sysrq); return why it did not, when it did not."""
-    letter = _SYSRQ.get(action)
-    if letter is None:
+    command = _SYSRQ.get(action)
+    if command is None:
         return ""
     try:
         descriptor = os.open(trigger, os.O_WRONLY | os.O_CLOEXEC)
         try:
-            os.write(descriptor, letter)
+            os.write(descriptor, command)
         finally:
             os.close(descriptor)
     except OSError as error:

@@ -19,7 +19,7 @@ from haclusterd.adapters.network.certificates import (
 )
 from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.ids import NodeName
-from haclusterd.ports.enrolment import AuthorityMissing
+from haclusterd.ports.enrolment import AuthorityMissingError
 
 AUTHORITY_DIRECTORY = "authority"
 """Beside the node's certificate."""
@@ -98,6 +98,6 @@ class AuthorityFiles:
         try:
             return read_authority(place)
         except OSError as error:
-            raise AuthorityMissing(f"{place}: {error.strerror or error}") from None
+            raise AuthorityMissingError(f"{place}: {error.strerror or error}") from None
         except ValueError as error:
-            raise AuthorityMissing(f"{place}: {error}") from None
+            raise AuthorityMissingError(f"{place}: {error}") from None

@@ -238,7 +238,7 @@ def write_private(path: Path, data: bytes) -> None:
 def tls_context(directory: Path, *, is_server: bool) -> ssl.SSLContext:
     """Return a context that speaks TLS 1.3 only, and only with holders of a certificate of this authority.
 
-    Host names are not compared: the peer's node name is, by whoever uses the connection. Raises OSError (ssl.SSLError).
+    Host names are not compared: the peer's node name is, by the user of the connection. Raises OSError (ssl.SSLError).
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if is_server else ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -261,7 +261,7 @@ def node_name_of(certificate: Mapping[str, object]) -> NodeName | None:
 
 
 def issuer_name_of(certificate: bytes) -> str:
-    """Return the common name of whoever issued a certificate (DER), unproven; empty when there is none."""
+    """Return the common name of the issuer of a certificate (DER), unproven; empty when there is none."""
     try:
         names = x509.load_der_x509_certificate(certificate).issuer.get_attributes_for_oid(NameOID.COMMON_NAME)
     except ValueError:

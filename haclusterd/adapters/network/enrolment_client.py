@@ -30,21 +30,21 @@ CONNECT_TIMEOUT_S: Final = 10.0
 ANSWER_TIMEOUT_S: Final = 180.0
 
 
-class NobodyThere(Exception):  # noqa: N818 (a finding, named as people say it)
+class NoMemberAnswersError(Exception):
     """No address of the token answers; the message says how each failed."""
 
 
-class WrongAuthority(Exception):  # noqa: N818 (a finding, named as people say it)
+class WrongAuthorityError(Exception):
     """Who answers is not of the cluster that made the token; nothing was said to it."""
 
 
 def enrol(
-    token: Token, application: Callable[[Hello], Apply], told: Callable[[str], None]
+    token: Token, application: Callable[[Hello], Apply], waiting: Callable[[str], None]
 ) -> tuple[Hello, Admitted | Denied]:
-    """Apply at the first address that answers; `told` gets what is waited for.
+    """Apply at the first address that answers; `waiting` gets what is waited for.
 
-    Raises NobodyThere, WrongAuthority, or OSError when the connection ends on the way: applying again, with the same
-    request, is harmless then.
+    Raises NoMemberAnswersError, WrongAuthorityError, or OSError when the connection ends on the way: applying again,
+    with the same request, is harmless then.
     """
     connection = _connect(token)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -55,7 +55,7 @@ def enrol(
     with connection, context.wrap_socket(connection) as stream:
         hello = _read(stream)
         if not isinstance(hello, Hello):
-            raise WrongAuthority(f"what answers is no daemon that invites: {_describe(hello)}")
+            raise WrongAuthorityError(f"what answers is no daemon that invites: {_describe(hello)}")
         session_certificate = _recognise(stream, hello, token)
         mine = replace(application(hello), invitation=token.invitation, nonce=secrets.token_bytes(NONCE_SIZE))
         proof = proof_of(proof_key_of(token.secret), hello, session_certificate, mine)
@@ -64,7 +64,7 @@ def enrol(
         while True:
             message = _read(stream)
             if isinstance(message, News):
-                told(message.text)
+                waiting(message.text)
             elif isinstance(message, Admitted | Denied):
                 return hello, message
             else:
@@ -78,7 +78,7 @@ def _connect(token: Token) -> socket.socket:
             return socket.create_connection(address, CONNECT_TIMEOUT_S)
         except OSError as error:
             failures.append(f"{spell(address)}: {error.strerror or error}")
-    raise NobodyThere("; ".join(failures))
+    raise NoMemberAnswersError("; ".join(failures))
 
 
 def _recognise(stream: ssl.SSLSocket, hello: Hello, token: Token) -> str:
@@ -87,10 +87,10 @@ def _recognise(stream: ssl.SSLSocket, hello: Hello, token: Token) -> str:
     try:
         pin = pin_of(hello.authority.encode())
         if certificate is None or pin != token.pin:
-            raise WrongAuthority("the token was made by another cluster than the one that answers")
+            raise WrongAuthorityError("the token was made by another cluster than the one that answers")
         require_issued(hello.authority.encode(), certificate, now=utc_now())
     except ValueError as error:
-        raise WrongAuthority(str(error)) from None
+        raise WrongAuthorityError(str(error)) from None
     return fingerprint_of(certificate)
 
 

@@ -1,7 +1,7 @@
 """A connection of frames (`wire.framing`). Each frame is handed over where it arrives.
 
 asyncio's streams wake a task for every read; at several frames a second, for ever, that is a third of what a voter that
-rests costs. Here the loop calls whoever takes frames, in the turn in which they came.
+rests costs. Here the loop calls the receiver of frames, in the turn in which they came.
 
 Invariant: frames come in order, each once, and none after the end; a length above the limit ends the connection, so
 that nobody's length decides what is held. Until somebody serves it, reading pauses once more than HELD_MAX waits.
@@ -17,7 +17,7 @@ HELD_MAX = 64 * 1024
 """Bytes that wait to be asked for; more are left with the sender."""
 
 
-class FrameTooLong(ConnectionError):  # noqa: N818 (a verdict, not an accident)
+class FrameLimitError(ConnectionError):
     """A length above what is permitted: the connection has ended."""
 
 
@@ -87,7 +87,7 @@ class FramedLink(asyncio.Protocol):
             try:
                 frame = self._unread.take(self._limit)
             except FrameTooLongError as error:
-                self._fail(FrameTooLong(str(error)))
+                self._fail(FrameLimitError(str(error)))
                 return
             if frame is None:
                 return
@@ -105,7 +105,7 @@ class FramedLink(asyncio.Protocol):
             return
         try:
             self._take(frame)
-        except Exception as error:  # noqa: BLE001 (whoever serves is told, a bug like a refusal)
+        except Exception as error:  # noqa: BLE001 (it is reported to the server, a bug like a refusal)
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:

@@ -1,7 +1,7 @@
 """Listening sockets whose connections are accepted one by one, and secured when they have begun to speak TLS.
 
 asyncio's own server begins the handshake with everybody at once, and holds 256 KiB for each connection meanwhile. Here
-whoever listens decides first how many there may be, and nothing but the socket is held until a whole opening of a
+the listener decides first how many there may be, and nothing but the socket is held until a whole opening of a
 handshake has come (RFC 8446 §5.1: one record).
 """
 
@@ -17,8 +17,8 @@ HANDSHAKE_MARK = b"\x16\x03"
 """Content type and major version of the first record (RFC 8446 §5.1)."""
 
 
-class NoHandshake(ConnectionError):  # noqa: N818 (a verdict, not an accident)
-    """Whoever connected does not speak TLS, or ended before it did."""
+class NoHandshakeError(ConnectionError):
+    """The other end does not speak TLS, or ended before it did."""
 
 
 def listen(address: Address, backlog: int) -> socket.socket:
@@ -44,7 +44,7 @@ def listen(address: Address, backlog: int) -> socket.socket:
 async def secure_stream(
     connection: socket.socket, context: ssl.SSLContext, timeout_s: float
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Like `secure`, for whoever reads and writes a stream."""
+    """Like `secure`, for code that reads and writes a stream."""
     reader = asyncio.StreamReader()
     protocol = asyncio.StreamReaderProtocol(reader)
     transport = await secure(connection, context, timeout_s, protocol)
@@ -85,13 +85,13 @@ async def _require_opening(connection: socket.socket) -> None:
     """Wait until the first record of a handshake is there, whole; nothing is taken from the connection."""
     header = await _peek(connection, RECORD_HEADER_BYTES)
     if not header:
-        raise NoHandshake("it said nothing")
+        raise NoHandshakeError("it said nothing")
     size = int.from_bytes(header[3:], "big")
     is_handshake = len(header) == RECORD_HEADER_BYTES and header.startswith(HANDSHAKE_MARK)
     if not is_handshake or not 0 < size <= RECORD_BYTES_MAX:
-        raise NoHandshake("it does not speak TLS")
+        raise NoHandshakeError("it does not speak TLS")
     if len(await _peek(connection, RECORD_HEADER_BYTES + size)) < RECORD_HEADER_BYTES + size:
-        raise NoHandshake("it ended within the handshake")
+        raise NoHandshakeError("it ended within the handshake")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
 
 

@@ -1,7 +1,7 @@
 """The brain's end of its pacer: the socket on the main loop, the page from any thread.
 
 Invariant: what the Raft thread says of withdrawn nodes is in the page of the running pacer before the call returns, or,
-where there is no page yet, is written into it before that pacer is told that it is complete; a new page begins with
+where there is no page yet, is written into it before that pacer learns that it is complete; a new page begins with
 nobody being echoed. The page of an earlier brain is revoked in `start`, before anything else. The pacer is handed
 numeric addresses only: names are looked up here, again and again, and what changed is handed over.
 
@@ -230,7 +230,7 @@ class PacerLink:
         self._retry = self._loop.call_later(RETRY_MS / 1000, self._connect)
 
     def _send(self, settings: PacerSettings) -> None:
-        """Send settings whole, or begin anew: a pacer that reads nothing is not one that has them."""
+        """Send settings whole, or connect again: a pacer that reads nothing is not one that has them."""
         if self._connection is None:
             return
         self._handed_over = self._numeric(settings)

@@ -1,4 +1,4 @@
-"""The pacer's end of the Unix socket: brains connect, hand over settings, and are told reports.
+"""The pacer's end of the Unix socket: brains connect, hand over settings, and get reports.
 
 Invariant: a client that does not read costs nothing but its own news: what does not fit its socket is dropped, and the
 next report says everything again. Only the pacer's own user and root are served. Nothing here blocks. Stdlib only.

@@ -1,4 +1,4 @@
-"""Keeps what the scheduler could not plan for, for whoever finds out why: `crm --cib-file FILE simulate` reads it.
+"""Keeps what the scheduler could not plan for, for those who find out why: `crm --cib-file FILE simulate` reads it.
 
 It writes on a thread of its own. A disk that is full costs the file and nothing else.
 """

@@ -172,7 +172,7 @@ class _Image:
         except BlockingIOError:
             return
         if not data:
-            # Its end is told by its pidfd.
+            # Its pidfd shows its end.
             self._owner.loop.remove_reader(self._pipe)
         self._result += data
         if len(self._result) > RESULT_BYTES_MAX:
@@ -240,7 +240,7 @@ def _live(owner: ForkedWork, work: Callable[[], bytes], write_end: int, daemon: 
         code = 0
     except MemoryError:
         code = EXIT_MEMORY
-    except BaseException:  # noqa: BLE001 - said, and told by the exit code
+    except BaseException:  # noqa: BLE001 - said, and shown by the exit code
         os.write(STANDARD_ERROR, traceback.format_exc().encode(errors="replace"))
     finally:
         os._exit(code)

@@ -72,7 +72,7 @@ class MeasuredLoops:
         return lambda: asyncio.SelectorEventLoop(_MeasuredSelector(meter))
 
     def heartbeats(self) -> Callable[[int], None]:
-        """Return what is to be told the milliseconds between two heartbeats; they are shown beside the holds."""
+        """Return the function that takes the milliseconds between two heartbeats; they are shown beside the holds."""
         meter = HoldMeter("heartbeats")
         self._meters.append(meter)
         return lambda gap_ms: meter.add(gap_ms * NS_PER_MS, time.monotonic_ns())

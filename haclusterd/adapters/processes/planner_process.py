@@ -32,7 +32,7 @@ from haclusterd.protocol.planner_messages import (
 from haclusterd.wire.framing import FrameBuffer
 
 COMMAND = (sys.executable, "-m", "haclusterd.entry_points.planning_worker")
-PATIENCE_MS = 60_000
+TIMEOUT_MS = 60_000
 """How long a plan may take before it counts as an overrun."""
 BACKLOG_MAX = 20_000
 """Entries that a worker may be behind before it counts as hung."""
@@ -57,7 +57,7 @@ class PlannerProcess:
         fragments: Callable[[Cib], Iterator[bytes]],
         failed: FailedPlans,
         command: tuple[str, ...] = COMMAND,
-        patience_ms: int = PATIENCE_MS,
+        timeout_ms: int = TIMEOUT_MS,
     ) -> None:
         """`fragments` writes a CIB piece by piece, as the worker reads it; `failed` keeps CIBs without a plan."""
         self._clock = clock
@@ -65,7 +65,7 @@ class PlannerProcess:
         self._fragments = fragments
         self._failed = failed
         self._command = command
-        self._patience_ms = patience_ms
+        self._timeout_ms = timeout_ms
         self._answered: Callable[[PlanAnswer], None] = _nobody
         self._worker: WorkerProcess | None = None
         self._frames = FrameBuffer(FRAME_BYTES_MAX)
@@ -96,8 +96,8 @@ class PlannerProcess:
         assert self._question is None, "one question at a time"
         self.prepare(cib)
         assert self._worker is not None
-        overrun = after(self._clock.now(), self._patience_ms)
-        timer = self._clock.call_at(overrun, lambda: self._give_up(f"no plan within {self._patience_ms} ms"))
+        overrun = after(self._clock.now(), self._timeout_ms)
+        timer = self._clock.call_at(overrun, lambda: self._give_up(f"no plan within {self._timeout_ms} ms"))
         self._question = _Question(number, cib, timer)
         self._worker.send(iter((encode(PlanFor(number, cib.index, now)),)))
 

@@ -13,7 +13,7 @@ from haclusterd.adapters.processes.own_command import own_command
 from haclusterd.adapters.processes.spawning import spawn
 
 CHECK: Final = "--check"
-PATIENCE_S: Final = 60.0
+TIMEOUT_S: Final = 60.0
 LONGEST_ANSWER: Final = 4_000
 
 
@@ -35,7 +35,7 @@ def why_not_to_go_on() -> str:
     finally:
         os.close(heard)
     if answer is None:
-        return f"{' '.join(command)} did not answer within {PATIENCE_S:g} s"
+        return f"{' '.join(command)} did not answer within {TIMEOUT_S:g} s"
     if status:
         return answer.strip() or f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}"
     return ""
@@ -43,7 +43,7 @@ def why_not_to_go_on() -> str:
 
 def _heard(descriptor: int) -> str | None:
     """Return all that is said until the other end is closed; None when that takes too long."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     found = b""
     while True:
         if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:

@@ -3,7 +3,7 @@
 Invariants:
 
 * The main loop never waits for a program: it is started on a thread of its own, which waits until the exec is done. A
-  stuck exec delays only its own action; its process is found, told and killed all the same.
+  stuck exec delays only its own action; its process is found, reported and killed all the same.
 * What is to be in a control group is there from its first instruction, where there is a spawner.
 * A few start at a time, each for no longer than a moment: who is held up lets the next one begin.
 * Completion is the exit of the direct child, seen through a pidfd, not the end of its output.
@@ -32,7 +32,7 @@ from pathlib import Path
 
 from haclusterd.adapters.machine.real_time import run_first
 from haclusterd.adapters.processes.captured_output import CapturedOutput
-from haclusterd.adapters.processes.spawner_link import Spawner, SpawnerUnusable
+from haclusterd.adapters.processes.spawner_link import Spawner, SpawnerUnusableError
 from haclusterd.adapters.processes.spawning import spawn, started_by
 from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_marks, read_stat
 from haclusterd.model.instants import Instant, after, elapsed_ms
@@ -40,9 +40,9 @@ from haclusterd.ports.clock import Clock, Timer
 
 GROUP_PAUSE_MS = 10
 """Between two looks whether a killed process group has ended."""
-KILL_PATIENCE_MS = 250
+KILL_WAIT_MS = 250
 """How long a killed process may take to go before its result is delivered without it."""
-EXEC_PATIENCE_MS = 100
+EXEC_WAIT_MS = 100
 """How long an exec may take before its process is looked for."""
 BEGINNING_MAX = 4
 """Starts at a time. Each is short, but they all want the interpreter lock: a hundred monitors that are due together
@@ -76,7 +76,7 @@ class Program:
     stdin: bytes = field(default=b"", repr=False)
     output_limit: int = 64 * 1024
     """Bytes kept of each output stream, half from its beginning and half from its end."""
-    is_patient: bool = False
+    is_background: bool = False
     """Others may begin before it."""
     ends_with_group: bool = False
     """What is left of its process group when it ends gets SIGKILL, and has ended before its result is delivered."""
@@ -132,8 +132,8 @@ class RunningProgram:
         self.thread_id: int | None = None
         """Of the starting thread, while it is inside the exec."""
         self.telling = threading.Lock()
-        self.told: int | None = None
-        """The process id that the hooks were told, by whoever saw the process first; guarded by `telling`."""
+        self.reported_pid: int | None = None
+        """The process id that the hooks got, from the thread that saw the process first; guarded by `telling`."""
         self.is_thread_done = False
         self.is_delivered = False
         self.forced: Ending | None = None
@@ -150,20 +150,20 @@ class Processes:
         self._loop = loop
         self._spawner = spawner
         self._urgent: deque[RunningProgram] = deque()
-        self._patient: deque[RunningProgram] = deque()
+        self._background: deque[RunningProgram] = deque()
         self._beginning: set[RunningProgram] = set()
         os.umask(UMASK)
 
     def start(self, program: Program, hooks: Hooks) -> RunningProgram:
-        """Start a program; return at once. Everything else is told through `hooks`."""
+        """Start a program; return at once. Everything else is reported through `hooks`."""
         running = RunningProgram(program, hooks, self._clock.now())
-        (self._patient if program.is_patient else self._urgent).append(running)
+        (self._background if program.is_background else self._urgent).append(running)
         self._begin_next()
         return running
 
     def _begin_next(self) -> None:
-        while len(self._beginning) < BEGINNING_MAX and (self._urgent or self._patient):
-            running = (self._urgent or self._patient).popleft()
+        while len(self._beginning) < BEGINNING_MAX and (self._urgent or self._background):
+            running = (self._urgent or self._background).popleft()
             if not running.is_cancelled:
                 self._begin(running)
 
@@ -172,7 +172,7 @@ class Processes:
         now = self._clock.now()
         timeout = after(now, running.program.timeout_ms)
         running.timers["timeout"] = self._clock.call_at(timeout, lambda: self._end(running, Ending.TIMED_OUT))
-        running.timers["exec"] = self._clock.call_at(after(now, EXEC_PATIENCE_MS), lambda: self._held_up(running))
+        running.timers["exec"] = self._clock.call_at(after(now, EXEC_WAIT_MS), lambda: self._held_up(running))
         self._trim_later(running)
         running.is_begun = True
         try:
@@ -189,8 +189,8 @@ class Processes:
         """Let others begin, whatever this one waits for; look for its process until somebody has seen it."""
         self._begun(running)
         self._find(running)
-        if running.told is None and not running.is_thread_done:
-            again = after(self._clock.now(), EXEC_PATIENCE_MS)
+        if running.reported_pid is None and not running.is_thread_done:
+            again = after(self._clock.now(), EXEC_WAIT_MS)
             running.timers["exec"] = self._clock.call_at(again, lambda: self._held_up(running))
 
     def kill(self, running: RunningProgram) -> None:
@@ -290,7 +290,7 @@ class Processes:
                     _enter(group, pid)
                 self._tell_started(running, pid)
 
-            with suppress(SpawnerUnusable):
+            with suppress(SpawnerUnusableError):
                 return self._spawner.spawn(program.arguments, program.environment, standard, group, forked)
         running.thread_id = _thread.get_native_id()
         stdin, stdout, stderr = standard
@@ -301,7 +301,7 @@ class Processes:
 
     def _tell_started(self, running: RunningProgram, pid: int) -> None:
         with running.telling:
-            if running.told is not None:
+            if running.reported_pid is not None:
                 return
             try:
                 pidfd = os.pidfd_open(pid)
@@ -316,7 +316,7 @@ class Processes:
     def _find_on_thread(self, running: RunningProgram, thread_id: int) -> None:
         with running.telling, suppress(OSError):
             pid = started_by(thread_id)
-            if pid is None or running.told is not None:
+            if pid is None or running.reported_pid is not None:
                 return
             pidfd = os.pidfd_open(pid)
             # If the exec failed in between, the number may be another's by now.
@@ -328,7 +328,7 @@ class Processes:
     # On either.
 
     def _tell(self, running: RunningProgram, pid: int, pidfd: int) -> None:
-        running.told = pid
+        running.reported_pid = pid
         if running.is_cancelled or not running.hooks.is_permitted():
             _kill(pidfd, pid)
         forked_at = self._clock.now()
@@ -385,12 +385,12 @@ class Processes:
         assert running.pid is not None
         now = self._clock.now()
         has_ended = _has_ended(running.pid)
-        if has_ended or elapsed_ms(killed_at, now) >= KILL_PATIENCE_MS:
+        if has_ended or elapsed_ms(killed_at, now) >= KILL_WAIT_MS:
             self._deliver(running, ending, number, still_alive=not has_ended)
         if has_ended:
             self._release(running)
             return
-        pause_ms = KILL_PATIENCE_MS if running.is_delivered else GROUP_PAUSE_MS
+        pause_ms = KILL_WAIT_MS if running.is_delivered else GROUP_PAUSE_MS
         self._clock.call_at(after(now, pause_ms), lambda: self._look_at_group(running, ending, number, killed_at))
 
     def _end(self, running: RunningProgram, ending: Ending) -> None:
@@ -404,17 +404,17 @@ class Processes:
         if running.pidfd is not None and running.pid is not None:
             _kill(running.pidfd, running.pid)
         self._find(running)
-        patience = after(self._clock.now(), KILL_PATIENCE_MS)
-        running.timers["patience"] = self._clock.call_at(patience, lambda: self._lose_patience(running, ending))
+        killed_by = after(self._clock.now(), KILL_WAIT_MS)
+        running.timers["kill"] = self._clock.call_at(killed_by, lambda: self._give_up(running, ending))
 
-    def _lose_patience(self, running: RunningProgram, ending: Ending) -> None:
+    def _give_up(self, running: RunningProgram, ending: Ending) -> None:
         self._find(running)
         self._deliver(running, ending, 0, still_alive=True)
 
     def _find(self, running: RunningProgram) -> None:
         """Look for the process of an exec that takes long, so that it can be recorded and killed."""
         thread_id = running.thread_id
-        if thread_id is not None and running.told is None:
+        if thread_id is not None and running.reported_pid is None:
             with suppress(RuntimeError):  # No more threads on this machine: it is found when the exec is done.
                 _thread.start_new_thread(self._find_on_thread, (running, thread_id))
 

@@ -1,8 +1,9 @@
 """The daemon's end of the spawner (entry_points/spawner.py): programs that are cloned of something small.
 
-Invariants: a program executes only after `forked` has returned; where the spawner cannot be used, `SpawnerUnusable` is
-raised while nothing has been, or can be, executed, so that the caller may start the program itself. The
-spawner is a child of this process that does nothing on its own: a lost one is replaced when the next program begins.
+Invariants: a program executes only after `forked` has returned; where the spawner cannot be used,
+`SpawnerUnusableError` is raised while nothing has been, or can be, executed, so that the caller may start the program
+itself. The spawner is a child of this process that does nothing on its own: a lost one is replaced when the next
+program begins.
 """
 
 import array
@@ -29,7 +30,7 @@ LOSSES_MAX = 3
 STOP_TIMEOUT_S = 2.0
 
 
-class SpawnerUnusable(Exception):  # noqa: N818 (a finding)
+class SpawnerUnusableError(Exception):
     """Nothing was executed, and nothing will be: somebody else has to start the program."""
 
 
@@ -41,7 +42,7 @@ class Spawner:
         self._pid: int | None = None
         self._socket: socket.socket | None = None
         self._losses = 0
-        with suppress(SpawnerUnusable):
+        with suppress(SpawnerUnusableError):
             self._connected()
 
     def spawn(
@@ -54,22 +55,22 @@ class Spawner:
     ) -> int:
         """Start a program in a process group of its own; return its process id when it is executed, or was killed.
 
-        `standard` are the descriptors of its input and outputs, `group` is the control group to begin in. `forked` is
-        told the process id, and whether the process is in the group, before anything is executed. Raises
-        SpawnerUnusable, OSError from the exec or from `forked`, and ValueError as `os.execve` does.
+        `standard` are the descriptors of its input and outputs, `group` is the control group to begin in. `forked` gets
+        the process id, and whether the process is in the group, before anything is executed. Raises
+        SpawnerUnusableError, OSError from the exec or from `forked`, and ValueError as `os.execve` does.
         """
         request = _encode(arguments, environment)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ours:
             with theirs:
                 asked = self._ask(request, standard, theirs, group)
-            told, number = _hear(ours)
-            if told not in (FORKED, FORKED_OUTSIDE):
-                if told != FAILED:
+            answer, number = _hear(ours)
+            if answer not in (FORKED, FORKED_OUTSIDE):
+                if answer != FAILED:
                     self._lose(asked)
-                raise SpawnerUnusable(os.strerror(number))
+                raise SpawnerUnusableError(os.strerror(number))
             self._losses = 0
-            forked(number, told == FORKED)
+            forked(number, answer == FORKED)
             with suppress(ConnectionError):  # It was killed meanwhile.
                 ours.send(GO)
             failure, error_number = _hear(ours)
@@ -100,7 +101,7 @@ class Spawner:
                 asked.sendmsg([REQUEST_MARK], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
             except OSError as error:
                 self._lose(asked)
-                raise SpawnerUnusable(str(error)) from error
+                raise SpawnerUnusableError(str(error)) from error
             finally:
                 if entered is not None:
                     os.close(entered)
@@ -111,7 +112,7 @@ class Spawner:
         with self._lock:
             if self._socket is None:
                 if self._losses >= LOSSES_MAX:
-                    raise SpawnerUnusable("there is none")
+                    raise SpawnerUnusableError("there is none")
                 ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 with theirs, open(os.devnull, "wb", buffering=0) as null:
                     command, unheard = (sys.executable, "-I", "-S", str(SPAWNER)), null.fileno()
@@ -119,7 +120,7 @@ class Spawner:
                         self._pid = spawn(command, {}, stdin=theirs.fileno(), stdout=unheard, stderr=unheard)
                     except OSError as error:
                         ours.close()
-                        raise SpawnerUnusable(str(error)) from error
+                        raise SpawnerUnusableError(str(error)) from error
                 self._socket = ours
             return self._socket
 
@@ -162,7 +163,7 @@ def _encode(arguments: Sequence[str], environment: Mapping[str, str]) -> bytes:
 
 
 def _hear(link: socket.socket) -> tuple[bytes, int]:
-    """Return what the spawner told next, with its number; nothing and 0 when the link has ended."""
+    """Return what the spawner answered next, with its number; nothing and 0 when the link has ended."""
     try:
         answer = link.recv(ANSWER_BYTES)
     except ConnectionError:

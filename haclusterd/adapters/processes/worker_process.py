@@ -51,7 +51,7 @@ class WorkerProcess:
         self._is_unwanted = False
         self._is_gone = threading.Event()
         # A `Thread` would let the main loop wait until it runs.
-        _thread.start_new_thread(self._live_and_go, (tuple(command), theirs))
+        _thread.start_new_thread(self._run_and_signal, (tuple(command), theirs))
         loop.add_reader(self._socket, self._readable)
 
     def send(self, frames: Iterator[bytes]) -> None:
@@ -82,13 +82,13 @@ class WorkerProcess:
 
     # On the thread.
 
-    def _live_and_go(self, command: tuple[str, ...], theirs: socket.socket) -> None:
+    def _run_and_signal(self, command: tuple[str, ...], theirs: socket.socket) -> None:
         try:
-            self._live(command, theirs)
+            self._run(command, theirs)
         finally:
             self._is_gone.set()
 
-    def _live(self, command: tuple[str, ...], theirs: socket.socket) -> None:
+    def _run(self, command: tuple[str, ...], theirs: socket.socket) -> None:
         run_first()
         try:
             with theirs, open(os.devnull, "wb") as nowhere:
@@ -141,7 +141,7 @@ class WorkerProcess:
         if data:
             self._heard(data)
         elif not self._is_over:
-            # Its end is told by the thread, which knows how it ended.
+            # The thread reports its end, and knows how it ended.
             self._loop.remove_reader(self._socket)
 
     def _writable(self) -> None:

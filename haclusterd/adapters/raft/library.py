@@ -26,7 +26,7 @@ from pysyncobj.syncobj import SyncObj
 from pysyncobj.transport import Transport
 
 from haclusterd.model.ids import NodeName
-from haclusterd.ports.store import StoreRefused
+from haclusterd.ports.store import StoreRefusedError
 from haclusterd.raft.frames import Message
 from haclusterd.raft.journal import Journal
 from haclusterd.raft.library import LibraryOwner, MakeLibrary
@@ -89,12 +89,12 @@ def _monotonic() -> float:
     return _running.clock() / 1000
 
 
-class PickleRefused(Exception):  # noqa: N818 (a verdict, not an accident)
+class PickleRefusedError(Exception):
     """Something tried to pickle or unpickle."""
 
 
 def _refuse_pickle(*_: object, **__: object) -> NoReturn:
-    raise PickleRefused("nothing is ever pickled or unpickled here")
+    raise PickleRefusedError("nothing is ever pickled or unpickled here")
 
 
 class _RefusedRandom:
@@ -123,13 +123,14 @@ _guard_library()
 
 
 def supported_library() -> MakeLibrary:
-    """Return what makes a node, once version and private names were checked; raises StoreRefused."""
+    """Return what makes a node, once version and private names were checked; raises StoreRefusedError."""
     version = pysyncobj.version.VERSION
     if version != SUPPORTED_VERSION:
-        raise StoreRefused(f"pysyncobj {version} is installed, only {SUPPORTED_VERSION} is supported")
+        raise StoreRefusedError(f"pysyncobj {version} is installed, only {SUPPORTED_VERSION} is supported")
     missing = [name for name in METHODS if not callable(getattr(SyncObj, name, None))]
     if missing:
-        raise StoreRefused(f"pysyncobj {version} lacks {', '.join(missing)}: this is not the release it claims to be")
+        problem = f"pysyncobj {version} lacks {', '.join(missing)}"
+        raise StoreRefusedError(f"{problem}: this is not the release it claims to be")
     return GuardedSyncObj
 
 
@@ -206,7 +207,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         )
         missing = [name for name in ATTRIBUTES if not hasattr(self, name)]
         if missing:
-            raise StoreRefused(f"pysyncobj {SUPPORTED_VERSION} lacks {', '.join(missing)}")
+            raise StoreRefusedError(f"pysyncobj {SUPPORTED_VERSION} lacks {', '.join(missing)}")
         self._poller = _NullPoller()
 
     def _now_s(self) -> float:

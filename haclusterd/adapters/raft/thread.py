@@ -18,7 +18,7 @@ from typing import Any
 from haclusterd.adapters.machine.files_directory import FilesDirectory
 from haclusterd.adapters.machine.real_time import LOOP_PRIORITY, run_first
 from haclusterd.adapters.network.certificates import NODE_CERTIFICATE, NODE_KEY, tls_context
-from haclusterd.adapters.network.peer_mail import RaftMail
+from haclusterd.adapters.network.peer_messages import RaftPeerMessages
 from haclusterd.adapters.processes.collector import keep_what_is_built
 from haclusterd.adapters.processes.ready_threads import ready_pool
 from haclusterd.adapters.raft.library import supported_library
@@ -28,11 +28,11 @@ from haclusterd.model.instants import Instant
 from haclusterd.ports.store import (
     PeerPlaces,
     StateMachine,
-    StoreBusy,
-    StoreDamaged,
+    StoreBusyError,
+    StoreDamagedError,
     StoreEvent,
-    StoreRefused,
-    StoreUnwritable,
+    StoreRefusedError,
+    StoreUnwritableError,
 )
 from haclusterd.raft.core import RaftCore
 from haclusterd.raft.queues import MainSide, QueuePair, RaftSide
@@ -63,7 +63,7 @@ class RaftThread:
         alive: Callable[[], None] = lambda: None,
         main_silence_ms: Callable[[], int] = lambda: 0,
         loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
-        mail: RaftMail | None = None,
+        peer_messages: RaftPeerMessages | None = None,
         heartbeat_sent: Callable[[int], None] = lambda _: None,
         objection: Callable[[NodeName, str], str] = lambda _peer, _boot_id: "",
         kept_out: Callable[[NodeName, str], None] = lambda _peer, _why: None,
@@ -87,7 +87,7 @@ class RaftThread:
         self._alive = alive
         self._main_silence_ms = main_silence_ms
         self._loop_factory = loop_factory
-        self._mail = mail or RaftMail()
+        self._peer_messages = peer_messages or RaftPeerMessages()
         self._pair = QueuePair(wake_raft=self._wake_raft, wake_main=lambda: call_main(self._front.pump))
         self._front = MainSide(self._pair, begin=self._begin, end=self._end)
         self._thread: threading.Thread | None = None
@@ -164,7 +164,7 @@ class RaftThread:
         try:
             with asyncio.Runner(loop_factory=self._loop_factory) as runner:
                 runner.run(self._live(opened))
-        except (StoreDamaged, StoreRefused, StoreUnwritable) as error:
+        except (StoreDamagedError, StoreRefusedError, StoreUnwritableError) as error:
             refusal = error
         finally:
             # Only now everything is released: who is refused may try again.
@@ -180,11 +180,11 @@ class RaftThread:
             files = FilesDirectory(self._directory)
             files.require_room(ROOM_AT_START_BYTES)
         except OSError as error:
-            raise StoreUnwritable(str(error)) from error
+            raise StoreUnwritableError(str(error)) from error
         try:
             transport = self._make_transport()
         except OSError as error:
-            raise StoreBusy(str(error)) from error
+            raise StoreBusyError(str(error)) from error
         try:
             await self._open(files, transport)
             opened.set_result(None)
@@ -207,22 +207,22 @@ class RaftThread:
         try:
             core.open()
             await transport.start(Links(self._connected, self._disconnected, self._receive))
-            self._mail.attach(self._loop, transport)
+            self._peer_messages.attach(self._loop, transport)
         except OSError as error:
             places = ", ".join(f"{host}:{port}" for host, port in self._addresses[self._settings.node])
-            raise StoreBusy(f"{places}, {self._directory}: {error}") from error
+            raise StoreBusyError(f"{places}, {self._directory}: {error}") from error
         self._pump()
 
     def _connected(self, peer: NodeName) -> None:
         self._core.peer_connected(peer)
-        self._mail.connected(peer)
+        self._peer_messages.connected(peer)
 
     def _disconnected(self, peer: NodeName) -> None:
-        self._mail.disconnected(peer)
+        self._peer_messages.disconnected(peer)
         self._core.peer_disconnected(peer)
 
     async def _close(self, transport: RaftTransport) -> None:
-        self._mail.detach()
+        self._peer_messages.detach()
         if self._timer is not None:
             self._timer.cancel()
         self._core.stop()
@@ -279,7 +279,7 @@ class RaftThread:
         self._arm()
 
     def _receive(self, peer: NodeName, frame: bytes) -> bool:
-        if self._mail.take(peer, frame):
+        if self._peer_messages.take(peer, frame):
             return True
         is_message = self._core.receive(peer, frame)
         if self._is_beat_near():

@@ -23,11 +23,11 @@ from functools import partial
 import msgpack
 
 from haclusterd.adapters.network.certificates import node_name_of
-from haclusterd.adapters.network.framed_link import FramedLink, FrameTooLong
+from haclusterd.adapters.network.framed_link import FramedLink, FrameLimitError
 from haclusterd.adapters.network.name_resolution import Address as Address
 from haclusterd.adapters.network.name_resolution import NameResolver
 from haclusterd.adapters.network.refusals import Refusals, source_of
-from haclusterd.adapters.network.tls_listening import NoHandshake, forget_frames, listen, secure
+from haclusterd.adapters.network.tls_listening import NoHandshakeError, forget_frames, listen, secure
 from haclusterd.adapters.raft.unauthenticated import UnauthenticatedPeer, UnauthenticatedPeers
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.ports.store import PeerPlaces
@@ -59,7 +59,7 @@ REDIAL_POLL_S, REDIAL_POLLS = 0.05, 20
 
 _log = logging.getLogger(__name__)
 
-class GreetingRefused(ConnectionError):  # noqa: N818 (a verdict, not an accident)
+class GreetingRefusedError(ConnectionError):
     """Who is at the other end is not the peer that belongs there; `reason` is one of few."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
@@ -267,7 +267,7 @@ class RaftTransport:
                 objection = self.objection(peer, await self._read_greeting(link, peer))
             if objection:
                 link.send(msgpack.packb([GREETING_VERSION, REFUSED, objection[:REFUSAL_LENGTH_MAX]]))
-                raise GreetingRefused(objection)
+                raise GreetingRefusedError(objection)
             self._connecting.leave(connecting)
             self._greet(link, peer)
             await self._serve(self._open_session(peer, link))
@@ -328,7 +328,7 @@ class RaftTransport:
             async with asyncio.timeout(GREETING_TIMEOUT_S):
                 self._greet(link, peer)
                 if objection := self.objection(peer, await self._read_greeting(link, peer)):
-                    raise GreetingRefused(objection)
+                    raise GreetingRefusedError(objection)
         except BaseException as error:
             link.transport.abort()
             if not isinstance(error, OSError | EOFError):
@@ -386,7 +386,7 @@ class RaftTransport:
                     self._reached_at[peer] = address
                     return link
                 self._note(peer, "another peer is there", f"{numeric} is not {peer}")
-            except GreetingRefused as error:
+            except GreetingRefusedError as error:
                 self._note(peer, error.reason, f"{peer} at {numeric}: {error}")
             link.transport.abort()
         return None
@@ -395,9 +395,9 @@ class RaftTransport:
         certificate = link.transport.get_extra_info("peercert") or {}
         name = node_name_of(certificate)
         if name is None or name == self.node or name not in self.places.addresses:
-            raise GreetingRefused(f"the certificate names {name}, which is no peer here")
+            raise GreetingRefusedError(f"the certificate names {name}, which is no peer here")
         if _fingerprint(link) in self.places.revoked:
-            raise GreetingRefused(f"the certificate of {name} is revoked")
+            raise GreetingRefusedError(f"the certificate of {name} is revoked")
         return name
 
     def _greet(self, link: FramedLink, peer: NodeName) -> None:
@@ -409,13 +409,13 @@ class RaftTransport:
         try:
             greeting = msgpack.unpackb(data, max_ext_len=0, max_map_len=0)
         except (ValueError, TypeError, msgpack.UnpackException):
-            raise GreetingRefused(f"{peer} sent no greeting") from None
+            raise GreetingRefusedError(f"{peer} sent no greeting") from None
         if why := _refusal_in(greeting):
             self.kept_out(peer, why)
-            raise GreetingRefused(f"{peer} does not let this node in", why)
+            raise GreetingRefusedError(f"{peer} does not let this node in", why)
         boot_id = _boot_id_in(greeting)
         if boot_id is None or greeting != [GREETING_VERSION, self.cluster, peer, self.node, boot_id]:
-            raise GreetingRefused(f"{peer} is of another cluster or version", str(greeting)[:200])
+            raise GreetingRefusedError(f"{peer} is of another cluster or version", str(greeting)[:200])
         return boot_id
 
     # A session.
@@ -443,13 +443,13 @@ class RaftTransport:
         if frame[:1] == PLACES_MARK:
             self._learn(session.peer, frame)
         elif frame and not links.received(session.peer, frame):
-            raise GreetingRefused(f"{session.peer} sent a frame that is not a message")
+            raise GreetingRefusedError(f"{session.peer} sent a frame that is not a message")
 
     def _learn(self, peer: NodeName, frame: bytes) -> None:
         """Hear of newer members from a peer: one that was away for long may not know who leads now."""
         places = _decode_places(frame)
         if places is None:
-            raise GreetingRefused(f"{peer} sent a list of members that is none")
+            raise GreetingRefusedError(f"{peer} sent a list of members that is none")
         self.follow(places)
 
     def _begin(self, session: _Session, links: Links) -> None:
@@ -509,11 +509,11 @@ class RaftTransport:
 
 def _reason_of(error: Exception) -> str:
     """Name an error without anything of what was received: there must be few of them."""
-    if isinstance(error, GreetingRefused):
+    if isinstance(error, GreetingRefusedError):
         return error.reason
-    if isinstance(error, NoHandshake):
+    if isinstance(error, NoHandshakeError):
         return str(error)
-    if isinstance(error, FrameTooLong):
+    if isinstance(error, FrameLimitError):
         return "a frame is too long"
     if isinstance(error, ssl.SSLError):
         return f"TLS: {error.reason or type(error).__name__}"

@@ -43,7 +43,7 @@ def report(*nodes: HeardNode, at: int = NOW) -> PacerReport:
     return PacerReport(Instant(at), None, nodes)
 
 
-class Door:
+class Admission:
     """n1's judgement of who comes as n2."""
 
     def __init__(self, joined: Incarnation | None = FIRST) -> None:
@@ -77,46 +77,46 @@ ADMISSIONS = {
 @pytest.mark.parametrize("case", ADMISSIONS)
 def test_who_is_let_in(case: str) -> None:
     joined, boot_id, given, is_let_in = ADMISSIONS[case]
-    assert (Door(joined).objection(boot_id, given) == "") is is_let_in
+    assert (Admission(joined).objection(boot_id, given) == "") is is_let_in
 
 
 def test_a_machine_that_starts_anew_at_once_waits_a_moment() -> None:
-    door = Door()
-    assert "heard in an earlier boot" in door.objection("second", report(heard(N2)))
+    admission = Admission()
+    assert "heard in an earlier boot" in admission.objection("second", report(heard(N2)))
     later = NOW + SILENT
-    assert door.objection("second", report(heard(N2, age_ms=SILENT - PERIOD), at=later - PERIOD), at=later) == ""
+    assert admission.objection("second", report(heard(N2, age_ms=SILENT - PERIOD), at=later - PERIOD), at=later) == ""
 
 
 def test_what_the_network_held_back_makes_no_copy_of_a_new_boot() -> None:
     """The old boot is heard after the new one has come, in a heartbeat that it sent before."""
-    door = Door()
-    assert door.objection("second", report(heard(N2, answered_at=NOW - 60)))
+    admission = Admission()
+    assert admission.objection("second", report(heard(N2, answered_at=NOW - 60)))
     late = report(heard(N2, age_ms=0, answered_at=NOW - 10), at=NOW + 500)
-    assert "heard in an earlier boot" in door.objection("second", late, at=NOW + 500)
+    assert "heard in an earlier boot" in admission.objection("second", late, at=NOW + 500)
     silent = report(heard(N2, age_ms=SILENT, answered_at=NOW - 10), at=NOW + 500 + SILENT)
-    assert door.objection("second", silent, at=NOW + 500 + SILENT) == ""
+    assert admission.objection("second", silent, at=NOW + 500 + SILENT) == ""
 
 
-def proven_copy() -> Door:
-    door = Door()
-    door.objection("second", report(heard(N2, answered_at=NOW - 60)))
+def proven_copy() -> Admission:
+    admission = Admission()
+    admission.objection("second", report(heard(N2, answered_at=NOW - 60)))
     alive = report(heard(N2, answered_at=NOW + 100), at=NOW + 200)
-    assert door.objection("second", alive, at=NOW + 200).startswith("a copy of n2 is kept out")
-    return door
+    assert admission.objection("second", alive, at=NOW + 200).startswith("a copy of n2 is kept out")
+    return admission
 
 
 def test_a_copy_stays_out_however_silent_the_first_one_gets() -> None:
-    door = proven_copy()
+    admission = proven_copy()
     for at in (NOW + 10_000, NOW + 10_000_000):
         silent = report(heard(N2, age_ms=at - NOW), at=at)
-        assert door.objection("second", silent, at=at).startswith("a copy of n2 is kept out")
-    assert door.objection("third", silent, at=at) == ""
+        assert admission.objection("second", silent, at=at).startswith("a copy of n2 is kept out")
+    assert admission.objection("third", silent, at=at) == ""
 
 
 def test_a_copy_is_told_of_while_it_comes() -> None:
-    door = proven_copy()
-    assert [text[:14] for text in door.copied.warnings(Instant(NOW + 300))] == ["a copy of n2 i"]
-    assert door.copied.warnings(Instant(NOW + 200 + FORGOTTEN_MS)) == ()
+    admission = proven_copy()
+    assert [text[:14] for text in admission.copied.warnings(Instant(NOW + 300))] == ["a copy of n2 i"]
+    assert admission.copied.warnings(Instant(NOW + 200 + FORGOTTEN_MS)) == ()
 
 
 def test_who_is_kept_out_tells_by_whom_and_why() -> None:
@@ -127,31 +127,31 @@ def test_who_is_kept_out_tells_by_whom_and_why() -> None:
 
 
 def test_after_a_start_of_this_pacer_nothing_is_believed_before_it_has_listened() -> None:
-    door = Door()
+    admission = Admission()
     deaf = (None, report(heard(N2, None, None)), report(heard(N2), at=NOW - SILENT))
     for given in deaf:
-        assert "not known yet" in door.objection("second", given)
-    assert "heard in an earlier boot" in door.objection("second", report(heard(N2), at=NOW + 300), at=NOW + 300)
+        assert "not known yet" in admission.objection("second", given)
+    assert "heard in an earlier boot" in admission.objection("second", report(heard(N2), at=NOW + 300), at=NOW + 300)
 
 
 def test_a_node_of_which_no_heartbeat_comes_at_all_is_let_in_in_the_end() -> None:
-    door = Door()
+    admission = Admission()
     for later in (0, SILENT // 2, SILENT - 1):
-        assert door.objection("second", report(heard(N2, None, None), at=NOW + later), at=NOW + later)
-    assert door.objection("second", report(heard(N2, None, None), at=NOW + SILENT), at=NOW + SILENT) == ""
+        assert admission.objection("second", report(heard(N2, None, None), at=NOW + later), at=NOW + later)
+    assert admission.objection("second", report(heard(N2, None, None), at=NOW + SILENT), at=NOW + SILENT) == ""
 
 
 def test_what_was_unheard_once_is_listened_for_anew_much_later() -> None:
-    door = Door()
-    assert door.objection("second", None)
+    admission = Admission()
+    assert admission.objection("second", None)
     later = NOW + FORGOTTEN_MS + 1
-    assert door.objection("second", report(heard(N2, None, None), at=later), at=later)
+    assert admission.objection("second", report(heard(N2, None, None), at=later), at=later)
 
 
 def test_however_many_boots_come_little_is_kept() -> None:
-    door = Door()
+    admission = Admission()
     for number in range(10 * REMEMBERED_MAX):
-        door.objection(f"boot {number}", report(heard(N2)))
-        door.copied.kept_out(NodeName(f"n{number}"), "because", Instant(NOW))
-    assert len(door.copied._asked_at) == REMEMBERED_MAX
-    assert len(door.copied.warnings(Instant(NOW))) == REMEMBERED_MAX
+        admission.objection(f"boot {number}", report(heard(N2)))
+        admission.copied.kept_out(NodeName(f"n{number}"), "because", Instant(NOW))
+    assert len(admission.copied._asked_at) == REMEMBERED_MAX
+    assert len(admission.copied.warnings(Instant(NOW))) == REMEMBERED_MAX

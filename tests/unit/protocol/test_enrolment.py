@@ -14,7 +14,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.protocol.enrolment import Unreadable, decode, encode, is_proven, proof_of
 from haclusterd.protocol.enrolment_token import (
     Token,
-    TokenUnreadable,
+    TokenUnreadableError,
     invitation_of,
     proof_key_of,
     read_address,
@@ -54,13 +54,13 @@ def test_a_damaged_token_is_told_from_a_refused_one(place: int, instead: str) ->
     damaged = text[:place] + instead + text[place + 1 :]
     if damaged == text:
         return
-    with pytest.raises(TokenUnreadable, match="damaged"):
+    with pytest.raises(TokenUnreadableError, match="damaged"):
         read_token(damaged)
 
 
 @given(st.text())
 def test_any_text_is_a_token_or_says_why_not(text: str) -> None:
-    with pytest.raises(TokenUnreadable):
+    with pytest.raises(TokenUnreadableError):
         read_token(text)
 
 

@@ -6,7 +6,14 @@ import pytest
 
 from haclusterd.model.followers import Followers
 from haclusterd.model.ids import NodeName, Term
-from haclusterd.ports.store import LeadershipChanged, ReplicasDiffer, Restored, StoreDamaged, StoreRefused, VoterLinks
+from haclusterd.ports.store import (
+    LeadershipChanged,
+    ReplicasDiffer,
+    Restored,
+    StoreDamagedError,
+    StoreRefusedError,
+    VoterLinks,
+)
 from haclusterd.raft.identity import IDENTITY_NAME
 from haclusterd.raft.journal import JOURNAL_NAME
 from haclusterd.raft.snapshot import SNAPSHOT_NAME, Snapshot, encode_snapshot
@@ -183,7 +190,7 @@ def test_a_directory_without_memory_or_of_another_is_refused(
     if replacement is not None:
         old = '"node": "n1"' if "node" in replacement else CLUSTER
         bench.disk.put(name, data.replace(old.encode(), replacement.encode()))
-    with pytest.raises(StoreRefused, match=message):
+    with pytest.raises(StoreRefusedError, match=message):
         bench.start()
 
 
@@ -191,14 +198,14 @@ def test_an_emptied_directory_is_refused() -> None:
     bench = Bench()
     bench.core.stop()
     bench.disk.files.clear()
-    with pytest.raises(StoreRefused, match=r"haclusterd --initialize.*crm cluster remove"):
+    with pytest.raises(StoreRefusedError, match=r"haclusterd --initialize.*crm cluster remove"):
         bench.start()
 
 
 def test_a_second_process_is_refused() -> None:
     bench = Bench()
     bench.disk.is_locked = True
-    with pytest.raises(StoreRefused, match="another process"):
+    with pytest.raises(StoreRefusedError, match="another process"):
         bench.core.open()
 
 
@@ -207,7 +214,7 @@ def test_damage_prevents_the_start(name: str) -> None:
     bench = Bench()
     bench.core.stop()
     bench.disk.put(name, b"rubbish")
-    with pytest.raises(StoreDamaged, match=f"disk/{name}"):
+    with pytest.raises(StoreDamagedError, match=f"disk/{name}"):
         bench.start()
 
 
@@ -215,7 +222,7 @@ def test_a_snapshot_that_the_machine_cannot_read_prevents_the_start() -> None:
     bench = Bench()
     bench.core.stop()
     bench.disk.put(SNAPSHOT_NAME, encode_snapshot(Snapshot(9, Term(1), b"\xc1"), CLUSTER))
-    with pytest.raises(StoreDamaged, match="disk/snapshot"):
+    with pytest.raises(StoreDamagedError, match="disk/snapshot"):
         bench.start()
 
 
@@ -772,7 +779,7 @@ def test_a_node_that_is_behind_what_a_peer_remembers_ends_for_good(remembered: d
     assert "crm cluster remove" in bench.failures[0]
     bench.core.stop()
     bench.disk.is_locked = False
-    with pytest.raises(StoreDamaged, match="ended for good: the data of this node is older than what it promised"):
+    with pytest.raises(StoreDamagedError, match="ended for good: the data of this node is older than what it promised"):
         bench.start()
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from haclusterd.model.ids import NodeName
-from haclusterd.ports.store import StoreDamaged, StoreRefused
+from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.journal import (
     FIRST_INDEX,
     JOURNAL_NAME,
@@ -91,7 +91,7 @@ def test_a_file_cut_at_any_byte_is_a_synced_prefix_or_refused() -> None:
     for size in range(len(data)):
         disk.put(JOURNAL_NAME, data[:size])
         if size < created:
-            with pytest.raises(StoreDamaged, match="disk/journal: damaged at offset"):
+            with pytest.raises(StoreDamagedError, match="disk/journal: damaged at offset"):
                 reopen(disk)
         else:
             expected = by_size[max(length for length in by_size if length <= size)]
@@ -111,7 +111,7 @@ def test_no_flipped_bit_changes_the_content_silently() -> None:
         disk.put(JOURNAL_NAME, bytes(damaged))
         try:
             journal = reopen(disk)
-        except (StoreDamaged, StoreRefused):
+        except (StoreDamagedError, StoreRefusedError):
             refused += 1
         else:
             # The last frame cannot be told from one that was torn in writing; it is lost whole, never changed.
@@ -131,13 +131,13 @@ def test_damage_in_a_rewritten_journal_is_never_taken_for_a_torn_write() -> None
     data = disk.durable(JOURNAL_NAME)
     for size in range(0, len(data), 7):
         disk.put(JOURNAL_NAME, data[:size])
-        with pytest.raises(StoreDamaged):
+        with pytest.raises(StoreDamagedError):
             reopen(disk, (3, 1))
     for bit in telling_bits(len(data)):
         damaged = bytearray(data)
         damaged[bit // 8] ^= 1 << bit % 8
         disk.put(JOURNAL_NAME, bytes(damaged))
-        with pytest.raises((StoreDamaged, StoreRefused)):
+        with pytest.raises((StoreDamagedError, StoreRefusedError)):
             reopen(disk, (3, 1))
 
 
@@ -182,7 +182,7 @@ def test_damage_is_named_with_file_offset_and_remedy() -> None:
     offset = len(states[2][1])
     data[offset + 20] ^= 1
     disk.put(JOURNAL_NAME, bytes(data))
-    with pytest.raises(StoreDamaged) as refusal:
+    with pytest.raises(StoreDamagedError) as refusal:
         reopen(disk)
     message = str(refusal.value)
     assert f"disk/journal: damaged at offset {offset}" in message
@@ -307,16 +307,16 @@ def test_a_compacted_journal_without_its_snapshot_is_refused() -> None:
     journal.compact(4)
     flush(journal)
     for snapshot in (None, (3, 1), (4, 1)):
-        with pytest.raises(StoreDamaged, match="the log begins after entry 4"):
+        with pytest.raises(StoreDamagedError, match="the log begins after entry 4"):
             reopen(disk, snapshot)
 
 
 def test_a_journal_of_another_node_or_cluster_is_refused() -> None:
     disk = SimulatedDisk()
     new_journal(disk)
-    with pytest.raises(StoreRefused, match="node n1"):
+    with pytest.raises(StoreRefusedError, match="node n1"):
         open_journal(disk, CLUSTER, N2, None)
-    with pytest.raises(StoreRefused, match="belongs to another"):
+    with pytest.raises(StoreRefusedError, match="belongs to another"):
         open_journal(disk, CLUSTER.replace("1", "9"), N1, None)
 
 

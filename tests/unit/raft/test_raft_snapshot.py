@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from haclusterd.model.ids import Term
-from haclusterd.ports.store import StoreDamaged
+from haclusterd.ports.store import StoreDamagedError
 from haclusterd.raft.frames import CHUNK_BYTES
 from haclusterd.raft.snapshot import (
     SNAPSHOT_NAME,
@@ -35,11 +35,11 @@ def test_no_flipped_bit_and_no_cut_is_ever_loaded() -> None:
         damaged = bytearray(data)
         damaged[bit // 8] ^= 1 << bit % 8
         disk.put(SNAPSHOT_NAME, bytes(damaged))
-        with pytest.raises(StoreDamaged, match="disk/snapshot: offset 0"):
+        with pytest.raises(StoreDamagedError, match="disk/snapshot: offset 0"):
             load_snapshot(disk, CLUSTER)
     for size in range(len(data)):
         disk.put(SNAPSHOT_NAME, data[:size])
-        with pytest.raises(StoreDamaged):
+        with pytest.raises(StoreDamagedError):
             load_snapshot(disk, CLUSTER)
 
 

@@ -1,4 +1,4 @@
-"""Who is let in and who is not: an inviting daemon, with an authority and a door that are plain stand-ins."""
+"""Who is let in and who is not: an inviting daemon, with an authority and a listener that are plain stand-ins."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -10,7 +10,7 @@ from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, InvitationTerms, News
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
-from haclusterd.ports.enrolment import Address, AuthorityMissing, Visit
+from haclusterd.ports.enrolment import Address, Applicant, AuthorityMissingError
 from haclusterd.protocol.enrolment import proof_of
 from haclusterd.protocol.enrolment_token import Token, proof_key_of, read_token
 from haclusterd.runtime.enrolment import CLOCKS_MAX_MS, REPEAT_MS, WRONG_PROOFS_MAX, EnrolmentService
@@ -27,7 +27,7 @@ class PaperAuthority:
 
     def certificate(self, directory: str) -> tuple[str, bytes]:
         if not self.is_here:
-            raise AuthorityMissing(f"{directory or 'here'}: nothing")
+            raise AuthorityMissingError(f"{directory or 'here'}: nothing")
         return "authority", b"p" * 32
 
     def sign(self, directory: str, request: str, node: NodeName, hosts: Iterable[str]) -> str:
@@ -52,19 +52,19 @@ class PaperAuthority:
         return CertificateFacts(NodeName(certificate.partition(" ")[0]), certificate, WallTime(0), WallTime(1))
 
 
-class OpenDoor:
-    """A door through which tests come."""
+class OpenListener:
+    """A listener to which tests connect."""
 
     def __init__(self) -> None:
         self.addresses: tuple[Address, ...] = ()
         self.greeting: Callable[[], Hello] | None = None
-        self.applied: Callable[[Visit, Hello, Apply], None] | None = None
+        self.applied: Callable[[Applicant, Hello, Apply], None] | None = None
 
     def open(
         self,
         addresses: tuple[Address, ...],
         greeting: Callable[[], Hello],
-        applied: Callable[[Visit, Hello, Apply], None],
+        applied: Callable[[Applicant, Hello, Apply], None],
         noted: Callable[[str, str], None],
     ) -> tuple[Address, ...]:
         del noted
@@ -76,7 +76,7 @@ class OpenDoor:
 
 
 class Caller:
-    """Somebody at the door."""
+    """An applicant."""
 
     address, session_certificate = "10.0.0.4:1", "session"
 
@@ -92,8 +92,8 @@ class House:
 
     def __init__(self) -> None:
         self.daemon = Daemon().form()
-        self.authority, self.door = PaperAuthority(), OpenDoor()
-        self.enrolment = EnrolmentService(self.daemon.runtime, self.authority, self.door)
+        self.authority, self.listener = PaperAuthority(), OpenListener()
+        self.enrolment = EnrolmentService(self.daemon.runtime, self.authority, self.listener)
         cib = self.daemon.runtime.cib
         shown = tuple(replace(member, certificate=f"{name} shown") for name, member in sorted(cib.members.items()))
         self.daemon.put(ChangeMembers(1, shown, (), "test"))
@@ -115,14 +115,14 @@ class House:
         return read_token(str(data["token"]))
 
     def apply(self, token: Token, node: NodeName = N4, **changed: object) -> Caller:
-        assert self.door.greeting is not None
-        assert self.door.applied is not None
-        hello, caller = replace(self.door.greeting(), nonce=b"n" * 16), Caller()
+        assert self.listener.greeting is not None
+        assert self.listener.applied is not None
+        hello, caller = replace(self.listener.greeting(), nonce=b"n" * 16), Caller()
         secret = bytes(changed.pop("secret", token.secret))  # type: ignore[call-overload]
         plain = Apply(token.invitation, node, HERE, "request", b"m" * 16, self.daemon.clock.wall(), 9)
         application = replace(plain, **changed)  # type: ignore[arg-type]
         proof = proof_of(proof_key_of(secret), hello, caller.session_certificate, application)
-        self.door.applied(caller, hello, replace(application, proof=proof))
+        self.listener.applied(caller, hello, replace(application, proof=proof))
         return caller
 
 
@@ -167,15 +167,15 @@ def test_five_wrong_proofs_withdraw_an_invitation() -> None:
     assert "not known here" in denied(house.apply(token))
 
 
-def test_an_invitation_ends_and_the_door_closes() -> None:
+def test_an_invitation_ends_and_the_listener_closes() -> None:
     house = House()
     token = house.invite(InvitationTerms(valid_ms=5_000))
     other = house.invite(InvitationTerms(valid_ms=9_000))
     house.daemon.clock.run(5_000)
     assert "not known here" in denied(house.apply(token))
-    assert house.door.addresses
+    assert house.listener.addresses
     house.daemon.clock.run(4_000)
-    assert not house.door.addresses
+    assert not house.listener.addresses
     assert other.invitation != token.invitation
 
 
@@ -207,7 +207,7 @@ def test_who_is_invited_becomes_a_learner_that_is_to_vote_and_may_ask_again() ->
     assert again.told[-1] == replace(admitted, members=tuple(house.daemon.cib.members.values()))
     assert "the token was used already, by n4" in denied(house.apply(token, request="another"))
     house.daemon.clock.run(REPEAT_MS)
-    assert not house.door.addresses
+    assert not house.listener.addresses
 
 
 def test_a_change_that_is_under_way_is_waited_for() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from haclusterd.adapters.agents import ocf as agents_ocf
-from haclusterd.adapters.agents.ocf import METADATA_PATIENCE_MS, own_marks, read_exit_reason
+from haclusterd.adapters.agents.ocf import METADATA_WAIT_MS, own_marks, read_exit_reason
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import list_pids, read_arguments, read_marks
 from haclusterd.model.agents import Validation, ValidationQuestion
@@ -317,7 +317,7 @@ async def test_a_start_does_not_wait_long_for_what_its_agent_says(hands: Hands) 
     began = hands.clock.now()
     result = await hands.run("a", "start")
     assert (result.exit_code, result.restart_parameters) == (0, None)
-    assert METADATA_PATIENCE_MS <= hands.clock.now() - began < 2 * METADATA_PATIENCE_MS
+    assert METADATA_WAIT_MS <= hands.clock.now() - began < 2 * METADATA_WAIT_MS
 
 
 # The last look before the exec
@@ -376,7 +376,7 @@ async def test_a_stop_waits_for_its_agent_though_this_daemon_has_never_seen_it(h
 
 
 async def test_an_agent_that_stays_away_is_not_installed_any_more(hands: Hands, monkeypatch) -> None:
-    monkeypatch.setattr(agents_ocf, "ABSENT_PATIENCE_MS", 300)
+    monkeypatch.setattr(agents_ocf, "ABSENT_WAIT_MS", 300)
     result = await hands.run("a", "stop")
     assert (result.exit_code, result.status) == (5, ExecutionStatus.NOT_INSTALLED)
     assert "any more" in result.exit_reason

@@ -20,7 +20,7 @@ from haclusterd.adapters.control.admission import (
     CONNECTIONS_OF_USER_MAX,
     REQUEST_BYTES_OF_USER_MAX,
     WAITING_MAX,
-    Doorkeeper,
+    ClientRecognition,
     PeerCredentials,
     Places,
 )
@@ -81,7 +81,7 @@ async def test_a_place_that_is_left_soon_is_waited_for_by_so_many(monkeypatch: p
     assert await waiting[-1] == "too many connections of one user at a time"
     places.leave(ALICE)
     assert await waiting[0] is None
-    monkeypatch.setattr(control_admission, "PLACE_PATIENCE_S", 0.01)
+    monkeypatch.setattr(control_admission, "PLACE_WAIT_S", 0.01)
     assert await places.take_soon(BOB) is None
     for each in waiting[1:-1]:
         each.cancel()
@@ -176,13 +176,13 @@ async def test_the_socket_is_closed_to_all_but_its_group(server: Path) -> None:
 
 
 async def test_a_request_that_does_not_end_ends_its_connection(server: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_server, "REQUEST_PATIENCE_S", 0.2)
+    monkeypatch.setattr(control_server, "REQUEST_TIMEOUT_S", 0.2)
     assert await asked(server, b"\x00\x00\x10\x00{") == b""
 
 
 async def test_a_quiet_connection_is_kept(server: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`crm_mon` and completion keep theirs open between requests."""
-    monkeypatch.setattr(control_server, "REQUEST_PATIENCE_S", 0.05)
+    monkeypatch.setattr(control_server, "REQUEST_TIMEOUT_S", 0.05)
     reader, writer = await asyncio.open_unix_connection(str(server))
     for number in range(2):
         writer.write(encode(Request(str(number), "status")))
@@ -205,28 +205,28 @@ async def test_a_name_service_that_does_not_answer_lets_nobody_in_and_holds_nobo
 
     monkeypatch.setattr(control_admission, "_look_up", look_up)
     monkeypatch.setattr(control_admission, "LOOK_UP_TIMEOUT_S", 0.1)
-    doorkeeper = Doorkeeper()
-    assert (await doorkeeper.identify(ALICE))[1] == "the name service does not answer"
+    recognition = ClientRecognition()
+    assert (await recognition.identify(ALICE))[1] == "the name service does not answer"
     own = somebody(os.geteuid())
-    assert await doorkeeper.identify(own) == (own, None)
+    assert await recognition.identify(own) == (own, None)
     answers.set()
-    doorkeeper.close()
+    recognition.close()
 
 
 async def test_who_waits_for_the_name_service_has_a_place_already(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise as many as like could wait."""
-    monkeypatch.setattr(Doorkeeper, "recognise", lambda *_: ALICE)
+    monkeypatch.setattr(ClientRecognition, "recognise", lambda *_: ALICE)
     answers, asked = asyncio.Event(), 0
 
-    async def identify(_: Doorkeeper, who: PeerCredentials) -> tuple[PeerCredentials, str | None]:
+    async def identify(_: ClientRecognition, who: PeerCredentials) -> tuple[PeerCredentials, str | None]:
         nonlocal asked
         asked += 1
         await answers.wait()
         return who, None
 
-    monkeypatch.setattr(Doorkeeper, "identify", identify)
+    monkeypatch.setattr(ClientRecognition, "identify", identify)
     path = tmp_path / "control.sock"
     serving = ControlServer(path, lambda *_: not_awaited)
     await serving.start()

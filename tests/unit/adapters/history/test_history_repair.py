@@ -18,10 +18,10 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.remembered import Comparison, HistoryQuery
 from haclusterd.ports.history import HistoryAnswer, NewVersion, VersionAnswer, VersionQuery
-from haclusterd.protocol.history_letters import (
+from haclusterd.protocol.history_messages import (
     AskPage,
     KeptEntry,
-    LetterRefused,
+    MessageRefusedError,
     Page,
     TellPage,
     TellVersion,
@@ -34,13 +34,13 @@ N1, N2, N3 = NAMES = tuple(NodeName(name) for name in ("n1", "n2", "n3"))
 
 
 class Hub:
-    """Carries letters between histories at once; a letter may be changed on its way, as a lying peer would."""
+    """Carries messages between histories at once; a message may be changed on its way, as a lying peer would."""
 
     def __init__(self) -> None:
         self.boxes: dict[NodeName, Callable[[NodeName, bytes], None]] = {}
-        self.forge: Callable[[NodeName, bytes], bytes] = lambda _, letter: letter
+        self.forge: Callable[[NodeName, bytes], bytes] = lambda _, message: message
 
-    def mail(self, node: NodeName) -> "Box":
+    def peer_messages(self, node: NodeName) -> "Box":
         return Box(self, node)
 
 
@@ -52,11 +52,11 @@ class Box:
     def open(self, received: Callable[[NodeName, bytes], None]) -> None:
         self._hub.boxes[self._node] = received
 
-    def send(self, to: NodeName, letter: bytes) -> None:
+    def send(self, to: NodeName, message: bytes) -> None:
         # Called on the threads of the histories, while the test stops some of them.
         received = self._hub.boxes.get(to)
         if received is not None:
-            received(self._node, self._hub.forge(self._node, letter))
+            received(self._node, self._hub.forge(self._node, message))
 
     def reachable(self) -> tuple[NodeName, ...]:
         return tuple(sorted(set(self._hub.boxes) - {self._node}))
@@ -77,7 +77,8 @@ class Bench:
 
     def start(self, *names: NodeName) -> None:
         for name in names:
-            history = SqliteHistory(self.path(name), self.calls.put, node=name, mail=self.hub.mail(name))
+            peer_messages = self.hub.peer_messages(name)
+            history = SqliteHistory(self.path(name), self.calls.put, node=name, peer_messages=peer_messages)
             history.start(lambda _: None)
             self.nodes[name] = history
 
@@ -157,7 +158,7 @@ def test_a_peer_that_cannot_write_for_a_while_answers_later(bench: Bench) -> Non
         bench.tell(11, 100, N1)
         bench.until(lambda: "locked" in bench.nodes[N1].problem())
         asked: list[NodeName] = []
-        bench.hub.forge = lambda node, letter: asked.append(node) or letter
+        bench.hub.forge = lambda node, message: asked.append(node) or message
         bench.start(N3)
         bench.nodes[N3].restored(100, bench.log.mark_at(100))
         bench.until(lambda: N3 in asked)
@@ -170,7 +171,7 @@ def test_who_did_not_answer_is_asked_again_soon(bench: Bench) -> None:
     bench.tell(1, 100, N1)
     lost: list[NodeName] = []
     box = bench.hub.boxes[N1]
-    bench.hub.boxes[N1] = lambda node, letter: box(node, letter) if lost else lost.append(node)
+    bench.hub.boxes[N1] = lambda node, message: box(node, message) if lost else lost.append(node)
     bench.start(N3)
     bench.nodes[N3].restored(100, bench.log.mark_at(100))
     bench.until(lambda: bench.is_whole(N3))
@@ -189,27 +190,28 @@ def test_a_file_that_is_gone_comes_back_from_a_peer(bench: Bench) -> None:
     bench.until(lambda: bench.is_whole(N3))
 
 
-def forged_row(letter: TellPage) -> TellPage:
-    assert letter.page is not None
-    first, *others = letter.page.entries
+def forged_row(message: TellPage) -> TellPage:
+    assert message.page is not None
+    first, *others = message.page.entries
     rows = (replace(first.rows[0], kind="never-happened"), *first.rows[1:])
-    return TellPage(letter.serial, replace(letter.page, entries=(KeptEntry(first.index, first.before, rows), *others)))
+    entries = (KeptEntry(first.index, first.before, rows), *others)
+    return TellPage(message.serial, replace(message.page, entries=entries))
 
 
-def left_out_row(letter: TellPage) -> TellPage:
-    assert letter.page is not None
-    entries = letter.page.entries
-    return TellPage(letter.serial, replace(letter.page, entries=(*entries[:1], *entries[2:])))
+def left_out_row(message: TellPage) -> TellPage:
+    assert message.page is not None
+    entries = message.page.entries
+    return TellPage(message.serial, replace(message.page, entries=(*entries[:1], *entries[2:])))
 
 
-def nothing_happened(letter: TellPage) -> TellPage:
-    assert letter.page is not None
-    return TellPage(letter.serial, Page(letter.page.first, letter.page.last, ()))
+def nothing_happened(message: TellPage) -> TellPage:
+    assert message.page is not None
+    return TellPage(message.serial, Page(message.page.first, message.page.last, ()))
 
 
-def without_its_beginning(letter: TellPage) -> TellPage:
-    assert letter.page is not None
-    return TellPage(letter.serial, replace(letter.page, entries=letter.page.entries[5:]))
+def without_its_beginning(message: TellPage) -> TellPage:
+    assert message.page is not None
+    return TellPage(message.serial, replace(message.page, entries=message.page.entries[5:]))
 
 
 @pytest.mark.parametrize("lie", [forged_row, left_out_row, nothing_happened, without_its_beginning])
@@ -217,10 +219,10 @@ def test_a_lying_peer_is_not_believed_and_an_honest_one_is(bench: Bench, lie: Ca
     lies: list[TellPage] = []
 
     def forge(sender: NodeName, data: bytes) -> bytes:
-        letter = decode(data)
-        if sender == N1 and isinstance(letter, TellPage):
-            lies.append(letter)
-            return encode(lie(letter))
+        message = decode(data)
+        if sender == N1 and isinstance(message, TellPage):
+            lies.append(message)
+            return encode(lie(message))
         return data
 
     bench.hub.forge = forge
@@ -293,15 +295,15 @@ def test_a_peer_that_is_away_is_named(bench: Bench) -> None:
     b"", b"\x01", b"\x02abc", b"\x01abc", encode(AskPage(1, 2, 3))[:-1], encode(AskPage(1, 2, 3)) + b"x",
     encode(TellVersion(1, None)).replace(b"\x01", b"\x00", 1),
 ])  # fmt: skip
-def test_what_is_no_letter_is_refused(data: bytes) -> None:
-    with pytest.raises(LetterRefused):
+def test_bytes_that_are_no_message_are_refused(data: bytes) -> None:
+    with pytest.raises(MessageRefusedError):
         decode(data)
 
 
 def test_a_bomb_is_not_unpacked() -> None:
     import zlib
 
-    with pytest.raises(LetterRefused, match="too large"):
+    with pytest.raises(MessageRefusedError, match="too large"):
         decode(b"\x01" + zlib.compress(b"[" * 100_000_000, 9))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haclusterd.adapters.network.framed_link import HELD_MAX, FramedLink, FrameTooLong
+from haclusterd.adapters.network.framed_link import HELD_MAX, FramedLink, FrameLimitError
 
 
 def framed(frame: bytes) -> bytes:
@@ -58,7 +58,7 @@ def test_a_length_above_the_limit_ends_the_connection_before_the_frame_has_come(
     async def play(link: FramedLink, far: socket.socket) -> None:
         taken: list[bytes] = []
         far.send(framed(b"fine") + (301).to_bytes(4, "big"))
-        with pytest.raises(FrameTooLong):
+        with pytest.raises(FrameLimitError):
             await link.serve(taken.append, 300)
         assert taken == [b"fine"]
         assert await asyncio.get_running_loop().sock_recv(far, 1) == b""

@@ -22,7 +22,7 @@ def test_a_flood_of_sources_tells_a_bounded_number_and_then_that_it_does() -> No
     told = [refusals.line(str(number), "x", str(number), number / 1000) for number in range(50_000)]
     lines = [line for line in told if line]
     assert len(lines) == SOURCES_MAX + 1
-    assert "no more are told" in lines[-1]
+    assert "no more are reported" in lines[-1]
     assert refusals.line("late", "x", "told", 50 + FORGET_AFTER_S) == "told"
 
 

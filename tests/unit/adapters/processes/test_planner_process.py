@@ -112,7 +112,7 @@ async def test_the_first_question_begins_it_and_rest_ends_it(make, until) -> Non
 
 
 async def test_a_worker_that_is_killed_is_an_answer_and_the_next_question_has_a_new_one(make, until) -> None:
-    bench = make(patience_ms=20_000)
+    bench = make(timeout_ms=20_000)
     before = workers()
     bench.planner.prepare(bench.cib)
     await until(lambda: workers() - before)
@@ -139,7 +139,7 @@ async def test_a_worker_that_is_killed_is_an_answer_and_the_next_question_has_a_
     ids=["silent", "ends", "not there", "babbles"],
 )
 async def test_no_plan_is_an_answer_with_its_reason_and_the_cib_is_kept(make, until, command, problem: str) -> None:
-    bench = make(command=command, patience_ms=300 if command is SILENT else 20_000)
+    bench = make(command=command, timeout_ms=300 if command is SILENT else 20_000)
     before = workers()
     bench.ask()
     await until(lambda: bench.answers)

@@ -40,10 +40,10 @@ class Starter:
         self.environment = {"PATH": PATH, "TEST_MARK": mark}
 
     def begin(
-        self, *arguments: object, timeout_ms: int = 20_000, stdin: bytes = b"", is_patient: bool = False, **hooks
+        self, *arguments: object, timeout_ms: int = 20_000, stdin: bytes = b"", is_background: bool = False, **hooks
     ):
         ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
-        program = Program(tuple(map(str, arguments)), self.environment, timeout_ms, stdin, is_patient=is_patient)
+        program = Program(tuple(map(str, arguments)), self.environment, timeout_ms, stdin, is_background=is_background)
         running = self.processes.start(program, Hooks(ended.set_result, **{**self.hooks, **hooks}))
         return running, ended
 
@@ -276,7 +276,7 @@ async def test_the_daemons_oom_score_is_not_inherited(starter: Starter, tmp_path
 async def test_of_many_a_few_begin_at_a_time_and_the_patient_ones_last(
     starter: Starter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "EXEC_PATIENCE_MS", 60_000)  # A busy machine holds an exec up, too.
+    monkeypatch.setattr(processes, "EXEC_WAIT_MS", 60_000)  # A busy machine holds an exec up, too.
     begun: list[str] = []
     beginning: set[str] = set()
     most = 0
@@ -296,7 +296,7 @@ async def test_of_many_a_few_begin_at_a_time_and_the_patient_ones_last(
 
         return {"before": before, "forked": forked}
 
-    monitors = [starter.begin("/bin/true", is_patient=True, **ask(f"monitor {n}"))[1] for n in range(30)]
+    monitors = [starter.begin("/bin/true", is_background=True, **ask(f"monitor {n}"))[1] for n in range(30)]
     stops = [starter.begin("/bin/true", **ask(f"stop {n}"))[1] for n in range(30)]
     assert {result.number for result in await asyncio.gather(*monitors, *stops)} == {0}
     assert most <= BEGINNING_MAX
@@ -319,15 +319,15 @@ async def test_who_is_killed_before_its_turn_never_begins(starter: Starter, tmp_
 async def test_what_waits_for_its_turn_has_its_whole_timeout(
     starter: Starter, script: Callable[..., Path], hold_exec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    patience_ms = 3000
-    monkeypatch.setattr(processes, "EXEC_PATIENCE_MS", patience_ms)
+    wait_ms = 3000
+    monkeypatch.setattr(processes, "EXEC_WAIT_MS", wait_ms)
     stuck = script("stuck", "#!/bin/sh\nexit 3\n")
     release = hold_exec(stuck)
     held_up = [starter.begin(stuck)[1] for _ in range(BEGINNING_MAX)]
     begun = time.monotonic()
-    result = await starter.run("/bin/true", timeout_ms=patience_ms // 2)
+    result = await starter.run("/bin/true", timeout_ms=wait_ms // 2)
     assert (result.ending, result.number) == (Ending.EXITED, 0)
-    assert time.monotonic() - begun >= patience_ms / 2000
+    assert time.monotonic() - begun >= wait_ms / 2000
     release()
     await asyncio.gather(*held_up)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.processes.spawner_link import LOSSES_MAX, Spawner, SpawnerUnusable
+from haclusterd.adapters.processes.spawner_link import LOSSES_MAX, Spawner, SpawnerUnusableError
 from haclusterd.agents.process_table import read_stat
 
 Told = list[tuple[int, bool]]
@@ -77,7 +77,7 @@ def test_a_spawner_that_ended_is_replaced(spawner: Spawner) -> None:
     for _ in range(LOSSES_MAX + 1):
         told: Told = []
         lose(spawner)
-        with pytest.raises(SpawnerUnusable):
+        with pytest.raises(SpawnerUnusableError):
             spawn(spawner, "/bin/true", forked=lambda *each, told=told: told.append(each))
         assert told == []
         spawn(spawner, "/bin/true", forked=lambda *each, told=told: told.append(each))
@@ -87,11 +87,11 @@ def test_a_spawner_that_ended_is_replaced(spawner: Spawner) -> None:
 def test_one_that_ends_again_and_again_is_done_without(spawner: Spawner) -> None:
     for _ in range(LOSSES_MAX):
         lose(spawner)
-        with pytest.raises(SpawnerUnusable):
+        with pytest.raises(SpawnerUnusableError):
             spawn(spawner, "/bin/true", forked=lambda *_: None)
         if spawner._losses < LOSSES_MAX:
             spawner._connected()
-    with pytest.raises(SpawnerUnusable, match="there is none"):
+    with pytest.raises(SpawnerUnusableError, match="there is none"):
         spawn(spawner, "/bin/true", forked=lambda *_: None)
 
 

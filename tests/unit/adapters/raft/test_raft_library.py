@@ -11,21 +11,21 @@ import pysyncobj.tcp_connection
 import pysyncobj.version
 import pytest
 
-from haclusterd.adapters.raft.library import PickleRefused
-from haclusterd.ports.store import StoreRefused
+from haclusterd.adapters.raft.library import PickleRefusedError
+from haclusterd.ports.store import StoreRefusedError
 from tests.simulation.store_world import World
 from tests.unit.raft.raft_bench import Bench
 
 
 def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pysyncobj.version, "VERSION", "0.3.18")
-    with pytest.raises(StoreRefused, match=r"pysyncobj 0\.3\.18 is installed, only 0\.3\.17 is supported"):
+    with pytest.raises(StoreRefusedError, match=r"pysyncobj 0\.3\.18 is installed, only 0\.3\.17 is supported"):
         Bench()
 
 
 def test_a_release_that_lacks_a_private_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(pysyncobj.syncobj.SyncObj, "_SyncObj__setCurrentTerm")
-    with pytest.raises(StoreRefused, match="lacks _SyncObj__setCurrentTerm"):
+    with pytest.raises(StoreRefusedError, match="lacks _SyncObj__setCurrentTerm"):
         Bench()
 
 
@@ -45,7 +45,7 @@ class Payload:
     ],
 )
 def test_the_library_unpickles_nothing(refused: Any) -> None:
-    with pytest.raises(PickleRefused):
+    with pytest.raises(PickleRefusedError):
         refused(pickle.dumps(Payload()))
 
 

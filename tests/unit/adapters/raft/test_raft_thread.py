@@ -14,7 +14,7 @@ from haclusterd.adapters.network.certificates import create_authority, issue_cer
 from haclusterd.adapters.raft.thread import RaftThread
 from haclusterd.adapters.raft.transport import Address
 from haclusterd.model.ids import NodeName
-from haclusterd.ports.store import Applied, LeadershipChanged, StoreDamaged, StoreEvent, StoreRefused
+from haclusterd.ports.store import Applied, LeadershipChanged, StoreDamagedError, StoreEvent, StoreRefusedError
 from haclusterd.raft.identity import create_identity
 from haclusterd.raft.settings import MAX_ENTRY_BYTES, RaftSettings, RaftTimers
 from tests.simulation.store_world import CLUSTER, ListMachine
@@ -144,13 +144,13 @@ async def test_an_entry_above_the_limit_is_a_programmers_error(voter: Voter) -> 
 
 async def test_a_second_daemon_on_the_directory_is_refused(voter: Voter) -> None:
     voter.make().start(voter.deliver)
-    with pytest.raises(StoreRefused, match="another process uses this data directory"):
+    with pytest.raises(StoreRefusedError, match="another process uses this data directory"):
         voter.make(free_address()).start(voter.deliver)
 
 
 async def test_a_busy_port_is_refused_and_named(voter: Voter) -> None:
     server = await asyncio.start_server(lambda *_: None, *voter.address)
-    with pytest.raises(StoreRefused, match=f"{voter.address[0]}:{voter.address[1]}.*in use"):
+    with pytest.raises(StoreRefusedError, match=f"{voter.address[0]}:{voter.address[1]}.*in use"):
         voter.make().start(voter.deliver)
     server.close()
     voter.make().start(voter.deliver)
@@ -158,7 +158,7 @@ async def test_a_busy_port_is_refused_and_named(voter: Voter) -> None:
 
 async def test_missing_credentials_are_refused(voter: Voter) -> None:
     (voter.directory / "node.key").unlink()
-    with pytest.raises(StoreRefused):
+    with pytest.raises(StoreRefusedError):
         voter.make().start(voter.deliver)
 
 
@@ -172,7 +172,7 @@ async def test_a_damaged_journal_is_refused_and_left_as_it_is(voter: Voter) -> N
     data = bytearray(journal.read_bytes())
     data[60] ^= 1
     journal.write_bytes(data)
-    with pytest.raises(StoreDamaged, match=f"{journal}: damaged at offset"):
+    with pytest.raises(StoreDamagedError, match=f"{journal}: damaged at offset"):
         voter.make().start(voter.deliver)
     assert journal.read_bytes() == data
 

@@ -1,9 +1,9 @@
-"""Letters between daemons on the links of the Raft transport: authenticated there, and after everything else.
+"""Messages between daemons on the links of the Raft transport: authenticated there, and after everything else.
 
-A letter is a frame that begins with a byte no Raft message begins with. It is handed on without being looked at, so a
-letter costs the Raft thread a comparison; one for a link that has bytes waiting is lost.
+A message is a frame that begins with a byte no Raft message begins with. It is handed on without being looked at, so a
+message costs the Raft thread a comparison; one for a link that has bytes waiting is lost.
 
-Invariant: nothing here may wait, and nothing of a letter may reach the Raft core.
+Invariant: nothing here may wait, and nothing of a message may reach the Raft core.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from haclusterd.model.ids import NodeName
-from haclusterd.ports.peer_mail import LETTER_BYTES_MAX
+from haclusterd.ports.peer_messages import MESSAGE_BYTES_MAX
 
 MARK: Final = b"\xc0"
 """MessagePack's nil: no Raft message begins with it, nor does the transport's list of members (`PLACES_MARK`)."""
@@ -25,8 +25,8 @@ class Links(Protocol):
         ...
 
 
-class RaftMail:
-    """`PeerMail` over a transport that may come, go and come again."""
+class RaftPeerMessages:
+    """`PeerMessages` over a transport that may come, go and come again."""
 
     def __init__(self) -> None:
         self._received: Callable[[NodeName, bytes], None] | None = None
@@ -36,22 +36,22 @@ class RaftMail:
     # What the history calls, on any thread.
 
     def open(self, received: Callable[[NodeName, bytes], None]) -> None:
-        """See `PeerMail.open`."""
+        """See `PeerMessages.open`."""
         self._received = received
 
-    def send(self, to: NodeName, letter: bytes) -> None:
-        """See `PeerMail.send`."""
+    def send(self, to: NodeName, message: bytes) -> None:
+        """See `PeerMessages.send`."""
         way = self._way
-        if way is None or len(letter) > LETTER_BYTES_MAX:
+        if way is None or len(message) > MESSAGE_BYTES_MAX:
             return
         loop, links = way
         try:
-            loop.call_soon_threadsafe(links.send_if_idle, to, MARK + letter)
+            loop.call_soon_threadsafe(links.send_if_idle, to, MARK + message)
         except RuntimeError:
             return  # The loop has ended meanwhile.
 
     def reachable(self) -> tuple[NodeName, ...]:
-        """See `PeerMail.reachable`."""
+        """See `PeerMessages.reachable`."""
         return tuple(sorted(self._reachable))
 
     # What the Raft thread calls.
@@ -74,23 +74,23 @@ class RaftMail:
         self._reachable -= {peer}
 
     def take(self, peer: NodeName, frame: bytes) -> bool:
-        """Take a frame if it is a letter; return whether it was one."""
+        """Take a frame if it is a message; return whether it was one."""
         if frame[:1] != MARK:
             return False
-        if self._received is not None and len(frame) <= LETTER_BYTES_MAX + 1:
+        if self._received is not None and len(frame) <= MESSAGE_BYTES_MAX + 1:
             self._received(peer, frame[1:])
         return True
 
 
-class NoMail:
-    """`PeerMail` of a node that has nobody to write to."""
+class NoPeerMessages:
+    """`PeerMessages` of a node that has nobody to write to."""
 
     def open(self, received: Callable[[NodeName, bytes], None]) -> None:
-        """See `PeerMail.open`."""
+        """See `PeerMessages.open`."""
 
-    def send(self, to: NodeName, letter: bytes) -> None:
-        """See `PeerMail.send`."""
+    def send(self, to: NodeName, message: bytes) -> None:
+        """See `PeerMessages.send`."""
 
     def reachable(self) -> tuple[NodeName, ...]:
-        """See `PeerMail.reachable`."""
+        """See `PeerMessages.reachable`."""
         return ()

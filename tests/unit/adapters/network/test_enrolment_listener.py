@@ -1,4 +1,4 @@
-"""The door and who comes to it, over real TLS on loopback: the invited, the mistaken, and those who flood it."""
+"""The enrolment listener over real TLS on loopback: who is invited, who is mistaken, who floods it."""
 
 import asyncio
 import contextlib
@@ -21,13 +21,13 @@ from haclusterd.adapters.network.certificates import (
     write_authority,
     write_node_credentials,
 )
-from haclusterd.adapters.network.enrolment_client import NobodyThere, WrongAuthority, enrol
-from haclusterd.adapters.network.enrolment_door import VISITS_MAX, EnrolmentDoor
+from haclusterd.adapters.network.enrolment_client import NoMemberAnswersError, WrongAuthorityError, enrol
+from haclusterd.adapters.network.enrolment_listener import APPLICANTS_MAX, TlsEnrolmentListener
 from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
-from haclusterd.ports.enrolment import AuthorityMissing, Visit
+from haclusterd.ports.enrolment import Applicant, AuthorityMissingError
 from haclusterd.protocol.enrolment import is_proven
 from haclusterd.protocol.enrolment_token import Token, invitation_of, proof_key_of
 
@@ -36,7 +36,7 @@ SECRET = b"s" * 16
 
 
 class House:
-    """One inviting daemon: its credentials, its door, and what came to it."""
+    """One inviting daemon: its credentials, its listener, and what came to it."""
 
     def __init__(self, directory: Path) -> None:
         authority = create_authority("uuid", now=utc_now())
@@ -45,30 +45,32 @@ class House:
             directory, authority.certificate, issue_certificate(authority, N1, ["127.0.0.1"], now=utc_now())
         )
         self.authority = AuthorityFiles(directory)
-        self.door = EnrolmentDoor(directory)
+        self.listener = TlsEnrolmentListener(directory)
         self.noted: list[str] = []
-        self.visits: list[Visit] = []
+        self.applicants: list[Applicant] = []
         self.pem = authority.certificate.decode()
         self.address = ("127.0.0.1", _free_port())
         self.token = Token((self.address,), pin_of(authority.certificate), SECRET)
 
     def open(self) -> None:
-        opened = self.door.open((self.address,), self.greeting, self.applied, lambda who, why: self.noted.append(why))
+        opened = self.listener.open(
+            (self.address,), self.greeting, self.applied, lambda _who, why: self.noted.append(why)
+        )
         assert opened == (self.address,)
 
     def greeting(self) -> Hello:
         return Hello("uuid", "web", self.pem, b"", WallTime(1), 2)
 
-    def applied(self, visit: Visit, hello: Hello, application: Apply) -> None:
-        self.visits.append(visit)
-        if not is_proven(proof_key_of(SECRET), hello, visit.session_certificate, application):
-            visit.tell(Denied("NOT_ADMITTED", "no proof", "", 77))
+    def applied(self, applicant: Applicant, hello: Hello, application: Apply) -> None:
+        self.applicants.append(applicant)
+        if not is_proven(proof_key_of(SECRET), hello, applicant.session_certificate, application):
+            applicant.tell(Denied("NOT_ADMITTED", "no proof", "", 77))
             return
         assert application.invitation == invitation_of(SECRET)
-        visit.tell(News("signing"))
+        applicant.tell(News("signing"))
         hosts = [host for host, _ in application.addresses]
         signed = self.authority.sign("", application.request, application.node, hosts)
-        visit.tell(Admitted(signed, "uuid", "web", (), 2000))
+        applicant.tell(Admitted(signed, "uuid", "web", (), 2000))
 
 
 def _free_port() -> int:
@@ -86,7 +88,7 @@ def live(directory: Path, scene: Callable[[House], Awaitable[None]]) -> None:
         try:
             await scene(house)
         finally:
-            house.door.close()
+            house.listener.close()
             await asyncio.sleep(0)
 
     asyncio.run(run())
@@ -99,7 +101,7 @@ def test_who_is_invited_gets_a_certificate_for_its_own_key(tmp_path: Path) -> No
         assert isinstance(answer, Admitted)
         require_credentials(hello.authority.encode(), N2, Credentials(answer.certificate.encode(), mine.key))
         assert told == ["signing"]
-        assert house.visits[0].address.startswith("127.0.0.1:")
+        assert house.applicants[0].address.startswith("127.0.0.1:")
         with pytest.raises(ValueError, match="another node's"):
             require_credentials(hello.authority.encode(), N1, Credentials(answer.certificate.encode(), mine.key))
 
@@ -123,9 +125,9 @@ def test_nothing_is_said_to_another_cluster(tmp_path: Path) -> None:
             said.append(hello)
             raise AssertionError("the joiner spoke")
 
-        with pytest.raises(WrongAuthority, match="another cluster"):
+        with pytest.raises(WrongAuthorityError, match="another cluster"):
             await asyncio.to_thread(enrol, replace(house.token, pin=b"x" * 32), application, print)
-        assert said == house.visits == []
+        assert said == house.applicants == []
 
     live(tmp_path, scene)
 
@@ -137,28 +139,29 @@ def test_whoever_shows_the_authority_without_a_certificate_of_it_is_not_believed
         liar.open()
         try:
             token = replace(house.token, addresses=(liar.address,))
-            with pytest.raises(WrongAuthority, match="not of this cluster's authority"):
+            with pytest.raises(WrongAuthorityError, match="not of this cluster's authority"):
                 await asyncio.to_thread(enrol, token, apply(request_certificate(N2).request), print)
         finally:
-            liar.door.close()
+            liar.listener.close()
 
     live(tmp_path, scene)
 
 
-def test_the_next_address_is_tried_and_a_closed_door_is_named(tmp_path: Path) -> None:
+def test_the_next_address_is_tried_and_a_closed_listener_is_named(tmp_path: Path) -> None:
     async def scene(house: House) -> None:
         nobody = ("127.0.0.1", _free_port())
         token = replace(house.token, addresses=(nobody, house.address))
         _, answer = await asyncio.to_thread(enrol, token, apply(request_certificate(N2).request), print)
         assert isinstance(answer, Admitted)
-        house.door.close()
-        with pytest.raises(NobodyThere, match=f"127.0.0.1:{nobody[1]}: .*refused; 127.0.0.1:{house.address[1]}"):
+        house.listener.close()
+        places = f"127.0.0.1:{nobody[1]}: .*refused; 127.0.0.1:{house.address[1]}"
+        with pytest.raises(NoMemberAnswersError, match=places):
             await asyncio.to_thread(enrol, token, apply(b""), print)
 
     live(tmp_path, scene)
 
 
-def test_garbage_is_noted_and_the_door_stays_open(tmp_path: Path) -> None:
+def test_garbage_is_noted_and_the_listener_stays_open(tmp_path: Path) -> None:
     def disturb(house: House) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -178,7 +181,7 @@ def test_garbage_is_noted_and_the_door_stays_open(tmp_path: Path) -> None:
         async with asyncio.timeout(10):
             while len(house.noted) < 4:
                 await asyncio.sleep(0.01)
-        assert house.visits == []
+        assert house.applicants == []
         assert any("a frame of 4294967295 bytes" in each for each in house.noted)
         assert "not JSON" in house.noted
         _, answer = await asyncio.to_thread(enrol, house.token, apply(request_certificate(N2).request), print)
@@ -190,7 +193,7 @@ def test_garbage_is_noted_and_the_door_stays_open(tmp_path: Path) -> None:
 def test_a_flood_is_cut_off(tmp_path: Path) -> None:
     async def scene(house: House) -> None:
         crowd = []
-        for _ in range(VISITS_MAX + 3):
+        for _ in range(APPLICANTS_MAX + 3):
             crowd.append(socket.create_connection(house.address, 5))
         async with asyncio.timeout(10):
             while house.noted.count("too many at a time") < 3:
@@ -198,7 +201,7 @@ def test_a_flood_is_cut_off(tmp_path: Path) -> None:
         for each in crowd:
             each.close()
         async with asyncio.timeout(10):
-            while len(house.noted) < VISITS_MAX + 3:
+            while len(house.noted) < APPLICANTS_MAX + 3:
                 await asyncio.sleep(0.01)
 
     live(tmp_path, scene)
@@ -206,11 +209,11 @@ def test_a_flood_is_cut_off(tmp_path: Path) -> None:
 
 def test_the_authority_is_named_where_it_is_missing(tmp_path: Path) -> None:
     house = House(tmp_path / "n1")
-    with pytest.raises(AuthorityMissing, match=r"elsewhere/?.*: No such file"):
+    with pytest.raises(AuthorityMissingError, match=r"elsewhere/?.*: No such file"):
         house.authority.certificate(str(tmp_path / "elsewhere"))
     other = create_authority("uuid", now=utc_now())
     write_authority(tmp_path / "mixed", Credentials(house.pem.encode(), other.key))
-    with pytest.raises(AuthorityMissing, match="do not belong together"):
+    with pytest.raises(AuthorityMissingError, match="do not belong together"):
         house.authority.sign(str(tmp_path / "mixed"), "", N2, ())
 
 

@@ -1,7 +1,7 @@
-"""The door through which new nodes come: a listener of its own, open only while somebody is invited.
+"""Where new nodes connect: a listener of its own, open only while somebody is invited.
 
-TLS 1.3, with this node's certificate; the visitor has none yet. Nothing is believed of what it says here. Few visits at
-a time, one every 50 ms, each with a limit of time and of bytes: whoever floods the door keeps others from joining, and
+TLS 1.3, with this node's certificate; the applicant has none yet. Nothing is believed of what it says here. Few
+connections at a time, one every 50 ms, each with a limit of time and of bytes: a flood keeps others from joining, and
 disturbs nothing else.
 """
 
@@ -17,27 +17,27 @@ from typing import Any
 from haclusterd.adapters.network.certificates import NODE_CERTIFICATE, NODE_KEY, facts_of
 from haclusterd.adapters.network.tls_listening import forget_frames, listen, secure_stream
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
-from haclusterd.ports.enrolment import Address, Visit
+from haclusterd.ports.enrolment import Address, Applicant
 from haclusterd.protocol.enrolment import FRAME_BYTES_MAX, NONCE_SIZE, Unreadable, decode, encode
 from haclusterd.protocol.enrolment_token import spell
 from haclusterd.wire.framing import HEADER_BYTES, payload_size
 
-VISITS_MAX = 8
+APPLICANTS_MAX = 8
 PAUSE_S = 0.05
-"""Between two visits."""
+"""Between two connections."""
 GREETING_TIMEOUT_S = 10.0
 """For the handshake and the application."""
-VISIT_TIMEOUT_S = 180.0
-"""For the whole visit: the members are changed meanwhile."""
+APPLICATION_TIMEOUT_S = 180.0
+"""For the whole application: the members are changed meanwhile."""
 BACKLOG = 16
 
 Greeting = Callable[[], Hello]
-Applied = Callable[[Visit, Hello, Apply], None]
+Applied = Callable[[Applicant, Hello, Apply], None]
 Noted = Callable[[str, str], None]
 
 
-class _Visit:
-    """One visitor, as `ports.enrolment.Visit`."""
+class _Applicant:
+    """One new node, as `ports.enrolment.Applicant`."""
 
     def __init__(self, address: str, session_certificate: str, writer: asyncio.StreamWriter) -> None:
         self.address = address
@@ -46,7 +46,7 @@ class _Visit:
         self.ended = asyncio.Event()
 
     def tell(self, message: News | Admitted | Denied) -> None:
-        """Write a message; the last one ends the visit."""
+        """Write a message; the last one ends the connection."""
         if self.ended.is_set() or self._writer.is_closing():
             return
         self._writer.write(encode(message))
@@ -54,15 +54,15 @@ class _Visit:
             self.ended.set()
 
 
-class EnrolmentDoor:
-    """See `ports.enrolment.Door`."""
+class TlsEnrolmentListener:
+    """See `ports.enrolment.EnrolmentListener`."""
 
     def __init__(self, credentials: Path) -> None:
         self._credentials = credentials
         self._listeners: dict[Address, socket.socket] = {}
         self._accepting: set[asyncio.Task[None]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._visits = 0
+        self._applicants = 0
 
     def open(
         self, addresses: tuple[Address, ...], greeting: Greeting, applied: Applied, noted: Noted
@@ -107,11 +107,11 @@ class EnrolmentDoor:
                 noted("", f"cannot accept: {error.strerror or error}")
                 await asyncio.sleep(1)
                 continue
-            if self._visits >= VISITS_MAX:
+            if self._applicants >= APPLICANTS_MAX:
                 connection.close()
                 noted(spell(place[:2]), "too many at a time")
             else:
-                self._visits += 1
+                self._applicants += 1
                 self._spawn(self._receive(connection, spell(place[:2]), greeting, applied, noted), self._tasks)
             await asyncio.sleep(PAUSE_S)
 
@@ -130,16 +130,16 @@ class EnrolmentDoor:
                 problem = message.problem if isinstance(message, Unreadable) else "it did not apply"
                 noted(address, problem)
                 return
-            visit = _Visit(address, fingerprint, writer)
-            applied(visit, hello, message)
-            async with asyncio.timeout(VISIT_TIMEOUT_S):
-                await visit.ended.wait()
+            applicant = _Applicant(address, fingerprint, writer)
+            applied(applicant, hello, message)
+            async with asyncio.timeout(APPLICATION_TIMEOUT_S):
+                await applicant.ended.wait()
                 await writer.drain()
         except (OSError, EOFError, ValueError) as error:
             noted(address, repr(error)[:200])
             forget_frames(error)
         finally:
-            self._visits -= 1
+            self._applicants -= 1
             if writer is None:
                 connection.close()
             else:

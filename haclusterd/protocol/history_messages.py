@@ -1,7 +1,7 @@
 """What nodes write to each other about their histories: questions, and the rows and versions that answer them.
 
-Layout: one byte of version, then JSON, compressed, of [kind, serial, ...]. `decode` returns a letter whose every field
-has its type and range, or raises `LetterRefused`; it unpacks no more than a bounded number of bytes.
+Layout: one byte of version, then JSON, compressed, of [kind, serial, ...]. `decode` returns a message whose every field
+has its type and range, or raises `MessageRefusedError`; it unpacks no more than a bounded number of bytes.
 """
 
 import json
@@ -20,12 +20,12 @@ from haclusterd.wire.shapes import BASE64, CodecError, Shape, Shapes, text_that,
 VERSION: Final = b"\x01"
 UNPACKED_BYTES_MAX: Final = 4 * 1024 * 1024
 PART_BYTES: Final = 96 * 1024
-"""Of a version's content in one letter."""
+"""Of a version's content in one message."""
 _DIGEST_CHARACTERS: Final = frozenset("0123456789abcdef")
 
 
-class LetterRefused(ValueError):  # noqa: N818 (a verdict, not an accident)
-    """These bytes are no letter of this version."""
+class MessageRefusedError(ValueError):
+    """These bytes are no message of this version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class TellSummary:
     summary: HistorySummary
 
 
-Letter = AskPage | TellPage | AskVersion | TellVersion | AskSummary | TellSummary
+HistoryMessage = AskPage | TellPage | AskVersion | TellVersion | AskSummary | TellSummary
 
 
 def _read_digest(text: str) -> str:
@@ -142,7 +142,7 @@ _SHAPES: Final = Shapes(
     },
     is_positional=True,
 )
-_KINDS: Final[Mapping[str, type[Letter]]] = {
+_KINDS: Final[Mapping[str, type[HistoryMessage]]] = {
     "AskPage": AskPage,
     "TellPage": TellPage,
     "AskVersion": AskVersion,
@@ -155,45 +155,45 @@ _LETTERS: Final = {tag: _SHAPES.shape_of(kind) for tag, kind in _KINDS.items()}
 _TAGS: Final = {kind: tag for tag, kind in _KINDS.items()}
 
 
-def encode(letter: Letter) -> bytes:
-    """Return the bytes of a letter."""
-    tag = _TAGS[type(letter)]
-    document = [tag, *_flat(letter, _LETTERS[tag].write(letter))]
+def encode(message: HistoryMessage) -> bytes:
+    """Return the bytes of a message."""
+    tag = _TAGS[type(message)]
+    document = [tag, *_flat(message, _LETTERS[tag].write(message))]
     return VERSION + zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 1)
 
 
-def decode(data: bytes) -> Letter:
-    """Read what `encode` wrote; raise LetterRefused for everything else."""
+def decode(data: bytes) -> HistoryMessage:
+    """Read what `encode` wrote; raise MessageRefusedError for everything else."""
     if data[:1] != VERSION:
-        raise LetterRefused("not a letter of this version")
+        raise MessageRefusedError("not a message of this version")
     unpacking = zlib.decompressobj()
     try:
         text = unpacking.decompress(data[1:], UNPACKED_BYTES_MAX)
         if not unpacking.eof or unpacking.unused_data:
-            raise LetterRefused("too large, or cut off")
-        letter = _read(json.loads(text))
-    except LetterRefused:
+            raise MessageRefusedError("too large, or cut off")
+        message = _read(json.loads(text))
+    except MessageRefusedError:
         raise
     except (zlib.error, ValueError, RecursionError) as error:
-        raise LetterRefused(f"{type(error).__name__}: {error}"[:200]) from None
-    if isinstance(letter, TellPage) and letter.page is not None:
-        indices = [each.index for each in letter.page.entries]
+        raise MessageRefusedError(f"{type(error).__name__}: {error}"[:200]) from None
+    if isinstance(message, TellPage) and message.page is not None:
+        indices = [each.index for each in message.page.entries]
         if any(later <= earlier for earlier, later in pairwise(indices)):
-            raise LetterRefused("entries in disorder")
-    return letter
+            raise MessageRefusedError("entries in disorder")
+    return message
 
 
-def _flat(letter: Letter, written: list[Any]) -> list[Any]:
-    """Return the fields of a letter: those of a summary stand beside its serial number."""
-    return [written[0], *written[1]] if isinstance(letter, TellSummary) else written
+def _flat(message: HistoryMessage, written: list[Any]) -> list[Any]:
+    """Return the fields of a message: those of a summary stand beside its serial number."""
+    return [written[0], *written[1]] if isinstance(message, TellSummary) else written
 
 
-def _read(document: Any) -> Letter:
+def _read(document: Any) -> HistoryMessage:
     if type(document) is not list or not document or type(document[0]) is not str:
-        raise LetterRefused("no letter")
+        raise MessageRefusedError("no message")
     tag, *written = document
     shape = _LETTERS.get(tag)
     if shape is None:
-        raise LetterRefused(f"no letter is called {tag!r:.40}")
-    letter: Letter = shape.read([written[0], written[1:]] if tag == "TellSummary" and written else written)
-    return letter
+        raise MessageRefusedError(f"no message is called {tag!r:.40}")
+    message: HistoryMessage = shape.read([written[0], written[1:]] if tag == "TellSummary" and written else written)
+    return message
