@@ -29,8 +29,10 @@ from haclusterd.scheduler.model.digests import Digests, digest_of
 from haclusterd.scheduler.model.entities import Inventory, Node, Resource
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.model.settings import unpack_settings
+from haclusterd.scheduler.scores.failure_bans import ban_after_failures
+from haclusterd.scheduler.scores.own_scores import begin_scores
 from haclusterd.scheduler.unpack.configuration_changes import find_configuration_changes
-from haclusterd.scheduler.unpack.failures import Failures, ban_after_failures
+from haclusterd.scheduler.unpack.failures import Failures
 from haclusterd.scheduler.unpack.nodes import unpack_nodes
 from haclusterd.scheduler.unpack.resources import unpack_resources
 from haclusterd.scheduler.unpack.unpack_history import unpack_history
@@ -168,6 +170,7 @@ class Scenario:
         digests = Digests(settings)
         failures = Failures(settings, digests)
         unpack_history(cib, inventory, failures, settings)
+        begin_scores(inventory.tops)
         ban_after_failures(inventory, failures)
         changes = find_configuration_changes(inventory, failures, digests, settings)
         lines = [line for node in inventory.nodes if (line := _of_node(node))]
@@ -233,7 +236,7 @@ def _bans(inventory: Inventory) -> list[str]:
     return [
         f"{resource.id} banned from {name}: {why}"
         for resource in inventory.by_id.values()
-        for name, why in resource.banned_by.items()
+        for name, why in resource.scores.banned_by.items()
     ]
 
 

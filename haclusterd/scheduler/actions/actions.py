@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
+from haclusterd.scheduler.assign.later import limit_role
 from haclusterd.scheduler.model.entities import (
     LRM_DELETE,
     MONITOR,
@@ -174,13 +175,12 @@ class ActionTable:
         if policy is NoQuorumPolicy.FREEZE:
             # What a changed definition demands is a new start, not what a restart has left to do (crm_simulate).
             is_new = owner.found.definition_changed or not owner.found.active_nodes
-            is_growing = is_new or owner.next_role.value > owner.found.original_role.value
+            is_growing = is_new or owner.assignment.next_role.value > owner.found.original_role.value
             action.is_runnable = not is_growing
             if is_growing:
                 action.reason = "quorum freeze"
         elif policy is NoQuorumPolicy.DEMOTE and owner.found.original_role in (Role.PROMOTED, Role.UNPROMOTED):
-            if owner.next_role.value > Role.UNPROMOTED.value:
-                owner.next_role = Role.UNPROMOTED
+            limit_role(owner, Role.UNPROMOTED)
             action.is_runnable = True
         else:
             action.is_runnable = False

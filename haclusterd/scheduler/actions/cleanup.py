@@ -37,7 +37,7 @@ def create_demanded_actions(inventory: Inventory, changes: ConfigurationChanges,
         for name in sorted(resource.found.required_stops):
             table.make(resource, STOP, inventory.nodes_by_name[name], required=True)
         for name in sorted(resource.found.optional_stops):
-            table.make(resource, STOP, inventory.nodes_by_name[name], required=resource.assigned is None)
+            table.make(resource, STOP, inventory.nodes_by_name[name], required=resource.assignment.node is None)
         if resource.found.definition_changed:
             table.make(resource, START, None, required=True).reason = DEFINITION_CHANGE
         for node in resource.found.reload_on:
@@ -56,7 +56,7 @@ def create_running_monitors(inventory: Inventory, table: ActionTable) -> None:
         for name, interval_ms in sorted(resource.found.registered):
             if name in remotes:
                 monitor = table.make(resource, MONITOR, remotes[name], required=False, interval_ms=interval_ms)
-                monitor.is_runnable = monitor.is_runnable and resource.assigned is not None
+                monitor.is_runnable = monitor.is_runnable and resource.assignment.node is not None
 
 
 def create_clearings(clearings: Iterable[Clearing], table: ActionTable) -> None:

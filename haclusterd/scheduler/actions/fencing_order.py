@@ -49,7 +49,7 @@ def _may_be_there(leaf: Resource, node: Node) -> bool:
     parent = leaf.parent
     if parent is not None and parent.is_anonymous_clone and node.name in parent.found.known_on:
         return False
-    return node.name in leaf.allowed and node.name not in leaf.found.known_on
+    return node.name in leaf.assignment.allowed and node.name not in leaf.found.known_on
 
 
 def _order_stops(fence: Action, leaf: Resource, node: Node, table: ActionTable, settings: Settings) -> None:

@@ -14,7 +14,7 @@ from haclusterd.scheduler.model.relation_flags import FIRST_ELSE_THEN, ORDERED, 
 
 def can_migrate(resource: Resource) -> bool:
     """Tell whether a resource that is to move can be migrated live."""
-    found, current, assigned = resource.found, resource.current_node(), resource.assigned
+    found, current, assigned = resource.found, resource.current_node(), resource.assignment.node
     if not found.is_migratable or not resource.is_managed or found.is_failed or found.is_start_pending:
         return False
     return current is not None and assigned is not None and not current.is_unclean and not assigned.is_unclean
@@ -22,7 +22,7 @@ def can_migrate(resource: Resource) -> bool:
 
 def create_migration(resource: Resource, table: ActionTable) -> None:
     """Create the actions of a live migration from where a resource runs to where it is assigned."""
-    source, target = resource.current_node(), resource.assigned
+    source, target = resource.current_node(), resource.assignment.node
     assert source is not None
     assert target is not None
     start = table.make(resource, START, target, required=False)

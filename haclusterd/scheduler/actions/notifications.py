@@ -187,7 +187,7 @@ def _standing(clone: Resource) -> dict[str, Members]:
     """Return who has which role now; what is inactive belongs to no node."""
     found: dict[str, Members] = {"active": [], "inactive": [], "promoted": [], "unpromoted": []}
     for leaf in clone.leaves():
-        node = leaf.current_node() or leaf.assigned
+        node = leaf.current_node() or leaf.assignment.node
         if node is None:
             continue
         if leaf.found.original_role.value <= Role.STOPPED.value:
@@ -243,7 +243,7 @@ class _Telling:
                 self._afterwards(instance, node)
 
     def _tell_of_a_beginning(self, instance: Resource) -> None:
-        node = instance.assigned
+        node = instance.assignment.node
         if node is None or _is_out_of_reach(node):
             return
         starts = instance.actions.get((START, 0), ())

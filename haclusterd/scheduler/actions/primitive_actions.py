@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.migration import can_migrate, create_migration
+from haclusterd.scheduler.assign.later import settle_role
 from haclusterd.scheduler.model.entities import DEMOTE, PROMOTE, START, STOP, MultipleActive, Needs, Node, Resource
 from haclusterd.scheduler.model.settings import Settings
 
@@ -47,13 +48,12 @@ class Course:
 
 def create_actions(resource: Resource, table: ActionTable, settings: Settings) -> Course:
     """Create all role-changing actions of one primitive."""
-    if resource.next_role is Role.UNKNOWN:
-        resource.next_role = Role.STARTED if resource.assigned is not None else Role.STOPPED
+    settle_role(resource)
     for source in resource.found.dangling_sources:
         table.make(resource, STOP, source, required=True).is_migration_abort = True
     course = _course(resource)
-    if resource.found.is_start_pending and resource.assigned is not None:
-        start = table.make(resource, START, resource.assigned, required=False)
+    if resource.found.is_start_pending and resource.assignment.node is not None:
+        start = table.make(resource, START, resource.assignment.node, required=False)
         start.is_always = True
     _judge_recovery(resource, course, table)
     steps = _Steps(resource, table, settings)
@@ -75,9 +75,9 @@ def finish_migration(resource: Resource, course: Course, table: ActionTable) -> 
 def _course(resource: Resource) -> Course:
     """Find out whether it moves, migrates, or has to stop because it is active too often."""
     course = Course(must_stop=bool(resource.found.pending_stops))
-    current, assigned = resource.current_node(), resource.assigned
+    current, assigned = resource.current_node(), resource.assignment.node
     if current is not None and assigned is not None and current is not assigned:
-        course.is_moving = resource.next_role.value >= Role.STARTED.value
+        course.is_moving = resource.assignment.next_role.value >= Role.STARTED.value
     if course.is_moving:
         course.must_stop = True
         course.is_migrating = can_migrate(resource)
@@ -100,7 +100,7 @@ def _judge_partial_migration(resource: Resource, course: Course) -> None:
     source, target = resource.partial_source, resource.partial_target
     if source is None and target is None:
         return
-    is_the_same = resource.current_node() is source and resource.assigned is target
+    is_the_same = resource.current_node() is source and resource.assignment.node is target
     if course.is_migrating and len(resource.found.active_nodes) == 2 and is_the_same:
         return
     resource.has_given_up_migration = True
@@ -111,11 +111,11 @@ def _judge_recovery(resource: Resource, course: Course, table: ActionTable) -> N
     """Find out whether what stays where it is has to stop or to be promoted again."""
     if course.is_moving:
         return
-    assigned, found = resource.assigned, resource.found
+    assigned, found = resource.assignment.node, resource.found
     if found.is_failed:
         if found.must_stop_when_failed:
             course.must_stop = True
-        elif resource.next_role is Role.PROMOTED:
+        elif resource.assignment.next_role is Role.PROMOTED:
             course.must_promote = True
     elif resource.is_blocked:
         course.must_stop = True
@@ -145,28 +145,28 @@ class _Steps:
         """Create what leads back to the present role, if that is still wanted."""
         resource = self._resource
         target = resource.found.original_role
-        if target.value > resource.next_role.value:
+        if target.value > resource.assignment.next_role.value:
             return
         while role is not target and target is not Role.UNKNOWN:
             following = _STEPS[(role, target)]
             is_required = course.must_stop or (following is Role.PROMOTED and course.must_promote)
-            self._act(role, following, resource.assigned, required=is_required)
+            self._act(role, following, resource.assignment.node, required=is_required)
             role = following
 
     def transition(self) -> None:
         """Create what leads from the present role to the next one."""
         resource = self._resource
-        role, target = resource.found.original_role, resource.next_role
+        role, target = resource.found.original_role, resource.assignment.next_role
         while role is not target:
             following = _DOWN_TO_STOPPED[role] if target in (Role.STOPPED, Role.UNKNOWN) else _STEPS[(role, target)]
-            self._act(role, following, resource.assigned, required=True)
+            self._act(role, following, resource.assignment.node, required=True)
             role = following
 
     def _act(self, role: Role, following: Role, node: Node | None, *, required: bool) -> None:
         if following is Role.STOPPED:
             self._stop(required=required)
         elif role is Role.STOPPED:
-            self._start(self._resource.assigned, required=required)
+            self._start(self._resource.assignment.node, required=required)
         elif following is Role.PROMOTED:
             self._promote(node, required=required)
         elif role is Role.PROMOTED:
@@ -180,10 +180,10 @@ class _Steps:
             if self._is_expected(node):
                 continue
             is_migrating = resource.partial_target is not None
-            if is_migrating and node is resource.partial_target is resource.assigned:
+            if is_migrating and node is resource.partial_target is resource.assignment.node:
                 continue
             stop = self._table.make(resource, STOP, node, required=required or is_migrating)
-            if resource.assigned is None:
+            if resource.assignment.node is None:
                 stop.reason = "node availability"
             elif resource.is_restarting and resource.stops_unexpected_only:
                 stop.reason = "being multiply active"
@@ -196,8 +196,8 @@ class _Steps:
         return (
             resource.stops_unexpected_only
             and resource.is_restarting
-            and resource.next_role.value > Role.STOPPED.value
-            and node is resource.assigned
+            and resource.assignment.next_role.value > Role.STOPPED.value
+            and node is resource.assignment.node
         )
 
     def _start(self, node: Node | None, *, required: bool) -> None:

@@ -84,7 +84,7 @@ class _Prober:
 
     def is_settled(self, top: Resource, names: set[NodeName]) -> bool:
         """Tell at once, without going from node to node, that nobody has to be asked about a resource."""
-        if top.variant is Variant.BUNDLE or top.has_exclusive_discovery:
+        if top.variant is Variant.BUNDLE or top.scores.has_exclusive_discovery:
             return False
         leaves = list(top.leaves())
         if not self._is_asking and not self._has_lived_on:
@@ -109,8 +109,7 @@ class _Prober:
 
     def _probe_clone(self, clone: Resource, node: Node) -> None:
         name = node.name
-        if clone.has_exclusive_discovery and clone.discovery.get(name) is not Discovery.EXCLUSIVE:
-            clone.allowed.pop(name, None)
+        if clone.scores.has_exclusive_discovery and clone.scores.discovery.get(name) is not Discovery.EXCLUSIVE:
             return
         if clone.definition.is_unique:
             for child in clone.children:
@@ -122,7 +121,7 @@ class _Prober:
         there = (
             next((child for child in clone.children if _is_doubted_on(child, node)), None)
             or next((child for child in clone.children if _is_known_on(child, node)), None)
-            or next((child for child in clone.children if child.assigned is node), None)
+            or next((child for child in clone.children if child.assignment.node is node), None)
         )
         self.probe(there or min(clone.children, key=lambda child: child.number or 0), node)
 
@@ -168,8 +167,8 @@ class _Prober:
         if resource.launcher is not None and not resource.definition.is_remote_connection:
             return False
         if node.is_bundle_node or self._is_exclusive(resource):
-            return resource.discovery.get(node.name) is Discovery.EXCLUSIVE
-        return not resource.discovery or resource.discovery.get(node.name) is not Discovery.NEVER
+            return resource.scores.discovery.get(node.name) is Discovery.EXCLUSIVE
+        return not resource.scores.discovery or resource.scores.discovery.get(node.name) is not Discovery.NEVER
 
     def _is_exclusive(self, resource: Resource) -> bool:
         """Whether it, or what contains it, is probed only where a constraint says so.
@@ -181,7 +180,7 @@ class _Prober:
             around = [resource, resource.top]
             if not resource.definition.is_remote_connection:
                 around.append(resource.outermost)
-            found = self._exclusive[resource] = any(each.has_exclusive_discovery for each in around)
+            found = self._exclusive[resource] = any(each.scores.has_exclusive_discovery for each in around)
         return found
 
     def _is_asked_on_remote(self, resource: Resource, node: Node) -> bool:
@@ -196,7 +195,7 @@ class _Prober:
         if launcher is None:
             return True
         if launcher.found.original_role.value <= Role.STOPPED.value:
-            if launcher.assigned is not None and launcher.assigned.name not in launcher.found.known_on:
+            if launcher.assignment.node is not None and launcher.assignment.node.name not in launcher.found.known_on:
                 self.made.templates.append(Template(launcher, MONITOR, resource.top, START, ORDERED))
             return False
         if _is_about_to_stop(launcher, node):
@@ -214,7 +213,8 @@ def _is_known_on(instance: Resource, node: Node) -> bool:
 
 
 def _is_about_to_stop(launcher: Resource, guest: Node) -> bool:
-    if guest.must_be_reset or guest.is_unclean or launcher.found.is_failed or launcher.next_role is Role.STOPPED:
+    is_stopped = launcher.assignment.next_role is Role.STOPPED
+    if guest.must_be_reset or guest.is_unclean or launcher.found.is_failed or is_stopped:
         return True
     current = launcher.current_node()
-    return current is not None and launcher.assigned is not None and current is not launcher.assigned
+    return current is not None and launcher.assignment.node is not None and current is not launcher.assignment.node

@@ -68,9 +68,9 @@ def create_monitors(resource: Resource, nodes: tuple[Node, ...], table: ActionTa
     operations = [item for item in recurring_operations(resource, settings) if item.name == MONITOR]
     if not operations:
         return
-    node = resource.assigned
+    node = resource.assignment.node
     start: Action | None = None
-    is_up = resource.next_role is not Role.STOPPED or not resource.is_managed
+    is_up = resource.assignment.next_role is not Role.STOPPED or not resource.is_managed
     if node is not None and not node.is_maintenance and is_up:
         start = table.make(resource, START, node, required=False)
     for operation in operations:
@@ -101,7 +101,7 @@ def _monitor_active(
     assert node is not None
     key = (node.name, operation.interval_ms)
     is_kept = start.is_optional and key in resource.found.registered and key not in resource.found.changed_recurring
-    next_role = resource.next_role
+    next_role = resource.assignment.next_role
     is_match = next_role is not Role.PROMOTED if role is None else role is next_role
     if not is_match:
         if is_kept:
@@ -123,7 +123,7 @@ def _order_monitor(resource: Resource, monitor: Action, table: ActionTable) -> N
         for before in resource.actions.get((task, 0), ()):
             table.relate(before, monitor, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
     task = ""
-    if resource.next_role is Role.PROMOTED:
+    if resource.assignment.next_role is Role.PROMOTED:
         task = PROMOTE
     elif resource.found.original_role is Role.PROMOTED:
         task = DEMOTE
@@ -138,7 +138,7 @@ def _cancel_for_role(resource: Resource, node: Node, interval_ms: int, table: Ac
     if resource.found.original_role is Role.PROMOTED:
         task = DEMOTE
     elif resource.found.original_role in (Role.STARTED, Role.UNPROMOTED):
-        task = {Role.PROMOTED: PROMOTE, Role.STOPPED: STOP}.get(resource.next_role, "")
+        task = {Role.PROMOTED: PROMOTE, Role.STOPPED: STOP}.get(resource.assignment.next_role, "")
     for after in resource.actions.get((task, 0), ()):
         table.relate(cancel, after, UNRUNNABLE_FIRST_BLOCKS)
 
@@ -148,7 +148,7 @@ def _monitor_inactive(resource: Resource, operation: Operation, nodes: tuple[Nod
     for node in nodes:
         key = (node.name, operation.interval_ms)
         is_running = key in resource.found.registered
-        if node is resource.assigned and resource.next_role is not Role.STOPPED:
+        if node is resource.assignment.node and resource.assignment.next_role is not Role.STOPPED:
             if is_running:
                 cancel = _cancel(resource, node, operation.interval_ms, table, "it is to run here")
                 for start in resource.actions.get((START, 0), ()):

@@ -74,7 +74,7 @@ def _on_remote(action: Action, node: Node, connection: Resource) -> Iterator[Tem
     elif action.task in _DOWN:
         if state is RemoteState.FAILED:
             node.demand_fencing(_ACTIVE_BUT_LOST)
-        elif state is RemoteState.ALIVE or connection.next_role is Role.STOPPED:
+        elif state is RemoteState.ALIVE or connection.assignment.next_role is Role.STOPPED:
             yield _before_stop(action, connection, THEN_IMPLIES_FIRST)
         else:
             yield _after_start(connection, action, 0)
@@ -133,7 +133,7 @@ def set_routers(table: ActionTable) -> None:
 
 def _router(action: Action, connection: Resource) -> Node | None:
     """While the connection moves, what ends something still goes the old way."""
-    current, following = connection.current_node(), connection.assigned
+    current, following = connection.current_node(), connection.assignment.node
     if current is None or following is None or current is following:
         return following if current is None else current
     is_by_old = action.task in _BY_THE_OLD_HOST and connection.partial_target is None

@@ -28,7 +28,7 @@ def remote_state(node: Node) -> RemoteState:
     if connection is None:
         return RemoteState.UNKNOWN
     host = connection.current_node()
-    if connection.next_role is Role.STOPPED or connection.assigned is None:
+    if connection.assignment.next_role is Role.STOPPED or connection.assignment.node is None:
         return _without_future(node, connection, host)
     if host is None:
         return RemoteState.UNKNOWN
@@ -44,7 +44,7 @@ def _without_future(node: Node, connection: Resource, host: Node | None) -> Remo
         return RemoteState.FAILED
     if not connection.found.is_failed:
         return RemoteState.STOPPED
-    is_waiting = connection.definition.reconnect_interval_ms > 0 and connection.next_role is Role.STOPPED
+    is_waiting = connection.definition.reconnect_interval_ms > 0 and connection.assignment.next_role is Role.STOPPED
     if is_waiting and node.is_remote_fenced and not node.is_shutting_down:
         return RemoteState.UNKNOWN
     return RemoteState.FAILED

@@ -46,7 +46,7 @@ def create_unfencing(
         for action in (*leaf.actions.get((MONITOR, 0), ()), *leaf.actions.get((START, 0), ())):
             if action.node is not None:
                 _unfence_before(action, leaf, action.node, table, settings)
-        for name in leaf.allowed if leaf.definition.needs_unfencing and leaf.is_managed else ():
+        for name in leaf.assignment.allowed if leaf.definition.needs_unfencing and leaf.is_managed else ():
             _unfencing_of(inventory.nodes_by_name[name], table)
     _unfence_after_changes(inventory, table, settings)
 
@@ -114,7 +114,7 @@ def unfencing_templates(inventory: Inventory, table: ActionTable, settings: Sett
     for leaf in inventory.primitives():
         if not leaf.definition.needs_unfencing or not leaf.is_managed:
             continue
-        for name in sorted(leaf.allowed):
+        for name in sorted(leaf.assignment.allowed):
             unfence = _unfencing_of(inventory.nodes_by_name[name], table)
             yield Template(leaf, STOP, None, "", ORDERED | IF_ON_SAME_NODE, then_action=unfence)
             flags = FIRST_IMPLIES_SAME_NODE_THEN | IF_ON_SAME_NODE

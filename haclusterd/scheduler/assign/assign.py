@@ -8,7 +8,7 @@ of one priority are first put into the order of what they lose by not being wher
 from functools import cmp_to_key
 
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.assign.assignment import Assignment
+from haclusterd.scheduler.assign.assignment import Assigner
 from haclusterd.scheduler.assign.neighbour_scores import all_scores
 from haclusterd.scheduler.assign.placing import Placing, Table
 from haclusterd.scheduler.model.entities import Inventory, Resource
@@ -21,7 +21,7 @@ def assign_all(inventory: Inventory, settings: Settings) -> None:
     is_all_unmanaged = settings.options.is_pacemaker_compatible and settings.is_fencing_enabled and not has_device
     for top in inventory.tops:
         _begin(top)
-    assignment = Assignment(inventory, settings, is_all_unmanaged=is_all_unmanaged)
+    assignment = Assigner(inventory, settings, is_all_unmanaged=is_all_unmanaged)
     if settings.placement_strategy != "default":
         _sort_by_scores(inventory, assignment.placing)
     for top in inventory.tops:
@@ -33,7 +33,9 @@ def assign_all(inventory: Inventory, settings: Settings) -> None:
 
 
 def _begin(resource: Resource) -> None:
-    resource.next_role = resource.found.next_role
+    assignment = resource.assignment
+    assignment.begin(resource.scores)
+    assignment.next_role = resource.found.next_role
     for child in resource.children:
         _begin(child)
 
@@ -44,8 +46,8 @@ def _sort_by_scores(inventory: Inventory, placing: Placing) -> None:
     scores = {id(top): all_scores(top, placing) for top in inventory.tops}
 
     def compare(left: Resource, right: Resource) -> int:
-        if left.priority != right.priority:
-            return -1 if left.priority > right.priority else 1
+        if left.assignment.priority != right.assignment.priority:
+            return -1 if left.assignment.priority > right.assignment.priority else 1
         first, second = scores[id(left)], scores[id(right)]
         by_current = _score_where_it_runs(left, first) - _score_where_it_runs(right, second)
         if by_current:

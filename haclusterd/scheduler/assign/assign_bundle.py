@@ -9,8 +9,8 @@ from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.assign_clone import Instances
 from haclusterd.scheduler.assign.instance_order import InstanceOrder
 from haclusterd.scheduler.assign.placing import Placing
+from haclusterd.scheduler.assign.steps import Steps, Wanted, remember_scores
 from haclusterd.scheduler.model.entities import ColocationPair, Replica, Resource, Variant
-from haclusterd.scheduler.model.steps import Steps, Wanted, remember_scores
 from haclusterd.scheduler.scores.colocation import attach
 
 _INSIDE = "it runs inside its container only"
@@ -18,7 +18,7 @@ _INSIDE = "it runs inside its container only"
 
 def assign_bundle(bundle: Resource, placing: Placing) -> Steps:
     """Assign everything that a bundle is made of."""
-    bundle.is_assigning = True
+    bundle.assignment.is_assigning = True
     remember_scores(bundle)
     containers = InstanceOrder(placing).sorted([replica.container for replica in bundle.replicas])
     yield from Instances(bundle, len(bundle.replicas), bundle.definition.clone_node_max, placing).steps(containers)
@@ -27,24 +27,24 @@ def assign_bundle(bundle: Resource, placing: Placing) -> Steps:
     bundled = next((child for child in bundle.children if child.variant is Variant.CLONE), None)
     if bundled is not None:
         inside = {replica.node.name for replica in bundle.replicas if replica.node is not None}
-        for name in bundled.allowed:
+        for name in bundled.assignment.allowed:
             _set(bundled, name, 0 if name in inside else -INFINITY, _INSIDE)
         yield Wanted(bundled)
-    bundle.is_assigned = True
-    bundle.is_assigning = False
+    bundle.assignment.is_assigned = True
+    bundle.assignment.is_assigning = False
 
 
 def _set(resource: Resource, name: NodeName, score: int, source: str) -> None:
     """Give a node a score whatever it was."""
-    resource.allowed[name] = score
-    if resource.addends is not None:
-        resource.addends[name] = [(score, source)]
+    resource.assignment.allowed[name] = score
+    if resource.assignment.addends is not None:
+        resource.assignment.addends[name] = [(score, source)]
 
 
 def _assign_replica(replica: Replica) -> Steps:
     if replica.ip is not None:
         yield Wanted(replica.ip)
-    connection, host = replica.connection, replica.container.assigned
+    connection, host = replica.connection, replica.container.assignment.node
     if connection is not None:
         if host is not None and host.is_remote and host.connection is not None:
             source = f"{replica.container.id} runs on {host.name}"
@@ -57,14 +57,14 @@ def _assign_replica(replica: Replica) -> Steps:
 def _assign_child(replica: Replica, child: Resource) -> Steps:
     """The bundled primitive can only be inside its container."""
     node = replica.node
-    for name in child.allowed:
+    for name in child.assignment.allowed:
         if node is None or name != node.name:
-            child.add_score(name, -INFINITY, _INSIDE)
-        elif child.allowed[name] > -INFINITY:
+            child.assignment.add(name, -INFINITY, _INSIDE)
+        elif child.assignment.allowed[name] > -INFINITY:
             _set(child, name, INFINITY, _INSIDE)
     clone = child.parent
     if clone is not None:
-        clone.is_assigning = True
+        clone.assignment.is_assigning = True
     yield Wanted(child, node)
     if clone is not None:
-        clone.is_assigning = False
+        clone.assignment.is_assigning = False

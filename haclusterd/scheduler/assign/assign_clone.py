@@ -16,14 +16,14 @@ from haclusterd.scheduler.assign.neighbour_scores import add_scores_of_dependent
 from haclusterd.scheduler.assign.placing import Placing, Trial
 from haclusterd.scheduler.assign.promotion import choose_roles
 from haclusterd.scheduler.assign.promotion_scores import add_promotion_scores
+from haclusterd.scheduler.assign.steps import Steps, Wanted, remember_scores
 from haclusterd.scheduler.model.entities import Node, Resource
-from haclusterd.scheduler.model.steps import Steps, Wanted, remember_scores
 from haclusterd.scheduler.scores.colocation_lists import this_with, with_this
 
 
 def assign_clone(clone: Resource, placing: Placing, effects: ColocationEffects) -> Steps:
     """Assign all instances, and choose who is promoted."""
-    clone.is_assigning = True
+    clone.assignment.is_assigning = True
     if clone.definition.is_promotable:
         add_promotion_scores(clone, placing)
     for colocation in this_with(clone):
@@ -35,8 +35,8 @@ def assign_clone(clone: Resource, placing: Placing, effects: ColocationEffects) 
     yield from Instances(clone, definition.clone_max, definition.clone_node_max, placing).steps(clone.children)
     if clone.definition.is_promotable:
         choose_roles(clone, placing, effects)
-    clone.is_assigned = True
-    clone.is_assigning = False
+    clone.assignment.is_assigned = True
+    clone.assignment.is_assigning = False
 
 
 class Instances:
@@ -51,62 +51,62 @@ class Instances:
     def steps(self, instances: Iterable[Resource]) -> Steps:
         """Assign instances in the order given."""
         collective = self._collective
-        collective.counts = {}
-        usable = sum(1 for name in collective.allowed if name in self._placing.available)
+        collective.assignment.counts = {}
+        usable = sum(1 for name in collective.assignment.allowed if name in self._placing.available)
         optimal_per_node = max(1, self._most // usable) if usable else self._most
-        waiting = [instance for instance in instances if not instance.is_assigned]
+        waiting = [instance for instance in instances if not instance.assignment.is_assigned]
         assigned = 0
         rest = []
         for instance in waiting:
             node = self._current(instance, optimal_per_node) if assigned < self._most else None
             if node is not None:
                 yield from self._try_to_keep(instance, node, self._most - assigned)
-            if instance.assigned is not None:
+            if instance.assignment.node is not None:
                 assigned += 1
             else:
                 rest.append(instance)
         for instance in rest:
             if assigned >= self._most:
-                instance.ban_everywhere(f"{collective.id} has no more than {self._most} instances")
+                instance.assignment.ban_everywhere(f"{collective.id} has no more than {self._most} instances")
             else:
                 yield from self._assign(instance, None, is_trial=False)
-                assigned += instance.assigned is not None
+                assigned += instance.assignment.node is not None
 
     def _current(self, instance: Resource, optimal_per_node: int) -> Node | None:
         """Where an instance is and may be; None when it should not stay there as a matter of course."""
         node = instance.current_node()
         if node is None or instance.found.is_failed or not self._placing.can_stay(node):
             return None
-        return node if self._collective.counts.get(node.name, 0) < optimal_per_node else None
+        return node if self._collective.assignment.counts.get(node.name, 0) < optimal_per_node else None
 
     def _try_to_keep(self, instance: Resource, node: Node, free: int) -> Steps:
         """Assign an instance to its node, if it would still get that after those who get better ones."""
-        if not self._placing.can_use(instance.allowed, node.name):
+        if not self._placing.can_use(instance.assignment.allowed, node.name):
             return
-        before, counts = Trial.begin(instance), dict(self._collective.counts)
+        before, counts = Trial.begin(instance), dict(self._collective.assignment.counts)
         for _ in range(free):
             yield from self._assign(instance, node, is_trial=True)
-            chosen = instance.assigned
+            chosen = instance.assignment.node
             if chosen is node:
                 break
             self._placing.unassign(instance)
             before.undo()
             if chosen is None:
                 break
-        self._collective.counts = counts
-        if instance.assigned is node:
+        self._collective.assignment.counts = counts
+        if instance.assignment.node is node:
             counts[node.name] = counts.get(node.name, 0) + 1
 
     def _assign(self, instance: Resource, prefer: Node | None, *, is_trial: bool) -> Steps:
         self._ban(instance)
         yield Wanted(instance, prefer, is_trial)
-        if instance.assigned is not None:
-            name = instance.assigned.name
-            self._collective.counts[name] = self._collective.counts.get(name, 0) + 1
+        if instance.assignment.node is not None:
+            name = instance.assignment.node.name
+            self._collective.assignment.counts[name] = self._collective.assignment.counts.get(name, 0) + 1
 
     def _ban(self, instance: Resource) -> None:
         """Forbid the nodes where the collective resource cannot have another instance."""
-        for name in instance.allowed:
+        for name in instance.assignment.allowed:
             words = self._objection(instance, name)
             if words:
                 _forbid(instance, name, words)
@@ -117,16 +117,16 @@ class Instances:
             return "it is an instance too many"
         if name not in self._placing.available:
             return f"{name}{CANNOT_RUN}"
-        if collective.allowed.get(name, -INFINITY) < 0:
+        if collective.assignment.allowed.get(name, -INFINITY) < 0:
             return f"{collective.id} must not run there"
-        if collective.counts.get(name, 0) >= self._most_per_node:
+        if collective.assignment.counts.get(name, 0) >= self._most_per_node:
             already = "an instance" if self._most_per_node == 1 else f"{self._most_per_node} instances"
             return f"{collective.id} has {already} there already"
         return ""
 
 
 def _forbid(resource: Resource, name: NodeName, words: str) -> None:
-    if resource.allowed.get(name, -INFINITY) > -INFINITY:
-        resource.add_score(name, -INFINITY, words)
+    if resource.assignment.allowed.get(name, -INFINITY) > -INFINITY:
+        resource.assignment.add(name, -INFINITY, words)
     for child in resource.children:
         _forbid(child, name, words)

@@ -4,21 +4,21 @@ Source: Pacemaker Explained, "Groups". Where the first member goes is decided by
 """
 
 from haclusterd.model.ocf import Role
+from haclusterd.scheduler.assign.steps import Steps, Wanted, remember_scores
 from haclusterd.scheduler.model.entities import Node, Resource
-from haclusterd.scheduler.model.steps import Steps, Wanted, remember_scores
 
 
 def assign_group(group: Resource, prefer: Node | None, *, is_trial: bool) -> Steps:
     """Assign all members; a collocated group is where its first member is."""
-    group.is_assigning = True
+    group.assignment.is_assigning = True
     remember_scores(group)
     first: Node | None = None
     for member in group.children:
         yield Wanted(member, prefer, is_trial)
-        first = first or member.assigned
-    group.next_role = group.children[0].next_role
-    if first is None and group.next_role is Role.UNKNOWN and not is_trial:
-        group.next_role = Role.STOPPED
-    group.assigned = first if group.definition.is_collocated else None
-    group.is_assigned = True
-    group.is_assigning = False
+        first = first or member.assignment.node
+    group.assignment.next_role = group.children[0].assignment.next_role
+    if first is None and group.assignment.next_role is Role.UNKNOWN and not is_trial:
+        group.assignment.next_role = Role.STOPPED
+    group.assignment.node = first if group.definition.is_collocated else None
+    group.assignment.is_assigned = True
+    group.assignment.is_assigning = False

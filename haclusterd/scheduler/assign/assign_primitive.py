@@ -9,9 +9,9 @@ from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.colocation_effects import ColocationEffects
 from haclusterd.scheduler.assign.neighbour_scores import add_scores_of_dependents
 from haclusterd.scheduler.assign.placing import Placing, Trial
+from haclusterd.scheduler.assign.steps import Steps, Wanted, remember_scores
 from haclusterd.scheduler.model.entities import ColocationPair, Node, Resource
 from haclusterd.scheduler.model.settings import NoQuorumPolicy
-from haclusterd.scheduler.model.steps import Steps, Wanted, remember_scores
 from haclusterd.scheduler.scores.colocation_lists import this_with, with_this
 
 
@@ -27,7 +27,7 @@ class PrimitiveAssignment:
     def steps(self, wanted: Wanted) -> Steps:
         """Assign one primitive; yield what it has to run with first."""
         resource = wanted.resource
-        resource.is_assigning = True
+        resource.assignment.is_assigning = True
         self._placing.chains.changed(resource)
         primaries = this_with(resource)
         dependents = with_this(resource)
@@ -41,8 +41,8 @@ class PrimitiveAssignment:
         self._heed_roles(resource)
         remember_scores(resource)
         self._settle(resource, wanted)
-        resource.is_assigned = True
-        resource.is_assigning = False
+        resource.assignment.is_assigned = True
+        resource.assignment.is_assigning = False
         if resource.definition.is_remote_connection:
             self._connect(resource)
 
@@ -53,23 +53,23 @@ class PrimitiveAssignment:
             before = Trial.begin(resource)
         yield Wanted(colocation.primary)
         self._effects.apply(resource, colocation.primary, colocation)
-        if before is not None and not self._placing.any_usable(resource.allowed):
+        if before is not None and not self._placing.any_usable(resource.assignment.allowed):
             before.undo()
 
     def _heed_roles(self, resource: Resource) -> None:
         """A resource that is to be stopped goes nowhere; without quorum a frozen one does not rise."""
-        if resource.next_role is Role.STOPPED:
-            resource.ban_everywhere(_stopped_words(resource), self._placing.nodes)
-        elif resource.next_role.value > resource.found.original_role.value:
+        if resource.assignment.next_role is Role.STOPPED:
+            resource.assignment.ban_everywhere(_stopped_words(resource), self._placing.nodes)
+        elif resource.assignment.next_role.value > resource.found.original_role.value:
             is_frozen = self._settings.no_quorum_policy is NoQuorumPolicy.FREEZE
             if is_frozen and not self._settings.options.has_quorum:
-                resource.next_role = resource.found.original_role
+                resource.assignment.next_role = resource.found.original_role
 
     def _settle(self, resource: Resource, wanted: Wanted) -> None:
         if self._is_all_unmanaged:
-            resource.is_left_alone = True
+            resource.assignment.is_left_alone = True
         if not resource.is_managed:
-            resource.next_role = resource.found.original_role
+            resource.assignment.next_role = resource.found.original_role
             self._force(resource, resource.current_node(), wanted)
         elif self._settings.stops_all:
             self._force(resource, None, wanted)
@@ -92,7 +92,7 @@ class PrimitiveAssignment:
         node, launcher = connection.remote_node, connection.launcher
         if node is None or (self._is_all_unmanaged and launcher is not None and not launcher.found.active_nodes):
             return
-        if connection.assigned is not None and connection.next_role is not Role.STOPPED:
+        if connection.assignment.node is not None and connection.assignment.next_role is not Role.STOPPED:
             node.is_online = True
             if not node.is_seen:
                 node.is_unclean = False

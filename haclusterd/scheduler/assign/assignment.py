@@ -6,12 +6,12 @@ from haclusterd.scheduler.assign.assign_group import assign_group
 from haclusterd.scheduler.assign.assign_primitive import PrimitiveAssignment
 from haclusterd.scheduler.assign.colocation_effects import ColocationEffects
 from haclusterd.scheduler.assign.placing import Placing
+from haclusterd.scheduler.assign.steps import Steps, Wanted
 from haclusterd.scheduler.model.entities import Inventory, Node, Resource, Variant
 from haclusterd.scheduler.model.settings import Settings
-from haclusterd.scheduler.model.steps import Steps, Wanted
 
 
-class Assignment:
+class Assigner:
     """One plan's assignment."""
 
     def __init__(self, inventory: Inventory, settings: Settings, *, is_all_unmanaged: bool) -> None:
@@ -37,9 +37,9 @@ class Assignment:
     def _steps(self, wanted: Wanted) -> Steps:
         resource = wanted.resource
         parent = resource.parent
-        if parent is not None and not (parent.is_assigning or parent.is_assigned):
+        if parent is not None and not (parent.assignment.is_assigning or parent.assignment.is_assigned):
             yield Wanted(parent, wanted.prefer, wanted.is_trial)
-        if resource.is_assigned or resource.is_assigning:
+        if resource.assignment.is_assigned or resource.assignment.is_assigning:
             return
         match resource.variant:
             case Variant.PRIMITIVE:

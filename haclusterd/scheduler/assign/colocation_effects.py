@@ -44,7 +44,7 @@ class ColocationEffects:
     # -- primaries that contain others -------------------------------------------------------------------------------
 
     def _with_group(self, dependent: Resource, group: Resource, colocation: ColocationPair) -> None:
-        if not group.is_assigned:
+        if not group.assignment.is_assigned:
             return
         if group.definition.is_collocated:
             self.apply(dependent, group.children[-1 if colocation.is_mandatory else 0], colocation)
@@ -53,10 +53,10 @@ class ColocationEffects:
                 self.apply(dependent, member, colocation)
 
     def _with_clone(self, dependent: Resource, clone: Resource, colocation: ColocationPair) -> None:
-        if not clone.is_assigned:
+        if not clone.assignment.is_assigned:
             return
         if clone.definition.is_promotable and colocation.primary_role is not Role.UNKNOWN:
-            if not dependent.is_assigned:
+            if not dependent.assignment.is_assigned:
                 self._with_role(dependent, clone, colocation)
             elif colocation.dependent_role is Role.PROMOTED:
                 self._promote_with(dependent, clone, colocation)
@@ -70,14 +70,14 @@ class ColocationEffects:
                 self.apply(dependent, instance, colocation)
 
     def _with_bundle(self, dependent: Resource, bundle: Resource, colocation: ColocationPair) -> None:
-        if not bundle.is_assigned:
+        if not bundle.assignment.is_assigned:
             return
         containers = [replica.container for replica in bundle.replicas]
         if colocation.dependent.variant >= Variant.CLONE:
             self._with_matching(dependent, containers, colocation)
         elif colocation.score >= INFINITY:
             if colocation.primary_role is Role.PROMOTED:
-                containers = [each for each in containers if for_role(each).next_role is Role.PROMOTED]
+                containers = [each for each in containers if for_role(each).assignment.next_role is Role.PROMOTED]
             self._restrict(dependent, colocation, containers)
         else:
             for container in containers:
@@ -87,30 +87,32 @@ class ColocationEffects:
         found = self._matching(dependent, instances)
         if found is not None:
             self.apply(dependent, found, colocation)
-        elif colocation.score >= INFINITY and not dependent.is_assigned:
-            dependent.ban_everywhere(f"{colocation.id}: no instance of {colocation.primary.id} is where it could be")
+        elif colocation.score >= INFINITY and not dependent.assignment.is_assigned:
+            words = f"{colocation.id}: no instance of {colocation.primary.id} is where it could be"
+            dependent.assignment.ban_everywhere(words)
             self._placing.take_none(dependent)
 
     def _matching(self, dependent: Resource, instances: list[Resource]) -> Resource | None:
         """Return the instance where the dependent is, or else where it would rather be."""
         by_node: dict[NodeName, Resource] = {}
         for instance in instances:
-            if instance.assigned is not None and not _is_any_blocked(instance):
-                by_node.setdefault(instance.assigned.name, instance)
-        if dependent.assigned is not None:
-            place = dependent.assigned if dependent.assigned.name in by_node else host_of(dependent.assigned)
+            if instance.assignment.node is not None and not _is_any_blocked(instance):
+                by_node.setdefault(instance.assignment.node.name, instance)
+        node = dependent.assignment.node
+        if node is not None:
+            place = node if node.name in by_node else host_of(node)
             return by_node.get(place.name) if place is not None else None
-        table = {name: score for name, score in dependent.allowed.items() if name in by_node and score >= 0}
+        table = {name: score for name, score in dependent.assignment.allowed.items() if name in by_node and score >= 0}
         return by_node[self._placing.best(table, None)] if table else None
 
     # -- effects on scores --------------------------------------------------------------------------------------------
 
     def _apply_location(self, dependent: Resource, primary: Resource, colocation: ColocationPair) -> None:
-        node = primary.assigned
+        node = primary.assignment.node
         if node is None and colocation.score < 0:
             return
         if node is None:
-            table = {name: add(value, -colocation.score) for name, value in dependent.allowed.items()}
+            table = {name: add(value, -colocation.score) for name, value in dependent.assignment.allowed.items()}
         else:
             table = self._beside(dependent, value_on(node, colocation.attribute, primary), colocation)
         if colocation.is_mandatory or self._placing.any_usable(table):
@@ -118,7 +120,7 @@ class ColocationEffects:
 
     def _beside(self, dependent: Resource, wanted: str | None, colocation: ColocationPair) -> Table:
         """A dependent's scores, given the value that the primary's node has."""
-        allowed, score = dependent.allowed, colocation.score
+        allowed, score = dependent.assignment.allowed, colocation.score
         if colocation.attribute == UNAME and not is_by_host(dependent):
             same = [NodeName(wanted)] if wanted is not None and wanted in allowed else []
         else:
@@ -131,40 +133,44 @@ class ColocationEffects:
 
     def _restrict(self, dependent: Resource, colocation: ColocationPair, instances: Iterable[Resource]) -> None:
         """Allow only nodes where an instance is that may run."""
-        if dependent.is_assigned:
+        if dependent.assignment.is_assigned:
             return
-        names = {each.assigned.name for each in instances if each.assigned is not None and not _is_any_blocked(each)}
-        table = {name: value if name in names else -INFINITY for name, value in dependent.allowed.items()}
+        usable = [each.assignment.node for each in instances if not _is_any_blocked(each)]
+        names = {node.name for node in usable if node is not None}
+        table = {name: value if name in names else -INFINITY for name, value in dependent.assignment.allowed.items()}
         replace_scores(dependent, table, words_of(colocation))
 
     def _with_role(self, dependent: Resource, clone: Resource, colocation: ColocationPair) -> None:
         """Follow the instances of a promotable clone that are to have a role."""
-        instances = [each for each in clone.children if each.assigned and each.next_role is colocation.primary_role]
+        role = colocation.primary_role
+        instances = [each for each in clone.children if each.assignment.node and each.assignment.next_role is role]
         if colocation.score < INFINITY:
             for instance in instances:
-                assert instance.assigned is not None
-                value = value_on(instance.assigned, colocation.attribute, instance)
+                assert instance.assignment.node is not None
+                value = value_on(instance.assignment.node, colocation.attribute, instance)
                 replace_scores(dependent, self._beside(dependent, value, colocation), words_of(colocation))
         elif colocation.primary_role is not Role.PROMOTED or colocation.dependent_role is not Role.PROMOTED:
-            table = dict.fromkeys(dependent.allowed, -INFINITY)
+            table = dict.fromkeys(dependent.assignment.allowed, -INFINITY)
             for instance in instances:
-                node = instance.assigned
+                node = instance.assignment.node
                 assert node is not None
                 name = node.name
-                worth = instance.allowed.get(name, 0) if instance.is_managed else self._placing.base_score(node)
+                base_score = self._placing.base_score(node)
+                worth = instance.assignment.allowed.get(name, 0) if instance.is_managed else base_score
                 if name in table:
-                    table[name] = add(dependent.allowed[name], worth)
+                    table[name] = add(dependent.assignment.allowed[name], worth)
             replace_scores(dependent, table, words_of(colocation))
 
     @staticmethod
     def _promote_with(dependent: Resource, clone: Resource, colocation: ColocationPair) -> None:
         """Let an instance be promoted where an instance of the other clone has the role that counts."""
-        here = value_on(dependent.assigned, colocation.attribute, dependent) if dependent.assigned is not None else None
+        node = dependent.assignment.node
+        here = value_on(node, colocation.attribute, dependent) if node is not None else None
         for instance in clone.children:
             role = colocation.primary_role
-            if instance.assigned is None or _is_any_blocked(instance) or not _has_role(instance, role):
+            if instance.assignment.node is None or _is_any_blocked(instance) or not _has_role(instance, role):
                 continue
-            if is_same(here, value_on(instance.assigned, colocation.attribute, instance)):
+            if is_same(here, value_on(instance.assignment.node, colocation.attribute, instance)):
                 add_to_promotion(dependent, colocation.score, words_of(colocation))
                 return
         if colocation.score >= INFINITY:
@@ -182,15 +188,15 @@ def for_role(resource: Resource) -> Resource:
 
 def affects_role(dependent: Resource, primary: Resource, colocation: ColocationPair) -> bool:
     """Tell whether a colocation now decides about the dependent's promotion rather than its place."""
-    if not primary.is_assigned or colocation.dependent_role not in _PROMOTABLE_ROLES:
+    if not primary.assignment.is_assigned or colocation.dependent_role not in _PROMOTABLE_ROLES:
         return False
     instance = for_role(dependent)
-    return instance.is_assigned and instance.parent is not None and instance.top.definition.is_promotable
+    return instance.assignment.is_assigned and instance.parent is not None and instance.top.definition.is_promotable
 
 
 def affects_location(dependent: Resource, primary: Resource, colocation: ColocationPair) -> bool:
     """Tell whether a colocation now decides about the dependent's place."""
-    if not primary.is_assigned or dependent.is_assigned:
+    if not primary.assignment.is_assigned or dependent.assignment.is_assigned:
         return False
     return is_in_roles(dependent, primary, colocation)
 
@@ -201,19 +207,19 @@ def is_in_roles(dependent: Resource, primary: Resource, colocation: ColocationPa
 
 
 def _has_role(resource: Resource, role: Role) -> bool:
-    return role is Role.UNKNOWN or for_role(resource).next_role is role
+    return role is Role.UNKNOWN or for_role(resource).assignment.next_role is role
 
 
 def _apply_role(dependent: Resource, primary: Resource, colocation: ColocationPair) -> None:
     """Raise or lower a promotable instance's priority."""
-    if dependent.assigned is None:
+    if dependent.assignment.node is None:
         return
-    here = value_on(dependent.assigned, colocation.attribute, dependent)
+    here = value_on(dependent.assignment.node, colocation.attribute, dependent)
     there = None
-    if primary.assigned is not None:
+    if primary.assignment.node is not None:
         if not _has_role(primary, colocation.primary_role):
             return
-        there = value_on(primary.assigned, colocation.attribute, primary)
+        there = value_on(primary.assignment.node, colocation.attribute, primary)
     sign = -1 if colocation.dependent_role is Role.UNPROMOTED else 1
     if not is_same(here, there):
         if colocation.score < INFINITY or colocation.dependent_role is not Role.PROMOTED:
@@ -228,9 +234,9 @@ def _apply_role(dependent: Resource, primary: Resource, colocation: ColocationPa
 
 def add_to_promotion(instance: Resource, score: int, source: str) -> None:
     """Let an instance be more or less important for promotion."""
-    instance.priority = add(instance.priority, score)
-    if instance.addends is not None:
-        instance.promotion_addends.append((score, source))
+    instance.assignment.priority = add(instance.assignment.priority, score)
+    if instance.assignment.addends is not None:
+        instance.assignment.promotion_addends.append((score, source))
 
 
 def _is_interleaved(dependent: Resource, primary: Resource) -> bool:
@@ -249,7 +255,7 @@ def _is_any_blocked(resource: Resource) -> bool:
 
 def words_of(colocation: ColocationPair) -> str:
     """Say which colocation it is, for a person."""
-    if colocation.primary.assigned is None and colocation.primary.variant <= Variant.GROUP:
+    if colocation.primary.assignment.node is None and colocation.primary.variant <= Variant.GROUP:
         return f"{colocation.id}: {colocation.primary.id} runs nowhere"
     return f"{colocation.id}: {'apart from' if colocation.score < 0 else 'with'} {colocation.primary.id}"
 
@@ -257,12 +263,12 @@ def words_of(colocation: ColocationPair) -> str:
 def replace_scores(resource: Resource, table: Table, source: str) -> None:
     """Give a resource new scores, keeping what forbids a node and, if wanted, what each score is the sum of."""
     for name, value in table.items():
-        if value <= -INFINITY and resource.allowed[name] > -INFINITY:
-            resource.banned_by.setdefault(name, source)
-    if resource.addends is not None:
+        if value <= -INFINITY and resource.assignment.allowed[name] > -INFINITY:
+            resource.assignment.banned_by.setdefault(name, source)
+    if resource.assignment.addends is not None:
         for name, value in table.items():
-            before = resource.allowed.get(name, 0)
+            before = resource.assignment.allowed.get(name, 0)
             if value != before:
                 change = value if abs(value) >= INFINITY else value - before
-                resource.addends.setdefault(name, []).append((change, source))
-    resource.allowed = table
+                resource.assignment.addends.setdefault(name, []).append((change, source))
+    resource.assignment.allowed = table

@@ -48,7 +48,7 @@ class _Chain:
         tails: list[Tail | None] = [None] * len(self.members)
         after: Tail | None = Tail(self.members[-1], 0, 0, 0)
         for index in range(len(self.members) - 1, -1, -1):
-            score = self.members[index].allowed.get(node, -INFINITY)
+            score = self.members[index].assignment.allowed.get(node, -INFINITY)
             if after is None or abs(score) >= INFINITY:
                 break
             lowest = score + min(0, after.lowest)

@@ -38,8 +38,8 @@ class InstanceOrder:
             return -1 if is_left_right[0] else 1
         if not is_left_right[0]:
             here = there = None
-        if left.priority != right.priority:
-            return -1 if left.priority > right.priority else 1
+        if left.assignment.priority != right.assignment.priority:
+            return -1 if left.assignment.priority > right.assignment.priority else 1
         if here is None and there is None:
             return 0
         if here is None or there is None:
@@ -94,16 +94,16 @@ def instance_number(instance: Resource) -> int:
 def _is_allowed(instance: Resource, node: Node) -> bool:
     """Tell whether an instance may be where it is; a container by its own scores, since it alone fails."""
     is_container = instance.definition.is_replica_container
-    table = instance.allowed if is_container or instance.parent is None else instance.parent.allowed
-    return table.get(node.name, -1) >= 0
+    judge = instance if is_container or instance.parent is None else instance.parent
+    return judge.assignment.allowed.get(node.name, -1) >= 0
 
 
 def _has_entry(instance: Resource, node: Node) -> bool:
-    return instance.parent is not None and node.name in instance.parent.allowed
+    return instance.parent is not None and node.name in instance.parent.assignment.allowed
 
 
 def _count(instance: Resource, node: Node) -> int:
-    return instance.parent.counts.get(node.name, 0) if instance.parent is not None else 0
+    return instance.parent.assignment.counts.get(node.name, 0) if instance.parent is not None else 0
 
 
 def _has_failed(instance: Resource) -> bool:

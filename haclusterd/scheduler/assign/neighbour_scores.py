@@ -64,14 +64,14 @@ class NeighbourScores:
             step = waiting.pop()
             here = step.source
             if step.is_done:
-                here.updating_scores = False
+                here.assignment.updating_scores = False
                 if step.is_leap:
                     self._leaps.pop()
                 self._settle_lost()
                 continue
             if here.variant is Variant.GROUP:
                 here = here.children[0]
-            if here.updating_scores or (self._leaps and self._is_leapt_over(here)) or self._is_tired():
+            if here.assignment.updating_scores or (self._leaps and self._is_leapt_over(here)) or self._is_tired():
                 continue
             end = self._leapt(here, step)
             is_leap = end is not None
@@ -84,7 +84,7 @@ class NeighbourScores:
                     continue
                 end = here
             is_first = False
-            end.updating_scores = True
+            end.assignment.updating_scores = True
             waiting.append(_Step(end, step.colocation, step.factor, is_done=True, is_leap=is_leap))
             waiting.extend(reversed(list(self._further(end, step.factor))))
 
@@ -108,7 +108,9 @@ class NeighbourScores:
 
     def _leapt(self, here: Resource, step: _Step) -> Resource | None:
         """Add what a whole chain prefers at once, where only one node is left; return the chain's end."""
-        if step.factor != 1.0 or self.is_nonnegative or self.follows_primaries or self.target.addends is not None:
+        if step.factor != 1.0 or self.is_nonnegative or self.follows_primaries:
+            return None
+        if self.target.assignment.addends is not None:
             return None
         if len(self._live) != 1 or here.variant is not Variant.PRIMITIVE or step.colocation.attribute != UNAME:
             return None
@@ -119,7 +121,7 @@ class NeighbourScores:
             return None
         tail = self.placing.chains.tail(here, name)
         value = self.table[name]
-        if tail is None or tail.end is here or value < 0 or tail.end.updating_scores:
+        if tail is None or tail.end is here or value < 0 or tail.end.assignment.updating_scores:
             return None
         if value + tail.lowest < 0 or value + tail.turnover >= INFINITY:
             return None
@@ -173,7 +175,7 @@ class NeighbourScores:
         return any(changes.get(name, table[name]) >= 0 and name in available for name in self._live)
 
     def _keep(self, changes: dict[NodeName, int], colocation: ColocationPair) -> None:
-        if self.target.addends is not None:
+        if self.target.assignment.addends is not None:
             for name, new in changes.items():
                 self.changes.append((name, new - max(self.table[name], -INFINITY), colocation))
         self.table.update(changes)
@@ -202,21 +204,23 @@ def add_scores_of_dependents(
     primary: Resource, items: Iterable[ColocationPair], placing: Placing, *, is_nonnegative: bool = False
 ) -> None:
     """Add to a primary's scores what its dependents prefer, one after the other, where they have influence."""
+    assignment = primary.assignment
     for colocation in items:
         if not has_influence(colocation, primary):
             continue
-        neighbours = NeighbourScores(placing, primary, dict(primary.allowed), is_nonnegative)
+        neighbours = NeighbourScores(placing, primary, dict(assignment.allowed), is_nonnegative)
         neighbours.add(colocation.dependent, colocation)
-        before = primary.allowed
+        before = assignment.allowed
         if neighbours.table == before:
             continue
         for name, value in neighbours.table.items():
             if value <= -INFINITY and before[name] > -INFINITY:
-                primary.banned_by.setdefault(name, _words(colocation))
-        primary.allowed = neighbours.table
-        if primary.addends is not None:
+                assignment.banned_by.setdefault(name, _words(colocation))
+        assignment.allowed = neighbours.table
+        if assignment.addends is not None:
             for name, change, cause in _addends(neighbours, colocation, before):
-                primary.addends.setdefault(name, []).append((max(-INFINITY, min(INFINITY, change)), _words(cause)))
+                within = max(-INFINITY, min(INFINITY, change))
+                assignment.addends.setdefault(name, []).append((within, _words(cause)))
 
 
 def _addends(
@@ -237,25 +241,25 @@ def all_scores(source: Resource, placing: Placing) -> Table:
     """Return a resource's scores with those of everything it is to run with, and what that is to run with."""
     if source.variant is Variant.GROUP:
         source = source.children[-1]
-    neighbours = NeighbourScores(placing, source, dict(source.allowed), follows_primaries=True)
-    source.updating_scores = True
+    neighbours = NeighbourScores(placing, source, dict(source.assignment.allowed), follows_primaries=True)
+    source.assignment.updating_scores = True
     if placing.any_usable(neighbours.table):
         for item in this_with(source):
             neighbours.add(item.primary, item)
-    source.updating_scores = False
+    source.assignment.updating_scores = False
     return neighbours.table
 
 
 def _scores_of(source: Resource, colocation: ColocationPair) -> Table:
     """What a later member of a group prefers includes what its group does: only the first member carries that."""
     group = source.parent
-    if group is None or group.variant is not Variant.GROUP or not group.locations:
-        return source.allowed
+    if group is None or group.variant is not Variant.GROUP or not group.scores.locations:
+        return source.assignment.allowed
     if colocation.dependent is not source or source is group.children[0] or not colocation.is_configured:
-        return source.allowed
-    table = dict(source.allowed)
-    for location in group.locations:
-        if location.role in (Role.UNKNOWN, group.next_role):
+        return source.assignment.allowed
+    table = dict(source.assignment.allowed)
+    for location in group.scores.locations:
+        if location.role in (Role.UNKNOWN, group.assignment.next_role):
             for name, score in location.scores.items():
                 table[name] = add(table[name], score) if name in table else score
     return table
@@ -265,7 +269,7 @@ def _is_repelled(colocation: ColocationPair, score: int) -> bool:
     """A dependent that must not be there, and can be nowhere else, may push a primary that is not sticky away."""
     if colocation.primary.definition.stickiness >= -score or not has_influence(colocation, colocation.primary):
         return False
-    return sum(1 for value in colocation.dependent.allowed.values() if value >= 0) == 1
+    return sum(1 for value in colocation.dependent.assignment.allowed.values() if value >= 0) == 1
 
 
 def _weight(factor: float, score: int) -> float:

@@ -15,7 +15,7 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.dependent_chains import DependentChains
 from haclusterd.scheduler.assign.utilization import compare_capacities, consume, give_back, make_room
-from haclusterd.scheduler.model.entities import START, STOP, Inventory, Node, Resource, Variant
+from haclusterd.scheduler.model.entities import Inventory, Node, Resource, Variant
 from haclusterd.scheduler.model.settings import Settings
 
 Table = dict[NodeName, int]
@@ -68,10 +68,10 @@ class Placing:
     def choose(self, resource: Resource, prefer: Node | None) -> Node | None:
         """Return the best node; its score, or the node itself, may still turn out to forbid the resource."""
         most_free = make_room(resource, self.nodes, self.available) if self._strategy != "default" else None
-        if not resource.allowed:
+        if not resource.assignment.allowed:
             return None
-        chosen = self._chosen(resource, resource.allowed, prefer or most_free)
-        if resource.addends is not None:
+        chosen = self._chosen(resource, resource.assignment.allowed, prefer or most_free)
+        if resource.assignment.addends is not None:
             self._find_winning_scores(resource, chosen, prefer or most_free)
         return chosen
 
@@ -88,18 +88,18 @@ class Placing:
 
     def _find_winning_scores(self, resource: Resource, chosen: Node, prefer: Node | None) -> None:
         """Work out with which score each other node would have been chosen, could it be used."""
-        best_score = max(resource.allowed[chosen.name], 0) if chosen.name in self.available else 0
-        resource.winning_scores = {}
+        best_score = max(resource.assignment.allowed[chosen.name], 0) if chosen.name in self.available else 0
+        resource.assignment.winning_scores = {}
         known = self.available
         for name in self.nodes:
             if name != chosen.name:
                 self.available = known | {name}
                 wanted = best_score
                 while wanted < INFINITY:
-                    if self._chosen(resource, {**resource.allowed, name: wanted}, prefer).name == name:
+                    if self._chosen(resource, {**resource.assignment.allowed, name: wanted}, prefer).name == name:
                         break
                     wanted += 1
-                resource.winning_scores[name] = wanted
+                resource.assignment.winning_scores[name] = wanted
         self.available = known
 
     def best(self, allowed: Table, preferred: Node | None) -> NodeName:
@@ -142,16 +142,17 @@ class Placing:
 
     def take(self, resource: Resource, node: Node | None, *, is_trial: bool) -> None:
         """Place a resource where its scores allow it, or else nowhere."""
-        if node is None or resource.allowed[node.name] < 0 or not (node.name in self.available or node.is_guest):
+        is_usable = node is not None and (node.name in self.available or node.is_guest)
+        if node is None or not is_usable or resource.assignment.allowed[node.name] < 0:
             self.take_none(resource, is_trial=is_trial)
-            return
-        self.force(resource, node)
+        else:
+            self.force(resource, node)
 
     def force(self, resource: Resource, node: Node) -> None:
         """Place a resource on a node, whatever its scores say."""
         self.unassign(resource)
-        resource.is_assigned = True
-        resource.assigned = node
+        resource.assignment.is_assigned = True
+        resource.assignment.node = node
         node.resources_assigned += 1
         node.assigned.append(resource)
         if self._strategy != "default":
@@ -162,17 +163,16 @@ class Placing:
         for child in resource.children:
             self.take_none(child, is_trial=is_trial)
         self.unassign(resource)
-        resource.is_assigned = True
+        resource.assignment.is_assigned = True
         if not is_trial and resource.variant is Variant.PRIMITIVE:
-            resource.next_role = Role.STOPPED
-            _withdraw_actions(resource)
+            resource.assignment.next_role = Role.STOPPED
 
     def unassign(self, resource: Resource) -> None:
         """Take a resource, and all inside it, from where it was placed."""
         for child in resource.children:
             self.unassign(child)
-        resource.is_assigned = False
-        node, resource.assigned = resource.assigned, None
+        resource.assignment.is_assigned = False
+        node, resource.assignment.node = resource.assignment.node, None
         if node is not None and resource.variant is Variant.PRIMITIVE:
             node.resources_assigned -= 1
             node.assigned.remove(resource)
@@ -183,16 +183,6 @@ class Placing:
 def _is_unique_instance(resource: Resource) -> bool:
     parent = resource.parent
     return parent is not None and parent.variant is Variant.CLONE and parent.definition.is_unique
-
-
-def _withdraw_actions(resource: Resource) -> None:
-    """Actions of a resource that gets no node after all: its stops are necessary, its starts cannot be done."""
-    for (task, interval_ms), actions in resource.actions.items():
-        for action in actions:
-            if task == STOP:
-                action.is_optional = False
-            elif task == START or (interval_ms and action.expected != 7):
-                action.is_runnable = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,22 +199,22 @@ class Trial:
     @staticmethod
     def begin(resource: Resource) -> Trial:
         """Remember how things are."""
-        addends = resource.addends
+        addends = resource.assignment.addends
         return Trial(
             resource,
-            dict(resource.allowed),
-            resource.next_role,
-            dict(resource.banned_by),
+            dict(resource.assignment.allowed),
+            resource.assignment.next_role,
+            dict(resource.assignment.banned_by),
             {name: list(items) for name, items in addends.items()} if addends is not None else None,
             tuple(Trial.begin(child) for child in resource.children),
         )
 
     def undo(self) -> None:
         """Bring the scores back, as often as wanted; places are given back by `Placing.unassign`."""
-        self.resource.allowed = dict(self.allowed)
-        self.resource.next_role = self.next_role
-        self.resource.banned_by = dict(self.banned_by)
+        self.resource.assignment.allowed = dict(self.allowed)
+        self.resource.assignment.next_role = self.next_role
+        self.resource.assignment.banned_by = dict(self.banned_by)
         if self.addends is not None:
-            self.resource.addends = {name: list(items) for name, items in self.addends.items()}
+            self.resource.assignment.addends = {name: list(items) for name, items in self.addends.items()}
         for each in self.inside:
             each.undo()

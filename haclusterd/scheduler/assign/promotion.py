@@ -26,20 +26,21 @@ from haclusterd.scheduler.unpack.found_state import take_as_unpromoted
 
 def choose_roles(clone: Resource, placing: Placing, effects: ColocationEffects) -> None:
     """Give every instance its next role."""
-    clone.is_choosing_roles = True
-    clone.counts = {}
+    clone.assignment.is_choosing_roles = True
+    clone.assignment.counts = {}
     for instance in clone.children:
         _weigh(clone, instance, effects)
     _sort(clone, placing)
     out_of_hand = _promoted_out_of_hand(clone)
     promoted = len(out_of_hand)
     for instance in clone.children:
-        is_counted = instance.assigned is not None and (instance.id, instance.assigned.name) in out_of_hand
+        node = instance.assignment.node
+        is_counted = node is not None and (instance.id, node.name) in out_of_hand
         is_wanted = is_counted or promoted < clone.definition.promoted_max or not clone.is_managed
         if is_wanted and _can_be_promoted(clone, instance, placing):
-            assert instance.assigned is not None
-            name = instance.assigned.name
-            clone.counts[name] = clone.counts.get(name, 0) + 1
+            assert node is not None
+            name = node.name
+            clone.assignment.counts[name] = clone.assignment.counts.get(name, 0) + 1
             _promote(instance)
             promoted += not is_counted
         else:
@@ -68,26 +69,27 @@ def _weigh(clone: Resource, instance: Resource, effects: ColocationEffects) -> N
     """Work out an instance's priority for promotion."""
     if instance.present_role is Role.STARTED:
         take_as_unpromoted(instance)
-    node = instance.assigned
-    instance.promotion_addends = []
+    assignment = instance.assignment
+    node = assignment.node
+    assignment.promotion_addends = []
     if node is not None:
         _begin(instance, node)
-        for location in (*instance.locations, *clone.locations):
+        for location in (*instance.scores.locations, *clone.scores.locations):
             if location.role is Role.PROMOTED and node.name in location.scores:
                 add_to_promotion(instance, location.scores[node.name], location.id)
         for colocation in this_with(instance):
             effects.apply(instance, colocation.primary, colocation)
-    instance.promotion_priority = INFINITY if instance.next_role is Role.PROMOTED else instance.priority
+    assignment.promotion_priority = INFINITY if assignment.next_role is Role.PROMOTED else assignment.priority
 
 
 def _begin(instance: Resource, node: Node) -> None:
-    if instance.next_role in (Role.STARTED, Role.UNKNOWN):
+    if instance.assignment.next_role in (Role.STARTED, Role.UNKNOWN):
         score = promotion_score(instance, node)
-        instance.priority = 0
+        instance.assignment.priority = 0
         add_to_promotion(instance, -1 if score is None else score, _score_words(score, node))
-    elif instance.next_role is not Role.PROMOTED:
-        instance.priority = 0
-        add_to_promotion(instance, -INFINITY, f"target-role={instance.next_role}")
+    elif instance.assignment.next_role is not Role.PROMOTED:
+        instance.assignment.priority = 0
+        add_to_promotion(instance, -INFINITY, f"target-role={instance.assignment.next_role}")
 
 
 def _score_words(score: int | None, node: Node) -> str:
@@ -95,41 +97,44 @@ def _score_words(score: int | None, node: Node) -> str:
 
 
 def _sort(clone: Resource, placing: Placing) -> None:
-    for instance in clone.children:
-        if instance.assigned is not None and instance.promotion_priority >= 0:
-            name = instance.assigned.name
-            clone.allowed[name] = add(clone.allowed.get(name, 0), instance.promotion_priority)
+    allowed = clone.assignment.allowed
+    for assignment in [instance.assignment for instance in clone.children]:
+        if assignment.node is not None and assignment.promotion_priority >= 0:
+            name = assignment.node.name
+            allowed[name] = add(allowed.get(name, 0), assignment.promotion_priority)
     promoted = [item for item in with_this(clone) if item.primary_role is Role.PROMOTED]
     add_scores_of_dependents(clone, promoted, placing, is_nonnegative=True)
-    for use in clone.ticket_uses:
+    for use in clone.scores.ticket_uses:
         if use.role is Role.PROMOTED and not use.is_held:
-            clone.ban_everywhere(f"{use.id}: ticket {use.ticket} is not granted, or in standby")
+            clone.assignment.ban_everywhere(f"{use.id}: ticket {use.ticket} is not granted, or in standby")
+    addends = clone.assignment.addends
     for instance in clone.children:
-        instance.promotion_priority = _final_priority(clone, instance)
-        if clone.addends is not None and instance.assigned is not None and instance.promotion_priority >= 0:
-            instance.promotion_addends += clone.addends.get(instance.assigned.name, [])
+        assignment = instance.assignment
+        assignment.promotion_priority = _final_priority(clone, instance)
+        if addends is not None and assignment.node is not None and assignment.promotion_priority >= 0:
+            assignment.promotion_addends += addends.get(assignment.node.name, [])
     order = InstanceOrder(placing)
 
     def compare(left: Resource, right: Resource) -> int:
-        if left.promotion_priority != right.promotion_priority:
-            return -1 if left.promotion_priority > right.promotion_priority else 1
+        if left.assignment.promotion_priority != right.assignment.promotion_priority:
+            return -1 if left.assignment.promotion_priority > right.assignment.promotion_priority else 1
         return right.present_role.value - left.present_role.value or order.compare(left, right)
 
     clone.children.sort(key=cmp_to_key(compare))
 
 
 def _final_priority(clone: Resource, instance: Resource) -> int:
-    if not instance.is_managed and instance.next_role is Role.PROMOTED:
+    if not instance.is_managed and instance.assignment.next_role is Role.PROMOTED:
         return INFINITY
-    if instance.assigned is None:
+    if instance.assignment.node is None:
         return -INFINITY
-    if instance.promotion_priority >= 0:
-        return clone.allowed.get(instance.assigned.name, 0)
-    return instance.promotion_priority
+    if instance.assignment.promotion_priority >= 0:
+        return clone.assignment.allowed.get(instance.assignment.node.name, 0)
+    return instance.assignment.promotion_priority
 
 
 def _can_be_promoted(clone: Resource, instance: Resource, placing: Placing) -> bool:
-    if instance.promotion_priority < 0 or not _qualifies(clone, instance, placing):
+    if instance.assignment.promotion_priority < 0 or not _qualifies(clone, instance, placing):
         return False
     if placing.settings.no_quorum_policy is NoQuorumPolicy.FREEZE and not placing.settings.options.has_quorum:
         return instance.found.original_role is Role.PROMOTED
@@ -137,18 +142,18 @@ def _can_be_promoted(clone: Resource, instance: Resource, placing: Placing) -> b
 
 
 def _qualifies(clone: Resource, instance: Resource, placing: Placing) -> bool:
-    node = instance.assigned
+    node = instance.assignment.node
     if instance.children and not all(_qualifies(clone, member, placing) for member in instance.children):
         return False
     if node is None:
         return False
     if not instance.is_managed:
         return instance.found.original_role is Role.PROMOTED
-    if instance.priority < 0 or not _is_usable(node, placing):
+    if instance.assignment.priority < 0 or not _is_usable(node, placing):
         return False
-    if node.name not in clone.allowed:
+    if node.name not in clone.assignment.allowed:
         return False
-    return clone.counts.get(node.name, 0) < clone.definition.promoted_node_max or not clone.is_managed
+    return clone.assignment.counts.get(node.name, 0) < clone.definition.promoted_node_max or not clone.is_managed
 
 
 def _is_usable(node: Node, placing: Placing) -> bool:
@@ -156,17 +161,17 @@ def _is_usable(node: Node, placing: Placing) -> bool:
     if node.name not in placing.available:
         return False
     launcher = node.connection.launcher if node.is_guest and node.connection is not None else None
-    return launcher is None or launcher.assigned is not None
+    return launcher is None or launcher.assignment.node is not None
 
 
 def _promote(instance: Resource) -> None:
-    if instance.next_role is Role.UNKNOWN:
-        instance.next_role = Role.PROMOTED
+    if instance.assignment.next_role is Role.UNKNOWN:
+        instance.assignment.next_role = Role.PROMOTED
     for child in instance.children:
         _promote(child)
 
 
 def _leave(instance: Resource) -> None:
-    instance.next_role = Role.STOPPED if instance.assigned is None else Role.UNPROMOTED
+    instance.assignment.next_role = Role.STOPPED if instance.assignment.node is None else Role.UNPROMOTED
     for child in instance.children:
         _leave(child)

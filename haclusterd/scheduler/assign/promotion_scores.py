@@ -18,13 +18,13 @@ PROMOTION_SCORE = "promotion score on "
 def add_promotion_scores(clone: Resource, placing: Placing) -> None:
     """Let each instance prefer nodes where it would be promoted, and be as important as its best score."""
     for instance in clone.children:
-        for name in list(instance.allowed):
+        for name in list(instance.assignment.allowed):
             if name not in placing.available:
                 continue
             found = promotion_score(instance, placing.nodes[name])
             if found is not None and found > 0:
-                instance.add_score(name, found, f"{PROMOTION_SCORE}{name}")
-                instance.priority = max(instance.priority, found)
+                instance.assignment.add(name, found, f"{PROMOTION_SCORE}{name}")
+                instance.assignment.priority = max(instance.assignment.priority, found)
 
 
 def promotion_score(instance: Resource, node: Node) -> int | None:
@@ -46,7 +46,7 @@ def promotion_score(instance: Resource, node: Node) -> int | None:
 
 def _is_its_own(instance: Resource, node: Node) -> bool:
     """Whether the score that a node has counts for this instance."""
-    if instance.allowed.get(node.name, -1) < 0:
+    if instance.assignment.allowed.get(node.name, -1) < 0:
         return False
     clone = instance.top
     if clone.is_anonymous_clone:

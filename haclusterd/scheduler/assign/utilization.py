@@ -44,7 +44,7 @@ def make_room(resource: Resource, nodes: Mapping[NodeName, Node], available: set
     if not any(each.definition.utilization for each in _parts(company)):
         return None
     wanted = _needed(company)
-    usable = [name for name, score in resource.allowed.items() if score >= 0 and name in available]
+    usable = [name for name, score in resource.assignment.allowed.items() if score >= 0 and name in available]
     holding = {name for name in usable if _fits(nodes[name], wanted)}
     if holding:
         _forbid(resource, nodes, [name for name in usable if name not in holding], wanted, "with its company ")
@@ -68,7 +68,7 @@ def _forbid(
             for each, amount in sorted(wanted.items())
             if left.get(each, 0) < amount
         ]
-        resource.add_score(name, -INFINITY, f"utilization: {company}it takes {'; '.join(short)}")
+        resource.assignment.add(name, -INFINITY, f"utilization: {company}it takes {'; '.join(short)}")
 
 
 def _fits(node: Node, wanted: Amounts) -> bool:
@@ -105,16 +105,16 @@ def _binds(item: ColocationPair) -> bool:
     if item.score < INFINITY:
         return False
     dependent, primary = item.dependent, item.primary
-    if item.dependent_role not in (Role.UNKNOWN, dependent.next_role):
+    if item.dependent_role not in (Role.UNKNOWN, dependent.assignment.next_role):
         return False
-    return item.primary_role in (Role.UNKNOWN, primary.next_role)
+    return item.primary_role in (Role.UNKNOWN, primary.assignment.next_role)
 
 
 def _parts(company: list[Resource]) -> Iterator[Resource]:
     """The primitives that a company is made of: of a clone one instance, of a bundle the first container."""
     known = {id(each) for each in company}
     for resource in company:
-        if resource.is_assigned:
+        if resource.assignment.is_assigned:
             continue
         if resource.variant is Variant.PRIMITIVE:
             yield resource

@@ -20,6 +20,6 @@ def claim_devices(inventory: Inventory) -> Claims:
     claims: dict[tuple[ResourceId, NodeName], tuple[str, ...]] = {}
     for resource in inventory.primitives():
         for name, history in resource.found.histories.items():
-            if history.devices and resource.assigned is not None and resource.assigned.name == name:
+            if history.devices and resource.assignment.node is not None and resource.assignment.node.name == name:
                 claims[(resource.id, name)] = history.devices
     return claims

@@ -40,15 +40,15 @@ def bundle_parts(inventory: Inventory) -> dict[ResourceId, tuple[str, BundlePart
 def _placement(
     inventory: Inventory, resource: Resource, parts: Mapping[ResourceId, tuple[str, BundlePart]]
 ) -> Placement:
-    is_stopped = resource.next_role is Role.STOPPED
+    is_stopped = resource.assignment.next_role is Role.STOPPED
     replica, part = parts.get(resource.id, ("", None))
     is_guest_connection = resource.definition.is_remote_connection and resource.launcher is not None
-    target = None if is_stopped or resource.assigned is None else resource.assigned.name
+    target = None if is_stopped or resource.assignment.node is None else resource.assignment.node.name
     return Placement(
         resource.id,
         tuple(node.name for node in resource.found.active_nodes),
         target,
-        _scores(inventory, resource) if resource.addends is not None else (),
+        _scores(inventory, resource) if resource.assignment.addends is not None else (),
         _verdict(resource),
         is_failed=resource.found.is_failed,
         is_managed=resource.is_managed,
@@ -58,7 +58,7 @@ def _placement(
         ),
         base=resource.base_id if resource.number is not None else None,
         now_role=resource.found.original_role,
-        next_role=resource.next_role,
+        next_role=resource.assignment.next_role,
         replica=replica,
         part=part,
         promotion=_promotion(resource),
@@ -67,12 +67,12 @@ def _placement(
 
 
 def _verdict(resource: Resource) -> str:
-    node = resource.assigned
+    node = resource.assignment.node
     if resource.is_blocked:
         return f"left alone: {resource.failed_because or 'blocked after a failure'}"
     if not resource.is_managed:
         return "left alone: maintenance" if resource.found.is_maintenance else "left alone: not managed"
-    if node is None or resource.next_role is Role.STOPPED:
+    if node is None or resource.assignment.next_role is Role.STOPPED:
         return why_nowhere(resource, resource.current_node())
     stuck = [item.name for item in resource.found.active_nodes if item.is_unclean and not item.can_be_fenced]
     if stuck:
@@ -85,12 +85,12 @@ def _verdict(resource: Resource) -> str:
 
 
 def _scores(inventory: Inventory, resource: Resource) -> tuple[NodeScore, ...]:
-    assert resource.addends is not None
-    return tuple(_score(node, resource, resource.addends.get(node.name, [])) for node in inventory.nodes)
+    assert resource.assignment.addends is not None
+    return tuple(_score(node, resource, resource.assignment.addends.get(node.name, [])) for node in inventory.nodes)
 
 
 def _score(node: Node, resource: Resource, addends: list[tuple[int, str]]) -> NodeScore:
-    score = resource.allowed.get(node.name)
+    score = resource.assignment.allowed.get(node.name)
     objection = node.objection()
     if not objection and score is None:
         objection = "no constraint allows it there (symmetric-cluster=false)"
@@ -121,8 +121,9 @@ def _promotion(resource: Resource) -> Promotion | None:
     while instance.parent is not None and instance.parent.variant is Variant.GROUP:
         instance = instance.parent
     clone = instance.parent
-    if resource.addends is None or clone is None or clone.variant is not Variant.CLONE:
+    if resource.assignment.addends is None or clone is None or clone.variant is not Variant.CLONE:
         return None
     if not clone.definition.is_promotable:
         return None
-    return Promotion(instance.promotion_priority, _named(instance.promotion_addends), to_be_promoted(instance, clone))
+    found = instance.assignment
+    return Promotion(found.promotion_priority, _named(found.promotion_addends), to_be_promoted(instance, clone))

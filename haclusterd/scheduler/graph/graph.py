@@ -73,7 +73,7 @@ def _of_any(action: Action, kind: ActionKind) -> dict[str, object]:
         "node": action.node.name if action.node is not None else None,
         "interval_ms": action.interval_ms,
         "reason": reason_of(action),
-        "priority": max(0, action.priority, resource.priority if resource is not None else 0),
+        "priority": max(0, action.priority, resource.assignment.priority if resource is not None else 0),
         "notification": action.notification if action.task == NOTIFY else "",
         "router_node": action.router_node.name if action.router_node is not None else None,
     }
@@ -200,7 +200,7 @@ def _meta(action: Action, resource: Resource, operation: str, timeout: int) -> d
         **_instance_meta(resource),
         **action.meta,
     }
-    if action.task == STOP and action.node.is_shutting_down and resource.lock_node is action.node:
+    if action.task == STOP and action.node.is_shutting_down and resource.scores.lock_node is action.node:
         meta[LOCKS] = "true"
     if action.interval_ms or action.is_probe:
         meta["interval"] = str(action.interval_ms)

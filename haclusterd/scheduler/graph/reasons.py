@@ -57,7 +57,7 @@ def reason_of(action: Action) -> str:
 
 
 def _wish(resource: Resource) -> str:
-    return f"it is to be {str(resource.next_role).lower()}"
+    return f"it is to be {str(resource.assignment.next_role).lower()}"
 
 
 def _hindrance(resource: Resource, action: Action) -> str:
@@ -93,9 +93,9 @@ def _why_stopped(resource: Resource, action: Action) -> str:
         return "it is no longer configured"
     if len(resource.found.active_nodes) > 1:
         return f"active on several nodes ({', '.join(item.name for item in resource.found.active_nodes)})"
-    if resource.assigned is None:
+    if resource.assignment.node is None:
         return why_nowhere(resource, node)
-    if node is not None and node is not resource.assigned:
+    if node is not None and node is not resource.assignment.node:
         return _why_moved(resource, node)
     if resource.found.definition_changed:
         return "its definition has changed"
@@ -132,16 +132,16 @@ def _why_started(resource: Resource, action: Action) -> str:
 
 
 def _why_moved(resource: Resource, old: Node) -> str:
-    assert resource.assigned is not None
+    assert resource.assignment.node is not None
     objection = old.objection() or _banned(resource, old)
-    target = resource.assigned.name
+    target = resource.assignment.node.name
     return f"moves from {old.name} to {target}: {objection or f'{target} is preferred'}"
 
 
 def _banned(resource: Resource, node: Node) -> str:
-    if resource.allowed.get(node.name, -1) >= 0:
+    if resource.assignment.allowed.get(node.name, -1) >= 0:
         return ""
-    return resource.banned_by.get(node.name) or f"it must not run on {node.name}"
+    return resource.assignment.banned_by.get(node.name) or f"it must not run on {node.name}"
 
 
 def why_nowhere(resource: Resource, node: Node | None = None) -> str:
@@ -155,8 +155,9 @@ def why_nowhere(resource: Resource, node: Node | None = None) -> str:
     objection = node.objection() if node is not None else ""
     if objection:
         return f"{objection}, and no other node may run it"
-    if resource.next_role is Role.STOPPED and not any(value >= 0 for value in resource.allowed.values()):
-        causes = sorted(set(resource.banned_by.values()))
+    assignment = resource.assignment
+    if assignment.next_role is Role.STOPPED and not any(value >= 0 for value in assignment.allowed.values()):
+        causes = sorted(set(assignment.banned_by.values()))
         return f"no node may run it{': ' if causes else ''}{'; '.join(causes)}"
     return "no node can run it now"
 

@@ -193,7 +193,7 @@ def _lasting(relation: Relation) -> int:
     first, then, flags = relation.first, relation.then, relation.flags
     if flags & IF_ON_SAME_NODE_OR_TARGET:
         owner = then.resource
-        node = owner.assigned if then.task == MIGRATE_TO and owner is not None else then.node
+        node = owner.assignment.node if then.task == MIGRATE_TO and owner is not None else then.node
         return flags if first.is_required and first.node is node else 0
     if flags & IF_REQUIRED_ON_SAME_NODE:
         is_on_other_node = first.node is not None and then.node is not None and first.node is not then.node

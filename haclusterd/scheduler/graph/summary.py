@@ -64,7 +64,7 @@ class _Way:
             origin.name if origin is not None else None,
             target.name if target is not None else None,
             self.now_role,
-            self.resource.next_role,
+            self.resource.assignment.next_role,
             reason_of(action) if action is not None else "",
             is_blocked=source is not None and not source.is_runnable,
             has_cause=action is not None and bool(action.reason),
@@ -72,7 +72,7 @@ class _Way:
 
 
 def _changes(resource: Resource) -> Iterator[Change]:
-    origin, target = resource.current_node(), resource.assigned
+    origin, target = resource.current_node(), resource.assignment.node
     is_gone = resource.found.is_removed and origin is None
     if is_gone or not resource.is_managed or (origin is None and target is None):
         return
@@ -89,7 +89,7 @@ def _changes(resource: Resource) -> Iterator[Change]:
         _exactly_on(resource, PROMOTE, target),
         _exactly_on(resource, DEMOTE, target),
     )
-    if now_role is resource.next_role:
+    if now_role is resource.assignment.next_role:
         yield from _same_role(way)
     else:
         yield from _other_role(way)
@@ -140,7 +140,7 @@ def _same_role(way: _Way) -> Iterator[Change]:
 
 def _other_role(way: _Way) -> Iterator[Change]:
     resource, origin, target = way.resource, way.origin, way.target
-    start, stop, next_role = way.start, way.stop, way.resource.next_role
+    start, stop, next_role = way.start, way.stop, way.resource.assignment.next_role
     if stop is not None and (next_role is Role.STOPPED or (start is not None and not start.is_runnable)):
         yield from _stops(way)
     elif stop is not None and resource.found.is_failed and resource.found.must_stop_when_failed:

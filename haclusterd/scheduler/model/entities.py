@@ -224,7 +224,7 @@ class Node:
         if self.connection is None or self.power.reaches_remote_without_quorum:
             return True
         members = self.power.members
-        return all(members[name].is_online for name in self.connection.allowed if name in members)
+        return all(members[name].is_online for name in self.connection.scored_nodes() if name in members)
 
     def demand_fencing(self, reason: str, *, is_delayed: bool = False) -> None:
         """Require that this node is fenced; the first reason stays.
@@ -321,43 +321,12 @@ class Found:
     """What is known of a resource from its histories, from open orders, and from comparing both with its definition."""
 
     __slots__ = (
-        "active_nodes",
-        "changed_recurring",
-        "dangling_sources",
-        "definition_changed",
-        "failed_because",
-        "fails_off_on",
-        "failure_timeout_ms",
-        "histories",
-        "history_id",
-        "ignores_failure",
-        "is_blocked",
-        "is_failed",
-        "is_maintenance",
-        "is_managed",
-        "is_migratable",
-        "is_removed",
-        "is_removed_launched",
-        "is_start_pending",
-        "known_on",
-        "lock_node",
-        "lock_time",
-        "migrating_at",
-        "must_stop_when_failed",
-        "next_role",
-        "optional_stops",
-        "orders_in_flight",
-        "original_role",
-        "partial_source",
-        "partial_target",
-        "pending_action",
-        "pending_node",
-        "pending_stops",
-        "registered",
-        "reload_on",
-        "required_demotes",
-        "required_stops",
-        "unverified_on",
+        "active_nodes", "changed_recurring", "dangling_sources", "definition_changed", "failed_because",
+        "fails_off_on", "failure_timeout_ms", "histories", "history_id", "ignores_failure", "is_blocked", "is_failed",
+        "is_maintenance", "is_managed", "is_migratable", "is_removed", "is_removed_launched", "is_start_pending",
+        "known_on", "lock_node", "lock_time", "migrating_at", "must_stop_when_failed", "next_role", "optional_stops",
+        "orders_in_flight", "original_role", "partial_source", "partial_target", "pending_action", "pending_node",
+        "pending_stops", "registered", "reload_on", "required_demotes", "required_stops", "scores", "unverified_on",
     )  # fmt: skip
 
     def __init__(self, definition: Definition) -> None:
@@ -374,6 +343,8 @@ class Found:
         self.is_removed = False
         """It is no longer configured, or an instance too many."""
         self.is_removed_launched = False
+        self.scores: list[tuple[NodeName | None, int, str]] = []
+        """What is to be added to the scores of nodes (None: of all), and why."""
         self.failure_timeout_ms = definition.failure_timeout_ms
         """0 where its failures do not expire."""
         self.active_nodes: list[Node] = []
@@ -409,21 +380,122 @@ class Found:
         self.lock_time = WallTime(0)
 
 
+class BaseScores:
+    """What the nodes are worth to a resource by what is configured of them, and where it may be probed."""
+
+    __slots__ = ("addends", "allowed", "discovery")
+
+    def __init__(self) -> None:
+        self.allowed: dict[NodeName, int] = {}
+        self.discovery: dict[NodeName, Discovery] = {}
+        """Where it is not ALWAYS."""
+        self.addends: dict[NodeName, list[tuple[int, str]]] | None = None
+        """What each score is the sum of; None where nobody asks."""
+
+
+class NodeScores:
+    """Scores of nodes for one resource, with what forbids a node and, where that is asked for, all addends."""
+
+    __slots__ = ("addends", "allowed", "banned_by")
+
+    def __init__(self) -> None:
+        self.allowed: dict[NodeName, int] = {}
+        self.banned_by: dict[NodeName, str] = {}
+        """What forbids a node, for a person."""
+        self.addends: dict[NodeName, list[tuple[int, str]]] | None = None
+
+    def begin(self, base: BaseScores | NodeScores) -> None:
+        """Begin with the scores of the stage before."""
+        self.allowed = dict(base.allowed)
+        if base.addends is not None:
+            self.addends = {name: list(items) for name, items in base.addends.items()}
+        if isinstance(base, NodeScores) and base.banned_by:
+            self.banned_by = dict(base.banned_by)
+
+    def add(self, node: NodeName, value: int, source: str) -> None:
+        """Add to a node's score; a node that had none gets exactly this one."""
+        known = self.allowed.get(node)
+        self.allowed[node] = value if known is None else add(known, value)
+        if value <= -INFINITY:
+            self.banned_by.setdefault(node, source)
+        if self.addends is not None:
+            self.addends.setdefault(node, []).append((value, source))
+
+    def ban_everywhere(self, source: str, nodes: Iterable[NodeName] = ()) -> None:
+        """Give all nodes -INFINITY; also those that have no score yet, as far as they are given."""
+        for node in {**self.allowed, **dict.fromkeys(nodes)}:
+            self.add(node, -INFINITY, source)
+
+
+class OwnScores(NodeScores):
+    """What a resource thinks of nodes by itself, and with which resources it is colocated."""
+
+    __slots__ = (
+        "discovery", "frozen_by", "has_exclusive_discovery", "locations", "lock_node", "members_this_with",
+        "members_with_this", "this_with", "ticket_uses", "with_this",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.discovery: dict[NodeName, Discovery] = {}
+        """Where it is not ALWAYS."""
+        self.has_exclusive_discovery = False
+        self.frozen_by = ""
+        """What freezes it where it is since its ticket was lost; empty: nothing."""
+        self.lock_node: Node | None = None
+        """Where it is locked while that node is shut down."""
+        self.locations: list[RoleLocation] = []
+        """Location constraints of this very resource, with a role or without."""
+        self.ticket_uses: list[TicketUse] = []
+        self.this_with: list[ColocationPair] = []
+        self.with_this: list[ColocationPair] = []
+        self.members_this_with: list[ColocationPair] = []
+        """Of a group: the constraints of its members, which count for its first member."""
+        self.members_with_this: list[ColocationPair] = []
+        """Of a group: the constraints of others with its members, which count for its last member."""
+
+
+class Assignment(NodeScores):
+    """The node and the role that a resource is to have, and the scores by which they were chosen."""
+
+    __slots__ = (
+        "considered", "counts", "is_assigned", "is_assigning", "is_choosing_roles", "is_left_alone", "next_role",
+        "node", "priority", "promotion_addends", "promotion_priority", "updating_scores", "winning_scores",
+    )  # fmt: skip
+
+    def __init__(self, definition: Definition) -> None:
+        super().__init__()
+        self.node: Node | None = None
+        self.next_role = Role.UNKNOWN
+        self.is_assigned = self.is_assigning = self.updating_scores = False
+        self.is_left_alone = False
+        """Nothing is managed, since the cluster has no means to fence."""
+        self.counts: dict[NodeName, int] = {}
+        """Of a clone: how many of its instances were assigned to a node."""
+        self.considered: dict[NodeName, int] | None = None
+        """The scores as they were when its node was chosen; kept for the person who asks."""
+        self.winning_scores: dict[NodeName, int] = {}
+        """With which score each other node would have been chosen; kept for the person who asks."""
+        self.is_choosing_roles = False
+        """A promotable clone whose instances have nodes: from now on its bundle's colocations are its own."""
+        self.priority = definition.priority
+        """Of an instance of a promotable clone: what its promotion score makes of it."""
+        self.promotion_priority = 0
+        self.promotion_addends: list[tuple[int, str]] = []
+        """What `promotion_priority` is the sum of; kept for the person who asks."""
+
+
 class Resource:
     """One primitive, group, clone or bundle (or an instance of a clone), and what the plan makes of it.
 
-    What each stage has worked out stands apart, and no other stage writes it: what is configured (`definition`), what
-    is found (`found`).
+    What each stage of a plan has worked out stands apart: that stage writes it, the later ones read it. A value that
+    several stages have their part in is a property of all of them.
     """
 
     __slots__ = (
-        "actions", "addends", "allowed", "assigned", "banned_by", "base_id", "children", "considered", "counts",
-        "definition", "discovery", "found", "frozen_by", "has_exclusive_discovery", "has_given_up_migration", "id",
-        "is_assigned", "is_assigning", "is_choosing_roles", "is_left_alone", "is_reloading", "is_restarting",
-        "launched", "launcher", "locations", "lock_node", "members_this_with", "members_with_this", "next_role",
-        "number", "parent", "priority", "promotion_addends", "promotion_priority", "remote_node", "replicas",
-        "stops_unexpected_only", "this_with", "ticket_uses", "timings", "updating_scores", "variant",
-        "winning_scores", "with_this",
+        "actions", "assignment", "base_id", "base_scores", "children", "definition", "found", "has_given_up_migration",
+        "id", "is_reloading", "is_restarting", "launched", "launcher", "number", "parent", "remote_node", "replicas",
+        "scores", "stops_unexpected_only", "timings", "variant",
     )  # fmt: skip
 
     def __init__(
@@ -450,53 +522,12 @@ class Resource:
         self.launched: list[Resource] = []
         self.remote_node: Node | None = None
         """The node that this connection leads to."""
-        self.frozen_by = ""
-        """What freezes it where it is since its ticket was lost; empty: nothing."""
-        self.is_left_alone = False
-        """Nothing is managed, since the cluster has no means to fence."""
-        self.lock_node: Node | None = None
-        """Where it is locked while that node is shut down."""
-        self.next_role = Role.UNKNOWN
         self.timings: dict[tuple[str, int], tuple[int, int]] = {}
         """How long its actions take and wait, as far as that was asked for (`operation_settings`)."""
+        self.base_scores = BaseScores()
         self.found = Found(definition)
-        self._begin_scores()
-        self._begin_actions()
-
-    def _begin_scores(self) -> None:
-        self.allowed: dict[NodeName, int] = {}
-        self.counts: dict[NodeName, int] = {}
-        """Of a clone: how many of its instances were assigned to a node."""
-        self.discovery: dict[NodeName, Discovery] = {}
-        """Where it is not ALWAYS."""
-        self.has_exclusive_discovery = False
-        self.banned_by: dict[NodeName, str] = {}
-        """What forbids a node, for a person."""
-        self.addends: dict[NodeName, list[tuple[int, str]]] | None = None
-        self.locations: list[RoleLocation] = []
-        """Location constraints of this very resource, with a role or without."""
-        self.considered: dict[NodeName, int] | None = None
-        """The scores as they were when its node was chosen; kept for the person who asks."""
-        self.winning_scores: dict[NodeName, int] = {}
-        """With which score each other node would have been chosen; kept for the person who asks."""
-        self.promotion_addends: list[tuple[int, str]] = []
-        """What `promotion_priority` is the sum of; kept for the person who asks."""
-        self.ticket_uses: list[TicketUse] = []
-        self.this_with: list[ColocationPair] = []
-        self.with_this: list[ColocationPair] = []
-        self.members_this_with: list[ColocationPair] = []
-        """Of a group: the constraints of its members, which count for its first member."""
-        self.members_with_this: list[ColocationPair] = []
-        """Of a group: the constraints of others with its members, which count for its last member."""
-        self.is_choosing_roles = False
-        """A promotable clone whose instances have nodes: from now on its bundle's colocations are its own."""
-        self.assigned: Node | None = None
-        self.is_assigned = self.is_assigning = self.updating_scores = False
-        self.promotion_priority = 0
-        self.priority = self.definition.priority
-        """Of an instance of a promotable clone: what its promotion score makes of it."""
-
-    def _begin_actions(self) -> None:
+        self.scores = OwnScores()
+        self.assignment = Assignment(definition)
         self.actions: dict[tuple[str, int], list[Action]] = {}
         """By task and interval, oldest first; of several that fit, the newest counts."""
         self.is_reloading = False
@@ -532,7 +563,7 @@ class Resource:
     @property
     def is_managed(self) -> bool:
         """Whether the cluster may start and stop it."""
-        return self.found.is_managed and not self.frozen_by and not self.is_left_alone
+        return self.found.is_managed and not self.scores.frozen_by and not self.assignment.is_left_alone
 
     @property
     def partial_source(self) -> Node | None:
@@ -547,12 +578,12 @@ class Resource:
     @property
     def is_blocked(self) -> bool:
         """Whether a person has to look after it first."""
-        return self.found.is_blocked or bool(self.frozen_by)
+        return self.found.is_blocked or bool(self.scores.frozen_by)
 
     @property
     def failed_because(self) -> str:
         """Why it is blocked, or must not run; for a person."""
-        return self.frozen_by or self.found.failed_because
+        return self.scores.frozen_by or self.found.failed_because
 
     @property
     def recorded_as(self) -> ResourceId:
@@ -578,6 +609,10 @@ class Resource:
         """Tell whether `other` contains this resource, or is it."""
         return self is other or (self.parent is not None and self.parent.is_inside(other))
 
+    def scored_nodes(self) -> Iterable[NodeName]:
+        """Return the nodes that have a score for it, as far as that is known."""
+        return self.scores.allowed or {*self.base_scores.allowed, *(name for name, *_ in self.found.scores if name)}
+
     def current_node(self) -> Node | None:
         """Return where it runs; of several nodes a healthy one, when it need not wait for fencing.
 
@@ -592,20 +627,6 @@ class Resource:
             healthy = (node for node in nodes if node.is_online and not node.is_unclean)
             return next(healthy, nodes[0])
         return nodes[0]
-
-    def add_score(self, node: NodeName, value: int, source: str) -> None:
-        """Add to a node's score; a node that had none gets exactly this one."""
-        known = self.allowed.get(node)
-        self.allowed[node] = value if known is None else add(known, value)
-        if value <= -INFINITY:
-            self.banned_by.setdefault(node, source)
-        if self.addends is not None:
-            self.addends.setdefault(node, []).append((value, source))
-
-    def ban_everywhere(self, source: str, nodes: Iterable[NodeName] = ()) -> None:
-        """Give all nodes -INFINITY; also those that have no score yet, as far as they are given."""
-        for node in {**self.allowed, **dict.fromkeys(nodes)}:
-            self.add_score(node, -INFINITY, source)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -677,7 +698,7 @@ class Inventory:
 
     def sort(self) -> None:
         """Bring the resources into the order of decision: higher priority first, else as they are."""
-        self.tops.sort(key=lambda resource: -resource.priority)
+        self.tops.sort(key=lambda resource: -resource.definition.priority)
         self._leaves = []
 
     def find(self, name: str) -> Resource | None:

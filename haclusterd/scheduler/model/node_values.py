@@ -39,7 +39,7 @@ def host_of(node: Node) -> Node | None:
     """Return the node on which a node will be: of a guest node where its launcher is placed, of another itself."""
     if not node.is_guest or node.connection is None:
         return node
-    return node.connection.launcher.assigned if node.connection.launcher is not None else None
+    return node.connection.launcher.assignment.node if node.connection.launcher is not None else None
 
 
 def attributes_for(resource: Resource, node: Node) -> Node:
@@ -51,7 +51,7 @@ def attributes_for(resource: Resource, node: Node) -> Node:
     if not (by_host and node.is_guest) or connection is None or connection.launcher is None:
         return node
     launcher = connection.launcher
-    host = launcher.assigned if resource.is_assigned else launcher.current_node()
+    host = launcher.assignment.node if resource.assignment.is_assigned else launcher.current_node()
     return host or node
 
 
@@ -67,9 +67,9 @@ def value_on(node: Node, attribute: str, resource: Resource) -> str | None:
         launcher = connection.launcher
         is_of_bundle = connection.parent is not None and connection.parent.variant is Variant.BUNDLE
         if resource.definition.uses_host_attributes or (is_of_bundle and is_bundled(resource)):
-            if launcher is None or (launcher.is_assigned and launcher.assigned is None):
+            if launcher is None or (launcher.assignment.is_assigned and launcher.assignment.node is None):
                 return None
-            place = launcher.assigned or node
+            place = launcher.assignment.node or node
     return place.name if attribute == UNAME else place.attributes.get(attribute)
 
 

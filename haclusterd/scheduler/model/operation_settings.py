@@ -266,7 +266,7 @@ def resource_parameters(resource: Resource, node: Node | None, settings: Setting
     if resource.definition.parameter_sets and node is not None:
         parameters = merge(resource.definition.parameter_sets, RuleContext(settings.time, node.attributes))
     if resource.launcher is not None and parameters.get("addr") == UNAME:
-        host = resource.launcher.assigned or resource.launcher.current_node()
+        host = resource.launcher.assignment.node or resource.launcher.current_node()
         return {**parameters, "addr": host.name if host is not None else UNAME}
     return parameters
 

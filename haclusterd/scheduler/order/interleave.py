@@ -38,7 +38,7 @@ def place_of(resource: Resource, *, is_present: bool) -> Node | None:
             return None
         placed = (child for child in resource.children if child.found.active_nodes or not is_present)
         resource = next(placed, resource.children[0])
-    return resource.current_node() if is_present else resource.assigned
+    return resource.current_node() if is_present else resource.assignment.node
 
 
 def matching_instance(of: Resource, collective: Resource, *, is_present: bool) -> Resource | None:

@@ -18,7 +18,7 @@ def load_templates(resource: Resource, inventory: Inventory, table: ActionTable)
     for node in resource.found.active_nodes:
         mark = _mark(node, table)
         yield Template(resource, STOP, None, "", IF_ON_SAME_NODE_OR_TARGET, then_action=mark)
-    for name in sorted(resource.allowed):
+    for name in sorted(resource.assignment.allowed):
         mark = _mark(inventory.nodes_by_name[name], table)
         for task in (START, MIGRATE_TO):
             yield Template(None, "", resource, task, IF_ON_SAME_NODE_OR_TARGET, first_action=mark)

@@ -190,6 +190,6 @@ def _is_instance(action: Action, owner: Resource) -> bool:
 
 def _companion(resource: Resource, clone: Resource) -> Resource | None:
     """Return the instance of a clone where a resource is assigned."""
-    if resource.assigned is None:
+    if resource.assignment.node is None:
         return None
-    return next((child for child in clone.children if child.assigned is resource.assigned), None)
+    return next((child for child in clone.children if child.assignment.node is resource.assignment.node), None)

@@ -12,7 +12,7 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.collective_flags import BEGUN, action_of, collective_flags
-from haclusterd.scheduler.assign.unassign import unassign
+from haclusterd.scheduler.actions.withdrawal import withdraw
 from haclusterd.scheduler.model.entities import (
     PROMOTE,
     RELOAD_AGENT,
@@ -330,7 +330,7 @@ class Propagation:
 
     def _left_alone(self, instance: Resource) -> bool:
         """An instance that has nothing to go with on its node runs nowhere, nor does what must run with it."""
-        changed = [action for leaf in instance.leaves() for action in unassign(leaf)]
+        changed = [action for leaf in instance.leaves() for action in withdraw(leaf)]
         for action in changed:
             self._changed(action)
             self._block_dependents(action)

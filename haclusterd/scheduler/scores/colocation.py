@@ -49,8 +49,9 @@ def unpack_colocations(
     groups = {id(each.parent): each.parent for each in ends if each.parent is not None}
     for group in groups.values():
         if group.variant is Variant.GROUP:
-            group.members_this_with = [item for each in group.children for item in _configured(each.this_with)]
-            group.members_with_this = [item for each in group.children for item in _configured(each.with_this)]
+            members = [member.scores for member in group.children]
+            group.scores.members_this_with = [item for each in members for item in _configured(each.this_with)]
+            group.scores.members_with_this = [item for each in members for item in _configured(each.with_this)]
     return found
 
 
@@ -58,18 +59,18 @@ def attach(found: Iterable[ColocationPair]) -> None:
     """Hang colocations on their two resources: more important neighbours first, of equal ones the newest."""
     ends: dict[int, Resource] = {}
     for colocation in found:
-        colocation.dependent.this_with.insert(0, colocation)
-        colocation.primary.with_this.insert(0, colocation)
+        colocation.dependent.scores.this_with.insert(0, colocation)
+        colocation.primary.scores.with_this.insert(0, colocation)
         ends[id(colocation.dependent)] = colocation.dependent
         ends[id(colocation.primary)] = colocation.primary
     for resource in ends.values():
-        resource.this_with.sort(key=lambda item: importance(item.primary))
-        resource.with_this.sort(key=lambda item: importance(item.dependent))
+        resource.scores.this_with.sort(key=lambda item: importance(item.primary))
+        resource.scores.with_this.sort(key=lambda item: importance(item.dependent))
 
 
 def importance(resource: Resource) -> tuple[int, int, bool, str]:
     """Sort more important resources first."""
-    return (-resource.priority, -resource.variant, not resource.definition.is_promotable, resource.id)
+    return (-resource.assignment.priority, -resource.variant, not resource.definition.is_promotable, resource.id)
 
 
 def _configured(items: Iterable[ColocationPair]) -> Iterator[ColocationPair]:

@@ -14,19 +14,19 @@ Items = list[ColocationPair]
 
 def this_with(resource: Resource) -> Items:
     """Return the colocations that decide where a resource runs; not to be changed."""
-    items = resource.this_with
+    items = resource.scores.this_with
     if resource.variant is Variant.GROUP:
         items = _with_primaries(items, _given_this_with(resource, resource))
-        return _with_primaries(items, resource.members_this_with)
+        return _with_primaries(items, resource.scores.members_this_with)
     return _with_primaries(items, _given_this_with(resource, resource))
 
 
 def with_this(resource: Resource) -> Items:
     """Return the colocations that depend on where a resource runs; not to be changed."""
-    items = resource.with_this
+    items = resource.scores.with_this
     if resource.variant is Variant.GROUP:
         items = _with_dependents(items, _given_with_this(resource, resource))
-        return _with_dependents(items, resource.members_with_this)
+        return _with_dependents(items, resource.scores.members_with_this)
     return _with_dependents(items, _given_with_this(resource, resource))
 
 
@@ -38,16 +38,17 @@ def _given_this_with(resource: Resource, asker: Resource) -> Items:
     if parent.variant is Variant.GROUP:
         if resource is not parent.children[0]:
             return _for_later_member(parent, resource)
-        items = _with_primaries(parent.this_with, _given_this_with(parent, asker))
-        return _with_primaries(items, [item for item in parent.members_this_with if item.dependent is not resource])
+        items = _with_primaries(parent.scores.this_with, _given_this_with(parent, asker))
+        of_members = parent.scores.members_this_with
+        return _with_primaries(items, [item for item in of_members if item.dependent is not resource])
     if not _is_for(parent, resource, asker):
         return []
-    return _with_primaries(parent.this_with, _given_this_with(parent, asker))
+    return _with_primaries(parent.scores.this_with, _given_this_with(parent, asker))
 
 
 def _for_later_member(group: Resource, member: Resource) -> Items:
     """What binds a group binds a later member itself when one before it is unmanaged: that may be on another node."""
-    mandatory = [item for item in group.this_with if item.score >= INFINITY]
+    mandatory = [item for item in group.scores.this_with if item.score >= INFINITY]
     if mandatory:
         for earlier in group.children:
             if earlier is member:
@@ -64,11 +65,12 @@ def _given_with_this(resource: Resource, asker: Resource) -> Items:
     if parent.variant is Variant.GROUP:
         if resource is not parent.children[-1]:
             return []
-        items = _with_dependents(parent.with_this, _given_with_this(parent, asker))
-        return _with_dependents(items, [item for item in parent.members_with_this if item.primary is not resource])
+        items = _with_dependents(parent.scores.with_this, _given_with_this(parent, asker))
+        of_members = parent.scores.members_with_this
+        return _with_dependents(items, [item for item in of_members if item.primary is not resource])
     if not _is_for(parent, resource, asker):
         return []
-    return _with_dependents(parent.with_this, _given_with_this(parent, asker))
+    return _with_dependents(parent.scores.with_this, _given_with_this(parent, asker))
 
 
 def _is_for(parent: Resource, child: Resource, asker: Resource) -> bool:
@@ -77,7 +79,7 @@ def _is_for(parent: Resource, child: Resource, asker: Resource) -> bool:
         return True
     if child.variant is not Variant.CLONE:
         return False
-    return child.definition.is_promotable and (child.is_choosing_roles or asker.is_assigned)
+    return child.definition.is_promotable and (child.assignment.is_choosing_roles or asker.assignment.is_assigned)
 
 
 def _with_primaries(items: Items, more: Items) -> Items:

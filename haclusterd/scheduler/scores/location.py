@@ -48,11 +48,11 @@ def apply_locations(preferences: Iterable[Preference]) -> None:
     ordered = list(preferences)
     for preference in ordered:
         location = RoleLocation(preference.source, preference.role, preference.scores)
-        preference.resource.locations.append(location)
+        preference.resource.scores.locations.append(location)
         if preference.resource.variant is Variant.BUNDLE and preference.role is Role.PROMOTED:
             for child in preference.resource.children:
                 if child.variant is Variant.CLONE:
-                    child.locations.append(location)
+                    child.scores.locations.append(location)
     for preference in reversed(ordered):
         _apply(preference.resource, preference)
 
@@ -60,9 +60,9 @@ def apply_locations(preferences: Iterable[Preference]) -> None:
 def _apply(resource: Resource, preference: Preference) -> None:
     if preference.role is Role.UNKNOWN or preference.role is resource.found.next_role:
         for node, score in preference.scores.items():
-            resource.add_score(node, score, preference.source)
-            if preference.discovery > resource.discovery.get(node, Discovery.ALWAYS):
-                resource.discovery[node] = preference.discovery
+            resource.scores.add(node, score, preference.source)
+            if preference.discovery > resource.scores.discovery.get(node, Discovery.ALWAYS):
+                resource.scores.discovery[node] = preference.discovery
     if resource.variant is Variant.GROUP:
         _apply_to_members(resource, preference)
     elif resource.variant is Variant.CLONE:
@@ -89,12 +89,12 @@ def _apply_to_bundle(bundle: Resource, preference: Preference) -> None:
 
 def apply_exclusive_discovery(inventory: Inventory) -> None:
     """Forbid the nodes that an exclusive constraint does not name, where a resource or its top has one."""
-    tops = [top for top in inventory.tops if any(each.has_exclusive_discovery for each in _family(top))]
+    tops = [top for top in inventory.tops if any(each.scores.has_exclusive_discovery for each in _family(top))]
     for resource in (each for top in tops for each in _family(top)):
-        if resource.has_exclusive_discovery or resource.top.has_exclusive_discovery:
-            for node in list(resource.allowed):
-                if resource.discovery.get(node) is not Discovery.EXCLUSIVE:
-                    resource.add_score(node, -INFINITY, "resource-discovery=exclusive on other nodes")
+        if resource.scores.has_exclusive_discovery or resource.top.scores.has_exclusive_discovery:
+            for node in list(resource.scores.allowed):
+                if resource.scores.discovery.get(node) is not Discovery.EXCLUSIVE:
+                    resource.scores.add(node, -INFINITY, "resource-discovery=exclusive on other nodes")
 
 
 def _family(resource: Resource) -> Iterable[Resource]:
@@ -109,8 +109,8 @@ def apply_stickiness(inventory: Inventory, settings: Settings) -> None:
         if resource.definition.stickiness < 1 or not resource.is_managed or len(resource.found.active_nodes) != 1:
             continue
         node = resource.found.active_nodes[0].name
-        if settings.is_symmetric or node in resource.allowed:
-            resource.add_score(node, resource.definition.stickiness, "stickiness")
+        if settings.is_symmetric or node in resource.scores.allowed:
+            resource.scores.add(node, resource.definition.stickiness, "stickiness")
 
 
 def ban_by_kind(inventory: Inventory) -> None:
@@ -126,24 +126,24 @@ def ban_by_kind(inventory: Inventory) -> None:
         launcher = resource.launcher
         if resource.definition.is_fence_device or resource.definition.is_remote_connection:
             for node in remotes:
-                if node.name in resource.allowed:
-                    resource.add_score(node.name, -INFINITY, f"{node.name} is a remote node")
+                if node.name in resource.scores.allowed:
+                    resource.scores.add(node.name, -INFINITY, f"{node.name} is a remote node")
         if launcher is None:
             continue
         if resource.definition.is_remote_connection and not resource.definition.is_nesting_allowed:
             source = f"it launches {resource.id}, which is a remote node itself"
             for node in remotes:
-                if node.name in launcher.allowed:
-                    launcher.add_score(node.name, -INFINITY, source)
+                if node.name in launcher.scores.allowed:
+                    launcher.scores.add(node.name, -INFINITY, source)
         _keep_with_launching_node(resource, launcher)
 
 
 def _keep_with_launching_node(resource: Resource, launcher: Resource) -> None:
     node = runs_on_node_of(resource, launcher)
     if node is not None:
-        for name in list(resource.allowed):
+        for name in list(resource.scores.allowed):
             if name != node:
-                resource.add_score(name, -INFINITY, f"it runs on {node}, which {launcher.id} makes")
+                resource.scores.add(name, -INFINITY, f"it runs on {node}, which {launcher.id} makes")
 
 
 def runs_on_node_of(resource: Resource, launcher: Resource) -> NodeName | None:

@@ -97,7 +97,7 @@ class _Reader:
                 return
             yield Preference(meant.resource, location.id, {name: meant.score}, _role(meant.role), discovery)
         if discovery is Discovery.EXCLUSIVE:
-            meant.resource.has_exclusive_discovery = True
+            meant.resource.scores.has_exclusive_discovery = True
 
     def _by_rule(self, rule: Rule, meant: _Meant) -> Mapping[NodeName, int]:
         resource = meant.resource

@@ -30,8 +30,8 @@ def apply_shutdown_locks(inventory: Inventory, settings: Settings) -> ShutdownLo
     if settings.has_shutdown_lock:
         for resource in _lockable(inventory):
             _lock(resource, locks, settings)
-            if resource.lock_node is not None:
-                locks.preferences.append(_preference(inventory, resource, resource.lock_node))
+            if resource.scores.lock_node is not None:
+                locks.preferences.append(_preference(inventory, resource, resource.scores.lock_node))
     return locks
 
 
@@ -50,13 +50,13 @@ def _lock(resource: Resource, locks: ShutdownLocks, settings: Settings) -> None:
         if found.active_nodes:
             locks.void.append((resource, found.lock_node))
         else:
-            resource.lock_node = found.lock_node
+            resource.scores.lock_node = found.lock_node
     elif len(resource.found.active_nodes) == 1:
         node = resource.found.active_nodes[0]
         if node.is_shutting_down and not node.is_unclean:
-            resource.lock_node = node
+            resource.scores.lock_node = node
             since = _left_since(node, settings)
-    if resource.lock_node is not None and settings.shutdown_lock_limit_ms > 0:
+    if resource.scores.lock_node is not None and settings.shutdown_lock_limit_ms > 0:
         settings.time.look_again_at((since + settings.shutdown_lock_limit_ms) // 1000 + 1)
 
 

@@ -36,7 +36,7 @@ def apply_tickets(
                 resource = inventory.find(name)
                 if resource is not None:
                     use = _use(constraint, role, state, settings)
-                    resource.ticket_uses.append(use)
+                    resource.scores.ticket_uses.append(use)
                     if not use.is_held:
                         for leaf in list(resource.leaves()):
                             _obey(leaf, use, state, inventory.nodes_by_name)
@@ -79,7 +79,7 @@ def _is_bundled(resource: Resource) -> bool:
 
 def _keep_away(resource: Resource, use: TicketUse, source: str, nodes: Iterable[NodeName]) -> None:
     if use.role is not Role.PROMOTED or use.loss_policy == "stop":
-        resource.ban_everywhere(source, nodes)
+        resource.scores.ban_everywhere(source, nodes)
 
 
 def _lose(resource: Resource, use: TicketUse, nodes: Iterable[NodeName]) -> None:
@@ -87,10 +87,10 @@ def _lose(resource: Resource, use: TicketUse, nodes: Iterable[NodeName]) -> None
     source = f"{use.id}: ticket {use.ticket} is not granted"
     is_its_role = use.role in (Role.UNKNOWN, resource.found.original_role)
     if use.loss_policy == "stop" or (use.loss_policy == "demote" and use.role is not Role.PROMOTED):
-        resource.ban_everywhere(source, nodes)
+        resource.scores.ban_everywhere(source, nodes)
     elif use.loss_policy == "fence" and is_its_role:
-        resource.ban_everywhere(source, nodes)
+        resource.scores.ban_everywhere(source, nodes)
         for node in resource.found.active_nodes:
             node.demand_fencing("deadman ticket was lost")
     elif use.loss_policy == "freeze" and is_its_role:
-        resource.frozen_by = source
+        resource.scores.frozen_by = source

@@ -187,16 +187,16 @@ class _Contents:
         connection = self._add(item)
         connection.definition = replace(connection.definition, is_nesting_allowed=True)
         for each in builder.inventory.nodes:
-            if each.is_remote and each.name in connection.allowed:
+            if each.is_remote and each.name in connection.base_scores.allowed:
                 _forbid(connection, each.name, f"{each.name} is a remote node")
-                connection.discovery[each.name] = Discovery.NEVER
+                connection.base_scores.discovery[each.name] = Discovery.NEVER
         connection.launcher = replica.container
         replica.container.launched.append(connection)
         replica.connection, replica.node = connection, node
         child = replica.child
         assert child is not None, "a connection leads to a child"
-        child.allowed = {name: _CHILD_SCORE}
-        child.discovery = {name: Discovery.EXCLUSIVE}
+        child.base_scores.allowed = {name: _CHILD_SCORE}
+        child.base_scores.discovery = {name: Discovery.EXCLUSIVE}
         _forbid(clone, name, f"{name} is a container")
         container = replica.container
         container.definition = replace(container.definition, utilization=child.definition.utilization)
@@ -207,16 +207,16 @@ class _Contents:
         if node not in self._builder.inventory.nodes_by_name:
             return
         for resource in self._builder.inventory.by_id.values():
-            if node in resource.allowed:
+            if node in resource.base_scores.allowed:
                 _forbid(resource, node, f"{node} is a container")
-                resource.discovery[node] = Discovery.NEVER
+                resource.base_scores.discovery[node] = Discovery.NEVER
 
 
 def _forbid(resource: Resource, node: NodeName, source: str) -> None:
     """Give a node -INFINITY, whatever it had."""
-    resource.allowed[node] = -INFINITY
-    if resource.addends is not None:
-        resource.addends[node] = [(-INFINITY, source)]
+    resource.base_scores.allowed[node] = -INFINITY
+    if resource.base_scores.addends is not None:
+        resource.base_scores.addends[node] = [(-INFINITY, source)]
 
 
 def _monitor(name: str) -> Operation:

@@ -65,7 +65,7 @@ def find_late_changes(
 
     What was found before and has no place now is stopped, and its monitors end with it: they need no cancellation.
     """
-    changes.cancellations = [item for item in changes.cancellations if item.resource.assigned is not None]
+    changes.cancellations = [item for item in changes.cancellations if item.resource.assignment.node is not None]
     failures.judge_late()
     finder = _Finder(inventory, failures, digests, settings, changes)
     for resource in inventory.primitives():

@@ -11,7 +11,7 @@ from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
-from haclusterd.model.scores import INFINITY, add, render
+from haclusterd.model.scores import add
 from haclusterd.scheduler.model.digests import Digests, depends_on_placement
 from haclusterd.scheduler.model.entities import MONITOR, START, Inventory, Node, Resource, Variant
 from haclusterd.scheduler.model.settings import Settings
@@ -199,47 +199,9 @@ def forget_removed(inventory: Inventory, failures: Failures, settings: Settings)
                 failures.forget(node, resource, "it is removed")
 
 
-def ban_after_failures(inventory: Inventory, failures: Failures) -> None:
-    """Phase: ban resources from nodes where they failed `migration-threshold` times.
-
-    An anonymous instance failed for all instances: the clone is banned. Inside a bundle the instance is banned as well:
-    its container is a node for it alone, whatever the scores of the bundled clone.
-    """
-    nodes = [node for node in inventory.nodes if failures.counts_on(node)]
-    if not nodes:
-        return
-    for resource in inventory.primitives():
-        threshold = resource.definition.migration_threshold
-        if threshold == 0 or resource.found.ignores_failure:
-            continue
-        for node in nodes:
-            if failures.is_cleared(resource, node):
-                continue
-            count = failures.effective_count(resource, node, with_launched=True)
-            if count >= threshold:
-                banned = to_ban(resource)
-                why = _failure_words(resource, node, failures, count)
-                banned.add_score(node.name, -INFINITY, why)
-                if banned is not resource and banned.parent is not None:
-                    resource.add_score(node.name, -INFINITY, why)
-
-
 def to_ban(resource: Resource) -> Resource:
     """Return what is banned when a resource failed: the whole clone, when its instances are interchangeable."""
     if resource.definition.is_unique:
         return resource
     top = resource.top
     return top if top.variant is Variant.CLONE else resource
-
-
-def _failure_words(resource: Resource, node: Node, failures: Failures, count: int) -> str:
-    counted = failures.counted(resource, node)
-    if not counted:
-        return f"{render(count)} failures on {node.name} of what it launches"
-    newest = max(counted, key=lambda failure: (failure.failed_at, failure.operation))
-    history = node.status.histories.get(resource.recorded_as)
-    record = history.last_failure if history is not None else None
-    detail = f" ({record.exit_reason})" if record is not None and record.exit_reason else ""
-    if count >= INFINITY:
-        return f"failed {newest.operation} on {node.name}{detail}"
-    return f"{render(count)} failures on {node.name}, the newest: {newest.operation}{detail}"

@@ -96,7 +96,7 @@ class FoundStates:
                 resource.found.is_blocked = True
                 resource.found.failed_because = resource.failed_because or words
             case OnFail.BAN:
-                resource.add_score(node.name, -INFINITY, words)
+                resource.found.scores.append((node.name, -INFINITY, words))
             case OnFail.STOP:
                 resource.found.next_role = Role.STOPPED
             case OnFail.RESTART if is_active:

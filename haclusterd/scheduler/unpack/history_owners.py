@@ -107,7 +107,7 @@ class HistoryOwners:
         if homonym is not None:
             inventory.by_id[name] = homonym
         for node in inventory.nodes if settings.stops_removed else ():
-            resource.add_score(node.name, -INFINITY, "it is no longer configured")
+            resource.found.scores.append((node.name, -INFINITY, "it is no longer configured"))
         return resource
 
 

@@ -180,7 +180,7 @@ class Replay:
         words = f"failed probe on {self._node.name}{_reason(record)}"
         if record.exit_code is ExitCode.NOT_CONFIGURED:
             self._ban_if_hard(ExecutionStatus.FATAL_ERROR, words)
-        to_ban(self._resource).add_score(self._node.name, -INFINITY, words)
+        to_ban(self._resource).found.scores.append((self._node.name, -INFINITY, words))
 
     def _judge_by_code(self, record: OperationRecord, code: ExitCode, *, is_expired: bool) -> ExecutionStatus:
         """Return what an exit code makes of an operation: a success, or which kind of error."""
@@ -276,7 +276,7 @@ class Replay:
         if status is ExecutionStatus.NOT_INSTALLED:
             if on_fail is OnFail.IGNORE:
                 on_fail = OnFail.BAN
-            to_ban(resource).add_score(node.name, -INFINITY, words)
+            to_ban(resource).found.scores.append((node.name, -INFINITY, words))
         elif status is ExecutionStatus.NOT_CONNECTED and node.connection is not None and node.connection.is_managed:
             node.connection.found.is_failed = node.connection.found.must_stop_when_failed = True
         is_container_stop = on_fail is OnFail.RESTART_CONTAINER and record.operation == ActionName.STOP
@@ -307,7 +307,7 @@ class Replay:
     def _take_failed_state(self, record: OperationRecord, code: ExitCode, on_fail: OnFail) -> None:
         resource, operation = self._resource, record.operation
         if operation == ActionName.STOP:
-            resource.add_score(self._node.name, -INFINITY, self.failed_words)
+            resource.found.scores.append((self._node.name, -INFINITY, self.failed_words))
         elif operation == ActionName.PROMOTE:
             self.role = Role.PROMOTED
         elif operation == ActionName.DEMOTE:
@@ -345,16 +345,16 @@ class Replay:
         if top.is_anonymous_clone:
             banned = top
         for node in self._inventory.nodes:
-            banned.add_score(node.name, -INFINITY, words)
+            banned.found.scores.append((node.name, -INFINITY, words))
 
     def _ban_if_hard(self, status: ExecutionStatus, words: str) -> None:
         """Errors that the same action would meet again: on this node (hard), or anywhere (fatal)."""
         if status in _HARD:
-            to_ban(self._resource).add_score(self._node.name, -INFINITY, words)
+            to_ban(self._resource).found.scores.append((self._node.name, -INFINITY, words))
         elif status is ExecutionStatus.FATAL_ERROR:
             banned = to_ban(self._resource)
             for node in self._inventory.nodes:
-                banned.add_score(node.name, -INFINITY, words)
+                banned.found.scores.append((node.name, -INFINITY, words))
 
     def _migrations(self) -> MigrationHistory:
         return MigrationHistory(self._resource, self._node, self._inventory)

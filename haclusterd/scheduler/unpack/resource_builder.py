@@ -302,10 +302,11 @@ class ResourceBuilder:
         definition = resource.definition
         is_of_guest = definition.is_remote_connection and "container" in definition.meta
         if self.settings.is_symmetric or is_of_guest:
-            resource.allowed = dict(self._scores)
+            resource.base_scores.allowed = dict(self._scores)
         if self.settings.options.is_explaining:
-            named = {name: [(score, f"score of {name}")] for name, score in resource.allowed.items() if score}
-            resource.addends = named
+            allowed = resource.base_scores.allowed
+            named = {name: [(score, f"score of {name}")] for name, score in allowed.items() if score}
+            resource.base_scores.addends = named
 
 
 def _inherited(around: Around) -> Definition:

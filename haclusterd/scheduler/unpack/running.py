@@ -31,9 +31,9 @@ def mark_running(resource: Resource, node: Node, *, is_failed: bool = False) -> 
 
 def _count_priority(resource: Resource, node: Node) -> None:
     """A node is worth what runs there; a promoted resource is worth one more."""
-    if not resource.priority:
+    if not resource.assignment.priority:
         return
-    worth = resource.priority + (1 if resource.found.original_role is Role.PROMOTED else 0)
+    worth = resource.assignment.priority + (1 if resource.found.original_role is Role.PROMOTED else 0)
     node.priority += worth
     connection = node.connection
     if node.is_guest and connection is not None and connection.launcher is not None:
@@ -43,7 +43,7 @@ def _count_priority(resource: Resource, node: Node) -> None:
 
 def _leave_alone(resource: Resource, node: Node) -> None:
     """What is unmanaged stays where it is."""
-    resource.add_score(node.name, INFINITY, "it is unmanaged and stays")
+    resource.found.scores.append((node.name, INFINITY, "it is unmanaged and stays"))
     parent = resource.parent
     while parent is not None:
         if node not in parent.found.active_nodes:
@@ -62,7 +62,7 @@ def _judge_multiple_active(resource: Resource) -> None:
         return
     where = ", ".join(node.name for node in nodes)
     if resource.definition.multiple_active is MultipleActive.STOP_ONLY:
-        resource.ban_everywhere(f"active on several nodes ({where}): multiple-active=stop_only")
+        resource.found.scores.append((None, -INFINITY, f"active on several nodes ({where}): multiple-active=stop_only"))
     elif resource.definition.multiple_active is MultipleActive.BLOCK:
         container = resource.parent
         is_whole = (

@@ -41,9 +41,9 @@ def test_the_container_is_a_node_for_its_child_only() -> None:
     assert (node.kind, node.is_bundle_node, node.base_score) == (NodeKind.GUEST, True, -INFINITY)
     assert node.connection is found(inventory, "b-0")
     child, connection = found(inventory, "app:0"), found(inventory, "b-0")
-    assert (child.allowed, child.discovery) == ({"b-0": 500}, {"b-0": Discovery.EXCLUSIVE})
-    assert found(inventory, "b-clone").allowed == {"n1": 0, "n2": 0, "b-0": -INFINITY}
-    assert all("b-0" not in found(inventory, name).allowed for name in ("a", "z", "b-docker-0"))
+    assert (child.base_scores.allowed, child.base_scores.discovery) == ({"b-0": 500}, {"b-0": Discovery.EXCLUSIVE})
+    assert found(inventory, "b-clone").base_scores.allowed == {"n1": 0, "n2": 0, "b-0": -INFINITY}
+    assert all("b-0" not in found(inventory, name).base_scores.allowed for name in ("a", "z", "b-docker-0"))
     assert connection.launcher is found(inventory, "b-docker-0")
     assert connection.definition.is_nesting_allowed
     assert (found(inventory, "b-docker-0").definition.utilization, child.definition.utilization) == ({"cpu": 2}, {})
@@ -54,10 +54,10 @@ def test_a_node_that_was_known_before_is_forbidden_to_others() -> None:
     inventory = inventory_of(
         primitive("a") + bundle('docker image="i"', 'control-port="99"', INSIDE) + primitive("z"), nodes=nodes
     )
-    assert found(inventory, "a").allowed == {"n1": 0, "b-0": -INFINITY}
-    assert found(inventory, "a").discovery == {"b-0": Discovery.NEVER}
-    assert "b-0" not in found(inventory, "z").allowed
-    assert found(inventory, "b-0").allowed == {"n1": 0}
+    assert found(inventory, "a").base_scores.allowed == {"n1": 0, "b-0": -INFINITY}
+    assert found(inventory, "a").base_scores.discovery == {"b-0": Discovery.NEVER}
+    assert "b-0" not in found(inventory, "z").base_scores.allowed
+    assert found(inventory, "b-0").base_scores.allowed == {"n1": 0}
 
 
 def run_options(inventory: Inventory, name: str) -> str:
@@ -143,7 +143,7 @@ def test_how_many(engine: str, network: str, count: int, per_host: int, *, uniqu
 
 def test_what_is_said_of_a_bundle_holds_inside() -> None:
     inventory = inventory_of(bundle('docker image="i"', 'control-port="1"', INSIDE, meta("b", priority="4")))
-    assert {resource.priority for resource in inventory.by_id.values()} == {4}
+    assert {resource.assignment.priority for resource in inventory.by_id.values()} == {4}
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def test_a_remote_node_has_the_name_of_its_connection() -> None:
     assert (remote.kind, remote.connection, connection.remote_node) == (NodeKind.REMOTE, connection, remote)
     definition = connection.definition
     assert (definition.is_remote_connection, definition.needs, definition.is_migratable) == (True, Needs.QUORUM, True)
-    assert found(inventory, "a").allowed == {"n1": 0, "n2": 0, "r1": 0}
+    assert found(inventory, "a").base_scores.allowed == {"n1": 0, "n2": 0, "r1": 0}
     assert remote.attributes["#kind"] == "remote"
 
 
@@ -29,7 +29,7 @@ def test_a_remote_node_that_is_only_configured() -> None:
     nodes = '<node id="1" uname="n1"/><node id="r1" type="remote" uname="r1" score="7"/>'
     inventory = inventory_of(primitive("a"), nodes=nodes)
     assert (node(inventory, "r1").connection, node(inventory, "r1").is_online) == (None, False)
-    assert found(inventory, "a").allowed == {"n1": 0, "r1": 7}
+    assert found(inventory, "a").base_scores.allowed == {"n1": 0, "r1": 7}
 
 
 def test_how_long_to_wait_before_reconnecting() -> None:
@@ -56,8 +56,8 @@ def test_a_guest_is_reached_by_a_connection_that_nobody_configured() -> None:
 
 def test_a_connection_to_a_guest_may_go_anywhere_even_where_nothing_may() -> None:
     inventory = inventory_of(primitive("vm", meta("vm", **GUEST)), properties=pair("symmetric-cluster", "false"))
-    assert found(inventory, "vm").allowed == {}
-    assert found(inventory, "g1").allowed == {"n1": 0, "n2": 0, "g1": 0}
+    assert found(inventory, "vm").base_scores.allowed == {}
+    assert found(inventory, "g1").base_scores.allowed == {"n1": 0, "n2": 0, "g1": 0}
 
 
 @pytest.mark.parametrize(

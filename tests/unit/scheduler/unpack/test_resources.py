@@ -101,7 +101,7 @@ def test_defaults_for_an_agent(agent: str, standard: str, expected: int) -> None
     rule = f'<rule id="r"><rsc_expression id="e" class="{standard}"/></rule>'
     defaults = block("meta_attributes", "d", rule=rule, priority="5")
     inventory = inventory_of(primitive("a", agent=agent), more=f"<rsc_defaults>{defaults}</rsc_defaults>")
-    assert found(inventory, "a").priority == expected
+    assert found(inventory, "a").assignment.priority == expected
 
 
 def test_invalid_words_count_as_unset_or_false() -> None:
@@ -190,9 +190,9 @@ def test_maintenance_mode_holds_for_all() -> None:
 def test_scores_of_nodes_are_everybodys() -> None:
     nodes = '<node id="1" uname="n1" score="5"/><node id="2" uname="n2"/>'
     inventory = inventory_of(clone(GROUP), nodes=nodes)
-    assert all(each.allowed == {"n1": 5, "n2": 0} for each in inventory.by_id.values())
+    assert all(each.base_scores.allowed == {"n1": 5, "n2": 0} for each in inventory.by_id.values())
     asymmetric = inventory_of(clone(GROUP), nodes=nodes, properties=pair("symmetric-cluster", "false"))
-    assert all(each.allowed == {} for each in asymmetric.by_id.values())
+    assert all(each.base_scores.allowed == {} for each in asymmetric.by_id.values())
 
 
 def test_priority_decides_the_order() -> None:

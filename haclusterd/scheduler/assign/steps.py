@@ -1,6 +1,6 @@
 """How assignments wait for each other: each is a generator that yields what must be assigned before it is resumed.
 
-Chains of dependencies may be as long as a group, so they stand in a list (`Assignment.assign`), not on the call stack.
+Chains of dependencies may be as long as a group, so they stand in a list (`Assigner.assign`), not on the call stack.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ Steps = Iterator[Wanted]
 
 def remember_scores(resource: Resource) -> None:
     """Keep the scores by which a resource, and what is inside it, is about to be placed, for who wants to see them."""
-    if resource.addends is not None:
-        resource.considered = dict(resource.allowed)
+    if resource.assignment.addends is not None:
+        resource.assignment.considered = dict(resource.assignment.allowed)
         for child in resource.children:
             remember_scores(child)

@@ -1,15 +1,14 @@
 """Taking a resource's node away after its actions were made: what would start there cannot, what runs stops."""
 
-from haclusterd.model.ocf import ExitCode, Role
+from haclusterd.model.ocf import ExitCode
+from haclusterd.scheduler.assign.later import unassign
 from haclusterd.scheduler.model.entities import START, STOP, Action, Resource
 
 
-def unassign(resource: Resource) -> list[Action]:
+def withdraw(resource: Resource) -> list[Action]:
     """Let a primitive run nowhere; return the actions that this changed."""
-    if resource.assigned is None:
+    if not unassign(resource):
         return []
-    resource.assigned = None
-    resource.next_role = Role.STOPPED
     changed = []
     for (task, interval_ms), actions in resource.actions.items():
         for action in actions:
