@@ -14,6 +14,7 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.model.agents import AgentFacts
 from haclusterd.reports.codes import Severity
+from haclusterd.reports.items import ReportItem
 from tests.administered_clusters import NOW, formed
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -37,11 +38,15 @@ INSTALLED = {
 
 
 def severities(text: str) -> set[Severity]:
-    """Return how severe what the program says of a text is, beside what it says of the base alone."""
+    return {each.severity for each in answers(text)}
+
+
+def answers(text: str) -> list[ReportItem]:
+    """Return what the program says of a text, beside what it says of the base alone."""
     context = Context(formed().cib, NOW, "root", agents=INSTALLED)
     base = [each.message for each in registry.run("configure.verify", {"text": BASE, "source": "t"}, context).reports]
     reports = registry.run("configure.verify", {"text": BASE + text, "source": "t"}, context).reports
-    return {each.severity for each in reports if each.message not in base}
+    return [each for each in reports if each.message not in base]
 
 
 def test_every_row_says_what_happens_and_none_is_ignored() -> None:
@@ -69,6 +74,18 @@ def test_a_text_is_answered_as_its_row_says(subject: str, here: str, text: str) 
 @pytest.mark.parametrize("text", [text for _, _, text in examples("refused")])
 def test_what_a_row_excludes_is_refused(text: str) -> None:
     assert Severity.ERROR in severities(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(text for _, here, text in examples("crm") if here == "refused"),
+        *(text for _, _, text in examples("refused")),
+    ],
+)
+def test_what_is_refused_is_answered_with_what_to_do(text: str) -> None:
+    remedies = [each.remedy for each in answers(text) if each.severity is Severity.ERROR]
+    assert [each for each in remedies if not each or each.startswith("remove it; nothing of this")] == []
 
 
 @pytest.mark.parametrize("words", [words for _, _, words in examples("words")])

@@ -58,6 +58,11 @@ _ENDING_ALL = frozenset({
 })  # fmt: skip
 """Units and init scripts that stop others, or the machine (systemd.special(7))."""
 _WITH_PARAMETERS = ("ocf", "stonith")
+_OF_PACEMAKERS_DEVICES = {
+    "stonith-timeout": "write pcmk_reboot_timeout=TIME and pcmk_off_timeout=TIME",
+    "priority": "order devices by levels: crm configure fencing_topology",
+}
+"""Parameters that Pacemaker itself once read of every device, and what says the same."""
 NEEDS_MORE = {
     "ocf:heartbeat:ClusterMon": "crm_mon as a daemon (--daemonize)",
     "ocf:pacemaker:ClusterMon": "crm_mon as a daemon (--daemonize)",
@@ -99,7 +104,7 @@ def _check_parameters(judgement: Judgement, primitive: Primitive, facts: AgentFa
         if known is not None:
             _check_option(judgement, known, value, f"{primitive.id}: {name}", path)
         elif not _is_special(name, is_device=is_device) and primitive.agent.standard in _WITH_PARAMETERS:
-            remedy = did_you_mean(name, facts.parameters)
+            remedy = (is_device and _OF_PACEMAKERS_DEVICES.get(name)) or did_you_mean(name, facts.parameters)
             agent = primitive.agent
             judgement.note(Code.UNKNOWN_PARAMETER, path, remedy=remedy, where=primitive.id, agent=agent, name=name)
 

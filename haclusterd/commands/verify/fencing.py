@@ -5,7 +5,7 @@ And whether what devices are told for the cluster is known and obeyed.
 
 from haclusterd.cib.apply_watchdog import objection
 from haclusterd.commands.verify.judgement import Judgement, pairs
-from haclusterd.model.fence_parameters import PREFIX, device_parameter_row
+from haclusterd.model.fence_parameters import DEVICE_PARAMETERS, PREFIX, device_parameter_row
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.reports.codes import Code
 from haclusterd.scheduler.unpack.fence_executors import is_named_by_location
@@ -48,4 +48,13 @@ def check_fence_devices(judgement: Judgement) -> None:
             if row is not None:
                 judgement.check_value(row, value, f"{device.id}: {name}", path)
             elif name.startswith(PREFIX):
-                judgement.note(Code.NOT_YET, path, construct=f"{device.id}: {name}")
+                judgement.note(Code.NOT_YET, path, remedy=_instead_of(name), construct=f"{device.id}: {name}")
+
+
+def _instead_of(name: str) -> str:
+    """Say what to write instead of a parameter that is not obeyed."""
+    if name.endswith("_cmd"):
+        return f"write {name.removesuffix('_cmd')}_action"
+    if name == "pcmk_arg_map":
+        return "write pcmk_host_argument=NAME: the agent's parameter that names the node"
+    return f"leave it out; one of: {', '.join(sorted(row.name for row in DEVICE_PARAMETERS))}"

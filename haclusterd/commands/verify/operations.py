@@ -62,6 +62,11 @@ def _check_operation(judgement: Judgement, operation: Operation, where: str, pat
     assert on_fail is not None
     if operation.on_fail is not None:
         judgement.check_value(on_fail, operation.on_fail, f"{where}: on-fail", (*path, "on-fail"))
+    pending = operation_row("record-pending")
+    assert pending is not None
+    if operation.record_pending is not None:
+        value = str(operation.record_pending).lower()
+        judgement.check_value(pending, value, f"{where}: record-pending", (*path, "record-pending"))
     for name, value in pairs(operation.meta):
         row = operation_row(name)
         if row is None:

@@ -11,17 +11,23 @@ from haclusterd.reports.codes import Code
 
 _WITHOUT_PARAMETERS = ("lsb", "systemd", "service")
 _STANDARDS = ("ocf", "stonith", *_WITHOUT_PARAMETERS)
+_INSTEAD_OF_REMOTE = "make that machine a member, without a vote if need be: crm cluster invite"
+_INSTEAD_OF_BUNDLE = "let an agent run the container, cloned if need be: ocf:heartbeat:podman, ocf:heartbeat:docker"
+_INSTEAD_OF_CLASS = "use an agent of class ocf, systemd or lsb for it: crm ra list systemd"
+_INSTEAD_OF_GUEST = "leave remote-node out: the machine runs as a resource, what is inside it is not managed"
 
 
 def check_support(judgement: Judgement) -> None:
     """Judge what the executor cannot carry out."""
     for node in judgement.configuration.nodes.values():
         if node.is_remote:
-            judgement.note(Code.NOT_YET, ("node", node.name), construct="a Pacemaker Remote node")
+            judgement.note(
+                Code.NOT_YET, ("node", node.name), remedy=_INSTEAD_OF_REMOTE, construct="a Pacemaker Remote node"
+            )
     for resource in judgement.configuration.resources.values():
         path = ("resource", resource.id)
         if isinstance(resource, Bundle):
-            judgement.note(Code.NOT_YET, path, construct="a bundle")
+            judgement.note(Code.NOT_YET, path, remedy=_INSTEAD_OF_BUNDLE, construct="a bundle")
         elif isinstance(resource, Primitive):
             _check_primitive(judgement, resource)
         _check_meta(judgement, resource.id, effective(resource.meta))
@@ -30,7 +36,8 @@ def check_support(judgement: Judgement) -> None:
 def _check_primitive(judgement: Judgement, primitive: Primitive) -> None:
     path, agent = ("resource", primitive.id), primitive.agent
     if agent.standard not in _STANDARDS:
-        judgement.note(Code.NOT_YET, (*path, "agent"), construct=f"an agent of class {agent.standard}")
+        construct = f"an agent of class {agent.standard}"
+        judgement.note(Code.NOT_YET, (*path, "agent"), remedy=_INSTEAD_OF_CLASS, construct=construct)
     if agent.standard in _WITHOUT_PARAMETERS:
         for name in effective(expanded(primitive, judgement.configuration).parameters):
             place = (*path, "params", name)
@@ -40,14 +47,16 @@ def _check_primitive(judgement: Judgement, primitive: Primitive) -> None:
         remedy = "remove it, and set watchdog-fencing=true: a node's watchdog comes after its devices"
         judgement.note(Code.NOT_YET, (*path, "agent"), remedy=remedy, construct=construct)
     if (agent.standard, agent.provider, agent.type) == ("ocf", "pacemaker", "remote"):
-        judgement.note(Code.NOT_YET, (*path, "agent"), construct="a connection to a Pacemaker Remote node")
+        construct = "a connection to a Pacemaker Remote node"
+        judgement.note(Code.NOT_YET, (*path, "agent"), remedy=_INSTEAD_OF_REMOTE, construct=construct)
     for index, operation in enumerate(primitive.operations):
         if operation.requires is not None:
             own = (*path, "operation", str(index), "requires")
-            judgement.note(Code.NOT_YET, own, construct="requires of an operation (it is a meta-attribute)")
+            remedy = "write it as a meta-attribute of the resource: meta requires=VALUE"
+            judgement.note(Code.NOT_YET, own, remedy=remedy, construct="requires of an operation")
 
 
 def _check_meta(judgement: Judgement, resource: str, meta: dict[str, str]) -> None:
     path = ("resource", resource, "meta")
     if "remote-node" in meta:
-        judgement.note(Code.NOT_YET, (*path, "remote-node"), construct="a guest node")
+        judgement.note(Code.NOT_YET, (*path, "remote-node"), remedy=_INSTEAD_OF_GUEST, construct="a guest node")

@@ -14,6 +14,13 @@ from haclusterd.reports.items import Place, ReportItem, report, report_with
 _LARGEST = 2**53
 
 
+_INSTEAD = {
+    ("rsc_location", "score-attribute"): "write it at a rule in the location: <rule score-attribute=...>",
+    ("rsc_colocation", "rule"): "give the dependent resource a location with that rule",
+}
+"""What is written instead of an attribute or a child that cannot be held."""
+
+
 @dataclass(slots=True)
 class Notes:
     """Collects reports about one document."""
@@ -29,12 +36,12 @@ class Notes:
         """Report something about an element."""
         self.reports.append(report_with(code, parameters, place=self.place(element), severity=severity))
 
-    def not_yet(self, element: Element, construct: str, *, has_effect: bool = True) -> None:
+    def not_yet(self, element: Element, construct: str, *, has_effect: bool = True, remedy: str | None = None) -> None:
         """Report what the model cannot hold; without effect on any plan it is only a warning."""
         severity = Severity.ERROR if has_effect else Severity.WARNING
+        remedy = remedy if has_effect else ""
         self.reports.append(
-            report(Code.NOT_YET, place=self.place(element), severity=severity, construct=construct,
-                   remedy=None if has_effect else "")
+            report(Code.NOT_YET, place=self.place(element), severity=severity, construct=construct, remedy=remedy)
         )
 
     def left_out(self, element: Element, name: str, why: str) -> None:
@@ -54,10 +61,12 @@ class Notes:
         """Report attributes and children that nobody reads."""
         for name in element.attributes:
             if name not in attributes:
-                self.not_yet(element, f"<{element.tag}>: attribute {name}")
+                remedy = _INSTEAD.get((element.tag, name))
+                self.not_yet(element, f"<{element.tag}>: attribute {name}", remedy=remedy)
         for child in element.children:
             if child.tag not in children:
-                self.not_yet(child, f"<{child.tag}> in <{element.tag}>")
+                remedy = _INSTEAD.get((element.tag, child.tag))
+                self.not_yet(child, f"<{child.tag}> in <{element.tag}>", remedy=remedy)
 
     def required(self, element: Element, name: str) -> str | None:
         """Return an attribute; report that it is missing."""

@@ -44,7 +44,8 @@ class OperationReader:
         notes.expect_only(element, _KNOWN, ("meta_attributes", "instance_attributes"))
         for obsolete in _WITHOUT_EFFECT:
             if element.get(obsolete) is not None:
-                notes.not_yet(element, f"<op {obsolete}>", has_effect=False)
+                problem = f"<op {obsolete}>: Pacemaker's newest schema has no such attribute"
+                notes.dropped(element, problem, "leave it out")
         notes.left_out(element, "description", "descriptions stand at resources here")
         element, meta = self._with_own_meta(element)
         interval_ms = notes.duration_ms(element, "interval") or 0
@@ -74,7 +75,8 @@ class OperationReader:
         """Give what an operation's meta block says to the operation itself, whose own attributes win."""
         said, kept = settings_in_meta(self._sets.read(element, "meta_attributes"))
         if any(block.rule is None and block.get("enabled") is not None for block in kept):
-            self._notes.not_yet(element, "enabled in the meta-attributes of <op>", has_effect=False)
+            problem = "enabled in the meta-attributes of <op>: it counts at the operation alone, as in Pacemaker"
+            self._notes.dropped(element, problem, "write it at the operation: <op enabled=...>")
         return Element(element.tag, {**said, **element.attributes}, element.line, element.children), kept
 
 

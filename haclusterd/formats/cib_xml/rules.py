@@ -146,7 +146,7 @@ class RuleReader:
         if found is None:
             return ()
         if found.get("moon") is not None:
-            self._notes.not_yet(found, "a phase of the moon", has_effect=False)
+            self._notes.dropped(found, "<date_spec moon>: nobody looks at the moon here", "write monthdays or weekdays")
         self._notes.expect_only(found, ("id", "moon", *names))
         parts = tuple((name, text.strip()) for name, text in found.attributes.items() if name in names)
         for name, text in parts:

@@ -38,7 +38,8 @@ class SetReader:
         if written is not None and rule is None:
             return None
         if len(list(block.all("rule"))) > 1:
-            self._notes.not_yet(block, f"<{block.tag}> with several rules")
+            remedy = "put them into one: <rule boolean-op=...>"
+            self._notes.not_yet(block, f"<{block.tag}> with several rules", remedy=remedy)
         pairs: dict[str, str] = {}
         for child in block.all("nvpair"):
             pair = self.references.resolve(child)

@@ -19,6 +19,7 @@ def read_tags(section: Element, notes: Notes) -> dict[str, Tag]:
         if identifier is None:
             continue
         notes.expect_only(element, ("id", "description"), ("obj_ref",))
+        notes.left_out(element, "description", "descriptions stand at resources here")
         if identifier in found:
             notes.note(Code.DUPLICATE_ID, element, id=identifier)
             continue
@@ -40,7 +41,7 @@ def _level(element: Element, notes: Notes) -> FencingLevel | None:
     identifier, devices = notes.required(element, "id"), notes.required(element, "devices")
     index = notes.number(element, "index", 0)
     if index not in _LEVELS:
-        notes.not_yet(element, f"<fencing-level index={index}>", has_effect=False)
+        notes.dropped(element, f"<fencing-level index={index}>: Pacemaker ignores it too", "number levels from 1 to 9")
         return None
     if identifier is None or devices is None:
         return None

@@ -85,9 +85,9 @@ class Cursor:
         at = token or self.line.tokens[-1]
         return self.refuse(Code.EXPECTED, at, construct=self.construct, expected=what, found=found)
 
-    def not_yet(self, what: str, at: Token) -> Refused:
+    def not_yet(self, what: str, at: Token, remedy: str | None = None) -> Refused:
         """Report a construct of the language that cannot be used yet; the caller raises what this returns."""
-        return self.refuse(Code.NOT_YET, at, construct=what)
+        return self.refuse(Code.NOT_YET, at, remedy=remedy, construct=what)
 
     def id(self, expected: str = "an id") -> str:
         """Take an id."""

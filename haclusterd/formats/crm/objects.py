@@ -80,7 +80,7 @@ def _node_id(cursor: Cursor, first: Token) -> tuple[str | None, Token]:
 
 def _check_node_type(cursor: Cursor, token: Token, node_type: str) -> None:
     if node_type.lower() == "ping":
-        raise cursor.not_yet("a ping node", token)
+        raise cursor.not_yet("a ping node", token, "ask by an agent who is reached: ocf:pacemaker:ping")
     if node_type.lower() not in _NODE_TYPES:
         raise cursor.refuse(
             Code.BAD_VALUE, token, name="node type", problem=f"{node_type!r} is not one of: {', '.join(_NODE_TYPES)}"

@@ -54,14 +54,16 @@ _AGENT_READERS: dict[str, Callable[[Cursor, Collection[AgentReference]], Stateme
     "rsc_template": read_template,
 }
 
+_ACCESS = "leave it out; control-group-permission says what group haclient may do, crm api token what programs may"
 NOT_YET = {
-    "role": "an ACL role",
-    "user": "an ACL user",
-    "acl_target": "an ACL target",
-    "acl_group": "an ACL group",
-    "alert": "an alert",
-    "schema": "a schema",
+    "role": ("an ACL role", _ACCESS),
+    "user": ("an ACL user", _ACCESS),
+    "acl_target": ("an ACL target", _ACCESS),
+    "acl_group": ("an ACL group", _ACCESS),
+    "alert": ("an alert", "leave it out, and watch: crm history events --follow"),
+    "schema": ("a schema", "leave it out: there is one language, and no schema to choose"),
 }
+"""Statements of crmsh that cannot be used, what they are, and what to do instead."""
 
 KEYWORDS = frozenset({XML, *_AGENT_READERS, *SECTIONS, *_READERS, *NOT_YET, *ALIASES})
 
@@ -82,7 +84,8 @@ def _dispatch(cursor: Cursor, known_agents: Collection[AgentReference]) -> State
     keyword = ALIASES.get(cursor.construct, cursor.construct)
     head = cursor.line.tokens[0]
     if keyword in NOT_YET:
-        raise cursor.not_yet(NOT_YET[keyword], head)
+        what, remedy = NOT_YET[keyword]
+        raise cursor.not_yet(what, head, remedy)
     if keyword in _AGENT_READERS:
         return _AGENT_READERS[keyword](cursor, known_agents)
     if keyword in SECTIONS:
@@ -104,7 +107,7 @@ def _read_section(cursor: Cursor, section: str) -> MergeSet:
     if section_word(cursor.peek()) is not None:
         cursor.end()
     if block.reference:
-        raise cursor.not_yet("$id-ref of a whole section", cursor.line.tokens[1])
+        raise cursor.not_yet("$id-ref of a whole section", cursor.line.tokens[1], "write NAME=VALUE pairs")
     if not block.pairs and block.given_id is None and set_id is None and block.rule is None:
         raise cursor.expected("NAME=VALUE")
     for name, at in block.tokens.items():
