@@ -11,6 +11,7 @@ from haclusterd.model.configuration import AttributeSet, Bundle, BundleNetwork, 
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.scores import INFINITY
+from haclusterd.model.templates import expanded
 from haclusterd.scheduler.model.entities import Definition, Discovery, NodeKind, Replica, Resource, Variant
 from haclusterd.scheduler.model.meta_attributes import define, resolve_meta
 from haclusterd.scheduler.model.readings import boolean
@@ -80,6 +81,13 @@ def _address_name(bundle: ResourceId, address: str) -> str:
     return f"{bundle}-ip-{address.replace(':', '.')}"
 
 
+def _asks_for_notifications(child: Primitive, builder: ResourceBuilder) -> bool:
+    """Tell whether what runs inside has `notify` itself: nobody configured the clone that it becomes."""
+    whole = expanded(child, builder.configuration)
+    meta = resolve_meta(whole.meta, (), None, whole.agent, builder.settings)
+    return boolean(meta.get("notify"), default=False)
+
+
 def _count(number: int | None, default: int) -> int:
     return default if number is None else max(1, number)
 
@@ -114,6 +122,8 @@ class _Contents:
         ]
         if bundle.definition.is_promotable:
             said += [("promotable", "true"), ("promoted-max", str(bundle.definition.promoted_max))]
+        if bundle.definition.notifies or _asks_for_notifications(primitive, self._builder):
+            said.append(("notify", "true"))
         name = f"{bundle.id}-master" if bundle.definition.is_promotable else f"{bundle.id}-clone"
         meta = AttributeSet(f"{bundle.id}-{name}-meta", tuple(said))
         clone = self._builder.clone(Clone(ResourceId(name), primitive.id, meta=(meta,)), self._around, primitive)

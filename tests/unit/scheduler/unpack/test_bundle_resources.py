@@ -35,6 +35,27 @@ def test_everything_that_is_made_in_its_order() -> None:
     assert names(inventory.tops) == ["b"]
 
 
+@pytest.mark.parametrize(
+    ("around", "inside", "is_asked"),
+    [
+        ({}, {"notify": "true"}, True),
+        ({"notify": "false"}, {"notify": "true"}, True),
+        ({"notify": "true"}, {"notify": "false"}, True),
+        ({"notify": "true"}, {}, True),
+        ({}, {"notify": "false"}, False),
+        ({}, {}, False),
+    ],
+)
+def test_the_bundle_or_what_is_inside_asks_for_notifications(
+    around: dict[str, str], inside: dict[str, str], is_asked: bool
+) -> None:
+    more = meta("b", **around) if around else ""
+    child = primitive("app", meta("app", **inside) if inside else "")
+    inventory = inventory_of(bundle('docker image="i"', 'control-port="99"', child, more))
+    assert found(inventory, "b-clone").definition.notifies is is_asked
+    assert found(inventory, "b").definition.notifies is (around.get("notify") == "true")
+
+
 def test_the_container_is_a_node_for_its_child_only() -> None:
     inventory = inventory_of(primitive("a") + bundle('docker image="i"', 'control-port="99"', INSIDE) + primitive("z"))
     node = inventory.nodes_by_name[found(inventory, "b-0").remote_node.name]  # type: ignore[union-attr]
