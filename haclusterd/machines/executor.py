@@ -79,14 +79,23 @@ class _Running:
 
 
 @dataclass(slots=True)
+class _Adopted:
+    """An agent that an older life of this boot left running."""
+
+    action: str
+    ends_at: Instant
+    """When it is killed, or was."""
+
+
+@dataclass(slots=True)
 class _ResourceQueue:
     """Everything about one resource on this node."""
 
     resource: ResourceId
     orders: list[Order] = field(default_factory=list)
     running: _Running | None = None
-    adopted: dict[str, Instant] = field(default_factory=dict)
-    """Agents of older lives, and when each is killed."""
+    adopted: dict[str, _Adopted] = field(default_factory=dict)
+    """Agents of older lives, by their keys."""
     recurring: dict[int, Recurring] = field(default_factory=dict)
     is_watched: bool = False
 
@@ -203,7 +212,8 @@ class ExecutorMachine:
         """Take over what earlier incarnations of this boot left running."""
         for action in actions:
             if action.is_running and self._rules.adopt_running_agents:
-                self._queue(action.resource).adopted[action.key] = max(action.deadline, self._born_at)
+                adopted = _Adopted(action.action, max(action.deadline, self._born_at))
+                self._queue(action.resource).adopted[action.key] = adopted
             elif not action.is_running:
                 self._ran_to_its_end.add(action.key)
 
@@ -211,8 +221,8 @@ class ExecutorMachine:
         """One of them has ended."""
         self._undying.pop(key, None)
         for queue in self._queues.values():
-            deadline = queue.adopted.pop(key, None)
-            if deadline is not None and moment.now < deadline:
+            adopted = queue.adopted.pop(key, None)
+            if adopted is not None and moment.now < adopted.ends_at:
                 self._ran_to_its_end.add(key)
         return self._step(moment)
 
@@ -323,7 +333,7 @@ class ExecutorMachine:
     def deadline(self, moment: Moment) -> Instant:
         """Return when `ticked` is wanted next."""
         due = [recurring.due_at for queue in self._queues.values() for recurring in queue.recurring.values()]
-        due += [after(killed_at, UNDYING_MS) for queue in self._queues.values() for killed_at in queue.adopted.values()]
+        due += [after(each.ends_at, UNDYING_MS) for queue in self._queues.values() for each in queue.adopted.values()]
         if self._stopping is None:
             due.append(max(moment.lease_until, self._grace_until))
         return min((instant for instant in due if instant > moment.now), default=NEVER)
@@ -412,7 +422,7 @@ class ExecutorMachine:
         this life, and a stop that fails is a reason to fence.
         """
         for queue in self._queues.values():
-            for key in [key for key, killed_at in queue.adopted.items() if moment.now >= after(killed_at, UNDYING_MS)]:
+            for key in [key for key, each in queue.adopted.items() if moment.now >= after(each.ends_at, UNDYING_MS)]:
                 del queue.adopted[key]
                 self._undying[key] = queue.resource
 
@@ -699,6 +709,8 @@ class ExecutorMachine:
                 running.is_dropped = True
                 if queue.resource not in untouched:
                     effects.append(KillAgent(running.key))
+            if queue.resource not in untouched:
+                effects.extend(self._kill_adopted(queue, moment))
             if queue.is_watched:
                 queue.is_watched = False
                 effects.append(UnwatchService(queue.resource))
@@ -738,6 +750,17 @@ class ExecutorMachine:
         for queue in (self._queue(resource) for resource in sorted(left)):
             if queue.running is not None and not queue.running.is_own_stop and queue.running.action != ActionName.STOP:
                 effects.append(KillAgent(queue.running.key))
+            effects.extend(self._kill_adopted(queue, moment))
+        return effects
+
+    @staticmethod
+    def _kill_adopted(queue: _ResourceQueue, moment: Moment) -> list[Effect]:
+        """End what older lives of this boot left running, as what this life runs: a stop is to follow."""
+        effects: list[Effect] = []
+        for key, adopted in queue.adopted.items():
+            if adopted.action != ActionName.STOP and moment.now < adopted.ends_at:
+                adopted.ends_at = moment.now
+                effects.append(KillAgent(key))
         return effects
 
     def _own_stops(

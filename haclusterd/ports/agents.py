@@ -63,7 +63,7 @@ class AgentRunner(Protocol):
         ...
 
     def kill(self, key: str) -> None:
-        """End the action's process group now; its result is CANCELLED."""
+        """End the action's process group now; its result is CANCELLED. One that was adopted ends as at its deadline."""
         ...
 
     def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:

@@ -11,9 +11,12 @@ from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.world import MS
+from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
 
 ASK_EVERY_MS = 700
+CONFIRM_AFTER_MS = 20_000
+"""How long whoever gave a machine away waits for its fencing before confirming that it is off."""
 AUTHOR = "scenario"
 
 
@@ -39,9 +42,15 @@ class MemberChanges:
         cluster.forget_host(name)
         cluster.hosts[name].brain.disable()
         cluster.power_off(name)
+        confirm_at_ms = cluster.world.now_ms + CONFIRM_AFTER_MS
 
         def next_step(cib: Cib) -> Command | None:
+            nonlocal confirm_at_ms
             status = cib.status.nodes[name]
+            if status.state is NodeState.LOST and cluster.world.now_ms >= confirm_at_ms:
+                # Nothing fences it while nothing in the whole cluster is managed (safety.md §4).
+                confirm_at_ms += CONFIRM_AFTER_MS
+                ask(cluster, "fencing.confirm", {"node": name, "has_checked": True})
             if status.is_retired:
                 return changed(cib, drop=name)
             return Retire(name, AUTHOR) if status.state in (NodeState.LEFT, NodeState.FENCED) else None

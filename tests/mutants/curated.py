@@ -418,6 +418,12 @@ EXECUTOR = (
         "what an earlier life left running is forgotten",
     ),
     Mutant(
+        "ExecutorMachine._kill_adopted",
+        "adopted.action != ActionName.STOP and moment.now < adopted.ends_at",
+        "False",
+        "a start of an older life goes on without a lease",
+    ),
+    Mutant(
         "ExecutorMachine._must_act_alone",
         "moment.has_lease or not self._rules.stop_on_lease_end or moment.now < self._grace_until",
         "True",

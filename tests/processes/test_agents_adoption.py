@@ -143,6 +143,26 @@ async def test_after_kill_9_the_agent_is_killed_at_its_deadline(daemon, later, t
     assert not (tmp_path / "finished").exists()
 
 
+@pytest.mark.parametrize("has_process_id", [True, False])
+async def test_what_an_earlier_life_left_running_can_be_killed(
+    daemon, later, tmp_path: Path, *, has_process_id: bool
+) -> None:
+    first = daemon()
+    pid = await begun(tmp_path)
+    first.kill()
+    if not has_process_id:
+        edit_record(tmp_path, pid=None, start_time=None)
+    hands, ended = later(), []
+    [action] = hands.agents.adopt(ended.append)
+    hands.agents.kill(action.key)
+    await until(lambda: ended == [KEY])
+    assert hands.clock.now() < action.deadline
+    assert is_gone(pid)
+    assert not (tmp_path / "finished").exists()
+    hands.agents.kill(action.key)
+    await until(lambda: not hands.records())
+
+
 async def test_what_ended_meanwhile_is_told_as_not_running(daemon, later, tmp_path: Path) -> None:
     first = daemon()
     pid = await begun(tmp_path)

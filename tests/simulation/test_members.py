@@ -2,8 +2,9 @@
 
 import pytest
 
-from haclusterd.cib.commands import ChangeMembers
+from haclusterd.cib.commands import ChangeMembers, PutSets
 from haclusterd.model.cluster import NodeState
+from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.members import MemberChanges, changed
 from haclusterd.simulator.scenario import Cluster, Shape
@@ -41,6 +42,16 @@ def test_a_dead_member_is_replaced_under_a_new_name() -> None:
     cluster.until_settled(MINUTE_MS, "settled")
     assert voters_of(cluster) == ("n1", "n3", "n4")
     assert cluster.cib.membership.retired == ("n2",)
+
+
+def test_in_maintenance_a_dead_member_is_dropped_once_a_person_says_that_it_is_off() -> None:
+    """Nothing fences it: there is nothing that could be recovered."""
+    cluster = Cluster(14).form()
+    maintenance = AttributeSet("maintenance", (("maintenance-mode", "true"),))
+    cluster.configure((PutSets("properties", (*cluster.cib.configuration.properties, maintenance)),))
+    MemberChanges(cluster).drop("n3")
+    cluster.until(lambda: "n3" not in cluster.cib.members, MINUTE_MS, "n3 is dropped")
+    assert not cluster.switch.acted
 
 
 def test_a_dropped_machine_that_comes_back_does_no_harm() -> None:

@@ -9,6 +9,7 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.checks.checkers import Violation
 from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.hosts.fence_devices import Mood
 from haclusterd.simulator.hosts.truth import promoted
 from haclusterd.simulator.scenario import Cluster, Shape
@@ -128,3 +129,22 @@ def test_a_node_declared_lost_while_its_daemon_hung_stops_before_its_next_life()
     cluster.resume_main_loop("n1")
     cluster.until(lambda: cluster.brain_of("n1").incarnation != before, 5000, "n1's next life")
     assert cluster.truth.services_on(NodeName("n1")) == ()
+
+
+def test_a_node_without_a_lease_kills_a_start_of_its_daemons_life_before() -> None:
+    """It would go on for half a minute, and the service would begin where nobody may run anything."""
+    cluster = formed("stop", configurations.primitive("db", start_timeout_ms=60_000))
+    cluster.switch.set("n1", Mood.DEAD)
+    cluster.fates.write("db", "start", Fate(duration_ms=30_000, effect_at_percent=60), node="n1", times=1)
+    cluster.kill_service("db")
+
+    def is_starting() -> bool:
+        return any(call.action == "start" for call in cluster.agents_at_work(NodeName("n1"), DB))
+
+    cluster.until(is_starting, 5000, "db is being started")
+    cluster.kill_brain("n1")
+    cluster.run_for(1000)
+    cluster.isolate("n1")
+    cluster.until(lambda: not is_starting(), 5000, "the start is killed")
+    cluster.run_for(30_000)
+    assert not cluster.truth.active_nodes(DB)

@@ -49,7 +49,17 @@ class AgentsByClass:
 
     def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:
         """Find what earlier incarnations of this boot left running."""
-        return tuple(action for runner in self._each for action in runner.adopt(ended))
+        adopted: list[AdoptedAction] = []
+
+        def gone(key: str) -> None:
+            self._by_key.pop(key, None)
+            ended(key)
+
+        for runner in self._each:
+            found = runner.adopt(gone)
+            self._by_key |= {action.key: runner for action in found if action.is_running}
+            adopted += found
+        return tuple(adopted)
 
     def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
         """Watch the service processes of an active resource, which has been acted upon or asked about before."""

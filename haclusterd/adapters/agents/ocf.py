@@ -183,6 +183,10 @@ class OcfAgents:
         self._running: dict[str, RunningProgram | None] = {}
         self._undying: dict[ResourceId, set[str]] = {}
         self._waiting: dict[ResourceId, list[_Waiting]] = {}
+        self._adopted: dict[str, Callable[[], None]] = {}
+        """What kills each agent that an earlier life left running."""
+        self._searched: dict[str, ActionRecord] = {}
+        """Actions of an earlier life whose process is not found yet."""
         self._absent: dict[str, _Waiting] = {}
         """Actions whose agents are missing at the moment."""
         self._executed: set[AgentReference] = set()
@@ -219,6 +223,10 @@ class OcfAgents:
         if running is not None:
             self._processes.kill(running)
             return
+        if key in self._adopted:
+            self._adopted[key]()
+        elif key in self._searched:
+            self._searched[key] = replace(self._searched[key], deadline=self._clock.now())
         absent = self._absent.pop(key, None)
         if absent is not None:
             self._drop(absent, ExecutionStatus.CANCELLED, "cancelled before it began")
@@ -235,7 +243,8 @@ class OcfAgents:
             if record.pid is None and found is None:
                 # It may be between fork and exec, where nothing tells it from the daemon that died.
                 self._undying.setdefault(record.resource, set()).add(record.key)
-                self._search(record, ended, PIDLESS_SEARCHES)
+                self._searched[record.key] = record
+                self._search(record.key, ended, PIDLESS_SEARCHES)
                 is_there = True
             else:
                 is_there = found is not None and self._take_over(found, ended)
@@ -469,6 +478,7 @@ class OcfAgents:
 
     def _gone(self, resource: ResourceId, key: str) -> None:
         self._running.pop(key, None)
+        self._adopted.pop(key, None)
         self._records.remove_soon(key)
         undying = self._undying.get(resource, set())
         undying.discard(key)
@@ -517,22 +527,27 @@ class OcfAgents:
             self._gone(record.resource, record.key)
             ended(record.key)
 
-        is_there = self._processes.adopt(record.pid, record.start_time, record.deadline, gone)
-        if is_there:
-            self._undying.setdefault(record.resource, set()).add(record.key)
-            self._running[record.key] = None
-        return is_there
+        kill = self._processes.adopt(record.pid, record.start_time, record.deadline, gone)
+        if kill is None:
+            return False
+        self._adopted[record.key] = kill
+        self._undying.setdefault(record.resource, set()).add(record.key)
+        self._running[record.key] = None
+        return True
 
-    def _search(self, record: ActionRecord, ended: Callable[[str], None], searches: int) -> None:
+    def _search(self, key: str, ended: Callable[[str], None], searches: int) -> None:
+        record = self._searched[key]
         found = find_process(record)
         if found is not None and self._take_over(found, ended):
+            del self._searched[key]
             return
         if searches == 0:
-            self._gone(record.resource, record.key)
-            ended(record.key)
+            del self._searched[key]
+            self._gone(record.resource, key)
+            ended(key)
             return
         again = after(self._clock.now(), PIDLESS_PERIOD_MS)
-        self._clock.call_at(again, lambda: self._search(record, ended, searches - 1))
+        self._clock.call_at(again, lambda: self._search(key, ended, searches - 1))
 
     # Environment
 

@@ -85,6 +85,8 @@ class SystemdAgents:
         self._bus = SystemdBus(places.bus_address)
         self._units = Units(self._bus, places.runtime_units, places.control_groups)
         self._actions: dict[str, _Action] = {}
+        self._adopted: dict[str, Callable[[str], None]] = {}
+        """Who is called when systemd has done what an earlier life asked for."""
         self._unit_of: dict[ResourceId, str] = {}
 
     # AgentRunner
@@ -123,7 +125,11 @@ class SystemdAgents:
         action.cancel = self._bus.do(work)
 
     def kill(self, key: str) -> None:
-        """Wait for the action no more; its result is CANCELLED. What systemd was asked to do goes on."""
+        """Wait for the action no more; its result is CANCELLED. What systemd was asked to do goes on.
+
+        So it does when an earlier life asked for it: a stop takes its place.
+        """
+        self._end_adopted(key)
         action = self._actions.get(key)
         if action is not None:
             self._give_up(action, Answer(ExitCode.ERROR, "cancelled", ExecutionStatus.CANCELLED))
@@ -135,11 +141,17 @@ class SystemdAgents:
             if record.incarnation.boot_id != self._incarnation.boot_id:
                 self._records.remove(record.key)
                 continue
-            self._settle(record.key, record.path, ended)
+            self._adopted[record.key] = ended
+            self._settle(record.key, record.path, self._end_adopted)
             adopted.append(
                 AdoptedAction(record.key, record.resource, record.action, record.deadline, is_running=True)
             )
         return tuple(adopted)
+
+    def _end_adopted(self, key: str) -> None:
+        ended = self._adopted.pop(key, None)
+        if ended is not None:
+            self._clock.call_soon(lambda: ended(key))
 
     def keep_records(self) -> int:
         """Write records of running actions that were taken away; return how many there were. Raises OSError."""

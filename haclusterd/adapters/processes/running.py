@@ -197,29 +197,35 @@ class Processes:
         """End the program's group now; its result is KILLED."""
         self._end(running, Ending.KILLED)
 
-    def adopt(self, pid: int, start_time: int, deadline: Instant, gone: Callable[[], None]) -> bool:
+    def adopt(
+        self, pid: int, start_time: int, deadline: Instant, gone: Callable[[], None]
+    ) -> Callable[[], None] | None:
         """Take over a process that an earlier life of this daemon started; kill its group at the deadline.
 
-        Return False when it is gone already (a zombie that is our child is reaped). Otherwise call `gone` on the main
-        loop when it has ended.
+        Return what kills its group at once, and call `gone` on the main loop when it has ended. None: it is gone
+        already (a zombie that is our child is reaped).
         """
         try:
             pidfd = os.pidfd_open(pid)
         except OSError:
-            return False
+            return None
         stat = read_stat(pid)
         if stat is None or stat.start_time != start_time or stat.is_dead:
             if stat is not None and stat.start_time == start_time:
                 _reap(pidfd)
             os.close(pidfd)
-            return False
+            return None
+        is_there = True
 
-        def expired() -> None:
-            _kill(pidfd, pid)
+        def kill() -> None:
+            if is_there:
+                _kill(pidfd, pid)
 
-        timer = self._clock.call_at(deadline, expired)
+        timer = self._clock.call_at(deadline, kill)
 
         def exited() -> None:
+            nonlocal is_there
+            is_there = False
             timer.cancel()
             self._loop.remove_reader(pidfd)
             _reap(pidfd)
@@ -227,7 +233,7 @@ class Processes:
             gone()
 
         self._loop.add_reader(pidfd, exited)
-        return True
+        return kill
 
     def reap_inherited(self, known: frozenset[int]) -> None:
         """After `execv`: see to it that children of the former self, other than `known`, do not stay zombies."""

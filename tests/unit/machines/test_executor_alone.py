@@ -434,6 +434,25 @@ def test_an_adopted_agent_of_a_resource_that_the_cib_does_not_know_leaves_the_no
     assert not node.is_empty()
 
 
+@pytest.mark.parametrize(("action", "is_killed"), [("start", True), ("promote", True), ("stop", False)])
+def test_without_a_lease_agents_of_older_lives_are_killed_too(action: str, is_killed: bool) -> None:
+    cluster = Cluster()
+    cluster.issue(order("a", ActionName(action)))
+    cluster.must(commands.Join(N2, life(N2, token=2)))
+    node = Node(cluster)
+    node.executor.adopted([AdoptedAction("a", DB, action, Instant(node.now + 60_000), is_running=True)])
+    node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
+    node.see()
+    node.lose_lease()
+    node.tick(GRACE_MS)
+    assert node.killed == (["a"] if is_killed else [])
+    node.tick(1)
+    assert node.killed == (["a"] if is_killed else [])
+    assert node.begun() == []
+    node.perform(node.executor.adopted_ended("a", node.moment()))
+    assert node.begun() == [("db", "demote" if action == "promote" else "stop")]
+
+
 def test_a_node_to_which_something_migrates_is_not_empty_when_it_has_stopped_everything(node: Node) -> None:
     sending = replace(order("to", ActionName.MIGRATE_TO, node=N3), meta={"migrate_source": N3, "migrate_target": N2})
     node.cluster.issue(sending)

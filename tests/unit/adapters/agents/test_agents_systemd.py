@@ -585,6 +585,26 @@ async def test_the_next_life_waits_for_what_systemd_still_does(bench: Bench, unt
     assert unit.log == ["start"]
 
 
+async def test_a_stop_takes_the_place_of_a_start_of_the_life_before_that_was_killed(bench: Bench, until) -> None:
+    unit = bench.manager.add("web.service")
+    unit.may_start.clear()
+    call = bench.call("start")
+    bench.begin(call)
+    await until(lambda: unit.job)
+    bench.die()
+    ended: list[str] = []
+    agents = bench.begin_life(SECOND)
+    assert agents.adopt(ended.append)
+    await until(lambda: bench.manager.calls.count("Subscribe") == 2)
+    agents.kill(call.key)
+    await until(lambda: ended == [call.key])
+    assert await bench.code("stop") == 0
+    assert await bench.code("monitor") == 7
+    assert unit.active == "inactive"
+    await until(lambda: not bench.records())
+    assert ended == [call.key]
+
+
 async def test_what_was_recorded_and_never_sent_ends_at_once(bench: Bench, until) -> None:
     bench.manager.add("web.service")
     bench.manager.is_silent = True
