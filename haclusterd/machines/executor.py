@@ -121,6 +121,9 @@ class _OwnStop:
 class ExecutorMachine:
     """Executes one node's orders; see the module."""
 
+    _faced: frozenset[ResourceId] = frozenset()
+    """What was known to be active here, or in doubt, when this node decided what to stop by itself."""
+
     def __init__(
         self,
         node: NodeName,
@@ -407,6 +410,7 @@ class ExecutorMachine:
         effects.extend(self._react_to_loss())
         if self._stopping is not None:
             effects.extend(self._stop_what_was_left(moment))
+            effects.extend(self._stop_what_has_come(moment))
             effects.extend(self._continue_alone(moment))
         elif self._is_joined:
             self._answer_for_older_lives(moment)
@@ -690,7 +694,7 @@ class ExecutorMachine:
 
     def _begin_to_act_alone(self, cause: str, moment: Moment) -> list[Effect]:
         effects: list[Effect] = []
-        active = self._possibly_active_here()
+        self._faced = active = self._possibly_active_here()
         # What is being migrated to this node may arrive when everything here has stopped.
         self._own_stop_failed |= migrating_to_or_from(self._cib, self._node)
         before = stops_before(self._cib.in_force, active)
@@ -698,9 +702,8 @@ class ExecutorMachine:
         held = held_by(before, untouched)
         self._left_alone = untouched | held
         self._stopping = self._own_stops(active - self._left_alone, before, moment.wall)
-        if self._policy is LonePolicy.FENCE and (self._stopping or held) and not self._is_condemned:
-            self._is_condemned = True
-            effects.append(Condemn(is_condemned=True))
+        if self._stopping or held:
+            effects.extend(self._condemn_by_policy())
         for queue in self._queues.values():
             queue.orders.clear()
             effects.extend(self._forget_recurring(queue))
@@ -718,6 +721,31 @@ class ExecutorMachine:
         if active:
             effects.append(Note("acting-alone", f"{cause}; {_spell(active - self._left_alone, untouched, held)}"))
         return effects
+
+    def _condemn_by_policy(self) -> list[Effect]:
+        """Have the watchdog end a node on which something ran (`no-quorum-policy=fence`)."""
+        if self._policy is not LonePolicy.FENCE or self._is_condemned:
+            return []
+        self._is_condemned = True
+        return [Condemn(is_condemned=True)]
+
+    def _stop_what_has_come(self, moment: Moment) -> list[Effect]:
+        """Stop also what was migrated here before the lease ended, when this node learns of it only now."""
+        assert self._stopping is not None
+        if self._in_force is None or self._in_force.unverified <= self._faced:
+            return []
+        active = self._possibly_active_here()
+        come = (self._in_force.unverified & active) - self._faced
+        self._faced |= self._in_force.unverified
+        if not come:
+            return []
+        self._own_stop_failed |= migrating_to_or_from(self._cib, self._node)
+        before = stops_before(self._cib.in_force, active)
+        self._stopping.update(self._own_stops(come, before, moment.wall))
+        return [
+            *self._condemn_by_policy(),
+            Note("acting-alone", f"came by migration; {_spell(come, frozenset(), frozenset())}"),
+        ]
 
     def _unmanaged_here(self, active: frozenset[ResourceId], moment: Moment) -> frozenset[ResourceId]:
         """Return what is unmanaged here: the cluster must not stop it (Pacemaker Explained, "is-managed").

@@ -412,21 +412,56 @@ class MembershipMachine:
     ) -> Sequence[Effect]:
         """A node that is heard, but does not hear the DC, cannot be given orders; give the DC or the node up.
 
-        A node that hears no majority of voters has no lease: it has stopped its resources, and nobody runs them.
+        A node that no majority of voters can echo has no lease: it has stopped its resources, and nobody runs them.
         """
-        if status.state is not NodeState.ONLINE or self._hears(view, status.name, self._node):
+        hears_dc = self._hears(view, status.name, self._node)
+        is_echoed = self._may_be_echoed(cib, view, status.name)
+        if status.state is not NodeState.ONLINE or (hears_dc and is_echoed):
             self._unheard_since.pop(status.name, None)
             return ()
         deaf_at = after(self._unheard_since.setdefault(status.name, moment.now), self._timing.node_timeout_ms)
         if moment.now < deaf_at:
             self._wake_in(deaf_at - moment.now, moment)
             return ()
-        voters = cib.voters()
-        heard = [voter for voter in voters if voter == status.name or self._hears(view, status.name, voter)]
-        if len(heard) * 2 <= len(voters):
+        if hears_dc:
+            return self._give_up_without_echo(cib, quorum, status, moment)
+        if not is_echoed:
             return (self._lost(status, "it is heard, but hears no majority of voters", {}),)
-        hearing = [voter for voter in quorum if voter in heard and voter not in (status.name, self._node)]
+        hearing = [voter for voter in quorum if voter != self._node and self._hears(view, status.name, voter)]
         return self._heard_by_others(cib, view, status, hearing, moment)
+
+    def _may_be_echoed(self, cib: Cib, view: _View, node: NodeName) -> bool:
+        """Tell whether a majority of the voters may echo a node (safety.md §2, "Lease"); a voter counts itself.
+
+        A voter may where the node hears it, and it hears the node or is not heard here, so that nobody knows.
+        """
+        voters = cib.voters()
+        echoing = [
+            voter
+            for voter in voters
+            if voter == node
+            or (
+                self._hears(view, node, voter)
+                and (not self._hears(view, self._node, voter) or self._hears(view, voter, node))
+            )
+        ]
+        return len(echoing) * 2 > len(voters)
+
+    def _give_up_without_echo(
+        self, cib: Cib, quorum: tuple[NodeName, ...], status: NodeStatus, moment: Moment
+    ) -> Sequence[Effect]:
+        """Give up a node that the DC and too few other voters have links with, both ways, at most one in node-timeout.
+
+        Not where a majority of the voters would not be left: the DC itself would have no lease then.
+        """
+        voters = cib.voters()
+        if 2 * len([voter for voter in quorum if voter != status.name]) <= len(voters):
+            return ()
+        if moment.now < self._next_one_way_at:
+            self._wake_in(self._next_one_way_at - moment.now, moment)
+            return ()
+        self._next_one_way_at = after(moment.now, self._timing.node_timeout_ms)
+        return (self._lost(status, "it is heard, but has links both ways with no majority of voters", {}),)
 
     # -- who is there and takes no part ------------------------------------------------------------------------------
 

@@ -15,7 +15,8 @@ from functools import partial
 from haclusterd.cib import codec
 from haclusterd.cib.changes import ChangeKind
 from haclusterd.cib.commands import SetTicket, TicketChange
-from haclusterd.model.cluster import NodeState
+from haclusterd.commands.status.fencing_cover import devices_for
+from haclusterd.model.cluster import NodeState, NodeStatus
 from haclusterd.model.configuration import Primitive, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.properties import ClusterProperties
@@ -382,15 +383,26 @@ def _begin(cluster: Cluster, seed: int) -> None:
 
 
 def _keep_started(cluster: Cluster) -> None:
-    """Start again what leaves only now, because it was asked to before, upgrade what is too old to join, and switch on
-    what was fenced with `off`."""
+    """Start again what leaves only now, because it was asked to before, upgrade what is too old to join, switch on what
+    was fenced with `off`, and reset by hand what a person wanted fenced and no device can fence."""
     for name in cluster.names:
         cluster.hosts[name].brain.enable()
         cluster.upgrade(name)
         status = cluster.cib.status.nodes.get(name)
         if status is not None and status.state is NodeState.FENCED:
             cluster.power_on(name)
+        if status is not None and _waits_for_a_hand(cluster, status):
+            cluster.power_off(name)
+            cluster.power_on(name)
     cluster.world.after(SECOND, lambda: _keep_started(cluster))
+
+
+def _waits_for_a_hand(cluster: Cluster, status: NodeStatus) -> bool:
+    """Tell whether a node may not join again in its boot because a person wanted it fenced, and nothing can do that."""
+    is_wanted = status.is_fence_requested and status.state is NodeState.LOST
+    if not is_wanted or status.incarnation is None or devices_for(cluster.cib, status.name):
+        return False
+    return cluster.boot_runs(status.name, status.incarnation.boot_id)
 
 
 def _put_right(cluster: Cluster) -> None:

@@ -647,10 +647,22 @@ MEMBERSHIP = (
         "a node whose daemon hangs is never recovered",
     ),
     Mutant(
-        "MembershipMachine._judge_hearing",
-        "len(heard) * 2 <= len(voters)",
-        "False",
+        "MembershipMachine._may_be_echoed",
+        "len(echoing) * 2 > len(voters)",
+        "True",
         "a node that hears nobody is never given up",
+    ),
+    Mutant(
+        "MembershipMachine._give_up_without_echo",
+        "2 * len([voter for voter in quorum if voter != status.name]) <= len(voters)",
+        "False",
+        "the DC gives up so many that no majority is left",
+    ),
+    Mutant(
+        "ExecutorMachine._stop_what_has_come",
+        "self._in_force is None or self._in_force.unverified <= self._faced",
+        "True",
+        "what was migrated to a node without a lease runs on there",
     ),
     Mutant("_is_below", "age_ms is not None and age_ms < limit_ms", "age_ms is not None", "silence is never noticed"),
 )

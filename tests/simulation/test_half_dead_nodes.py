@@ -37,6 +37,27 @@ def test_a_node_that_hears_too_few_is_given_up_though_one_that_hears_all_hears_i
     cluster.until(cluster.is_settled, 30_000, "settled")
 
 
+@pytest.mark.parametrize("is_one_way", [True, False])
+def test_a_node_that_has_links_with_the_dc_alone_is_given_up_and_recovered(*, is_one_way: bool) -> None:
+    """Too few echo it: it has no lease, and has stopped what it ran, while the DC hears it all the time."""
+    cluster = Cluster(1, Shape(nodes=5)).form()
+    cluster.run_for(5000)
+    dc, home = cluster.dc(), cluster.node_of("db")
+    if home == dc:
+        cluster.brain_of(dc).store.transfer_leadership(cluster.others(home)[0])
+        cluster.until(lambda: cluster.dc() != home, 5000, "another DC")
+        dc = cluster.dc()
+    for other in cluster.others(home, dc):
+        cluster.cut_one_way(home, other)
+        if not is_one_way:
+            cluster.cut_one_way(other, home)
+    cluster.until(lambda: any(target == home for _, target, _ in cluster.switch.acted), 15_000, "it is fenced")
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != home, 5000, "db elsewhere")
+    assert [target for _, target, _ in cluster.switch.acted] == [home]
+    cluster.heal()
+    cluster.until(cluster.is_settled, 30_000, "settled")
+
+
 def test_the_dc_moves_when_one_node_does_not_hear_it() -> None:
     cluster = formed()
     dc = cluster.dc()

@@ -463,6 +463,24 @@ def test_a_node_to_which_something_migrates_is_not_empty_when_it_has_stopped_eve
     assert not node.is_empty()
 
 
+def test_what_came_by_migration_is_stopped_also_where_a_node_without_a_lease_learns_of_it_late(node: Node) -> None:
+    start(node)
+    node.cluster.issue(order("s", ActionName.STOP))
+    node.see()
+    node.finish("s")
+    node.lose_lease()
+    assert node.is_empty()
+    sending = replace(order("to", ActionName.MIGRATE_TO, node=N3), meta={"migrate_source": N3, "migrate_target": N2})
+    node.cluster.issue(sending)
+    node.see()
+    assert node.begun() == [("db", "start"), ("db", "stop"), ("db", "stop")]
+    assert not node.is_empty()
+    node.finish(node.calls[-1].key)
+    assert not node.is_empty(), "it may still be on its way"
+    node.see()
+    assert node.begun() == [("db", "start"), ("db", "stop"), ("db", "stop")]
+
+
 @pytest.mark.parametrize(
     ("ends_after_ms", "status"), [(999, ExecutionStatus.UNKNOWN), (1000, ExecutionStatus.CANCELLED)]
 )

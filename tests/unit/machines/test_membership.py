@@ -363,6 +363,42 @@ def cut_in_part() -> list[HeardNode]:
     return [heard(name, hears[N1][name], hears[name]) for name in names[1:]]
 
 
+def linked_to_the_dc_alone(*cut: NodeName, one_way: bool = False) -> list[HeardNode]:
+    """Five nodes; between each of these and the others but the DC nothing passes, or only what they hear."""
+    names = five()
+    hears = {name: {other: 50 for other in names if other != name} for name in names}
+    for node in cut:
+        for other in names[1:]:
+            hears[other][node] = T + 5000
+            if not one_way:
+                hears[node][other] = T + 5000
+    return [heard(name, 50, hears[name]) for name in names[1:]]
+
+
+@pytest.mark.parametrize("one_way", [True, False])
+def test_a_node_that_the_dc_alone_can_echo_has_no_lease_and_is_lost(*, one_way: bool) -> None:
+    dc = Dc(Cluster(names=five(), joined=five()))
+    far = five()[3]
+    assert dc.lost(*linked_to_the_dc_alone(far, one_way=one_way)) == []
+    assert dc.lost(*linked_to_the_dc_alone(far, one_way=one_way), at=NOW + T - 1) == []
+    assert dc.lost(*linked_to_the_dc_alone(far, one_way=one_way), at=NOW + T) == [far]
+
+
+def test_of_nodes_that_the_dc_alone_can_echo_so_many_stay_that_a_majority_is_left() -> None:
+    dc = Dc(Cluster(names=five(), joined=five()))
+    star = linked_to_the_dc_alone(*five()[1:])
+    dc.lost(*star)
+    gone = []
+    for round_ in range(1, 6):
+        lost = dc.lost(*star, at=NOW + round_ * T)
+        assert len(lost) == (round_ <= 2)
+        for name in lost:
+            dc.cluster.lose(name)
+            star = [heard(name, T + 100, {}) if node.name == name else node for node in star]
+        gone += lost
+    assert len(gone) == 2
+
+
 def test_when_nobody_hears_all_the_node_with_the_fewest_links_is_given_up_after_three_node_timeouts() -> None:
     dc = Dc(Cluster(names=five(), joined=five()))
     assert dc.lost(*cut_in_part()) == []
