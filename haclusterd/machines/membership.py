@@ -83,6 +83,8 @@ class MembershipMachine:
         """Since when a voter is heard that says nothing of a node: it has listened for that long at least."""
         self._handed_over = handed_over if handed_over is not None else {}
         self._followers: Followers | None = None
+        self._cut_at: dict[NodeName, Instant] = {}
+        """When this DC was last seen without a session with a node."""
         self._met: set[NodeName] = set()
         """Whose life in the CIB this DC has heard, or seen joining: what the CIB says of them is not from long ago."""
         self._unjoined_since: dict[NodeName, Instant] = {}
@@ -129,6 +131,7 @@ class MembershipMachine:
         """Judge every member. `followers`: who has fallen behind in Raft; None: nobody, as far as was reported."""
         self._wake_at = NEVER
         self._followers = followers
+        self._cut_at |= {name: moment.now for name, each in self._behind().items() if not each.is_linked}
         self._learn(cib, moment)
         if report is None:
             return ()
@@ -475,7 +478,7 @@ class MembershipMachine:
         if status.state is NodeState.UNSEEN and not (self._is_unseen_fenced(cib) and self._has_waited(moment)):
             return ()
         if heard.incarnation != status.incarnation:
-            return self._judge_unjoined(cib, status, moment)
+            return self._judge_unjoined(cib, view, quorum, status, moment)
         follower = self._behind().get(status.name)
         if follower is None or self._followers is None:
             return ()
@@ -488,8 +491,10 @@ class MembershipMachine:
         idle_ms = moment.now - max(follower.advanced_at, began_at)
         limit_ms = self._timing.brain_timeout_ms
         if silent_ms >= limit_ms:
-            target = None if follower.is_linked else self._linked_target(cib, view, quorum, status.name)
-            return self._give_up(cib, status, target, silent_ms, moment)
+            text = f"it is heard, but its daemon has not answered the DC for {silent_ms} ms: " \
+                   f"check {_ports_of(cib, status.name)}"
+            target = self._linked_target(cib, view, quorum, status.name, moment)
+            return self._give_up(status, target, self._lost(status, text, {self._node: silent_ms}), moment)
         if idle_ms >= DISK_SHARE * limit_ms:
             text = f"it is heard and its daemon answers, but has made no entry of the log durable for {idle_ms} ms: " \
                    "look at its disk"
@@ -500,7 +505,9 @@ class MembershipMachine:
     def _behind(self) -> Mapping[NodeName, Follower]:
         return {follower.name: follower for follower in self._followers.behind} if self._followers is not None else {}
 
-    def _judge_unjoined(self, cib: Cib, status: NodeStatus, moment: Moment) -> Sequence[Effect]:
+    def _judge_unjoined(
+        self, cib: Cib, view: _View, quorum: tuple[NodeName, ...], status: NodeStatus, moment: Moment
+    ) -> Sequence[Effect]:
         """Another life is heard than the one that the CIB names: that one is over, and what it ran has no master."""
         waited_ms = moment.now - self._unjoined_since.setdefault(status.name, moment.now)
         if waited_ms < self._timing.brain_timeout_ms:
@@ -509,10 +516,11 @@ class MembershipMachine:
         began = "" if status.incarnation is None else "began again and "
         text = f"it is heard, but its daemon {began}has not joined for {waited_ms} ms: " \
                f"see crm status there, and check {_ports_of(cib, status.name)}"
-        return (self._lost(status, text, {self._node: waited_ms}),)
+        target = self._linked_target(cib, view, quorum, status.name, moment)
+        return self._give_up(status, target, self._lost(status, text, {self._node: waited_ms}), moment)
 
     def _give_up(
-        self, cib: Cib, status: NodeStatus, target: NodeName | None, silent_ms: int, moment: Moment
+        self, status: NodeStatus, target: NodeName | None, loss: Effect, moment: Moment
     ) -> Sequence[Effect]:
         """Let the one lead that has a session with the node, once; a node that answers no leader is lost."""
         life = (status.name, status.incarnation)
@@ -523,17 +531,22 @@ class MembershipMachine:
         if target is not None and not is_tried and self._rules.linked_node_leads_first:
             self._handed_over[life] = moment.now if first_at is None else first_at
             self._wake_in(self._timing.election_max_ms, moment)
-            text = f"the daemon of {status.name} does not answer here and has a session with {target}; handing over"
+            text = f"the daemon of {status.name} does not answer here and has a session with {target}; " \
+                   "handing over to it"
             return (Note("leadership", text), TransferLeadership(target))
-        reason = f"it is heard, but its daemon has not answered the DC for {silent_ms} ms: " \
-                 f"check {_ports_of(cib, status.name)}"
-        return (self._lost(status, reason, {self._node: silent_ms}),)
+        return (loss,)
 
     def _linked_target(
-        self, cib: Cib, view: _View, quorum: tuple[NodeName, ...], node: NodeName
+        self, cib: Cib, view: _View, quorum: tuple[NodeName, ...], node: NodeName, moment: Moment
     ) -> NodeName | None:
-        """Return a voter that takes part and has sessions with this node, with the DC and with all who take part."""
+        """Return a voter that takes part and has sessions with this node, with the DC and with all who take part.
+
+        None too where the DC has had a session of its own with the node for as long as the node was waited for.
+        """
         behind = self._behind()
+        cut_at = self._cut_at.get(node)
+        if node not in behind or cut_at is None or moment.now - cut_at >= self._timing.brain_timeout_ms:
+            return None
         online = [name for name, status in cib.status.nodes.items() if status.state is NodeState.ONLINE]
         wanted = {name for name in online if name == node or name not in behind}
         for voter in sorted(quorum, key=lambda name: (cib.members[name].is_witness, name)):

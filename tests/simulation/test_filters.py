@@ -165,6 +165,20 @@ def test_the_dc_moves_to_a_node_with_a_session_to_one_that_does_not_answer_it(no
     cluster.until(lambda: cluster.runs_once("db"), RECOVERED_MS, "db again")
 
 
+def test_a_daemon_that_restarts_without_a_session_with_the_dc_joins_under_another_one() -> None:
+    cluster = Cluster(1).form()
+    cluster.run_for(5000)
+    dc = cluster.dc()
+    node = cluster.others(dc)[0]
+    cluster.drop_streams(dc, node)
+    cluster.run_for(6000)
+    cluster.kill_brain(node)
+    cluster.until(lambda: cluster.is_up_to_date(node), 20_000, "it has joined again")
+    cluster.run_for(20_000)
+    assert cluster.states() == dict.fromkeys(cluster.names, NodeState.ONLINE)
+    assert not cluster.switch.acted
+
+
 def test_a_node_whose_disk_is_slow_is_not_given_up_and_one_whose_disk_hangs_is() -> None:
     cluster = formed()
     node = cluster.others(cluster.dc())[0]

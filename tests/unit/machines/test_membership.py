@@ -538,6 +538,28 @@ def test_a_daemon_that_began_again_and_does_not_join_is_lost() -> None:
     assert dc.lost(heard(N2, incarnation=life(N2, token=3)), heard(N3), at=NOW + BT) == [N2]
 
 
+def test_a_session_that_has_just_come_back_is_given_no_blame_that_its_cut_deserves() -> None:
+    """The node had no time to answer the DC; a voter that it has answered all the time leads first."""
+    dc = Dc()
+    nodes = (linked(heard(N2), N3), linked(heard(N3), N1, N2))
+    cut = Followers(Instant(NOW - 500), (follower(N2, BT - 500),))
+    assert lost(dc.machine.step(dc.cluster.cib, report(*nodes, at=NOW - 500), moment(NOW - 500), cut)) == []
+    effects = take_part(dc, behind(follower(N2, BT, is_linked=True)), *nodes)
+    assert [effect.to for effect in effects if isinstance(effect, TransferLeadership)] == [N3]
+    assert lost(effects) == []
+
+
+def test_a_voter_with_a_session_to_a_daemon_that_began_again_and_cannot_reach_the_dc_leads_first() -> None:
+    dc = Dc()
+    nodes = (linked(heard(N2, incarnation=life(N2, token=2)), N3), linked(heard(N3), N1, N2))
+    assert take_part(dc, behind(follower(N2, 100)), *nodes) == []
+    later = NOW + BT
+    found = Followers(Instant(later), (follower(N2, 100),))
+    effects = dc.machine.step(dc.cluster.cib, report(*nodes, at=later), moment(later), found)
+    assert [effect.to for effect in effects if isinstance(effect, TransferLeadership)] == [N3]
+    assert lost(effects) == []
+
+
 def test_a_daemon_that_joins_in_time_is_not_lost() -> None:
     dc = Dc()
     assert dc.lost(heard(N2, incarnation=life(N2, token=2)), heard(N3)) == []
