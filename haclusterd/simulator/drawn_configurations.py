@@ -107,7 +107,7 @@ def _how_much_at_once(chance: random.Random) -> dict[str, str]:
         drawn["enable_startup_probes"] = "false"
     if chance.random() < 0.15:
         drawn |= {"migration_limit": "1", "node_action_limit": chance.choice(("1", "3"))}
-    if chance.random() < 0.1:
+    if chance.random() < 0.3:
         drawn |= {"shutdown_lock": "true", "shutdown_lock_limit": chance.choice(("5s", "30s"))}
     if chance.random() < 0.1:
         drawn["node_pending_timeout"] = chance.choice(("5s", "30s"))

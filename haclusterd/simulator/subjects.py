@@ -1,7 +1,7 @@
-"""What a seed dwells on, by its number alone: one blow that meets one activity, and one subject beside it.
+"""What a seed dwells on, by its number alone: some blows that each meet one activity, and one subject beside them.
 
-Drawn from everything at once, some pairs of a blow and an activity are met once in many hours. So each seed prefers one
-pair and one subject, in turn, and a campaign that runs long enough comes to all of them several times.
+Drawn from everything at once, some pairs of a blow and an activity are met once in many hours. So each seed prefers
+some pairs and one subject, in turn: a campaign comes to nearly all of them within an hour, and several times in days.
 """
 
 from dataclasses import dataclass
@@ -28,9 +28,10 @@ USUAL = (
     Subject.LINKS, Subject.POLICIES, Subject.NOTHING, Subject.TICKETS, Subject.LINKS, Subject.TIMEOUTS, Subject.NOTHING,
 )  # fmt: skip
 OF_THE_HEARD = (Subject.NOTHING, Subject.LINKS, Subject.POLICIES)
+PAIRS_OF_A_SEED = 3
 STRIDE = 11
-"""Of pairs, from one seed to the next of the same kind: so a short campaign meets a bit of everything. It divides no
-number of pairs, so that all are come to."""
+"""From one pair to the next that seeds of the same kind dwell on: so a short campaign meets a bit of everything. It
+divides no number of pairs, so that all are come to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +39,14 @@ class Emphasis:
     """What one seed dwells on."""
 
     subject: Subject
-    pair: Pair | None
+    pairs: tuple[Pair, ...] = ()
 
     def meets(self, *activities: Activity) -> bool:
         """Tell whether it is about one of these activities."""
-        return self.pair is not None and self.pair[1] in activities
+        return any(activity in activities for _, activity in self.pairs)
 
 
-NO_EMPHASIS = Emphasis(Subject.NOTHING, None)
+NO_EMPHASIS = Emphasis(Subject.NOTHING)
 
 
 def emphasis_of(number: int, *, has_switch: bool, is_heard: bool, has_members: bool) -> Emphasis:
@@ -63,5 +64,6 @@ def emphasis_of(number: int, *, has_switch: bool, is_heard: bool, has_members: b
     ]
     subjects = OF_THE_HEARD if is_heard else USUAL
     turn = number + number // len(pairs)
-    return Emphasis(subjects[turn % len(subjects)], pairs[number * STRIDE % len(pairs)])
+    places = range(number * PAIRS_OF_A_SEED, (number + 1) * PAIRS_OF_A_SEED)
+    return Emphasis(subjects[turn % len(subjects)], tuple(pairs[place * STRIDE % len(pairs)] for place in places))
 

@@ -120,7 +120,7 @@ KINDS: dict[Mode, tuple[Kind[Cluster], ...]] = {
 }
 ALWAYS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.SWITCH: (),
-    Mode.MEMBERS: faults_of_people.OF_MEMBERS,
+    Mode.MEMBERS: (*faults_of_people.OF_MEMBERS, *faults_of_moments.OF_NEWCOMERS),
     Mode.WATCHDOG: faults_of_hosts.OF_WATCHDOGS,
     Mode.MOMENTS: (*faults_of_moments.OF_MOMENTS, *faults_of_edits.OF_MOVES),
     Mode.EDGE: faults_of_edges.OF_EDGES,
@@ -153,8 +153,8 @@ OF_SUBJECTS: dict[Subject, tuple[Kind[Cluster], ...]] = {
     Subject.TIMEOUTS: faults_of_edits.OF_TIMEOUTS,
 }
 """Kinds that a seed draws from beside those of its mode."""
-DIRECTED_WEIGHT = 12
-"""Of the blow and the activity that a seed prefers: about a third of its faults."""
+DIRECTED_WEIGHT = 4
+"""Of each blow and the activity that a seed prefers: all together about a third of its faults."""
 LINKS = (2, 2, 3)
 SMALL_SNAPSHOT = 30
 """Entries between two snapshots where a node is to be sent one."""
@@ -213,13 +213,12 @@ def shape_of(seed: int) -> Shape:
     chance = random.Random(f"shape/{seed}")
     is_edge, dwells_on = mode is Mode.EDGE, emphasis(seed)
     links = chance.choice(LINKS)
+    sends_snapshots = mode is Mode.MEMBERS or dwells_on.meets(Activity.SNAPSHOT)
     return Shape(
         links=links if dwells_on.subject is Subject.LINKS else 1,
         nodes=chance.choice((3, 3, 3, 5)),
         node_timeout_ms=chance.choice((1000, 2000, 2000)),
-        snapshot_every=min(
-            chance.choice((SMALL_SNAPSHOT, 200, 1000)), SMALL_SNAPSHOT if dwells_on.meets(Activity.SNAPSHOT) else 1000
-        ),
+        snapshot_every=SMALL_SNAPSHOT if sends_snapshots else chance.choice((SMALL_SNAPSHOT, 200, 1000)),
         drift_ppm=DRIFTS_PPM[-1] if is_edge else chance.choice(DRIFTS_PPM),
         are_drifts_extreme=is_edge,
         watchdog_ms=WATCHDOG_MS if mode in WATCHED else 0,
@@ -242,9 +241,7 @@ def _kinds_of(dwells_on: Emphasis, mode: Mode) -> tuple[Kind[Cluster], ...]:
     """Return the kinds of faults that a seed prefers."""
     is_heard = mode is Mode.LIAR and dwells_on.subject is Subject.LINKS
     kinds = faults_of_links.OF_OTHER_LINKS if is_heard else OF_SUBJECTS[dwells_on.subject]
-    if dwells_on.pair is None:
-        return kinds
-    return (*kinds, faults_of_moments.directed(dwells_on.pair, DIRECTED_WEIGHT))
+    return (*kinds, *(faults_of_moments.directed(pair, DIRECTED_WEIGHT) for pair in dwells_on.pairs))
 
 
 def run(

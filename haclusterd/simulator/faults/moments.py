@@ -99,11 +99,16 @@ MET: Mapping[Activity, int] = {
 """What is met, and how often beside the others."""
 
 
+BRIEF = {Activity.SNAPSHOT: 1, Activity.MEMBERS: 5}
+"""What is over soon: so many ms after its beginning at most is the blow."""
+
+
 def strike(blow: str, chance: Chance, nodes: Nodes, *, met: Activity | None = None) -> Fault:
     """Somebody is struck when a certain thing is under way: `met`, or what is drawn."""
     drawn = met or chance.choices(list(MET), list(MET.values()))[0]
     whom = chance.choice(("there", "there", "there", "the DC", "the other", "anybody"))
     delay_ms, away_ms, anybody = chance.choice(DELAYS_MS), chance.randint(*AWAY_MS), chance.choice(nodes)
+    delay_ms = min(delay_ms, BRIEF.get(drawn, delay_ms))
     provocations = {activity: _provocation(activity, chance, nodes) for activity in (drawn, *INSTEAD.values())}
     is_provoked = chance.random() < 0.8
 
@@ -258,3 +263,9 @@ def directed(pair: Pair, weight: int) -> Kind[Cluster]:
     """Return the fault that brings one pair about."""
     blow, activity = pair
     return Kind(f"{blow} in the middle", weight, partial(strike, blow, met=activity))
+
+
+OF_NEWCOMERS: tuple[Kind[Cluster], ...] = tuple(
+    directed((blow, activity), 1) for activity in (Activity.MEMBERS, Activity.SNAPSHOT) for blow in BLOWS
+)
+"""What else happens where members come and go."""
