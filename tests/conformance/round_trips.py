@@ -36,13 +36,11 @@ VERIFY = shutil.which("crm_verify")
 VERIFIERS = 2
 _NOISE = re.compile(r"^\(.*?\)\s*\w+:\s*|\bin line \d+\b|:\d+:|^/\S+?:")
 """Of a line of crm_verify: which function wrote it, and where in the file the thing stands."""
-_NO_OBJECTION = re.compile(
-    r"found during check: config (may )?not (be )?valid"  # a summary
-    r"|'no-quorum-policy' because 'fence' is invalid"  # today's word for suicide, which older releases do not know
-)
+_NO_OBJECTION = re.compile(r"found during check: config (may )?not (be )?valid")
+"""A summary."""
 _OLDER = {row.name: row.aliases[0] for row in CLUSTER_PROPERTIES if row.aliases}
 _OF_TODAY = re.compile(f'name="({"|".join(_OLDER)})"')
-"""Properties under names that the installed crm_verify may be too old to know."""
+"""Properties under names that the installed crm_verify may be too old to know, as it is for `fence` without quorum."""
 KNOWN = {
     "partial-live-migration-multiple-active": "its only way to fence is have-watchdog, which is left out by name",
     "intervals": "the installed crm_verify does not read P40S, which Pacemaker Explained allows; it is written as 40s",
@@ -154,7 +152,8 @@ def _original(document: Document) -> str:
 
 def _verdict(text: str, path: Path) -> set[str]:
     assert VERIFY is not None
-    path.write_text(_OF_TODAY.sub(lambda found: f'name="{_OLDER[found[1]]}"', text))
+    older = _OF_TODAY.sub(lambda found: f'name="{_OLDER[found[1]]}"', text)
+    path.write_text(older.replace('name="no-quorum-policy" value="fence"', 'name="no-quorum-policy" value="suicide"'))
     done = subprocess.run([VERIFY, "-V", "-x", path], capture_output=True, text=True, timeout=120, check=False)
     path.unlink()
     if done.returncode == 0:

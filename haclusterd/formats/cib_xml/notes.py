@@ -17,6 +17,11 @@ _LARGEST = 2**53
 _INSTEAD = {
     ("rsc_location", "score-attribute"): "write it at a rule in the location: <rule score-attribute=...>",
     ("rsc_colocation", "rule"): "give the dependent resource a location with that rule",
+    ("rsc_colocation", "score-attribute"): "write score=NUMBER",
+    **{
+        (tag, "lifetime"): "leave it out, and when its time is over: crm configure delete ID"
+        for tag in ("rsc_colocation", "rsc_order", "rsc_ticket")
+    },
 }
 """What is written instead of an attribute or a child that cannot be held."""
 
@@ -117,7 +122,8 @@ class Notes:
         try:
             span_ms = durations.parse(text)
         except ValueError as error:
-            self.bad_value(element, name, error, severity=Severity.WARNING)
+            problem = f"{error}; its default counts instead, as in Pacemaker"
+            self.bad_value(element, name, problem, severity=Severity.WARNING)
             return None
         if span_ms > _LARGEST:
             self.bad_value(element, name, f"{text[:40]} is out of range")

@@ -149,11 +149,16 @@ class RuleReader:
             self._notes.dropped(found, "<date_spec moon>: nobody looks at the moon here", "write monthdays or weekdays")
         self._notes.expect_only(found, ("id", "moon", *names))
         parts = tuple((name, text.strip()) for name, text in found.attributes.items() if name in names)
-        for name, text in parts:
-            if not form.match(text):
-                self._notes.bad_value(found, name, f"{text[:40]!r} is no number or range of numbers")
+        wrong = [(name, text) for name, text in parts if not form.match(text)]
+        for name, text in wrong:
+            problem = f"{text[:40]!r} is no number or range of numbers"
+            if tag == "duration":
+                self._notes.bad_value(found, name, problem)
                 raise _Unreadable
-        return parts
+            # Seen with crm_simulate 2.1.5: a list, as in hours="1,3", excludes no time.
+            remedy = f"write one range, as {name}=1-7, or a rule for each"
+            self._notes.dropped(found, f"<date_spec {name}>: {problem}, and excludes no time, as in Pacemaker", remedy)
+        return tuple(part for part in parts if part not in wrong)
 
     def _resource(self, element: Element) -> ResourceExpression:
         self._notes.expect_only(element, ("id", "class", "provider", "type"))

@@ -101,7 +101,7 @@ class _Builder:
 
     def _refuse_declaration(self, *_declared: object) -> None:
         problem = "a document type declaration is not allowed: a CIB has none"
-        raise _Refused(report(Code.SYNTAX, problem=problem, place=self._place()))
+        raise _Refused(report(Code.SYNTAX, problem=problem, place=self._place(), remedy="delete <!DOCTYPE ...>"))
 
 
 def parse_tree(text: str, source: str) -> Element | ReportItem:

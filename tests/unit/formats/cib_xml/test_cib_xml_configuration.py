@@ -247,6 +247,12 @@ def test_nodes_and_fencing_levels() -> None:
          "warning cib.xml:7: left out: <fencing-level index=10>: Pacemaker ignores it too"),
         (cib(more='<tags><tag id="t" description="d"><obj_ref id="web"/></tag></tags>'),
          "warning cib.xml:7: left out: <tag description>: descriptions stand at resources here"),
+        (cib(constraints='<rsc_location id="l" rsc="web"><rule id="r"><date_expression id="d" operation="date_spec">'
+             '<date_spec id="s" hours="1,3" weekdays="1-5"/></date_expression></rule></rsc_location>'),
+         "warning cib.xml:6: left out: <date_spec hours>: '1,3' is no number or range of numbers, and"),
+        (cib(resources='<primitive id="web" class="ocf" provider="p" type="T"><operations><op id="o" name="start" '
+             'interval="0" timeout="INFINITY"/></operations></primitive>'),
+         "warning cib.xml:5: <op timeout>: not a duration: 'INFINITY' (write it like 30s, 500ms, 2min); its default"),
         (cib(nodes='<node id="1" uname="n1" colour="red"/>'), "error cib.xml:4: <node>: attribute colour is not"),
         (cib(nodes='<node id="1" uname="n1" type="quantum"/>'), "error cib.xml:4: a node of type quantum is not"),
         (cib(root='validate-with="pacemaker-9.0"'), "warning cib.xml:1: <cib validate-with>: pacemaker-9.0 is not"),
