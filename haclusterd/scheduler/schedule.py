@@ -116,7 +116,7 @@ def schedule(
         graph=graph,
         placements=place_all(inventory),
         changes=changes_of(inventory),
-        warnings=(*inventory.warnings, *fencing_warnings(inventory, settings), *selected.warnings),
+        warnings=(*inventory.warnings, *table.warnings, *fencing_warnings(inventory, settings), *selected.warnings),
         recheck_at=settings.time.recheck_at,
         expired_failures=tuple(sorted(failures.forgotten)),
         impossible_fencing=impossible_fencing(table),

@@ -1,7 +1,7 @@
 """Measures of the code, as a table: `python -m tests.house.measures`.
 
 What they mean: a module with one importer and few lines is a fragment that its reader may as well hold; a large package
-without rooms has no way in; an attribute that many modules write has no owner.
+without rooms has no way in; an attribute that several packages write has no owner.
 """
 
 import ast
@@ -11,10 +11,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tests.house.writers import all_breaches, attributes
+
 CHECKOUT = Path(__file__).parents[2]
 PACKAGE = CHECKOUT / "haclusterd"
 SMALL_LINES = 90
-ENTITIES = PACKAGE / "scheduler" / "model" / "entities.py"
 
 
 def modules() -> Mapping[str, Path]:
@@ -42,30 +43,6 @@ def comment_lines(path: Path) -> int:
         return sum(token.type == tokenize.COMMENT for token in tokenize.tokenize(file.readline))
 
 
-def attributes_of(tree: ast.Module, name: str) -> set[str]:
-    """Return the attributes that a class has slots for."""
-    (found,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
-    slots = next(
-        node.value
-        for node in found.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__slots__"
-    )
-    return set(ast.literal_eval(slots))
-
-
-def written(tree: ast.AST) -> Iterator[str]:
-    """Yield the names of attributes that are assigned to, of anything but `self`."""
-    for node in ast.walk(tree):
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        if not isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
-            continue
-        for target in targets:
-            if isinstance(target, ast.Attribute) and not (
-                isinstance(target.value, ast.Name) and target.value.id == "self"
-            ):
-                yield target.attr
-
-
 def measures() -> Iterator[tuple[str, str]]:
     """Yield a name and a value, row by row."""
     names = modules()
@@ -87,14 +64,6 @@ def measures() -> Iterator[tuple[str, str]]:
     rooms = Counter(str(path.parent.relative_to(PACKAGE)) for path in names.values())
     (largest, size), *_ = rooms.most_common(1)
     comments = sum(comment_lines(path) for path in names.values())
-    entities = ast.parse(ENTITIES.read_text())
-    own = {name: attributes_of(entities, name) for name in ("Resource", "Node", "Action")}
-    writers: dict[str, set[str]] = defaultdict(set)
-    for name, tree in trees.items():
-        if name.startswith("haclusterd.scheduler.") and names[name] != ENTITIES:
-            for attribute in written(tree):
-                writers[attribute].add(name)
-    shared = [each for each in set().union(*own.values()) if len(writers[each]) > 1]
     yield "modules", str(len(plain))
     yield "lines", str(sum(lines.values()))
     yield "lines of a module, median and largest", f"{statistics.median(lines.values()):.0f}, {max(lines.values())}"
@@ -104,9 +73,9 @@ def measures() -> Iterator[tuple[str, str]]:
     yield "largest package", f"{largest}, {size} files"
     yield "modules with one importer", f"{len(single)} ({100 * len(single) / len(plain):.0f} %)"
     yield f"of these with less than {SMALL_LINES} lines", str(sum(lines[each] < SMALL_LINES for each in single))
-    for name, attributes in own.items():
-        yield f"attributes of the scheduler's {name}", str(len(attributes))
-    yield "of these with more than one writing module", str(len(shared))
+    for name, own in attributes().items():
+        yield f"attributes of the scheduler's {name}", str(len(own))
+    yield "attributes written outside their stage", str(len(set(all_breaches())))
 
 
 def main() -> None:

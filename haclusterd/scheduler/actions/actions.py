@@ -22,6 +22,7 @@ from haclusterd.scheduler.model.entities import (
     Resource,
 )
 from haclusterd.scheduler.model.settings import NoQuorumPolicy, Settings
+from haclusterd.scheduler.unpack.fencing_demands import demand_fencing
 
 _MANY = 16
 
@@ -35,6 +36,7 @@ class ActionTable:
         self.actions: list[Action] = []
         self.fences: dict[tuple[NodeName, str], Action] = {}
         """By target and action."""
+        self.warnings: list[str] = []
         self._marks: dict[str, Action] = {}
 
     def relate(self, first: Action, then: Action, flags: int) -> Relation | None:
@@ -155,7 +157,7 @@ class ActionTable:
             action.is_runnable = False
             owner = action.resource
             if action.task == STOP and owner is not None and owner.is_managed and not node.is_online:
-                node.demand_fencing("stop is unrunnable")
+                demand_fencing(node, "stop is unrunnable")
         elif action.needs is Needs.NOTHING:
             action.reason = ""
             action.is_runnable = not node.is_guest or node.can_be_fenced

@@ -30,6 +30,7 @@ from haclusterd.scheduler.model.entities import (
 )
 from haclusterd.scheduler.model.relation_flags import IF_ON_SAME_NODE, NESTED_REMOTE_PROBE, ORDERED
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.unpack.fencing_demands import demand_fencing
 
 _DOUBTED = "what is recorded of it must be verified"
 _UNKNOWN = "it is not known whether it runs there"
@@ -51,7 +52,7 @@ def create_probes(inventory: Inventory, table: ActionTable, settings: Settings) 
     for node in inventory.nodes:
         if not node.is_online:
             if node.kind is NodeKind.REMOTE and remote_state(node) is RemoteState.FAILED:
-                node.demand_fencing("the connection is unrecoverable")
+                demand_fencing(node, "the connection is unrecoverable")
             continue
         if node.is_unclean or not node.are_probes_allowed:
             continue

@@ -32,6 +32,7 @@ from haclusterd.scheduler.model.relation_flags import (
     THEN_IMPLIES_FIRST,
     UNRUNNABLE_FIRST_BLOCKS,
 )
+from haclusterd.scheduler.unpack.fencing_demands import demand_fencing
 
 _UP = frozenset({START, PROMOTE})
 _DOWN = frozenset({STOP, MIGRATE_TO, MIGRATE_FROM})
@@ -73,7 +74,7 @@ def _on_remote(action: Action, node: Node, connection: Resource) -> Iterator[Tem
         yield _after_start(connection, action, FIRST_IMPLIES_THEN if state is RemoteState.FAILED else 0)
     elif action.task in _DOWN:
         if state is RemoteState.FAILED:
-            node.demand_fencing(_ACTIVE_BUT_LOST)
+            demand_fencing(node, _ACTIVE_BUT_LOST)
         elif state is RemoteState.ALIVE or connection.assignment.next_role is Role.STOPPED:
             yield _before_stop(action, connection, THEN_IMPLIES_FIRST)
         else:
@@ -89,7 +90,7 @@ def _on_remote(action: Action, node: Node, connection: Resource) -> Iterator[Tem
 
 def _other_on_remote(action: Action, node: Node, connection: Resource, state: RemoteState) -> Iterator[Template]:
     if action.is_probe and state is RemoteState.FAILED:
-        node.demand_fencing(_UNKNOWN_AND_LOST)
+        demand_fencing(node, _UNKNOWN_AND_LOST)
     elif connection.current_node() is not None and state is RemoteState.STOPPED:
         yield _before_stop(action, connection, UNRUNNABLE_FIRST_BLOCKS)
     else:

@@ -59,7 +59,7 @@ def _unfence_after_changes(inventory: Inventory, table: ActionTable, settings: S
         changed = _changed_device(node, devices, settings) if unfence is not None else None
         if unfence is not None and changed is not None and _may_unfence(node, settings):
             unfence.is_optional = False
-            inventory.warnings.append(f"{node.name} is unfenced: {changed.id} was added or changed since it last was")
+            table.warnings.append(f"{node.name} is unfenced: {changed.id} was added or changed since it last was")
 
 
 def _unfence_before(action: Action, leaf: Resource, node: Node, table: ActionTable, settings: Settings) -> None:

@@ -58,8 +58,7 @@ def _sort_by_scores(inventory: Inventory, placing: Placing) -> None:
                 return -1 if difference > 0 else 1
         return 0
 
-    inventory.tops.sort(key=cmp_to_key(compare))
-    inventory.forget_leaves()
+    inventory.reorder(sorted(inventory.tops, key=cmp_to_key(compare)))
 
 
 def _score_where_it_runs(resource: Resource, scores: Table) -> int:

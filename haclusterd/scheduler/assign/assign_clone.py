@@ -30,7 +30,7 @@ def assign_clone(clone: Resource, placing: Placing, effects: ColocationEffects) 
         yield Wanted(colocation.primary)
     add_scores_of_dependents(clone, with_this(clone), placing, is_nonnegative=True)
     remember_scores(clone)
-    clone.children = InstanceOrder(placing).sorted(clone.children)
+    clone.reorder(InstanceOrder(placing).sorted(clone.children))
     definition = clone.definition
     yield from Instances(clone, definition.clone_max, definition.clone_node_max, placing).steps(clone.children)
     if clone.definition.is_promotable:

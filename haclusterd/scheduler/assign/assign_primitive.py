@@ -13,6 +13,7 @@ from haclusterd.scheduler.assign.steps import Steps, Wanted, remember_scores
 from haclusterd.scheduler.model.entities import ColocationPair, Node, Resource
 from haclusterd.scheduler.model.settings import NoQuorumPolicy
 from haclusterd.scheduler.scores.colocation_lists import this_with, with_this
+from haclusterd.scheduler.unpack.remote_status import expect
 
 
 class PrimitiveAssignment:
@@ -86,19 +87,13 @@ class PrimitiveAssignment:
     def _connect(self, connection: Resource) -> None:
         """A remote node will be online where its connection will be; without one it shuts down.
 
-        One that had to be fenced because its connection was lost need not be, when that can be had again. Where nothing
-        is managed, a guest node stays as it is unless its launcher runs already: nobody starts that.
+        Where nothing is managed, a guest node stays as it is unless its launcher runs already: nobody starts that.
         """
         node, launcher = connection.remote_node, connection.launcher
         if node is None or (self._is_all_unmanaged and launcher is not None and not launcher.found.active_nodes):
             return
-        if connection.assignment.node is not None and connection.assignment.next_role is not Role.STOPPED:
-            node.is_online = True
-            if not node.is_seen:
-                node.is_unclean = False
-                node.fence_reason = ""
-        else:
-            node.is_shutting_down = True
+        assignment = connection.assignment
+        expect(node, is_connected=assignment.node is not None and assignment.next_role is not Role.STOPPED)
         self._placing.node_changed(node)
 
 

@@ -37,6 +37,8 @@ class Placing:
         self.steps_left = STEPS_MAX + STEPS_PER_RESOURCE * len(inventory.by_id)
         """How far the walks along colocations may still go."""
         self._strategy = settings.placement_strategy
+        for node in inventory.nodes:
+            node.free = dict(node.capacity)
 
     def node_changed(self, node: Node) -> None:
         """Look again whether a node can run resources."""

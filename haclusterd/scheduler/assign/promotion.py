@@ -120,7 +120,7 @@ def _sort(clone: Resource, placing: Placing) -> None:
             return -1 if left.assignment.promotion_priority > right.assignment.promotion_priority else 1
         return right.present_role.value - left.present_role.value or order.compare(left, right)
 
-    clone.children.sort(key=cmp_to_key(compare))
+    clone.reorder(sorted(clone.children, key=cmp_to_key(compare)))
 
 
 def _final_priority(clone: Resource, instance: Resource) -> int:

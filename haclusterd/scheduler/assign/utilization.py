@@ -18,8 +18,8 @@ Amounts = Mapping[str, int]
 def compare_capacities(first: Node, second: Node) -> int:
     """Compare what is left of two nodes: negative when the first is ahead in more attributes."""
     ahead = 0
-    for name in {**first.utilization, **second.utilization}:
-        left, right = first.utilization.get(name, 0), second.utilization.get(name, 0)
+    for name in {**first.free, **second.free}:
+        left, right = first.free.get(name, 0), second.free.get(name, 0)
         ahead += (left > right) - (left < right)
     return (ahead < 0) - (ahead > 0)
 
@@ -27,15 +27,15 @@ def compare_capacities(first: Node, second: Node) -> int:
 def consume(node: Node, resource: Resource) -> None:
     """Take what a resource needs from a node; what the node does not say is not counted."""
     for name, amount in resource.definition.utilization.items():
-        if name in node.utilization:
-            node.utilization[name] -= amount
+        if name in node.free:
+            node.free[name] -= amount
 
 
 def give_back(node: Node, resource: Resource) -> None:
     """Return what a resource needed."""
     for name, amount in resource.definition.utilization.items():
-        if name in node.utilization:
-            node.utilization[name] += amount
+        if name in node.free:
+            node.free[name] += amount
 
 
 def make_room(resource: Resource, nodes: Mapping[NodeName, Node], available: set[NodeName]) -> Node | None:
@@ -62,7 +62,7 @@ def _forbid(
     resource: Resource, nodes: Mapping[NodeName, Node], names: list[NodeName], wanted: Mapping[str, int], company: str
 ) -> None:
     for name in names:
-        left = nodes[name].utilization
+        left = nodes[name].free
         short = [
             f"{amount} {each}, {left.get(each, 0)} left"
             for each, amount in sorted(wanted.items())
@@ -72,7 +72,7 @@ def _forbid(
 
 
 def _fits(node: Node, wanted: Amounts) -> bool:
-    return all(amount <= node.utilization.get(name, 0) for name, amount in wanted.items())
+    return all(amount <= node.free.get(name, 0) for name, amount in wanted.items())
 
 
 def company_of(resource: Resource) -> list[Resource]:

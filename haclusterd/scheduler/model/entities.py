@@ -105,11 +105,11 @@ class Node:
     """One node that can run resources, and what the plan makes of it."""
 
     __slots__ = (
-        "are_probes_allowed", "assigned", "attributes", "base_score", "connection", "devices",
-        "fence_causes", "fence_reason", "health", "incarnation", "is_bundle_node", "is_controller", "is_fail_standby",
-        "is_fence_delayed", "is_maintenance", "is_never_seen", "is_online", "is_pending", "is_remote_fenced",
-        "is_seen", "is_shutting_down", "is_standby", "is_unclean", "kind", "must_be_reset", "name", "power", "priority",
-        "resources_assigned", "running", "status", "utilization",
+        "are_probes_allowed", "assigned", "attributes", "base_score", "capacity", "connection", "devices",
+        "fence_causes", "fence_reason", "free", "health", "incarnation", "is_bundle_node", "is_controller",
+        "is_fail_standby", "is_fence_delayed", "is_maintenance", "is_never_seen", "is_online", "is_pending",
+        "is_remote_fenced", "is_seen", "is_shutting_down", "is_standby", "is_unclean", "kind", "must_be_reset",
+        "name", "power", "priority", "resources_assigned", "running", "status",
     )  # fmt: skip
 
     def __init__(
@@ -123,7 +123,8 @@ class Node:
         self.priority = 0
         """The sum of the priorities of what runs there."""
         self.health = 0
-        self.utilization: dict[str, int] = {}
+        self.capacity: dict[str, int] = {}
+        self.free: dict[str, int] = {}
         """What is left of its capacity."""
         self.running: list[Resource] = []
         self.assigned: list[Resource] = []
@@ -225,30 +226,6 @@ class Node:
             return True
         members = self.power.members
         return all(members[name].is_online for name in self.connection.scored_nodes() if name in members)
-
-    def demand_fencing(self, reason: str, *, is_delayed: bool = False) -> None:
-        """Require that this node is fenced; the first reason stays.
-
-        A guest node is fenced by restarting its launcher: the node itself stays clean.
-        """
-        connection = self.connection
-        if connection is not None and self.is_guest:
-            self._reset_guest(connection)
-            return
-        if connection is not None and connection.is_managed:
-            self.must_be_reset = True
-        if not self.is_unclean or (self.is_remote and not self.fence_reason):
-            self.is_unclean = True
-            self.is_fence_delayed = is_delayed
-            self.fence_reason = reason
-
-    def _reset_guest(self, connection: Resource) -> None:
-        launcher = connection.launcher
-        if launcher is None or connection.found.is_removed_launched:
-            connection.found.is_failed = connection.found.must_stop_when_failed = True
-        elif launcher.is_managed and not launcher.found.is_failed:
-            self.must_be_reset = True
-            launcher.found.is_failed = launcher.found.must_stop_when_failed = True
 
 
 class Replica:
@@ -597,6 +574,10 @@ class Resource:
             return self.found.original_role
         return max((child.present_role for child in self.children), key=lambda role: role.value)
 
+    def reorder(self, children: list[Resource]) -> None:
+        """Bring what it contains into another order: later stages go through it in that."""
+        self.children = children
+
     def leaves(self) -> Iterator[Resource]:
         """Yield the primitives inside it, itself if it is one."""
         if self.variant is Variant.PRIMITIVE:
@@ -698,7 +679,11 @@ class Inventory:
 
     def sort(self) -> None:
         """Bring the resources into the order of decision: higher priority first, else as they are."""
-        self.tops.sort(key=lambda resource: -resource.definition.priority)
+        self.reorder(sorted(self.tops, key=lambda resource: -resource.definition.priority))
+
+    def reorder(self, tops: list[Resource]) -> None:
+        """Bring the resources into another order of decision."""
+        self.tops = tops
         self._leaves = []
 
     def find(self, name: str) -> Resource | None:

@@ -7,6 +7,7 @@ what was found once stays found.
 from dataclasses import dataclass
 
 from haclusterd.scheduler.actions.collective_flags import BEGUN, action_of
+from haclusterd.scheduler.actions.flags import block, need
 from haclusterd.scheduler.model.entities import DEMOTE, STOP, Action, Resource, Variant
 
 
@@ -32,10 +33,11 @@ class GroupFlags:
         if found is None:
             found = self._found[id(group), begun] = _scan(group, begun)
         if found.is_required:
-            action.is_optional = False
+            need(action)
         is_runnable = not found.is_lacking
         if begun != action.task and found.is_impossible:
-            is_runnable = action.is_runnable = False
+            is_runnable = False
+            block(action)
         return not found.is_required, is_runnable
 
     def note(self, action: Action) -> None:

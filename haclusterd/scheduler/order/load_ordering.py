@@ -6,6 +6,7 @@ Source: Pacemaker Explained, "Utilization and Placement Strategy".
 from collections.abc import Iterator
 
 from haclusterd.scheduler.actions.actions import ActionTable
+from haclusterd.scheduler.actions.flags import need
 from haclusterd.scheduler.actions.ordering import Template
 from haclusterd.scheduler.model.entities import MIGRATE_TO, START, STOP, Action, Inventory, Node, Resource
 from haclusterd.scheduler.model.relation_flags import IF_ON_SAME_NODE_OR_TARGET
@@ -26,6 +27,5 @@ def load_templates(resource: Resource, inventory: Inventory, table: ActionTable)
 
 def _mark(node: Node, table: ActionTable) -> Action:
     mark = table.make_mark(f"{LOAD_MARK}{node.name}", node)
-    mark.is_optional = False
-    mark.why = f"what leaves {node.name} has left"
+    need(mark, f"what leaves {node.name} has left")
     return mark

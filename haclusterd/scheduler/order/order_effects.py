@@ -5,7 +5,8 @@ the relation's flag may change. Changes go one way: optional to required, runnab
 """
 
 from haclusterd.model.ocf import Role
-from haclusterd.scheduler.model.entities import RUNNING, START, STOP, STOPPED, Action
+from haclusterd.scheduler.actions.flags import forbid, keep_from_migrating, make_real, require, stop_for
+from haclusterd.scheduler.model.entities import START, STOP, Action
 from haclusterd.scheduler.model.relation_flags import (
     ASYMMETRIC,
     FIRST_ELSE_THEN,
@@ -24,9 +25,6 @@ MIGRATABLE = 4
 FIRST_CHANGED = 1
 THEN_CHANGED = 2
 
-REQUIRED = "required"
-UNRUNNABLE = "unrunnable"
-
 
 def apply_flag(first: Action, then: Action, passed: int, touched: int, flag: int) -> int:
     """Let one flag of a relation work; return which of the two it changed."""
@@ -42,45 +40,6 @@ def apply_flag(first: Action, then: Action, passed: int, touched: int, flag: int
     return effect(first, then, passed) if effect is not None else 0
 
 
-def require(action: Action, cause: Action) -> bool:
-    """Make an action required; tell whether it was not."""
-    if not action.is_optional:
-        return False
-    action.is_optional = False
-    give_reason(action, cause, REQUIRED)
-    return True
-
-
-def forbid(action: Action, cause: Action) -> bool:
-    """Make an action impossible, and so a live migration of which it is a part; tell whether that is new.
-
-    Fencing is never impossible because of something before it, except that of a guest node: its launcher must stop.
-    """
-    if not action.is_runnable or (action.is_fence and not action.is_pseudo):
-        return False
-    action.is_runnable = action.is_migratable = False
-    give_reason(action, cause, UNRUNNABLE)
-    return True
-
-
-def give_reason(action: Action, cause: Action, word: str) -> None:
-    """Say in Pacemaker's words why an action changed; the first reason stays.
-
-    What its own resource prevents needs no reason of its own.
-    """
-    if action.reason or cause is action:
-        return
-    if cause.resource is None and cause.is_pseudo and not cause.is_fence:
-        action.reason = f"{word} {cause.task}"
-    elif cause.resource is None or (cause.resource is action.resource and word == REQUIRED):
-        action.reason = cause.reason
-    elif cause.resource is action.resource:
-        return
-    else:
-        task = {RUNNING: START, STOPPED: STOP}.get(cause.task, cause.task)
-        action.reason = f"{word} {cause.resource.id} {task}"
-
-
 def _intermediate_stop(stop: Action, then: Action, _: int) -> int:
     """A restart in the middle: what must start again must stop first; what cannot start again must stop."""
     owner = then.resource
@@ -89,13 +48,10 @@ def _intermediate_stop(stop: Action, then: Action, _: int) -> int:
         return 0
     changed = 0
     if stop.is_optional and (stop.is_runnable or then.is_required):
-        stop.is_optional = False
-        if not stop.reason:
-            stop.reason = then.reason if stop.resource is then.resource else ""
-        give_reason(stop, then, REQUIRED if then.is_runnable else UNRUNNABLE)
+        stop_for(stop, then)
         changed |= FIRST_CHANGED
     if stop.is_migratable and not then.is_migratable:
-        stop.is_migratable = False
+        keep_from_migrating(stop)
         changed |= FIRST_CHANGED
     if stop.is_required and not stop.is_runnable and forbid(then, stop):
         changed |= THEN_CHANGED
@@ -107,7 +63,7 @@ def _then_implies_first(first: Action, then: Action, passed: int) -> int:
     if not passed & OPTIONAL and first.is_optional:
         changed |= require(first, then) * FIRST_CHANGED
     if passed & MIGRATABLE and then.is_required and not then.is_migratable and first.is_migratable:
-        first.is_migratable = False
+        keep_from_migrating(first)
         changed |= FIRST_CHANGED
     return changed
 
@@ -118,7 +74,7 @@ def _promoted_then_implies_first(first: Action, then: Action, _: int) -> int:
         return 0
     changed = require(first, then) * FIRST_CHANGED
     if first.is_migratable and not then.is_migratable:
-        first.is_migratable = False
+        keep_from_migrating(first)
         changed = FIRST_CHANGED
     return changed
 
@@ -135,7 +91,7 @@ def _unmigratable_then_blocks(first: Action, then: Action, _: int) -> int:
 def _first_else_then(first: Action, then: Action, _: int) -> int:
     if first.is_runnable or not (then.is_migratable or then.is_pseudo):
         return 0
-    then.is_migratable = then.is_pseudo = False
+    make_real(then)
     return THEN_CHANGED
 
 

@@ -12,10 +12,10 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.collective_flags import BEGUN, action_of, collective_flags
+from haclusterd.scheduler.actions.flags import block, drop, forbid, require, show, unblock
 from haclusterd.scheduler.actions.withdrawal import withdraw
 from haclusterd.scheduler.model.entities import (
     PROMOTE,
-    RELOAD_AGENT,
     START,
     STOP,
     Action,
@@ -64,8 +64,6 @@ from haclusterd.scheduler.order.order_effects import (
     RUNNABLE,
     THEN_CHANGED,
     apply_flag,
-    forbid,
-    require,
 )
 from haclusterd.scheduler.scores.colocation_lists import with_this
 
@@ -164,7 +162,7 @@ class Propagation:
         was_runnable = then.is_runnable
         if then.required_runnable_before:
             then.runnable_before = 0
-            then.is_runnable = False
+            block(then)
         changed = self._is_changed_by(then, then.before[::-1])
         if then.required_runnable_before:
             changed = then.is_runnable != was_runnable
@@ -215,7 +213,7 @@ class Propagation:
             relation.flags = 0
             return False
         if flags & THEN_CANCELS_FIRST and then.is_required:
-            _cancel(relation.first)
+            drop(relation.first)
         first = _stand_in(relation.first, then)
         if first is relation.first:
             return self._apply(relation)
@@ -237,9 +235,9 @@ class Propagation:
         if flags & _WORKING:
             changed = self._work(relation, first_flags, node)
         if flags & FIRST_IMPLIES_THEN_GRAPHED and first_flags & RUNNABLE and not first_flags & OPTIONAL:
-            then.is_always = True
+            show(then)
         if is_then_required:
-            first.is_always = True
+            show(first)
         if flags & _NEEDS_BLOCKED_STOP and _is_blocked_stop(first) and then.is_runnable:
             changed |= forbid(then, first) * THEN_CHANGED
         if changed & FIRST_CHANGED:
@@ -360,8 +358,7 @@ class Propagation:
         while unable:
             for dependent, primary in _mandatory_dependents(unable.pop()):
                 if dependent.is_runnable:
-                    dependent.is_runnable = False
-                    dependent.reason = dependent.reason or f"colocation with {primary.id}"
+                    block(dependent, f"colocation with {primary.id}")
                     self._changed(dependent)
                     unable.append(dependent)
 
@@ -429,12 +426,6 @@ def _node_of(action: Action) -> Node | None:
     return action.node
 
 
-def _cancel(action: Action) -> None:
-    action.is_optional = True
-    if action.task == RELOAD_AGENT and action.resource is not None:
-        action.resource.is_reloading = False
-
-
 def _is_blocked_stop(first: Action) -> bool:
     owner = first.resource
     return (
@@ -447,7 +438,7 @@ def _count(_: Action, then: Action, first_flags: int) -> int:
         return 0
     then.runnable_before += 1
     if then.runnable_before >= then.required_runnable_before:
-        then.is_runnable = True
+        unblock(then)
     return 0
 
 

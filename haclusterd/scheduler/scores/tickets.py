@@ -14,6 +14,7 @@ from haclusterd.model.ocf import Role
 from haclusterd.scheduler.model.entities import Inventory, Resource, TicketUse, Variant
 from haclusterd.scheduler.model.references import expanded_set, named_group
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.unpack.fencing_demands import demand_fencing
 
 _ROLES = {
     "started": Role.STARTED,
@@ -91,6 +92,6 @@ def _lose(resource: Resource, use: TicketUse, nodes: Iterable[NodeName]) -> None
     elif use.loss_policy == "fence" and is_its_role:
         resource.scores.ban_everywhere(source, nodes)
         for node in resource.found.active_nodes:
-            node.demand_fencing("deadman ticket was lost")
+            demand_fencing(node, "deadman ticket was lost")
     elif use.loss_policy == "freeze" and is_its_role:
         resource.scores.frozen_by = source

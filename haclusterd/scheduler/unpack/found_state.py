@@ -9,6 +9,7 @@ from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.model.entities import Node, Resource
 from haclusterd.scheduler.model.operation_settings import OnFail
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.unpack.fencing_demands import demand_fencing
 from haclusterd.scheduler.unpack.fencing_limits import FencingLimits
 from haclusterd.scheduler.unpack.replay import Replay
 from haclusterd.scheduler.unpack.running import mark_running
@@ -78,7 +79,7 @@ class FoundStates:
                 " (fencing will be revoked if remote connection can be re-established on another node)"
             )
         if is_fenced:
-            node.demand_fencing(reason)
+            demand_fencing(node, reason)
 
     def _react(self, resource: Resource, node: Node, on_fail: OnFail, words: str, *, is_active: bool) -> None:
         match on_fail:
@@ -87,7 +88,7 @@ class FoundStates:
                 resource.found.required_demotes.add(node.name)
             case OnFail.FENCE:
                 is_compatible = self._settings.options.is_pacemaker_compatible
-                node.demand_fencing(f"{resource.id} failed there" if is_compatible else f"{resource.id}: {words}")
+                demand_fencing(node, f"{resource.id} failed there" if is_compatible else f"{resource.id}: {words}")
             case OnFail.STANDBY:
                 node.is_standby = True
                 node.is_fail_standby = True
@@ -114,7 +115,7 @@ class FoundStates:
         resource.found.required_stops.add(node.name)
         is_compatible = self._settings.options.is_pacemaker_compatible
         if is_compatible and resource.is_managed and not (node.is_online or node.is_unclean or node.is_remote):
-            node.demand_fencing("stop is unrunnable")
+            demand_fencing(node, "stop is unrunnable")
 
     def _restart_container(self, resource: Resource, node: Node, *, is_active: bool) -> None:
         resource.found.is_failed = resource.found.must_stop_when_failed = True
@@ -131,7 +132,7 @@ class FoundStates:
         resource.found.is_failed = resource.found.must_stop_when_failed = True
         connected = resource.remote_node
         if self._settings.is_fencing_enabled and connected is not None and not connected.is_remote_fenced:
-            connected.demand_fencing("remote connection is unrecoverable")
+            demand_fencing(connected, "remote connection is unrecoverable")
         if is_active:
             self._demand_stop(resource, node)
         if resource.definition.reconnect_interval_ms:

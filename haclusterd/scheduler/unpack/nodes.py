@@ -19,6 +19,7 @@ from haclusterd.scheduler.model.readings import integer
 from haclusterd.scheduler.model.rules import RuleContext, by_strength, merge
 from haclusterd.scheduler.model.settings import NoQuorumPolicy, Settings
 from haclusterd.scheduler.unpack.fencing_capability import usable_devices_by_node
+from haclusterd.scheduler.unpack.fencing_demands import demand_fencing
 
 
 def unpack_nodes(cib: Cib, settings: Settings) -> tuple[Node, ...]:
@@ -33,7 +34,7 @@ def unpack_nodes(cib: Cib, settings: Settings) -> tuple[Node, ...]:
         status = cib.status.nodes.get(name) or NodeStatus(name)
         entry = cib.configuration.nodes.get(name)
         node = Node(name, status, node_attributes(cib, name, NodeKind.MEMBER, settings))
-        node.utilization = node_capacity(entry, status, settings)
+        node.capacity = node_capacity(entry, status, settings)
         node.base_score = entry.score if entry is not None else 0
         node.devices = devices[name]
         if settings.is_watchdog_fencing and status.watchdog is not None:
@@ -44,7 +45,7 @@ def unpack_nodes(cib: Cib, settings: Settings) -> tuple[Node, ...]:
         if settings.is_fencing_enabled:
             _judge_membership(node, settings)
         elif settings.options.is_pacemaker_compatible and status.state is NodeState.LOST:
-            node.demand_fencing(status.detail)
+            demand_fencing(node, status.detail)
         nodes[name] = node
     return tuple(nodes.values())
 
@@ -100,13 +101,13 @@ def _judge_membership(node: Node, settings: Settings) -> None:
     """Decide whether a member is to be fenced for how it takes part in the cluster."""
     status = node.status
     if status.is_condemned:
-        node.demand_fencing(status.detail)
+        demand_fencing(node, status.detail)
     elif _is_unfenced(status):
-        node.demand_fencing(status.detail or "it is lost", is_delayed=not status.is_fence_requested)
+        demand_fencing(node, status.detail or "it is lost", is_delayed=not status.is_fence_requested)
     elif _has_joined_too_slowly(status, settings):
-        node.demand_fencing("peer pending timed out on joining the process group")
+        demand_fencing(node, "peer pending timed out on joining the process group")
     if node.is_online and not settings.options.has_quorum and settings.no_quorum_policy is NoQuorumPolicy.FENCE:
-        node.demand_fencing("cluster does not have quorum")
+        demand_fencing(node, "cluster does not have quorum")
 
 
 def _is_unfenced(status: NodeStatus) -> bool:

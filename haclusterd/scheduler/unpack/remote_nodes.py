@@ -63,7 +63,7 @@ def add_remote_node(cib: Cib, inventory: Inventory, name: NodeName, kind: NodeKi
         entry = cib.configuration.nodes.get(name)
         status = cib.status.nodes.get(name) or NodeStatus(name)
         node = Node(name, status, node_attributes(cib, name, kind, settings), kind)
-        node.utilization = node_capacity(entry, status, settings)
+        node.capacity = node_capacity(entry, status, settings)
         node.base_score = entry.score if entry is not None else 0
         node.power = next((each.power for each in inventory.nodes if not each.is_remote), NO_POWER)
         inventory.add_node(node)

@@ -84,3 +84,17 @@ def finish_status(node: Node, *, is_taken: bool) -> None:
         node.connection.found.next_role = Role.STOPPED
     if not is_taken:
         judge_online(node)
+
+
+def expect(node: Node, *, is_connected: bool) -> None:
+    """Take what is decided about the connection of a remote or guest node.
+
+    One that had to be fenced because its connection was lost need not be, when that can be had again.
+    """
+    if not is_connected:
+        node.is_shutting_down = True
+        return
+    node.is_online = True
+    if not node.is_seen:
+        node.is_unclean = False
+        node.fence_reason = ""
