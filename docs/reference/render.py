@@ -11,6 +11,9 @@ from typing import Any
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Command, Level, Option
 from haclusterd.cli.parsing import UsageError, parse
+from haclusterd.machines.acting_alone import RESETS, STEPS
+from haclusterd.machines.joining import JOINING
+from haclusterd.machines.states import TransitionTable
 from haclusterd.model import durations
 from haclusterd.model.fence_parameters import DEVICE_PARAMETERS
 from haclusterd.model.operations import OPERATION_ATTRIBUTES
@@ -204,7 +207,40 @@ def said_to(level: str, word: str) -> str:
     return ""
 
 
+STATES_HEAD = """# State machines
+
+Made from the transition tables of the program by `make reference`; do not edit. An event for which a table has no line
+cannot happen: it would end the daemon. What is not in a table (which event it is, and what is done) is code beside it.
+"""
+
+
+def states_page() -> str:
+    """Return the page with a picture of each state machine."""
+    return "\n".join([STATES_HEAD, *(_picture(table, place) for place, table in TABLES)])
+
+
+def _picture(table: TransitionTable[Any, Any], place: str) -> str:
+    states = list(type(table.initial[0]))
+    names = {state: state.name.lower() for state in states}
+    lines = ["stateDiagram-v2", *(f"    [*] --> {names[each]}" for each in table.initial)]
+    lines += [f"    {names[state]}: {state}" for state in states if str(state) != names[state]]
+    for each in table.transitions:
+        if each.sources == tuple(states):
+            lines += [f"    state any <<choice>>\n    any --> {names[each.target]}: {each.event}"]
+        else:
+            lines += [f"    {names[source]} --> {names[each.target]}: {each.event}" for source in each.sources]
+    picture = "\n".join(dict.fromkeys("\n".join(lines).splitlines()))
+    return f"## {table.name}\n\n`haclusterd/{place}`. {table.meaning}\n\n```mermaid\n{picture}\n```\n"
+
+
+TABLES = (
+    ("machines/acting_alone.py", STEPS),
+    ("machines/acting_alone.py", RESETS),
+    ("machines/joining.py", JOINING),
+)
+
 PAGES = {
+    "state-machines.md": states_page,
     "crmsh.md": crmsh_page,
     "properties.md": properties_page,
     "crm.md": crm_page,

@@ -19,8 +19,18 @@ It owns no clock and runs nothing: it gets the time and answers with effects.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from haclusterd.cib.activity import known_promoted, possibly_active
+from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.commands import RecordResults
+from haclusterd.machines.acting_alone import (
+    RECORDED_DEAD,
+    RESETS,
+    ActingAlone,
+    LoneAction,
+    Reset,
+    ResetEvent,
+    Situation,
+    described,
+)
 from haclusterd.machines.effects import (
     Condemn,
     Effect,
@@ -34,10 +44,9 @@ from haclusterd.machines.effects import (
     WatchService,
 )
 from haclusterd.machines.moment import Moment
-from haclusterd.machines.no_quorum import LonePolicy, lone_policy, panics, promotable_resources
+from haclusterd.machines.no_quorum import LonePolicy, lone_policy, panics
 from haclusterd.machines.recurring import Recurring
-from haclusterd.machines.stop_plan import held_by, stop_timeout_ms, stops_before
-from haclusterd.model.activity import may_hold_anything, migrating_to_or_from
+from haclusterd.model.activity import may_hold_anything
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceOutcome
@@ -47,7 +56,6 @@ from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.scheduler.model.digests import restart_digest_of
-from haclusterd.scheduler.unpack.management import unmanaged
 
 CHECK_LEVEL = "OCF_CHECK_LEVEL"
 RESULTS_MAX = 10
@@ -59,7 +67,6 @@ UNDYING_MS = 5000
 """How long an agent of an older life is waited for after its kill; one in uninterruptible sleep may never die."""
 _SHOWS_ACTIVE = (ActionName.START, ActionName.PROMOTE, ActionName.MIGRATE_FROM, ActionName.MONITOR)
 DEATHS = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED)
-RECORDED_DEAD = "this node is recorded as fenced, though it lives"
 IN_FORCE = (NodeState.ONLINE, NodeState.LOST)
 """States in which the CIB knows what may be active on a node."""
 
@@ -104,25 +111,8 @@ class _ResourceQueue:
         return self.running is None and not self.adopted
 
 
-@dataclass(frozen=True, slots=True)
-class _OwnStop:
-    """How to stop a resource without an order."""
-
-    agent: AgentReference
-    parameters: Mapping[str, str]
-    timeout_ms: int
-    before: frozenset[ResourceId]
-    """What must have stopped first."""
-    is_demoted_first: bool = False
-    is_kept: bool = False
-    """It is demoted, and stopped only if that fails."""
-
-
 class ExecutorMachine:
     """Executes one node's orders; see the module."""
-
-    _faced: frozenset[ResourceId] = frozenset()
-    """What was known to be active here, or in doubt, when this node decided what to stop by itself."""
 
     def __init__(
         self,
@@ -163,19 +153,12 @@ class ExecutorMachine:
         self._born_at = now
         self._grace_until = after(now, lease_grace_ms)
         """Until then a daemon that has just started waits for its first lease."""
-        self._stopping: dict[ResourceId, _OwnStop] | None = None
-        """What is still to be stopped since the lease ended; None while this node has not acted alone."""
-        self._own_stop_failed: set[ResourceId] = set()
-        """What may still be active although this node tried to stop it, or did not know how."""
-        self._kept: dict[ResourceId, _OwnStop] = {}
-        """What runs on unpromoted, as the policy wants it, and how it would be stopped."""
-        self._left_alone: frozenset[ResourceId] = frozenset()
-        """What runs on because it is unmanaged, or because something unmanaged needs it."""
+        self._alone: ActingAlone | None = None
+        """What this life has begun to do by itself; None while it has not."""
         self._policy = LonePolicy.STOP
         self._panics = False
         """Whether a node that finds itself lost has its watchdog reset it at once."""
-        self._is_condemned = False
-        self._awaits_reset = False
+        self._reset = Reset.NOT_WANTED
         self._in_force: NodeStatus | None = None
         """What the CIB last knew of this node in this boot: a recorded fencing drops it there, but not here."""
         self._stopped_alone: set[ResourceId] = set()
@@ -188,7 +171,7 @@ class ExecutorMachine:
     @property
     def has_acted_alone(self) -> bool:
         """Whether the lease ended and this node stopped its resources: it must join under a new incarnation."""
-        return self._stopping is not None
+        return self._alone is not None
 
     @property
     def keeps_running(self) -> bool:
@@ -200,14 +183,12 @@ class ExecutorMachine:
 
         No other life begins before.
         """
-        return self._awaits_reset or (self._is_given_up(cib) and panics(cib.in_force))
+        return self._reset is Reset.AWAITED or (self._is_given_up(cib) and panics(cib.in_force))
 
     @property
     def is_stopping_alone(self) -> bool:
         """Whether stops of its own are still under way."""
-        return bool(self._stopping) or any(
-            queue.running is not None and queue.running.is_own_stop for queue in self._queues.values()
-        )
+        return (self._alone is not None and self._alone.has_more_to_begin) or bool(self._stopping_now())
 
     # -- events -----------------------------------------------------------------------------------------------------
 
@@ -237,14 +218,9 @@ class ExecutorMachine:
         self._inherited.clear()
         self._disowned.clear()
         self._is_joined = False
-        self._stopping = None
+        self._alone = None
         self._has_joined = False
-        self._own_stop_failed.clear()
-        self._kept.clear()
-        self._left_alone = frozenset()
-        if self._is_condemned:
-            self._is_condemned = False
-            effects.append(Condemn(is_condemned=False))
+        effects.extend(self._reset_happened(ResetEvent.NEW_LIFE))
         self._grace_until = after(moment.now, self._lease_grace_ms)
         for queue in self._queues.values():
             queue.orders.clear()
@@ -269,7 +245,7 @@ class ExecutorMachine:
             self._in_force = self._in_force if self._is_recorded_dead() else status
         if self._is_joined and not was_joined and status is not None:
             self._call_id = max(self._call_id, status.last_call_id)
-        if self._is_joined and status is not None and self._stopping is None:
+        if self._is_joined and status is not None and self._alone is None:
             self._stopped_alone.clear()
             self._take_in(status, moment)
         return self._step(moment)
@@ -304,7 +280,7 @@ class ExecutorMachine:
         running, queue.running = queue.running, None
         effects: list[Effect] = []
         if running.is_own_stop:
-            self._own_stop_ended(queue.resource, running.action, result)
+            self._own_stop_ended(queue.resource, result)
         elif not running.is_dropped:
             effects.extend(self._conclude(queue, running, result, moment))
         elif result.status is ExecutionStatus.DONE:
@@ -321,7 +297,7 @@ class ExecutorMachine:
 
     def give_up(self, cause: str, moment: Moment) -> Sequence[Effect]:
         """Stop everything without orders: this node is to leave, and nobody orders it to in time."""
-        if self._stopping is not None:
+        if self._alone is not None:
             return ()
         return [*self._begin_to_act_alone(cause, moment), *self._step(moment)]
 
@@ -337,7 +313,7 @@ class ExecutorMachine:
         """Return when `ticked` is wanted next."""
         due = [recurring.due_at for queue in self._queues.values() for recurring in queue.recurring.values()]
         due += [after(each.ends_at, UNDYING_MS) for queue in self._queues.values() for each in queue.adopted.values()]
-        if self._stopping is None:
+        if self._alone is None:
             due.append(max(moment.lease_until, self._grace_until))
         return min((instant for instant in due if instant > moment.now), default=NEVER)
 
@@ -408,10 +384,8 @@ class ExecutorMachine:
         if cause:
             effects.extend(self._begin_to_act_alone(cause, moment))
         effects.extend(self._react_to_loss())
-        if self._stopping is not None:
-            effects.extend(self._stop_what_was_left(moment))
-            effects.extend(self._stop_what_has_come(moment))
-            effects.extend(self._continue_alone(moment))
+        if self._alone is not None:
+            effects.extend(self._continue_alone(self._alone, moment))
         elif self._is_joined:
             self._answer_for_older_lives(moment)
             for queue in self._queues_to_advance():
@@ -454,10 +428,8 @@ class ExecutorMachine:
         if self._is_empty is None and not self._has_joined and not is_busy:
             return []
         is_proven = self._is_empty is True
-        if self._stopping is not None:
-            is_proven = (is_proven or self._has_joined) and not self._stopping
-            is_proven = is_proven and not self._own_stop_failed and not self._kept
-            is_proven = is_proven and not (self._left_alone and self._rules.unmanaged_is_not_empty)
+        if self._alone is not None:
+            is_proven = (is_proven or self._has_joined) and self._alone.is_proven_empty
         elif self._is_joined:
             is_proven = status is not None and not may_hold_anything(status)
         is_empty = is_proven and not is_busy
@@ -661,7 +633,7 @@ class ExecutorMachine:
 
     def _must_act_alone(self, moment: Moment) -> str:
         """Say why this node must stop what it runs; empty when it need not."""
-        if self._stopping is not None:
+        if self._alone is not None:
             return ""
         status = self._status()
         is_own = status is not None and status.incarnation == self._incarnation
@@ -678,11 +650,17 @@ class ExecutorMachine:
 
     def _react_to_loss(self) -> Sequence[Effect]:
         """Have the watchdog reset a node that finds itself lost, where it is to (`fence-reaction=panic`)."""
-        if self._awaits_reset or not self._panics or not self._is_given_up(self._cib):
+        if self._reset is Reset.AWAITED or not self._panics or not self._is_given_up(self._cib):
             return ()
-        self._is_condemned = self._awaits_reset = True
         text = "this node was declared lost or recorded as fenced: its watchdog resets it"
-        return (Note("panic", text), Condemn(is_condemned=True))
+        return (Note("panic", text), *self._reset_happened(ResetEvent.GIVEN_UP))
+
+    def _reset_happened(self, event: ResetEvent) -> Sequence[Effect]:
+        """Enter the next state of the wish to be reset; say so where the watchdog's feeder must know."""
+        before, self._reset = self._reset, RESETS.after(self._reset, event)
+        if event is ResetEvent.GIVEN_UP or (before is Reset.NOT_WANTED) != (self._reset is Reset.NOT_WANTED):
+            return (Condemn(is_condemned=self._reset is not Reset.NOT_WANTED),)
+        return ()
 
     def _is_given_up(self, cib: Cib) -> bool:
         """Tell whether a node with a watchdog finds its present life lost, or the death of its boot recorded."""
@@ -694,15 +672,9 @@ class ExecutorMachine:
 
     def _begin_to_act_alone(self, cause: str, moment: Moment) -> list[Effect]:
         effects: list[Effect] = []
-        self._faced = active = self._possibly_active_here()
-        # What is being migrated to this node may arrive when everything here has stopped.
-        self._own_stop_failed |= migrating_to_or_from(self._cib, self._node)
-        before = stops_before(self._cib.in_force, active)
-        untouched = self._unmanaged_here(active, moment)
-        held = held_by(before, untouched)
-        self._left_alone = untouched | held
-        self._stopping = self._own_stops(active - self._left_alone, before, moment.wall)
-        if self._stopping or held:
+        active = self._possibly_active_here()
+        alone = self._alone = ActingAlone(self._node, self._rules, active, self._situation(moment), self._origin)
+        if alone.has_more_to_begin or alone.held:
             effects.extend(self._condemn_by_policy())
         for queue in self._queues.values():
             queue.orders.clear()
@@ -710,52 +682,24 @@ class ExecutorMachine:
             running = queue.running
             if running is not None and running.action != ActionName.STOP:
                 running.is_dropped = True
-                if queue.resource not in untouched:
+                if queue.resource not in alone.untouched:
                     effects.append(KillAgent(running.key))
-            if queue.resource not in untouched:
+            if queue.resource not in alone.untouched:
                 effects.extend(self._kill_adopted(queue, moment))
             if queue.is_watched:
                 queue.is_watched = False
                 effects.append(UnwatchService(queue.resource))
         self._results.clear()
         if active:
-            effects.append(Note("acting-alone", f"{cause}; {_spell(active - self._left_alone, untouched, held)}"))
+            effects.append(Note("acting-alone", f"{cause}; {alone.describe(active)}"))
         return effects
 
-    def _condemn_by_policy(self) -> list[Effect]:
+    def _condemn_by_policy(self) -> Sequence[Effect]:
         """Have the watchdog end a node on which something ran (`no-quorum-policy=fence`)."""
-        if self._policy is not LonePolicy.FENCE or self._is_condemned:
-            return []
-        self._is_condemned = True
-        return [Condemn(is_condemned=True)]
+        return self._reset_happened(ResetEvent.FENCES_ITSELF) if self._policy is LonePolicy.FENCE else ()
 
-    def _stop_what_has_come(self, moment: Moment) -> list[Effect]:
-        """Stop also what was migrated here before the lease ended, when this node learns of it only now."""
-        assert self._stopping is not None
-        if self._in_force is None or self._in_force.unverified <= self._faced:
-            return []
-        active = self._possibly_active_here()
-        come = (self._in_force.unverified & active) - self._faced
-        self._faced |= self._in_force.unverified
-        if not come:
-            return []
-        self._own_stop_failed |= migrating_to_or_from(self._cib, self._node)
-        before = stops_before(self._cib.in_force, active)
-        self._stopping.update(self._own_stops(come, before, moment.wall))
-        return [
-            *self._condemn_by_policy(),
-            Note("acting-alone", f"came by migration; {_spell(come, frozenset(), frozenset())}"),
-        ]
-
-    def _unmanaged_here(self, active: frozenset[ResourceId], moment: Moment) -> frozenset[ResourceId]:
-        """Return what is unmanaged here: the cluster must not stop it (Pacemaker Explained, "is-managed").
-
-        A life that is recorded as fenced leaves nothing alone: by the record nothing runs here, so everything may be
-        started on other nodes from the moment on in which it is managed again.
-        """
-        if self._is_recorded_dead() and self._rules.recorded_death_ends_all:
-            return frozenset()
-        return unmanaged(self._cib, self._node, active, moment.wall)
+    def _situation(self, moment: Moment) -> Situation:
+        return Situation(self._cib, self._in_force, self._is_recorded_dead(), self._policy, moment.wall)
 
     def _possibly_active_here(self) -> frozenset[ResourceId]:
         """Return what may run here; what an older boot ran died with it."""
@@ -764,18 +708,48 @@ class ExecutorMachine:
         known = possibly_active(self._in_force) if self._in_force is not None else frozenset()
         return (known - self._stopped_alone) | begun
 
-    def _stop_what_was_left(self, moment: Moment) -> list[Effect]:
-        """Stop what this node has left alone too, once it is recorded as fenced."""
-        assert self._stopping is not None
-        left = self._left_alone | self._kept.keys()
-        if not left or not self._is_recorded_dead() or not self._rules.recorded_death_ends_all:
-            return []
-        before = stops_before(self._cib.in_force, self._possibly_active_here() | left)
-        self._left_alone = frozenset()
-        self._kept.clear()
-        self._stopping.update(self._own_stops(left, before, moment.wall))
-        effects: list[Effect] = [Note("acting-alone", f"{RECORDED_DEAD}; {_spell(left, frozenset(), frozenset())}")]
-        for queue in (self._queue(resource) for resource in sorted(left)):
+    def _origin(self, resource: ResourceId) -> tuple[AgentReference, Mapping[str, str]] | None:
+        """Return with which agent and parameters a resource may have been started here."""
+        queue = self._queue(resource)
+        if queue.running is not None and queue.running.order is not None:
+            return queue.running.order.agent, queue.running.order.parameters
+        if self._in_force is None:
+            return None
+        for order in self._in_force.orders.values():
+            if order.resource == resource and order.is_activating:
+                return order.agent, order.parameters
+        history = self._in_force.histories.get(resource)
+        return (history.agent, history.parameters) if history is not None else None
+
+    def _continue_alone(self, alone: ActingAlone, moment: Moment) -> list[Effect]:
+        situation = self._situation(moment)
+        effects: list[Effect] = []
+        ended = alone.end_what_was_left(situation, self._possibly_active_here, self._origin)
+        if ended:
+            effects.append(Note("acting-alone", f"{RECORDED_DEAD}; {described(ended)}"))
+            effects.extend(self._kill_agents_of(ended, moment))
+        come = alone.stop_what_has_come(situation, self._possibly_active_here, self._origin)
+        if come:
+            effects.extend(self._condemn_by_policy())
+            effects.append(Note("acting-alone", f"came by migration; {described(come)}"))
+        left = alone.leave_what_became_unmanaged(situation)
+        if left:
+            effects.append(Note("acting-alone", left))
+        for action in alone.next_actions(lambda resource: self._queue(resource).is_free, self._stopping_now()):
+            effects.append(self._act_alone(action, moment))
+        return effects
+
+    def _stopping_now(self) -> list[ResourceId]:
+        """Return on what an agent is at work that this node called by itself."""
+        return [
+            queue.resource
+            for queue in self._queues.values()
+            if queue.running is not None and queue.running.is_own_stop
+        ]
+
+    def _kill_agents_of(self, resources: frozenset[ResourceId], moment: Moment) -> list[Effect]:
+        effects: list[Effect] = []
+        for queue in (self._queue(resource) for resource in sorted(resources)):
             if queue.running is not None and not queue.running.is_own_stop and queue.running.action != ActionName.STOP:
                 effects.append(KillAgent(queue.running.key))
             effects.extend(self._kill_adopted(queue, moment))
@@ -791,114 +765,27 @@ class ExecutorMachine:
                 effects.append(KillAgent(key))
         return effects
 
-    def _own_stops(
-        self, active: frozenset[ResourceId], before: Mapping[ResourceId, frozenset[ResourceId]], now: WallTime
-    ) -> dict[ResourceId, _OwnStop]:
-        is_demoting = self._policy is LonePolicy.DEMOTE and not self._is_recorded_dead()
-        promotable = promotable_resources(self._cib.in_force)
-        stops: dict[ResourceId, _OwnStop] = {}
-        for resource in sorted(active):
-            origin = self._origin(resource)
-            if origin is None:
-                self._own_stop_failed.add(resource)
-            elif origin[0].standard != "stonith":
-                timeout_ms = stop_timeout_ms(self._cib.in_force, resource, now)
-                is_promotable = ResourceId(resource.partition(":")[0]) in promotable
-                is_promoted = self._in_force is not None and known_promoted(self._in_force, resource)
-                is_promoted |= is_promotable and self._in_force is not None and resource in self._in_force.unverified
-                is_kept = is_demoting and is_promotable
-                stop = _OwnStop(origin[0], origin[1], timeout_ms, before[resource], is_promoted, is_kept)
-                if is_kept:
-                    self._kept[resource] = stop
-                if not is_kept or is_promoted:
-                    stops[resource] = stop
-        return stops
-
-    def _origin(self, resource: ResourceId) -> tuple[AgentReference, Mapping[str, str]] | None:
-        """Return with which agent and parameters a resource may have been started here."""
-        queue = self._queue(resource)
-        if queue.running is not None and queue.running.order is not None:
-            return queue.running.order.agent, queue.running.order.parameters
-        if self._in_force is None:
-            return None
-        for order in self._in_force.orders.values():
-            if order.resource == resource and order.is_activating:
-                return order.agent, order.parameters
-        history = self._in_force.histories.get(resource)
-        return (history.agent, history.parameters) if history is not None else None
-
-    def _continue_alone(self, moment: Moment) -> list[Effect]:
-        assert self._stopping is not None
-        effects = self._leave_alone_what_became_unmanaged(moment)
-        unfinished = set(self._stopping) | {
-            queue.resource
-            for queue in self._queues.values()
-            if queue.running is not None and queue.running.is_own_stop
-        }
-        for resource, stop in sorted(self._stopping.items()):
-            queue = self._queue(resource)
-            if not queue.is_free or stop.before & unfinished:
-                continue
-            effects.append(self._stop_alone(queue, stop, moment))
-        return effects
-
-    def _leave_alone_what_became_unmanaged(self, moment: Moment) -> list[Effect]:
-        """Begin no further step of what a person takes in hand while this node stops it (safety.md §4)."""
-        assert self._stopping is not None
-        untouched = self._unmanaged_here(frozenset(self._stopping), moment)
-        if not untouched:
-            return []
-        held = held_by({resource: stop.before for resource, stop in self._stopping.items()}, untouched)
-        for resource in untouched | held:
-            del self._stopping[resource]
-            self._kept.pop(resource, None)
-        self._left_alone |= untouched | held
-        return [Note("acting-alone", _spell(frozenset(), untouched, held))]
-
-    def _stop_alone(self, queue: _ResourceQueue, stop: _OwnStop, moment: Moment) -> Effect:
-        """Begin what is next for a resource: a promoted one is demoted first, whatever that ends with."""
-        assert self._stopping is not None
-        action = ActionName.DEMOTE if stop.is_demoted_first else ActionName.STOP
-        if stop.is_demoted_first and not stop.is_kept:
-            self._stopping[queue.resource] = replace(stop, is_demoted_first=False)
-        else:
-            del self._stopping[queue.resource]
+    def _act_alone(self, action: LoneAction, moment: Moment) -> Effect:
         self._runs += 1
         call = AgentCall(
             key=f"alone-{self._incarnation.token}-{self._runs}",
-            resource=queue.resource,
-            instance=str(queue.resource),
-            agent=stop.agent,
-            action=action,
-            parameters=stop.parameters,
-            meta={"timeout": str(stop.timeout_ms), "name": str(action), "on_node": str(self._node)},
-            timeout_ms=stop.timeout_ms,
+            resource=action.resource,
+            instance=str(action.resource),
+            agent=action.agent,
+            action=action.action,
+            parameters=action.parameters,
+            meta={"timeout": str(action.timeout_ms), "name": str(action.action), "on_node": str(self._node)},
+            timeout_ms=action.timeout_ms,
             incarnation=self._incarnation,
         )
-        queue.running = _Running(call.key, action, None, 0, moment.now, is_own_stop=True)
+        running = _Running(call.key, action.action, None, 0, moment.now, is_own_stop=True)
+        self._queue(action.resource).running = running
         return RunAgent(call)
 
-    def _own_stop_ended(self, resource: ResourceId, action: str, result: AgentResult) -> None:
-        is_failed = result.status is not ExecutionStatus.DONE or result.exit_code != ExitCode.OK
-        if action == ActionName.STOP and not is_failed and resource not in self._own_stop_failed:
+    def _own_stop_ended(self, resource: ResourceId, result: AgentResult) -> None:
+        is_well = result.status is ExecutionStatus.DONE and result.exit_code == ExitCode.OK
+        if self._alone is not None and self._alone.ended(resource, is_well=is_well):
             self._stopped_alone.add(resource)
-        elif is_failed and action == ActionName.STOP:
-            self._own_stop_failed.add(resource)
-        elif is_failed and resource in self._kept and self._stopping is not None:
-            stop = self._kept.pop(resource)
-            self._stopping[resource] = replace(stop, is_demoted_first=False, is_kept=False)
-
-
-def _spell(
-    stopped: frozenset[ResourceId], untouched: frozenset[ResourceId], held: frozenset[ResourceId]
-) -> str:
-    """Say what a node that acts alone does with what may be active on it."""
-    parts = (
-        ("stopping", stopped, ""),
-        ("leaving alone", untouched, " (unmanaged)"),
-        ("not stopping", held, " (it must stop after what is unmanaged)"),
-    )
-    return "; ".join(f"{what} {', '.join(sorted(names))}{why}" for what, names, why in parts if names)
 
 
 def _call(order: Order, key: str, incarnation: Incarnation) -> AgentCall:

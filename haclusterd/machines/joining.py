@@ -8,6 +8,7 @@ The old life's orders can then never be executed by the new one (safety.md §1, 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.apply_fencing import order_at_work
@@ -15,6 +16,7 @@ from haclusterd.cib.changes import Refusal, RefusalCode
 from haclusterd.cib.commands import Join, Leaving, PublishWatchdog, RequestLeave
 from haclusterd.machines.effects import Effect, Note, Propose, Scope, TransferLeadership
 from haclusterd.machines.moment import Moment
+from haclusterd.machines.states import Transition, TransitionTable
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib, NodeState, NodeStatus
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
@@ -39,6 +41,33 @@ class JoinState(StrEnum):
     OVER = "over"
     """The present incarnation is over; a new one is needed."""
     LEFT = "left"
+
+
+class JoinEvent(StrEnum):
+    """What changes it."""
+
+    ONLINE = "the CIB has this incarnation online"
+    HELD = "its Join was refused for now"
+    GIVEN_UP = "the CIB has this incarnation lost or fenced"
+    SUPERSEDED = "the CIB has another incarnation, or refuses this one as old"
+    LEFT = "the CIB says that it has left"
+    NEW_LIFE = "a new incarnation was drawn"
+
+
+_ANY = tuple(JoinState)
+JOINING: Final = TransitionTable(
+    "The membership of a node, as its daemon sees it",
+    "What the CIB says decides, whatever the daemon believed before.",
+    (JoinState.OUTSIDE,),
+    (
+        Transition(_ANY, JoinEvent.ONLINE, JoinState.JOINED),
+        Transition(_ANY, JoinEvent.HELD, JoinState.HELD),
+        Transition(_ANY, JoinEvent.GIVEN_UP, JoinState.OVER),
+        Transition(_ANY, JoinEvent.SUPERSEDED, JoinState.OVER),
+        Transition(_ANY, JoinEvent.LEFT, JoinState.LEFT),
+        Transition(_ANY, JoinEvent.NEW_LIFE, JoinState.OUTSIDE),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +119,7 @@ class JoiningMachine:
     def reincarnated(self, incarnation: Incarnation) -> None:
         """Begin a new life."""
         self._incarnation = incarnation
-        self._state = JoinState.OUTSIDE
+        self._happened(JoinEvent.NEW_LIFE)
         self._attempt += 1
         self._retry_at = NEVER
 
@@ -101,12 +130,15 @@ class JoiningMachine:
     def refused(self, refusal: Refusal, moment: Moment) -> None:
         """A Join was refused: ask again later, under the same incarnation when it was only held."""
         if refusal.code in HELD_REFUSALS:
-            self._state = JoinState.HELD
+            self._happened(JoinEvent.HELD)
             self._held_because = refusal.text
             self._attempt += 1
             self._retry_at = after(moment.now, HELD_RETRY_MS)
         elif refusal.code is RefusalCode.OLD_INCARNATION:
-            self._state = JoinState.OVER
+            self._happened(JoinEvent.SUPERSEDED)
+
+    def _happened(self, event: JoinEvent) -> None:
+        self._state = JOINING.after(self._state, event)
 
     def step(
         self,
@@ -178,14 +210,13 @@ class JoiningMachine:
     def _observe(self, status: NodeStatus) -> None:
         if status.incarnation != self._incarnation:
             if self._state is JoinState.JOINED:
-                self._state = JoinState.OVER
-            return
-        if status.state is NodeState.ONLINE:
-            self._state = JoinState.JOINED
+                self._happened(JoinEvent.SUPERSEDED)
+        elif status.state is NodeState.ONLINE:
+            self._happened(JoinEvent.ONLINE)
         elif status.state is NodeState.LEFT or status.has_detached:
-            self._state = JoinState.LEFT
+            self._happened(JoinEvent.LEFT)
         else:
-            self._state = JoinState.OVER
+            self._happened(JoinEvent.GIVEN_UP)
 
     def _leave_step(self, cib: Cib, status: NodeStatus, moment: Moment, *, is_leader: bool) -> Sequence[Effect]:
         if not status.is_leaving:

@@ -1,0 +1,323 @@
+"""What a node does by itself when it has lost the cluster: it stops what it runs (safety.md §4).
+
+Each resource that may be active here goes through states of its own, as the tables below say. Stops keep the order of
+the constraints; what is not ordered is stopped in parallel. What is unmanaged is left alone, and so is what would have
+to stop after it. With no-quorum-policy=demote what can be promoted is only demoted, and runs on.
+
+Invariant: nothing is started or promoted here. What was not proven to have stopped counts as possibly active for as
+long as this life lasts.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from haclusterd.cib.activity import known_promoted
+from haclusterd.machines.no_quorum import LonePolicy, promotable_resources
+from haclusterd.machines.states import Transition, TransitionTable
+from haclusterd.machines.stop_plan import held_by, stop_timeout_ms, stops_before
+from haclusterd.model.activity import migrating_to_or_from
+from haclusterd.model.cluster import Cib, NodeStatus
+from haclusterd.model.ids import AgentReference, NodeName, ResourceId
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName
+from haclusterd.model.rules_in_force import SafetyRules
+from haclusterd.scheduler.unpack.management import unmanaged
+
+RECORDED_DEAD: Final = "this node is recorded as fenced, though it lives"
+
+
+class Step(StrEnum):
+    """Where one resource stands on a node that acts alone."""
+
+    TO_DEMOTE = "to be demoted, then stopped"
+    TO_DEMOTE_ONLY = "to be demoted, and kept"
+    TO_STOP = "to be stopped"
+    DEMOTING = "being demoted, then stopped"
+    DEMOTING_ONLY = "being demoted, and kept"
+    STOPPING = "being stopped"
+    STOPPED = "stopped"
+    KEPT = "runs on unpromoted"
+    LEFT_ALONE = "left alone"
+    UNKNOWN = "may be active"
+
+
+class StepEvent(StrEnum):
+    """What happens to it."""
+
+    TURN = "its turn has come"
+    ENDED_WELL = "the agent has succeeded"
+    ENDED_BADLY = "the agent has failed"
+    UNMANAGED = "it is unmanaged, or held by what is"
+
+
+WAITING: Final = (Step.TO_DEMOTE, Step.TO_DEMOTE_ONLY, Step.TO_STOP)
+"""An agent is to be called when its turn comes."""
+UNFINISHED: Final = (*WAITING, Step.DEMOTING)
+"""An agent is still to be called, now or after the one that runs."""
+POLICY_KEEPS: Final = (Step.TO_DEMOTE_ONLY, Step.DEMOTING_ONLY, Step.KEPT)
+"""It is not stopped, because of no-quorum-policy=demote."""
+
+_ENDED = (StepEvent.ENDED_WELL, StepEvent.ENDED_BADLY)
+STEPS: Final = TransitionTable(
+    "A resource of a node that acts alone",
+    "From when a node must stop by itself to when its life ends. A node that is recorded as fenced begins once more "
+    "with what it kept or left alone.",
+    (*WAITING, Step.KEPT, Step.LEFT_ALONE, Step.UNKNOWN),
+    (
+        Transition((Step.TO_DEMOTE,), StepEvent.TURN, Step.DEMOTING),
+        Transition((Step.TO_DEMOTE_ONLY,), StepEvent.TURN, Step.DEMOTING_ONLY),
+        Transition((Step.TO_STOP,), StepEvent.TURN, Step.STOPPING),
+        # However the demotion ends: the stop follows.
+        *(Transition((Step.DEMOTING,), event, Step.TO_STOP) for event in _ENDED),
+        Transition((Step.DEMOTING_ONLY,), StepEvent.ENDED_WELL, Step.KEPT),
+        Transition((Step.DEMOTING_ONLY,), StepEvent.ENDED_BADLY, Step.TO_STOP),
+        Transition((Step.STOPPING,), StepEvent.ENDED_WELL, Step.STOPPED),
+        Transition((Step.STOPPING,), StepEvent.ENDED_BADLY, Step.UNKNOWN),
+        Transition(UNFINISHED, StepEvent.UNMANAGED, Step.LEFT_ALONE),
+        # What was begun before the plan for this resource was made again, or was given up, changes nothing.
+        *(Transition((step,), event, step) for step in (*WAITING, Step.LEFT_ALONE, Step.UNKNOWN) for event in _ENDED),
+    ),
+)
+
+
+class Reset(StrEnum):
+    """Whether this node wants its watchdog to reset it."""
+
+    NOT_WANTED = "not wanted"
+    WANTED = "wanted instead of its stops"
+    AWAITED = "awaited before anything else"
+
+
+class ResetEvent(StrEnum):
+    """What makes it want that."""
+
+    FENCES_ITSELF = "it acts alone, with no-quorum-policy=fence"
+    GIVEN_UP = "it finds itself lost or recorded as fenced, with fence-reaction=panic"
+    NEW_LIFE = "its next life begins"
+
+
+RESETS: Final = TransitionTable(
+    "The wish of a node to be reset by its watchdog",
+    "While it is there, the watchdog is not fed. A node that awaits its reset begins no other life.",
+    (Reset.NOT_WANTED,),
+    (
+        Transition((Reset.NOT_WANTED, Reset.WANTED), ResetEvent.FENCES_ITSELF, Reset.WANTED),
+        Transition((Reset.AWAITED,), ResetEvent.FENCES_ITSELF, Reset.AWAITED),
+        Transition((Reset.NOT_WANTED, Reset.WANTED), ResetEvent.GIVEN_UP, Reset.AWAITED),
+        Transition((Reset.NOT_WANTED, Reset.WANTED), ResetEvent.NEW_LIFE, Reset.NOT_WANTED),
+        # The runtime waits for the reset; if a life begins all the same, the watchdog stays unfed.
+        Transition((Reset.AWAITED,), ResetEvent.NEW_LIFE, Reset.AWAITED),
+    ),
+)
+
+Origin = Callable[[ResourceId], tuple[AgentReference, Mapping[str, str]] | None]
+"""With which agent and parameters a resource may have been started here; None: nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoneAction:
+    """An agent to be called without an order."""
+
+    resource: ResourceId
+    action: ActionName
+    agent: AgentReference
+    parameters: Mapping[str, str]
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How a resource is demoted and stopped."""
+
+    agent: AgentReference
+    parameters: Mapping[str, str]
+    timeout_ms: int
+    before: frozenset[ResourceId]
+    """What must have stopped first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a node that acts alone knows."""
+
+    cib: Cib
+    in_force: NodeStatus | None
+    """What the CIB last knew of this node in this boot."""
+    is_recorded_dead: bool
+    """Whether the death of this boot is recorded: by that record nothing runs here."""
+    policy: LonePolicy
+    wall: WallTime
+
+
+class ActingAlone:
+    """One life's own stops: made when it must act alone, and dropped with that life."""
+
+    def __init__(
+        self, node: NodeName, rules: SafetyRules, active: frozenset[ResourceId], situation: Situation, origin: Origin
+    ) -> None:
+        """Plan to stop what is `active`, but for what must be left alone."""
+        self._node = node
+        self._rules = rules
+        self._steps: dict[ResourceId, Step] = {}
+        self._ways: dict[ResourceId, _Way] = {}
+        self._faced = active
+        """What was known to be active here, or in doubt, when it was decided what to stop."""
+        self._arriving = migrating_to_or_from(situation.cib, node)
+        """What may arrive when everything here has stopped: no stop proves that it does not run."""
+        before = stops_before(situation.cib.in_force, active)
+        self.untouched = self._unmanaged(active, situation)
+        """What is unmanaged at the beginning: not even an action that is under way is ended."""
+        self.held = held_by(before, self.untouched)
+        """What would have to stop after it."""
+        self._steps.update(dict.fromkeys(self.untouched | self.held, Step.LEFT_ALONE))
+        self._plan(active - self.untouched - self.held, before, situation, origin)
+
+    def describe(self, active: frozenset[ResourceId]) -> str:
+        """Say, at the beginning, what is done with what is active."""
+        return described(active - self.untouched - self.held, self.untouched, self.held)
+
+    @property
+    def has_more_to_begin(self) -> bool:
+        """Whether an agent is still to be called."""
+        return any(step in UNFINISHED for step in self._steps.values())
+
+    @property
+    def is_proven_empty(self) -> bool:
+        """Whether everything that may have been active here is proven to have stopped."""
+        if self._arriving or self._in(*UNFINISHED, *POLICY_KEEPS, Step.UNKNOWN):
+            return False
+        return not (self._in(Step.LEFT_ALONE) and self._rules.unmanaged_is_not_empty)
+
+    def _in(self, *steps: Step) -> frozenset[ResourceId]:
+        return frozenset(resource for resource, step in self._steps.items() if step in steps)
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
+    def next_actions(self, is_free: Callable[[ResourceId], bool], stopping: Collection[ResourceId]) -> list[LoneAction]:
+        """Return what begins now; `stopping`: on what an agent called by `next_actions` is at work."""
+        unfinished = {*self._in(*UNFINISHED), *stopping}
+        ready = [
+            resource
+            for resource in sorted(self._in(*WAITING))
+            if is_free(resource) and not self._ways[resource].before & unfinished
+        ]
+        return [self._begin(resource) for resource in ready]
+
+    def _begin(self, resource: ResourceId) -> LoneAction:
+        is_stop = self._steps[resource] is Step.TO_STOP
+        self._happened(resource, StepEvent.TURN)
+        way = self._ways[resource]
+        action = ActionName.STOP if is_stop else ActionName.DEMOTE
+        return LoneAction(resource, action, way.agent, way.parameters, way.timeout_ms)
+
+    def ended(self, resource: ResourceId, *, is_well: bool) -> bool:
+        """An agent called by `next_actions` has ended; return whether the resource is proven to have stopped."""
+        is_proof = is_well and not (self._steps[resource] is Step.STOPPING and resource in self._arriving)
+        self._happened(resource, StepEvent.ENDED_WELL if is_proof else StepEvent.ENDED_BADLY)
+        return self._steps[resource] is Step.STOPPED
+
+    def _happened(self, resource: ResourceId, event: StepEvent) -> None:
+        self._steps[resource] = STEPS.after(self._steps[resource], event)
+
+    def end_what_was_left(
+        self, situation: Situation, active: Callable[[], frozenset[ResourceId]], origin: Origin
+    ) -> frozenset[ResourceId]:
+        """Stop what this node has left alone too, once it is recorded as fenced; return what that is."""
+        left = self._in(Step.LEFT_ALONE, *POLICY_KEEPS)
+        if not left or not situation.is_recorded_dead or not self._rules.recorded_death_ends_all:
+            return frozenset()
+        before = stops_before(situation.cib.in_force, active() | left)
+        for resource in left:
+            del self._steps[resource]
+        self._plan(left, before, situation, origin)
+        return left
+
+    def stop_what_has_come(
+        self, situation: Situation, active: Callable[[], frozenset[ResourceId]], origin: Origin
+    ) -> frozenset[ResourceId]:
+        """Stop also what was migrated here before the lease ended, when this node learns of it only now; return it."""
+        in_force = situation.in_force
+        if in_force is None or in_force.unverified <= self._faced:
+            return frozenset()
+        now_active = active()
+        come = (in_force.unverified & now_active) - self._faced
+        self._faced |= in_force.unverified
+        if come:
+            self._arriving |= migrating_to_or_from(situation.cib, self._node)
+            self._plan(come, stops_before(situation.cib.in_force, now_active), situation, origin)
+        return come
+
+    def leave_what_became_unmanaged(self, situation: Situation) -> str:
+        """Begin no further step of what a person takes in hand while this node stops it (safety.md §4); describe it."""
+        unfinished = self._in(*UNFINISHED)
+        untouched = self._unmanaged(unfinished, situation)
+        if not untouched:
+            return ""
+        held = held_by({resource: self._ways[resource].before for resource in unfinished}, untouched)
+        for resource in untouched | held:
+            self._happened(resource, StepEvent.UNMANAGED)
+        return described(untouched=untouched, held=held)
+
+    # -- plans ------------------------------------------------------------------------------------------------------
+
+    def _unmanaged(self, active: frozenset[ResourceId], situation: Situation) -> frozenset[ResourceId]:
+        """Return what is unmanaged here: the cluster must not stop it (Pacemaker Explained, "is-managed").
+
+        A life that is recorded as fenced leaves nothing alone: by the record nothing runs here, so everything may be
+        started on other nodes from the moment on in which it is managed again.
+        """
+        if situation.is_recorded_dead and self._rules.recorded_death_ends_all:
+            return frozenset()
+        return unmanaged(situation.cib, self._node, active, situation.wall)
+
+    def _plan(
+        self,
+        active: frozenset[ResourceId],
+        before: Mapping[ResourceId, frozenset[ResourceId]],
+        situation: Situation,
+        origin: Origin,
+    ) -> None:
+        configuration, in_force = situation.cib.in_force, situation.in_force
+        is_demoting = situation.policy is LonePolicy.DEMOTE and not situation.is_recorded_dead
+        promotable = promotable_resources(configuration)
+        for resource in sorted(active):
+            found = origin(resource)
+            if found is None:
+                self._steps[resource] = Step.UNKNOWN
+                continue
+            agent, parameters = found
+            if agent.standard == "stonith":
+                continue
+            timeout_ms = stop_timeout_ms(configuration, resource, situation.wall)
+            self._ways[resource] = _Way(agent, parameters, timeout_ms, before[resource])
+            is_promotable = ResourceId(resource.partition(":")[0]) in promotable
+            is_promoted = in_force is not None and (
+                known_promoted(in_force, resource) or (is_promotable and resource in in_force.unverified)
+            )
+            is_kept = is_demoting and is_promotable
+            self._steps[resource] = _first_step(is_promoted=is_promoted, is_kept=is_kept)
+
+
+def _first_step(*, is_promoted: bool, is_kept: bool) -> Step:
+    if is_promoted:
+        return Step.TO_DEMOTE_ONLY if is_kept else Step.TO_DEMOTE
+    return Step.KEPT if is_kept else Step.TO_STOP
+
+
+NOTHING: Final[frozenset[ResourceId]] = frozenset()
+
+
+def described(
+    stopped: frozenset[ResourceId] = NOTHING,
+    untouched: frozenset[ResourceId] = NOTHING,
+    held: frozenset[ResourceId] = NOTHING,
+) -> str:
+    """Say what a node that acts alone does with what may be active on it."""
+    parts = (
+        ("stopping", stopped, ""),
+        ("leaving alone", untouched, " (unmanaged)"),
+        ("not stopping", held, " (it must stop after what is unmanaged)"),
+    )
+    return "; ".join(f"{what} {', '.join(sorted(names))}{why}" for what, names, why in parts if names)

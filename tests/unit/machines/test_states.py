@@ -1,0 +1,64 @@
+"""Tables of transitions: nothing follows but what they say, and every state can be reached."""
+
+from enum import StrEnum
+from typing import Any
+
+import pytest
+
+from haclusterd.machines.acting_alone import POLICY_KEEPS, RESETS, STEPS, UNFINISHED, Step
+from haclusterd.machines.joining import JOINING
+from haclusterd.machines.states import Transition, TransitionTable
+
+TABLES = (STEPS, RESETS, JOINING)
+
+
+class Door(StrEnum):
+    OPEN = "open"
+    SHUT = "shut"
+
+
+class Push(StrEnum):
+    PUSHED = "pushed"
+    PULLED = "pulled"
+
+
+DOOR = TransitionTable("Door", "", (Door.OPEN,), (Transition((Door.OPEN,), Push.PUSHED, Door.SHUT),))
+
+
+def test_what_the_table_does_not_say_cannot_happen() -> None:
+    assert DOOR.after(Door.OPEN, Push.PUSHED) is Door.SHUT
+    with pytest.raises(AssertionError, match="Door: pushed cannot happen in state shut"):
+        DOOR.after(Door.SHUT, Push.PUSHED)
+
+
+def test_two_targets_for_one_state_and_event_are_refused() -> None:
+    twice = (*DOOR.transitions, Transition((Door.OPEN,), Push.PUSHED, Door.OPEN))
+    with pytest.raises(AssertionError, match="Door: two targets for open, pushed"):
+        TransitionTable("Door", "", (Door.OPEN,), twice)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_every_event_and_state_is_used(table: TransitionTable[Any, Any]) -> None:
+    events = type(table.transitions[0].event)
+    assert {each.event for each in table.transitions} == set(events)
+    met = {*table.initial, *(each.target for each in table.transitions)}
+    met |= {source for each in table.transitions for source in each.sources}
+    assert met == set(type(table.initial[0]))
+
+
+def test_what_a_lone_node_has_begun_comes_to_an_end() -> None:
+    """No resource can be demoted or stopped for ever: along any line that changes the state an end is reached."""
+    ends = {Step.STOPPED, Step.KEPT, Step.LEFT_ALONE, Step.UNKNOWN}
+    following: dict[Step, set[Step]] = {step: set() for step in Step}
+    for each in STEPS.transitions:
+        for source in each.sources:
+            following[source] |= {each.target} - {source}
+    assert {step for step in Step if not following[step]} == ends
+
+    def longest(step: Step, above: tuple[Step, ...] = ()) -> int:
+        assert step not in above, "a circle"
+        return 1 + max((longest(each, (*above, step)) for each in following[step]), default=0)
+
+    assert max(map(longest, Step)) == 5
+    assert ends.isdisjoint(UNFINISHED)
+    assert Step.STOPPED not in POLICY_KEEPS
