@@ -13,12 +13,12 @@ from haclusterd.cli.grammar import Command, Level, Option
 from haclusterd.cli.parsing import UsageError, parse
 from haclusterd.machines.acting_alone import RESETS, STEPS
 from haclusterd.machines.joining import JOINING
-from haclusterd.machines.states import TransitionTable
 from haclusterd.model import durations
 from haclusterd.model.fence_parameters import DEVICE_PARAMETERS
 from haclusterd.model.operations import OPERATION_ATTRIBUTES
 from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, Row, ValueType
 from haclusterd.model.property_tables import PACEMAKERS_PROPERTIES
+from haclusterd.model.state_tables import TransitionTable
 
 HERE = Path(__file__).parent
 

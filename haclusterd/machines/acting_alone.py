@@ -15,7 +15,6 @@ from typing import Final
 
 from haclusterd.cib.activity import known_promoted
 from haclusterd.machines.no_quorum import LonePolicy, promotable_resources
-from haclusterd.machines.states import Transition, TransitionTable
 from haclusterd.machines.stop_plan import held_by, stop_timeout_ms, stops_before
 from haclusterd.model.activity import migrating_to_or_from
 from haclusterd.model.cluster import Cib, NodeStatus
@@ -23,6 +22,7 @@ from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.rules_in_force import SafetyRules
+from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.scheduler.unpack.management import unmanaged
 
 RECORDED_DEAD: Final = "this node is recorded as fenced, though it lives"

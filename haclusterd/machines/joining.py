@@ -16,10 +16,10 @@ from haclusterd.cib.changes import Refusal, RefusalCode
 from haclusterd.cib.commands import Join, Leaving, PublishWatchdog, RequestLeave
 from haclusterd.machines.effects import Effect, Note, Propose, Scope, TransferLeadership
 from haclusterd.machines.moment import Moment
-from haclusterd.machines.states import Transition, TransitionTable
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib, NodeState, NodeStatus
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.model.watchdog import Watchdog
 from haclusterd.scheduler.unpack.management import unmanaged
 

@@ -7,7 +7,7 @@ import pytest
 
 from haclusterd.machines.acting_alone import POLICY_KEEPS, RESETS, STEPS, UNFINISHED, Step
 from haclusterd.machines.joining import JOINING
-from haclusterd.machines.states import Transition, TransitionTable
+from haclusterd.model.state_tables import Transition, TransitionTable
 
 TABLES = (STEPS, RESETS, JOINING)
 
