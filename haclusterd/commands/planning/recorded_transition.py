@@ -18,7 +18,7 @@ from haclusterd.model.graph import ActionKind, GraphAction, Plan
 from haclusterd.model.history import OperationRecord, PacemakerMark, ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.ocf import ActionName, ExecutionStatus
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 
 _RECORDED = frozenset({
     ActionName.START, ActionName.STOP, ActionName.MONITOR, ActionName.PROMOTE, ActionName.DEMOTE,
@@ -43,6 +43,8 @@ def recorded(cib: Cib, plan: Plan, now: WallTime) -> Cib:
         elif action.kind is ActionKind.RESOURCE and action.name in _RECORDED:
             if action.node not in histories:
                 histories[action.node] = dict(nodes.setdefault(action.node, NodeStatus(action.node)).histories)
+            if _history(histories[action.node], action) is None and _finds_nothing(action):
+                continue  # nothing is active by such a record, and most actions of a first start would leave one
             _add_result(histories[action.node], action, action.node, now)
     for name, changed in histories.items():
         nodes[name] = replace(nodes[name], histories=changed)
@@ -116,7 +118,9 @@ def _suffix(name: str, interval_ms: int) -> str:
 
 def _marked(record: OperationRecord, base: str, node: str) -> tuple[PacemakerMark, OperationRecord]:
     """Return a record with its mark: one that was only supposed (`--op-fail`) gets the id that Pacemaker gives it."""
-    mark = record.pacemaker or PacemakerMark(f"{base}_{_suffix(record.operation, record.interval_ms)}", node)
+    if record.pacemaker is not None:
+        return record.pacemaker, record
+    mark = PacemakerMark(f"{base}_{_suffix(record.operation, record.interval_ms)}", node)
     return mark, replace(record, pacemaker=mark)
 
 
@@ -126,6 +130,10 @@ def _history(histories: Mapping[ResourceId, ResourceHistory], action: GraphActio
         if name is not None and name in histories:
             return histories[name]
     return None
+
+
+def _finds_nothing(action: GraphAction) -> bool:
+    return action.is_probe and action.target_exit_code is ExitCode.NOT_RUNNING
 
 
 def _base(name: str) -> str:
